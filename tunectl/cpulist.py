@@ -1,0 +1,151 @@
+"""The kernel's grammar for CPU sets: cpulists, cpumasks and isolcpus= flags. Pure.
+
+Source: lib/bitmap-str.c (bitmap_parselist, bitmap_parse), kernel/sched/isolation.c
+(housekeeping_isolcpus_setup), Documentation/admin-guide/kernel-parameters.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from tunectl.errors import UsageError
+
+CpuSet = frozenset[int]
+
+# The kernel keeps CPU numbers in an unsigned int; NR_CPUS is far below. A list read without
+# knowing nr_cpu_ids is bounded here, so that a typing error cannot ask for four billion CPUs.
+MAX_CPUS = 1 << 16
+_SEPARATORS = " \t\n\v\f\r,"
+_REGION = re.compile(
+    r"(?:(?P<all>[aA][lL][lL])|(?P<start>[0-9]+|N)(?:-(?P<end>[0-9]+|N))?)(?::(?P<used>[0-9]+|N)/(?P<group>[0-9]+|N))?"
+)
+_MASK_GROUP = re.compile(r"[0-9a-fA-F]{1,8}")
+
+
+class Isolcpus(NamedTuple):
+    """The value of isolcpus=: the flags in force and the CPUs, with the flags the kernel would skip."""
+
+    flags: frozenset[str]
+    cpus: CpuSet
+    unknown: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def parse_cpulist(text: str, *, nr_cpus: int | None = None) -> CpuSet:
+    """The CPUs a kernel cpulist names: `2-7:1/2`, `all`, `N`, `0-N`, separated by commas or spaces.
+
+    `nr_cpus` is the kernel's nr_cpu_ids; without it `N` and `all` have no meaning and are refused.
+    Raises UsageError, with the part and the reason, for whatever bitmap_parselist() refuses.
+    """
+    cpus: set[int] = set()
+    for region in re.split(f"[{re.escape(_SEPARATORS)}]+", text):
+        if region:
+            cpus.update(_region(region, text, nr_cpus))
+    return frozenset(cpus)
+
+
+def _region(region: str, text: str, nr_cpus: int | None) -> Iterable[int]:
+    found = _REGION.fullmatch(region)
+    if not found:
+        raise _bad(text, f"'{region}' is not a CPU, a range, 'all', or range:used/group")
+    if nr_cpus is None and ("N" in region or found["all"]):
+        raise _bad(text, f"'{region}' needs to know the last CPU of the host")
+    limit = MAX_CPUS if nr_cpus is None else nr_cpus
+
+    def number(token: str) -> int:
+        return limit - 1 if token == "N" else int(token)
+
+    start = 0 if found["all"] else number(found["start"])
+    end = limit - 1 if found["all"] else number(found["end"] or found["start"])
+    if start > end:
+        raise _bad(text, f"'{region}' runs backwards")
+    if end >= limit:
+        raise _bad(text, f"'{region}' is past the last CPU, {limit - 1}")
+    if not found["group"]:
+        return range(start, end + 1)
+    used, group = number(found["used"]), number(found["group"])
+    if group == 0:
+        raise _bad(text, f"'{region}' has groups of 0 CPUs")
+    if used > group:
+        raise _bad(text, f"'{region}' uses {used} of every {group} CPUs")
+    return (cpu for cpu in range(start, end + 1) if (cpu - start) % group < used)
+
+
+@lru_cache(maxsize=4096)
+def parse_shown(text: str) -> CpuSet:
+    """A cpulist as the kernel prints it in /sys and /proc: plain ranges, or nothing.
+
+    The empty set is shown as "", and as spaces with "(null)" where the mask was never allocated
+    (nohz_full without the boot argument; drivers/base/cpu.c).
+    """
+    bare = text.strip()
+    return frozenset() if bare in ("", "(null)") else parse_cpulist(bare)
+
+
+def format_cpulist(cpus: Iterable[int]) -> str:
+    """The kernel's output form, `%*pbl`: ascending plain ranges, "" for the empty set."""
+    parts: list[str] = []
+    run: list[int] = []
+    for cpu in [*sorted(set(cpus)), None]:
+        if run and cpu != run[-1] + 1:
+            parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
+            run = []
+        if cpu is not None:
+            run.append(cpu)
+    return ",".join(parts)
+
+
+@lru_cache(maxsize=4096)
+def parse_cpumask(text: str) -> CpuSet:
+    """The CPUs of a hex mask in comma-separated 32-bit groups, most significant first: `00000001,000000f0`."""
+    groups = text.strip().removeprefix("0x").split(",")
+    value = 0
+    for group in groups:
+        if not _MASK_GROUP.fullmatch(group):
+            raise _bad(text, f"'{group}' is not a group of one to eight hex digits", kind="mask")
+        value = value << 32 | int(group, 16)
+    return frozenset(bit for bit in range(value.bit_length()) if value >> bit & 1)
+
+
+def format_cpumask(cpus: Iterable[int], *, nr_cpus: int = 1) -> str:
+    """A hex mask the kernel accepts: groups of 32 bits, the first without leading zeros, wide enough for `nr_cpus`."""
+    value = 0
+    for cpu in cpus:
+        value |= 1 << cpu
+    words = max((max(value.bit_length(), nr_cpus) + 31) // 32, 1)
+    groups = [value >> 32 * word & 0xFFFFFFFF for word in reversed(range(words))]
+    return ",".join([f"{groups[0]:x}", *(f"{group:08x}" for group in groups[1:])])
+
+
+def parse_isolcpus(text: str, *, nr_cpus: int | None = None) -> Isolcpus:
+    """The value of isolcpus=: `managed_irq,domain,2-5`; no known flag means `domain`.
+
+    A word of letters in front of the list is a flag; one the kernel does not know is skipped, one
+    with another character makes the kernel ignore the whole parameter: UsageError.
+    """
+    flags: set[str] = set()
+    unknown: list[str] = []
+    rest = text
+    while rest[:1].isascii() and rest[:1].isalpha():
+        word, comma, tail = rest.partition(",")
+        if not re.fullmatch(r"[A-Za-z_]+", word):
+            raise _bad(text, f"'{word}' is not a flag: the kernel ignores the whole of isolcpus=", kind="isolcpus=")
+        known = word in ("nohz", "domain", "managed_irq") and bool(comma)
+        flags.update([word] if known else [])
+        unknown.extend([] if known else [word])
+        rest = tail
+    return Isolcpus(frozenset(flags or {"domain"}), parse_cpulist(rest, nr_cpus=nr_cpus), tuple(unknown))
+
+
+def format_isolcpus(value: Isolcpus) -> str:
+    """`managed_irq,domain,2-5`, flags in the order the documentation uses."""
+    flags = [flag for flag in ("nohz", "managed_irq", "domain") if flag in value.flags]
+    return ",".join([*flags, format_cpulist(value.cpus)])
+
+
+def _bad(text: str, why: str, kind: str = "list") -> UsageError:
+    shown = text.strip() if len(text) <= 60 else text.strip()[:57] + "..."
+    return UsageError(f"not a CPU {kind}: '{shown}': {why}", "a CPU list looks like 2-5,8")

@@ -1,0 +1,158 @@
+"""The vocabulary: outcomes, settings, readings, changes, findings, plans. Pure data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import CpuSet
+
+Scalar = str | int | float | bool | None
+
+
+class Outcome(StrEnum):
+    """What was found of one target; INTERFACE, "Outcomes"."""
+
+    COMPLIANT = "compliant"
+    DRIFTED = "drifted"
+    PENDING_REBOOT = "pending-reboot"
+    UNSUPPORTED = "unsupported"
+    REFUSED = "refused"
+    UNREADABLE = "unreadable"
+    WAIVED = "waived"
+
+
+class Lifetime(StrEnum):
+    """How long a written value lasts: until the boot ends, or from the next boot on."""
+
+    RUNTIME = "runtime"
+    BOOT = "boot"
+
+
+class Match(StrEnum):
+    """When an observed value satisfies the desired one."""
+
+    EQUAL = "equal"
+    WITHIN = "within"  # a CPU set that is not empty and holds no other CPU
+    COVERS = "covers"  # a CPU set (or isolcpus= value) that holds at least these
+    AT_MOST = "at most"
+    AT_LEAST = "at least"
+
+
+class Finding(NamedTuple):
+    """One target judged: what was found, what was wanted, why it matters, what to do."""
+
+    knob: str
+    target: str
+    outcome: Outcome
+    observed: Scalar = None
+    desired: Scalar = None
+    reason: str = ""
+    fix: str = ""
+    harmful: bool = True  # of a refused write only: does the value that stands disturb an isolated CPU?
+    points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
+
+
+class Change(NamedTuple):
+    """One write `apply` would make. `value` is typed, `observed` and `desired` are for people."""
+
+    knob: str
+    target: str
+    instance: str
+    observed: Scalar
+    desired: Scalar
+    lifetime: Lifetime
+    reason: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Plan:
+    """desired minus observed: what to write, and how every target was judged."""
+
+    changes: tuple[Change, ...]
+    findings: tuple[Finding, ...]
+    reboot_required: bool
+
+
+class State(StrEnum):
+    """Could a target be read?"""
+
+    READ = "read"
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+
+
+class Reading(NamedTuple):
+    """One target as the host shows it; `value` is typed by the knob's codec."""
+
+    knob: str
+    instance: str  # "" for a target there is one of
+    state: State
+    value: Any = None
+    reason: str = ""
+    wanted: Any = None  # the desired value where it is a word that only this host can resolve
+    write: Any = None  # what to write where that is more than the desired value (a union)
+    facts: Any = None  # what the knob's own judge needs beside the value
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One desired value, with the reason the profile or the host file gives for it."""
+
+    knob: str
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """An operator's written permission for one target to differ, until a date."""
+
+    knob: str
+    target: str | None
+    reason: str
+    until: str  # ISO date, the last day it holds
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which CPUs the operator decided on, on this machine. Every set is of logical CPU numbers."""
+
+    present: CpuSet
+    online: CpuSet
+    isolated: CpuSet
+    nr_cpus: int  # the kernel's nr_cpu_ids: one more than the last possible CPU
+
+    @property
+    def housekeeping(self) -> CpuSet:
+        """Present CPUs that are not isolated."""
+        return self.present - self.isolated
+
+
+@dataclass(frozen=True)
+class HostId:
+    """Which host, and which of its boots."""
+
+    hostname: str = ""
+    kernel: str = ""
+    boot_id: str = ""
+    machine: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A result to be reported: `name` is the schema's (verify, plan, ...), `body` its fields."""
+
+    name: str
+    host: HostId
+    at: str  # UTC, RFC 3339
+    body: Mapping[str, Any]
+    findings: tuple[Finding, ...] = field(default=())
+
+
+def target_name(knob: str, instance: str) -> str:
+    """A target's full name: `irq.affinity[42]`, or the knob's where there is but one."""
+    return f"{knob}[{instance}]" if instance else knob
