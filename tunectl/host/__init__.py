@@ -1,0 +1,1 @@
+"""The machine. The only code that touches it."""

@@ -1,0 +1,95 @@
+"""The one place that starts another program: an argument list, never a shell, a clean environment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tunectl.errors import TunectlError
+
+# sbin is where update-grub, ethtool and irqbalance live, and is not in a user's PATH on Debian.
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Completed(NamedTuple):
+    """A program that has ended: its arguments, exit status and output."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    timeout_s: float | None = None,
+    env: Mapping[str, str] | None = None,
+    on_stderr: Callable[[str], None] | None = None,
+) -> Completed:
+    """Runs a program to its end, its output captured; `on_stderr` is handed each line of stderr as it comes.
+
+    An exit status other than 0 is the caller's to judge. TunectlError where the program cannot be
+    started or outlives `timeout_s`. Ctrl-C is passed on as SIGINT, and what the program then says returned.
+    """
+    clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **(env or {})}
+    try:
+        child = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=clean,
+            text=True,
+            errors="backslashreplace",
+            start_new_session=True,  # the terminal's Ctrl-C is ours to pass on, once
+        )
+    except OSError as error:
+        raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
+    return _collect(child, tuple(argv), timeout_s, on_stderr)
+
+
+def _collect(
+    child: subprocess.Popen[str],
+    argv: tuple[str, ...],
+    timeout_s: float | None,
+    on_stderr: Callable[[str], None] | None,
+) -> Completed:
+    out: list[str] = []
+    err: list[str] = []
+
+    def drain_stdout() -> None:
+        assert child.stdout is not None
+        out.append(child.stdout.read())
+
+    def drain_stderr() -> None:
+        assert child.stderr is not None
+        for line in child.stderr:
+            err.append(line)
+            if on_stderr:
+                on_stderr(line.rstrip("\n"))
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (drain_stdout, drain_stderr)]
+    for thread in threads:
+        thread.start()
+    try:
+        _wait(child, timeout_s)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from None
+    for thread in threads:
+        thread.join(timeout=5)
+    return Completed(argv, child.returncode, "".join(out), "".join(err))
+
+
+def _wait(child: subprocess.Popen[str], timeout_s: float | None) -> None:
+    try:
+        child.wait(timeout_s)
+    except KeyboardInterrupt:
+        child.send_signal(signal.SIGINT)
+        child.wait(10)

@@ -1,0 +1,244 @@
+"""The one module that opens host files: `Sysroot` reads below a root, `WritableSysroot` also writes.
+
+Paths are relative to the root and have no leading slash: `proc/cmdline`, `sys/devices/system/cpu/online`.
+A root other than `/` is a recorded host: links are followed inside it, never out of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+
+_VALUE_SIZE = 4096  # a sysfs attribute is at most one page, and one read(2) returns all of it
+_CHUNK = 1 << 20
+TEMPORARY = ".tunectl-tmp"
+
+# What a missing, unplugged or switched-off thing answers. Absent is not an error.
+ABSENT_ERRNOS = frozenset({errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ENOTDIR, errno.EBUSY, errno.EOPNOTSUPP})
+
+
+class Sysroot:
+    """Reads the host's files below `root`. Every method may raise OSError, unless it says otherwise."""
+
+    def __init__(self, root: str = "/") -> None:
+        self.root = os.path.realpath(root)
+        self.live = self.root == "/"
+        self._prefix = "/" if self.live else self.root + "/"
+        # On a recorded host the last component must not be a link that leaves the tree.
+        self._flags = os.O_RDONLY | os.O_CLOEXEC | (0 if self.live else os.O_NOFOLLOW)
+
+    def path(self, path: str) -> str:
+        """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
+        return self._prefix + path
+
+    def _open(self, path: str) -> int:
+        try:
+            return os.open(self._prefix + path, self._flags)
+        except OSError as error:
+            if error.errno != errno.ELOOP or self.live:
+                raise
+            return os.open(self.resolve(path), self._flags)
+
+    def resolve(self, path: str) -> str:
+        """The real path of `path`, every link followed as the recorded host would: inside its root."""
+        if self.live:
+            return os.path.realpath(self._prefix + path)
+        done: list[str] = []
+        todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        for _ in range(4096):
+            if not todo:
+                return "/".join([self.root, *done])
+            part = todo.pop()
+            if part == "..":
+                del done[-1:]
+                continue
+            here = "/".join([self.root, *done, part])
+            if not os.path.islink(here):
+                done.append(part)
+                continue
+            target = os.readlink(here)
+            if target.startswith("/"):
+                done.clear()
+            todo.extend(p for p in reversed(target.split("/")) if p not in ("", "."))
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._prefix + path)
+
+    def read_value(self, path: str) -> str:
+        """A short attribute (at most one page) in one read, without its trailing newline."""
+        fd = self._open(path)
+        try:
+            return os.read(fd, _VALUE_SIZE).decode("utf-8", "backslashreplace").rstrip("\n")
+        finally:
+            os.close(fd)
+
+    def read_bytes(self, path: str) -> bytes:
+        """A whole file, however long."""
+        fd = self._open(path)
+        try:
+            chunks = []
+            while chunk := os.read(fd, _CHUNK):
+                chunks.append(chunk)
+            return b"".join(chunks)
+        finally:
+            os.close(fd)
+
+    def read_text(self, path: str) -> str:
+        """A whole file as text; bytes that are not UTF-8 are shown as escapes."""
+        return self.read_bytes(path).decode("utf-8", "backslashreplace")
+
+    def get(self, path: str, default: str = "") -> str:
+        """A short attribute, or `default` where it is absent or cannot be read. Never raises."""
+        try:
+            return self.read_value(path)
+        except OSError:
+            return default
+
+    def get_text(self, path: str, default: str = "") -> str:
+        """A whole file, or `default` where it is absent or cannot be read. Never raises."""
+        try:
+            return self.read_text(path)
+        except OSError:
+            return default
+
+    def listdir(self, path: str) -> list[str]:
+        """The names in a directory, unsorted; none where it is absent. Never raises."""
+        try:
+            return os.listdir(self._prefix + path)
+        except OSError:
+            return []
+
+    def exists(self, path: str) -> bool:
+        """Is there a file, directory or (even dangling) link? Never raises."""
+        return os.path.lexists(self._prefix + path)
+
+    def mode(self, path: str) -> int | None:
+        """The permission bits, or None where there is no such file. Never raises."""
+        try:
+            return stat.S_IMODE(os.lstat(self._prefix + path).st_mode)
+        except OSError:
+            return None
+
+    def lstat(self, path: str) -> os.stat_result:
+        """lstat(2) of a path."""
+        return os.lstat(self._prefix + path)
+
+    def readlink(self, path: str) -> str:
+        """Where a link points, or "" where it is none. Never raises."""
+        try:
+            return os.readlink(self._prefix + path)
+        except OSError:
+            return ""
+
+    def walk(self, path: str) -> Iterator[str]:
+        """Every file and link below a directory, as paths from the root. Never raises."""
+        for name in sorted(self.listdir(path)):
+            below = f"{path}/{name}"
+            if os.path.isdir(self._prefix + below) and not os.path.islink(self._prefix + below):
+                yield from self.walk(below)
+            else:
+                yield below
+
+
+class WritableSysroot(Sysroot):
+    """A root that may be written. Only tuning/apply.py and restore hold one."""
+
+    def _place(self, path: str) -> str:
+        """The path to write, its directory resolved inside the root."""
+        directory, _, name = path.rpartition("/")
+        return f"{self.resolve(directory).rstrip('/')}/{name}"
+
+    def write_value(self, path: str, text: str) -> None:
+        """One write(2) into a kernel attribute; on a recorded host, the file replaced as a whole."""
+        if not self.live:
+            self.replace_file(self._inside(path), text.encode(), None)
+            return
+        fd = os.open(self._prefix + path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.write(fd, text.encode())
+        finally:
+            os.close(fd)
+
+    def _inside(self, path: str) -> str:
+        if not self.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
+        return os.path.relpath(self.resolve(path), self.root)
+
+    def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
+        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and, without `mode`, mode stay."""
+        place = self._place(path)
+        temporary = place + TEMPORARY
+        try:
+            before: os.stat_result | None = os.lstat(place)
+        except FileNotFoundError:
+            before = None
+        keep = stat.S_IMODE(before.st_mode) if before else 0o644
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            _write_all(fd, data)
+            if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                os.fchown(fd, before.st_uid, before.st_gid)
+            os.fchmod(fd, keep if mode is None else mode)
+            os.fsync(fd)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        finally:
+            os.close(fd)
+        os.rename(temporary, place)
+        _sync_directory(place)
+
+    def make_link(self, path: str, target: str) -> None:
+        """A symbolic link, put in place atomically."""
+        place = self._place(path)
+        with suppress(FileNotFoundError):
+            os.unlink(place + TEMPORARY)
+        os.symlink(target, place + TEMPORARY)
+        os.rename(place + TEMPORARY, place)
+        _sync_directory(place)
+
+    def make_directory(self, path: str) -> None:
+        """One directory, mode 0755; its parent must exist."""
+        place = self._place(path)
+        os.mkdir(place, 0o755)
+        os.chmod(place, 0o755)
+        _sync_directory(place)
+
+    def remove(self, path: str) -> None:
+        """A file or link goes away; nothing happens where there is none."""
+        with suppress(FileNotFoundError):
+            os.unlink(self._place(path))
+            _sync_directory(self._place(path))
+
+    def remove_directory(self, path: str) -> bool:
+        """An empty directory goes away; False where it is not empty, and so stays."""
+        try:
+            os.rmdir(self._place(path))
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return False
+            raise
+        return True
+
+    def sweep(self, path: str) -> None:
+        """What a killed replace_file() or make_link() of `path` may have left beside it goes away."""
+        with suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(self._place(path) + TEMPORARY)
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def _sync_directory(place: str) -> None:
+    fd = os.open(os.path.dirname(place) or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
