@@ -1,0 +1,30 @@
+"""What can be tuned: THE TABLE. A facility is a file and its name in `ALL`; a knob is a row in it.
+
+The order of the facilities is the order of operations; `after` on a row mends it where it must.
+"""
+
+from __future__ import annotations
+
+from tunectl.knobs import boot, cpufreq, cpuidle, irq, kernel, mm, smt, systemd, workqueue
+from tunectl.knobs.row import Knob
+
+ALL = (smt, irq, workqueue, cpuidle, cpufreq, mm, kernel, systemd, boot)
+
+KNOBS: dict[str, Knob] = {knob.name: knob for facility in ALL for knob in facility.KNOBS}
+
+
+def in_order(names: list[str]) -> list[str]:
+    """The names in the order in which they must be written: the table's, and every `after` before its row."""
+    asked = set(names)
+    done: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        for earlier in KNOBS[name].after:
+            if earlier in asked and earlier not in done:
+                visit(earlier)
+        done.setdefault(name)
+
+    for name in KNOBS:
+        if name in asked:
+            visit(name)
+    return list(done)

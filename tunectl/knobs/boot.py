@@ -1,0 +1,158 @@
+"""Kernel command line arguments. Configured is not effective: each is judged at four points.
+
+asked (desired), what the next boot will have, what this boot had, and what the kernel accepted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
+from tunectl.knobs.codecs import satisfies as matches
+from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
+from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar
+
+_PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
+
+
+def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """Which of the four points fails, and what to do about it."""
+    found: BootFacts = reading.facts
+
+    def right(value: Any) -> bool:
+        return value is not None and matches(knob.match, value, desired)
+
+    def shown(value: Any) -> Scalar:
+        return None if value is None else knob.codec.show(value)
+
+    points: dict[str, Scalar] = {
+        "asked": shown(desired),
+        "next_boot": shown(found.next) if found.next_known else "unknown",
+        "this_boot": shown(found.booted),
+        "kernel": (shown(found.kernel) or "") if found.kernel_known else "not shown by the kernel",
+    }
+    accepted = not found.kernel_known or found.kernel == found.kernel_wants
+
+    def judged(outcome: Outcome, reason: str, fix: str = "", changeable: bool = True) -> Judgement:
+        observed = shown(found.kernel if right(found.booted) and not accepted else found.booted)
+        return Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
+
+    argument = f"{knob.driver.describe()[0]}{'' if desired is True else knob.codec.encode(desired)}"
+    if right(found.booted) and accepted:
+        if found.next_known and not right(found.next):
+            reason = f"in force now, but the next boot will not have it: {found.next_problem or 'it is not configured'}"
+            return judged(Outcome.DRIFTED, reason, *_mend(found, argument))
+        note = "" if found.next_known else f"in force; whether the next boot has it is unknown: {found.refusal}"
+        return judged(Outcome.COMPLIANT, note)
+    if right(found.booted):
+        reason = f"this boot had {argument}, and the kernel did not accept it: {found.evidence}"
+        return judged(Outcome.DRIFTED, reason, f"{found.likely} (dmesg names the cause)", changeable=False)
+    if found.next_known and right(found.next):
+        return judged(*_configured(found, facts, argument))
+    reason = f"this boot had {_what(knob, found.booted)}; the next will have {_what(knob, found.next)}"
+    if found.next_problem:
+        reason += f": {found.next_problem}"
+    return judged(Outcome.DRIFTED, found.refusal or reason, *_mend(found, argument))
+
+
+def _configured(found: BootFacts, facts: Facts, argument: str) -> tuple[Outcome, str, str, bool]:
+    """The next boot will have it: it waits for that boot, or this one should have had it already."""
+    if facts.configured_in in ("", facts.boot_id):
+        note = f" ({found.next_problem})" if found.next_problem else ""
+        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}{note}", "reboot", True
+    reason = f"{argument} was configured before this boot, and yet this boot did not have it"
+    return Outcome.DRIFTED, reason, "reboot into the boot menu's default entry, unedited", False
+
+
+def _mend(found: BootFacts, argument: str) -> tuple[str, bool]:
+    """(fix, can apply do it): "" stands for `tunectl apply`."""
+    if found.refusal:
+        return f"add {argument} to the kernel command line yourself, then reboot", False
+    if found.conflict:
+        return f"remove {found.conflict}, then `sudo tunectl apply`", False
+    return "", True
+
+
+def _what(knob: Knob, value: Any) -> str:
+    name = knob.driver.describe()[0].rstrip("=")
+    return f"no {name}" if value is None else f"{name}={knob.codec.show(value)}"
+
+
+def _arg(name: str, codec: Codec, why: str, risk: str, *, match: Match = Match.EQUAL, **driver: Any) -> Knob:
+    source = driver.pop("source", "")
+    return Knob(
+        f"boot.{name}",
+        BootArg(name, **driver),
+        codec,
+        Lifetime.BOOT,
+        match=match,
+        judge=judge_boot,
+        why=why,
+        risk=risk,
+        source=f"{_PARAMETERS} ({name}){source}",
+    )
+
+
+KNOBS = (
+    _arg(
+        "isolcpus",
+        ISOLCPUS,
+        "The scheduler balances no thread onto these CPUs, and managed interrupts avoid them where they can. Any flag "
+        "drops the default `domain`, so both are written.",
+        "only a reboot undoes it; threads must be pinned to these CPUs by hand",
+        match=Match.COVERS,
+        first_wins=True,
+        kernel="sys/devices/system/cpu/isolated",
+        likely="the list or a flag is not what the kernel takes, `domain` is missing, or an earlier isolcpus= won",
+        source="; kernel/sched/isolation.c",
+    ),
+    _arg(
+        "nohz_full",
+        CPULIST,
+        "With one runnable thread the tick stops on these CPUs: no timer interrupt hundreds of times a second.",
+        "system calls cost more there; one more runnable thread brings the tick back",
+        first_wins=True,
+        kernel="sys/devices/system/cpu/nohz_full",
+        likely="the kernel lacks CONFIG_NO_HZ_FULL, or the list differs from another housekeeping argument's",
+        source="; Documentation/timers/no_hz.rst",
+    ),
+    _arg(
+        "rcu_nocbs",
+        CPULIST,
+        "RCU callbacks of these CPUs run in threads on other CPUs, not in softirqs here.",
+        "none known",
+        match=Match.COVERS,
+        implied_by="nohz_full",
+        rcu_threads=True,
+        likely="the kernel lacks CONFIG_RCU_NOCB_CPU, or the list was bad",
+        source="; kernel/rcu/tree_nocb.h",
+    ),
+    _arg(
+        "irqaffinity",
+        CPULIST,
+        "The default mask of every interrupt, from before the first driver is set up.",
+        "none known",
+        match=Match.WITHIN,
+        source="; kernel/irq/irqdesc.c",
+    ),
+    _arg(
+        "skew_tick",
+        INT,
+        "The ticks of the CPUs are spread out, and do not contend for the same locks at one moment.",
+        "a little more power when idle",
+    ),
+    _arg(
+        "nosoftlockup",
+        flag("nosoftlockup"),
+        "The soft-lockup detector is off: it takes a timer and a high-priority thread on each CPU it watches, and a "
+        "spinner is no lockup.",
+        "a soft lockup is no longer noticed by the kernel",
+    ),
+    _arg(
+        "tsc",
+        WORD,
+        "`reliable` stops the clocksource watchdog, whose timer visits every CPU in turn.",
+        "a TSC that is not reliable is no longer noticed by the kernel",
+    ),
+)

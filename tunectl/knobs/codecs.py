@@ -1,0 +1,212 @@
+"""Kernel text <-> typed value. Equality is on values, never on text. Pure.
+
+A codec is four functions: `decode` what the kernel shows, `encode` what it accepts, `show` a value
+to people and JSON, `want` a value from a host file or profile (where "isolated" and "housekeeping"
+are CPU sets of this host). decode() and want() raise ValueError with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tunectl.cpulist import (
+    Isolcpus,
+    format_cpulist,
+    format_cpumask,
+    format_isolcpus,
+    parse_cpulist,
+    parse_cpumask,
+    parse_isolcpus,
+    parse_shown,
+)
+from tunectl.errors import UsageError
+from tunectl.model import Match, Scalar, Scope
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How one kind of kernel text is read, written, shown and asked for."""
+
+    name: str
+    expects: str  # for messages: what a host file may say
+    decode: Callable[[str], Any]
+    encode: Callable[[Any], str]
+    show: Callable[[Any], Scalar]
+    want: Callable[[Any, Scope], Any]
+
+
+def _integer(text: str) -> int:
+    return int(text.strip(), 10)
+
+
+def _want_integer(value: Any, scope: Scope) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("a whole number")
+    return value
+
+
+INT = Codec("int", "a whole number", _integer, str, lambda value: int(value), _want_integer)
+
+
+def _want_khz(value: Any, scope: Scope) -> int | str:
+    return value if value in ("hardware-max", "hardware-min") else _want_integer(value, scope)
+
+
+# The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the very CPU.
+KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _integer, str, lambda value: value, _want_khz)
+
+
+def _want_word(value: Any, scope: Scope) -> str:
+    if not isinstance(value, str) or not value or value.split() != [value]:
+        raise ValueError("a word")
+    return value
+
+
+WORD = Codec("word", "a word", str.strip, str, str, _want_word)
+
+
+def _decode_choice(text: str) -> str:
+    """`always madvise [never]` -> `never`; a plain word stands for itself."""
+    _, bracket, rest = text.partition("[")
+    return rest.partition("]")[0] if bracket else text.strip()
+
+
+CHOICE = Codec("choice", "one of the words the kernel lists", _decode_choice, str, str, _want_word)
+
+
+def _want_switch(value: Any, scope: Scope) -> bool:
+    if isinstance(value, bool):
+        return value
+    if value in ("on", "off"):
+        return bool(value == "on")
+    raise ValueError("true, false, on or off")
+
+
+def switch(name: str, *, on: str, off: str, also_off: tuple[str, ...] = ()) -> Codec:
+    """A codec for a file that shows one text for on and one (or more) for off."""
+
+    def decode(text: str) -> bool:
+        bare = text.strip()
+        if bare not in (on, off, *also_off):
+            raise ValueError(f"'{bare}' is neither {on} nor {off}")
+        return bare == on
+
+    return Codec(
+        name,
+        "true or false",
+        decode,
+        lambda value: on if value else off,
+        lambda value: "on" if value else "off",
+        _want_switch,
+    )
+
+
+SWITCH = switch("switch", on="1", off="0")
+INVERTED = switch("inverted switch", on="0", off="1")
+
+
+def _want_cpus(value: Any, scope: Scope) -> frozenset[int]:
+    if value == "isolated":
+        return scope.isolated
+    if value == "housekeeping":
+        return scope.housekeeping
+    if not isinstance(value, str):
+        raise ValueError('a CPU list, "isolated" or "housekeeping"')
+    try:
+        return parse_cpulist(value, nr_cpus=scope.nr_cpus)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+_CPUS = 'a CPU list, "isolated" or "housekeeping"'
+CPULIST = Codec("cpulist", _CPUS, parse_shown, format_cpulist, format_cpulist, _want_cpus)
+CPUMASK = Codec("cpumask", _CPUS, parse_cpumask, format_cpumask, format_cpulist, _want_cpus)
+
+
+def _want_isolcpus(value: Any, scope: Scope) -> Isolcpus:
+    """`isolated` asks for `managed_irq,domain` on the isolated CPUs; flags may be spelled out in front."""
+    if not isinstance(value, str):
+        raise ValueError('"isolated", or a value of isolcpus=')
+    if value == "isolated":
+        return Isolcpus(frozenset({"managed_irq", "domain"}), scope.isolated)
+    try:
+        return parse_isolcpus(value, nr_cpus=scope.nr_cpus)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+
+
+ISOLCPUS = Codec(
+    "isolcpus", '"isolated", or a value of isolcpus=', parse_isolcpus, format_isolcpus, format_isolcpus, _want_isolcpus
+)
+
+
+def _decode_resume_latency(text: str) -> float:
+    """`0` is no constraint, `n/a` is no latency at all (ABI/testing/sysfs-devices-power)."""
+    bare = text.strip()
+    if bare == "n/a":
+        return 0
+    return int(bare) or math.inf
+
+
+def _encode_resume_latency(value: float) -> str:
+    if value == math.inf:
+        return "0"
+    return str(int(value)) if value else "n/a"
+
+
+RESUME_LATENCY = Codec(
+    "resume latency",
+    "microseconds (0: never leave C0)",
+    _decode_resume_latency,
+    _encode_resume_latency,
+    lambda value: "no constraint" if value == math.inf else int(value),
+    _want_integer,
+)
+
+
+def mapped(name: str, words: Mapping[str, str], encode: Mapping[str, str]) -> Codec:
+    """A codec for a file of code numbers: `words` names each, `encode` gives the number to write for a name."""
+
+    def decode(text: str) -> str:
+        bare = text.strip()
+        if bare not in words:
+            raise ValueError(f"'{bare}' is none of {', '.join(words)}")
+        return words[bare]
+
+    def want(value: Any, scope: Scope) -> str:
+        if value not in encode:
+            raise ValueError("one of " + ", ".join(encode))
+        return str(value)
+
+    return Codec(name, "one of " + ", ".join(encode), decode, lambda value: encode[value], str, want)
+
+
+def satisfies(match: Match, observed: Any, desired: Any) -> bool:
+    """Does the observed value do what is desired? Pure; the values are of one codec."""
+    if match is Match.EQUAL:
+        return bool(observed == desired)
+    if match is Match.WITHIN:
+        return bool(observed) and observed <= desired
+    if match is Match.COVERS:
+        return _covers(observed, desired)
+    return bool(observed <= desired if match is Match.AT_MOST else observed >= desired)
+
+
+def _covers(observed: Any, desired: Any) -> bool:
+    if isinstance(observed, Isolcpus):  # the CPUs must be these; more flags do no harm
+        return observed.flags >= desired.flags and observed.cpus == desired.cpus
+    return bool(observed >= desired)
+
+
+def flag(name: str) -> Codec:
+    """A codec for a boot argument without a value: it is there, or it is not."""
+
+    def want(value: Any, scope: Scope) -> bool:
+        if value is not True:
+            raise ValueError(f"true; to leave {name} alone, say unmanaged")
+        return True
+
+    return Codec(name, "true", lambda text: True, lambda value: "", lambda value: "present", want)

@@ -1,0 +1,33 @@
+"""Idle states: how long an isolated CPU may take to come back."""
+
+from __future__ import annotations
+
+from tunectl.knobs.codecs import INT, RESUME_LATENCY
+from tunectl.knobs.drivers.idlestates import IdleStates
+from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.row import Knob
+from tunectl.model import Lifetime, Match
+
+KNOBS = (
+    Knob(
+        "cpuidle.max_latency_us",
+        IdleStates(),
+        INT,
+        Lifetime.RUNTIME,
+        match=Match.AT_MOST,
+        why="A CPU that sleeps deeply takes its exit latency to answer: tens to hundreds of microseconds. Every state "
+        "slower than the limit is disabled on the isolated CPUs.",
+        source="Documentation/admin-guide/pm/cpuidle.rst",
+        risk="more power when idle; less turbo headroom for the other cores",
+    ),
+    Knob(
+        "cpuidle.resume_latency_us",
+        PseudoFile("sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us", cpus="isolated"),
+        RESUME_LATENCY,
+        Lifetime.RUNTIME,
+        match=Match.AT_MOST,
+        why="The cpuidle governor's own limit for one CPU; it holds for states that appear later, too.",
+        source="Documentation/ABI/testing/sysfs-devices-power",
+        risk="more power when idle",
+    ),
+)

@@ -1,0 +1,1 @@
+"""How a target is enumerated, read and written: one module a way."""

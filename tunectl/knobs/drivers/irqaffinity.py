@@ -1,0 +1,72 @@
+"""Each interrupt's affinity: asked for in smp_affinity_list, judged by effective_affinity_list.
+
+Source: kernel/irq/proc.c; Documentation/core-api/irq/irq-affinity.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import ABSENT_ERRNOS
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+
+class IrqFacts(NamedTuple):
+    """What the judge of one interrupt needs: where it may go, where it goes, and who owns it."""
+
+    asked: CpuSet
+    effective: CpuSet
+    device: str
+    settable: bool  # since 6.12 the kernel shows 0444 where it would refuse the write
+
+
+@dataclass(frozen=True)
+class IrqAffinity:
+    """All of /proc/irq/N."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading an interrupt; value: where it is delivered (or, where the kernel does not say, may be)."""
+        numbers = sorted(int(name) for name in view.root.listdir("proc/irq") if name.isdecimal())
+        if not numbers:
+            yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
+        for number in numbers:
+            yield self._read(knob, view, str(number), want)
+
+    def _read(self, knob: Knob, view: View, irq: str, want: CpuSet) -> Reading:
+        read = view.root.read_value
+        try:
+            asked = parse_shown(read(f"proc/irq/{irq}/smp_affinity_list"))
+        except OSError as error:
+            state = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
+            return Reading(knob.name, irq, state, reason=f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}")
+        except UsageError as error:
+            return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}/smp_affinity_list: {error}")
+        try:  # absent before 4.14, and empty until the interrupt is first started
+            effective = parse_shown(read(f"proc/irq/{irq}/effective_affinity_list"))
+        except (OSError, UsageError):
+            effective = frozenset()
+        if effective <= want and (asked <= want if not effective else asked & want):
+            return Reading(knob.name, irq, State.READ, effective or asked)
+        return Reading(knob.name, irq, State.READ, effective or asked, facts=self._facts(view, irq, asked, effective))
+
+    def _facts(self, view: View, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
+        """Read only for an interrupt that is not where it should be."""
+        path = f"proc/irq/{irq}/smp_affinity_list"
+        mode = view.root.mode(path)
+        device = view.root.get(f"sys/kernel/irq/{irq}/actions")
+        return IrqFacts(asked, effective, device, mode is None or bool(mode & 0o222))
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """One write an interrupt."""
+        for knob, change in batch:
+            path = f"proc/irq/{change.instance}/smp_affinity_list"
+            yield Step("value", path, knob.codec.encode(change.value), (change,), knob.codec, refusable=True)
+
+    def describe(self) -> tuple[str, ...]:
+        """What is written, and what is judged."""
+        return ("/proc/irq/N/smp_affinity_list", "/proc/irq/N/effective_affinity_list")

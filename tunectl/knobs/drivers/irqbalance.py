@@ -1,0 +1,88 @@
+"""irqbalance's ban list, in the file its service takes its environment from.
+
+Source: irqbalance(1); cputree.c. Unset, it bans the isolated and nohz_full CPUs by itself; set, even
+to nothing, it bans exactly what is listed. IRQBALANCE_BANNED_CPUS (a mask) is the older spelling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
+from tunectl.errors import UsageError
+from tunectl.knobs.drivers.pseudofile import kernel_isolated
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
+_LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
+_SETTING = re.compile(rf"^[ \t]*({_LIST}|{_MASK})=(.*)$", re.MULTILINE)
+
+
+def banned(text: str, nr_cpus: int) -> CpuSet | None:
+    """The CPUs a configuration bans, or None where it leaves that to irqbalance. UsageError for an unreadable list."""
+    found = {key: value.strip().strip("\"'") for key, value in _SETTING.findall(text)}
+    if _LIST in found:
+        return parse_cpulist(found[_LIST], nr_cpus=nr_cpus)
+    return parse_cpumask(found[_MASK]) if found.get(_MASK) else None
+
+
+def with_ban(text: str, cpus: CpuSet) -> str:
+    """The configuration with exactly this ban list: the last line that sets one is replaced, or one is added."""
+    line = f"{_LIST}={format_cpulist(cpus)}"
+    lines = text.splitlines()
+    places = [number for number, old in enumerate(lines) if _SETTING.match(old)]
+    if places:
+        lines[places[-1]] = line
+        lines = [old for number, old in enumerate(lines) if number not in places[:-1]]
+    else:
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class BanList:
+    """The ban list as a CPU set; what is written is its union with what was banned before."""
+
+    def _file(self, view: View) -> str | None:
+        """The file there is, or, where only the program is there, the one its distribution would use."""
+        for path in FILES:
+            if view.root.exists(path):
+                return path
+        if view.root.exists("usr/sbin/irqbalance"):
+            return next((path for path in FILES if view.root.exists(path.rpartition("/")[0])), None)
+        return None
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading; `write` is the union."""
+        path = self._file(view)
+        if path is None:
+            yield Reading(knob.name, "", State.ABSENT, reason="irqbalance is not installed")
+            return
+        try:
+            explicit = banned(view.root.read_text(path) if view.root.exists(path) else "", view.scope.nr_cpus)
+        except OSError as error:
+            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{path}: {error.strerror}")
+            return
+        except UsageError as error:
+            # irqbalance ignores what it cannot read: nothing is banned, and the line is ours to replace.
+            yield Reading(knob.name, "", State.READ, frozenset(), f"/{path}: {error}", write=want)
+            return
+        automatic = kernel_isolated(view)
+        union = want | automatic | (explicit or frozenset())
+        yield Reading(knob.name, "", State.READ, automatic if explicit is None else explicit, write=union)
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """The file as a whole, then a restart of irqbalance if it runs."""
+        for _, change in batch:
+            path = self._file(view)
+            assert path is not None
+            content = with_ban(view.root.get_text(path), change.value)
+            yield Step("file", path, content, (change,), commands=("restart-irqbalance",))
+
+    def describe(self) -> tuple[str, ...]:
+        """Either of the two files."""
+        return tuple("/" + path for path in FILES)

@@ -1,0 +1,139 @@
+"""Attributes in /proc and /sys: one for the host, or one for each CPU where the path holds `{cpu}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+from tunectl.knobs.codecs import Codec
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+
+@dataclass(frozen=True)
+class PseudoFile:
+    """A kernel attribute that is a value."""
+
+    path: str
+    cpus: str = "online"  # which CPUs `{cpu}` runs over: "online", or the "isolated" that are online
+    words: tuple[tuple[str, str], ...] = ()  # a desired word, and the file that gives its value on this CPU
+    choices: str = ""  # the file that lists what may be written
+    disturbs: bool = False  # reading it interrupts the CPU it belongs to (FACTS 2.3)
+
+    def instances(self, view: View) -> list[str]:
+        """One empty instance for the host's one file, else the CPU numbers."""
+        if "{cpu}" not in self.path:
+            return [""]
+        scope = view.scope
+        return [str(cpu) for cpu in sorted(scope.online & scope.isolated if self.cpus == "isolated" else scope.online)]
+
+    def file(self, instance: str) -> str:
+        """The path of one instance."""
+        return self.path.replace("{cpu}", instance)
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading an instance; a single absent one where no instance has the file."""
+        readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
+        if all(reading.state is State.ABSENT for reading in readings):
+            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no {self.describe()[0]}")
+            return
+        yield from readings
+
+    def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
+        if self.disturbs and view.root.live and int(instance) in kernel_isolated(view):
+            reason = f"reading it would interrupt CPU {instance}, which is isolated"
+            return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
+        value, state, reason = read_value(view.root, self.file(instance), knob.codec)
+        if state is not State.READ:
+            return Reading(knob.name, instance, state, reason=reason)
+        wanted, missing = self._wanted(knob, view, instance, want)
+        if missing:
+            return Reading(knob.name, instance, State.ABSENT, value, missing)
+        return Reading(knob.name, instance, State.READ, value, wanted=wanted)
+
+    def _wanted(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
+        """What a desired word stands for on this CPU; and why it cannot be had, where it cannot."""
+        if not isinstance(want, str):
+            return None, ""
+        for word, path in self.words:
+            if word == want:
+                value, _, reason = read_value(view.root, path.replace("{cpu}", instance), knob.codec)
+                return value, reason
+        offered = view.root.get(self.choices.replace("{cpu}", instance)).split() if self.choices else []
+        if offered and want not in [word.strip("[]") for word in offered]:
+            return None, f"this kernel offers only {', '.join(offered)}"
+        return None, ""
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """One write a change."""
+        for knob, change in batch:
+            assert isinstance(knob.driver, PseudoFile)
+            path = knob.driver.file(change.instance)
+            yield Step("value", path, knob.codec.encode(change.value), (change,), knob.codec)
+
+    def describe(self) -> tuple[str, ...]:
+        """The path, with `N` for a CPU."""
+        return ("/" + self.file("N"),)
+
+
+@dataclass(frozen=True)
+class FirstOf:
+    """The first of several attributes that this host has; drivers name the same switch differently."""
+
+    options: tuple[tuple[PseudoFile, Codec], ...]
+
+    def _option(self, view: View) -> tuple[PseudoFile, Codec] | None:
+        for file, codec in self.options:
+            if any(view.root.exists(file.file(instance)) for instance in file.instances(view)):
+                return file, codec
+        return None
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """The readings of the first attribute there is."""
+        option = self._option(view)
+        if option is None:
+            names = " nor ".join(self.describe())
+            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has neither {names}")
+            return
+        for instance in option[0].instances(view):
+            value, state, reason = read_value(view.root, option[0].file(instance), option[1])
+            yield Reading(knob.name, instance, state, value, reason)
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """One write a change, in the attribute's own sense of on and off."""
+        for knob, change in batch:
+            assert isinstance(knob.driver, FirstOf)
+            if option := knob.driver._option(view):
+                file, codec = option
+                yield Step("value", file.file(change.instance), codec.encode(change.value), (change,), codec)
+
+    def describe(self) -> tuple[str, ...]:
+        """Every path it may be."""
+        return tuple(path for file, _ in self.options for path in file.describe())
+
+
+def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]:
+    """One attribute decoded: (value, state, reason)."""
+    try:
+        text = root.read_value(path)
+    except OSError as error:
+        if error.errno in ABSENT_ERRNOS:
+            return None, State.ABSENT, f"this host has no /{path}"
+        return None, State.UNREADABLE, f"/{path}: {error.strerror}"
+    try:
+        return codec.decode(text), State.READ, ""
+    except (ValueError, UsageError) as error:
+        return None, State.UNREADABLE, f"/{path} holds {text[:60]!r}: {error}"
+
+
+def kernel_isolated(view: View) -> CpuSet:
+    """The CPUs the kernel isolates now, by isolcpus=domain or nohz_full=."""
+    if "kernel_isolated" not in view.memo:
+        shown = [view.root.get(f"sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]
+        view.memo["kernel_isolated"] = frozenset[int]().union(*(parse_shown(text) for text in shown))
+    isolated: CpuSet = view.memo["kernel_isolated"]
+    return isolated

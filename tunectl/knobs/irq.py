@@ -1,0 +1,93 @@
+"""Where device interrupts go: the default mask, each interrupt's own, and irqbalance's ban list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.knobs.codecs import CPULIST, CPUMASK
+from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
+from tunectl.knobs.drivers.irqbalance import BanList
+from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.model import Lifetime, Match, Outcome, Reading
+
+
+def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """An interrupt is where it should be when it is delivered to housekeeping CPUs only."""
+    show = knob.codec.show
+    found: IrqFacts | None = reading.facts
+    if found is None:
+        return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
+    if facts.live and found.asked and found.asked <= desired:
+        # Without interrupt remapping the kernel moves an interrupt inside its next occurrence.
+        reason = f"accepted; the kernel moves it away from CPU {show(found.effective)} with its next interrupt"
+        return Judgement(Outcome.COMPLIANT, show(found.asked), show(desired), reason)
+    device = f" ({found.device})" if found.device else ""
+    if (knob.name, reading.instance) in facts.refused or not found.settable:
+        return _judge_refused(knob, desired, reading, facts, device)
+    where = f"delivered to CPU {show(found.effective)}" if found.effective else f"may go to CPU {show(found.asked)}"
+    if found.effective and found.effective <= desired:
+        where = f"asked to go to CPU {show(found.asked)} with its next interrupt"
+    return Judgement(
+        Outcome.DRIFTED, show(reading.value), show(desired), f"interrupt {reading.instance}{device} is {where}"
+    )
+
+
+def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, device: str) -> Judgement:
+    found: IrqFacts = reading.facts
+    show = knob.codec.show
+    count = facts.irq_counts.get(reading.instance, 0)
+    fired = f"; {count} so far on isolated CPUs" if count else "; none so far on isolated CPUs"
+    what = f"the kernel manages interrupt {reading.instance}{device} itself"
+    fix = ""
+    if not found.device or not found.effective:
+        reason, harmful = f"{what}; no driver uses it now, so it does not fire", False
+    elif not found.asked & desired:
+        reason = f"{what}; it may go to isolated CPUs only, so it fires for I/O submitted from them only{fired}"
+        harmful = False
+    elif facts.managed_pending:
+        reason = f"{what}; isolcpus=managed_irq moves it to a housekeeping CPU with the next boot{fired}"
+        harmful = False
+    else:
+        reason = f"{what}; it serves housekeeping CPUs too and fires on CPU {show(found.effective)}{fired}"
+        fix = "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off"
+        harmful = True
+    return Judgement(Outcome.REFUSED, show(reading.value), show(desired), reason, fix, False, harmful)
+
+
+KNOBS = (
+    Knob(
+        "irqbalance.banned_cpus",
+        BanList(),
+        CPULIST,
+        Lifetime.RUNTIME,
+        match=Match.COVERS,
+        why="irqbalance rewrites every affinity about every ten seconds; a CPU it may use gets interrupts back. "
+        "Any ban list switches its automatic ban of isolated and nohz_full CPUs off, so ours is the union.",
+        source="irqbalance(1), IRQBALANCE_BANNED_CPULIST",
+        risk="irqbalance is restarted once",
+    ),
+    Knob(
+        "irq.default_affinity",
+        PseudoFile("proc/irq/default_smp_affinity"),
+        CPUMASK,
+        Lifetime.RUNTIME,
+        match=Match.WITHIN,
+        why="An interrupt that is set up later (a driver loads, a NIC is plugged in) starts on this mask.",
+        source="Documentation/core-api/irq/irq-affinity.rst",
+        after=("irqbalance.banned_cpus",),
+    ),
+    Knob(
+        "irq.affinity",
+        IrqAffinity(),
+        CPULIST,
+        Lifetime.RUNTIME,
+        match=Match.WITHIN,
+        judge=judge_irq,
+        why="A device interrupt on an isolated CPU stops the trading thread for its handler, its softirqs and the "
+        "cache lines they take; it is judged by where the interrupt is delivered, not by the mask asked for.",
+        source="Documentation/core-api/irq/irq-affinity.rst; kernel/irq/proc.c",
+        risk="a NIC whose queues were spread over all CPUs now shares the housekeeping CPUs",
+        after=("irq.default_affinity", "irqbalance.banned_cpus"),
+    ),
+)

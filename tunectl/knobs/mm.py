@@ -1,0 +1,61 @@
+"""Memory management that stops a thread to do its work."""
+
+from __future__ import annotations
+
+from tunectl.knobs.codecs import CHOICE, INT, SWITCH, mapped
+from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.row import Knob
+from tunectl.model import Lifetime, Match
+
+# run=2 stopped ksmd too, and unmerged what it had merged.
+_KSM = mapped("ksm", {"0": "stopped", "1": "running", "2": "stopped"}, {"stopped": "0", "running": "1"})
+_THP = "sys/kernel/mm/transparent_hugepage"
+_THP_SOURCE = "Documentation/admin-guide/mm/transhuge.rst"
+
+KNOBS = (
+    Knob(
+        "mm.thp_enabled",
+        PseudoFile(f"{_THP}/enabled", choices=f"{_THP}/enabled"),
+        CHOICE,
+        Lifetime.RUNTIME,
+        why="khugepaged and huge page faults copy and remap memory behind the application, with TLB shootdowns that "
+        "interrupt every CPU the process runs on.",
+        source=_THP_SOURCE,
+        risk="more TLB misses in programs that profited; applies to new mappings",
+    ),
+    Knob(
+        "mm.thp_defrag",
+        PseudoFile(f"{_THP}/defrag", choices=f"{_THP}/defrag"),
+        CHOICE,
+        Lifetime.RUNTIME,
+        why="A page fault that asks for a huge page may have to compact memory first, for milliseconds.",
+        source=_THP_SOURCE,
+    ),
+    Knob(
+        "mm.ksm",
+        PseudoFile("sys/kernel/mm/ksm/run"),
+        _KSM,
+        Lifetime.RUNTIME,
+        why="ksmd merges equal pages: a later write to one faults and copies.",
+        source="Documentation/admin-guide/mm/ksm.rst",
+        risk="more memory on hosts with many equal virtual machines",
+    ),
+    Knob(
+        "mm.swappiness",
+        PseudoFile("proc/sys/vm/swappiness"),
+        INT,
+        Lifetime.RUNTIME,
+        match=Match.AT_MOST,
+        why="A page that was swapped out costs a disk read on the next touch.",
+        source="Documentation/admin-guide/sysctl/vm.rst",
+    ),
+    Knob(
+        "mm.numa_balancing",
+        PseudoFile("proc/sys/kernel/numa_balancing"),
+        SWITCH,
+        Lifetime.RUNTIME,
+        why="Automatic NUMA balancing unmaps pages to see who touches them: page faults, TLB shootdowns and "
+        "migrations for memory that is already placed by hand.",
+        source="Documentation/admin-guide/sysctl/kernel.rst",
+    ),
+)

@@ -1,0 +1,101 @@
+"""What a row of the table is, and what a driver must be able to do. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.codecs import Codec
+from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope
+
+
+@dataclass(frozen=True)
+class View:
+    """What a driver sees: the host's files, the operator's CPU sets, and every desired value.
+
+    `invocation` is how this tunectl is started again (for the boot-time service); `memo` lets the
+    rows of one facility share one reading of a large file.
+    """
+
+    root: Sysroot
+    scope: Scope
+    desired: dict[str, Any] = field(default_factory=dict)
+    invocation: tuple[str, ...] = ()
+    memo: dict[str, Any] = field(default_factory=dict)
+
+
+class Step(NamedTuple):
+    """One file to write, for one or more changes. What the journal and apply work on."""
+
+    kind: str  # "value": a kernel attribute; "file": a whole file; "link": a symbolic link
+    path: str
+    content: str
+    changes: tuple[Change, ...]
+    codec: Codec | None = None  # of the file's text, where it is a kernel attribute
+    refusable: bool = False  # EIO and EPERM mean that the kernel moves this one itself
+    commands: tuple[str, ...] = ()  # names in tuning/commands.py, run on a live host once the file stands
+    read_back: Callable[[Sysroot], str | None] | None = None  # says what is wrong with the written file, in use
+
+
+class Judgement(NamedTuple):
+    """What a row's own judge says of one reading."""
+
+    outcome: Outcome
+    observed: Scalar
+    desired: Scalar
+    reason: str = ""
+    fix: str = ""
+    changeable: bool = True
+    harmful: bool = True
+    points: dict[str, Scalar] | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the journal and the clock know and a reading cannot: handed to judges as data."""
+
+    boot_id: str = ""
+    live: bool = True
+    refused: frozenset[tuple[str, str]] = frozenset()  # (knob, instance) the kernel refused in this boot
+    configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
+    irq_counts: dict[str, int] = field(default_factory=dict)  # interrupts on isolated CPUs, of refused IRQs
+    managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
+
+
+class Driver(Protocol):
+    """How a knob's targets are enumerated, read and written. A driver holds paths, never policy."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """Every target of the knob on this host, as it is. Never raises for what a host may lack."""
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """The files to write for consecutive changes of rows that share this kind of driver, in order."""
+
+    def describe(self) -> tuple[str, ...]:
+        """The files it reads and writes, with a leading slash, for the catalogue."""
+
+
+Batch = Sequence[tuple["Knob", Change]]
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One row: a thing that can be tuned, where it lives, how its text is read, and why anyone would."""
+
+    name: str
+    driver: Driver
+    codec: Codec
+    lifetime: Lifetime
+    why: str
+    source: str
+    risk: str = "none known"
+    match: Match = Match.EQUAL
+    after: tuple[str, ...] = ()
+    judge: Callable[[Knob, Any, Reading, Facts], Judgement] | None = None
+
+    @property
+    def facility(self) -> str:
+        """The part of the name before the dot: the kernel's own name for the area."""
+        return self.name.partition(".")[0]

@@ -1,0 +1,20 @@
+"""Simultaneous multithreading: reported, and changed only where the host file spells it out."""
+
+from __future__ import annotations
+
+from tunectl.knobs.codecs import CHOICE
+from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.row import Knob
+from tunectl.model import Lifetime
+
+KNOBS = (
+    Knob(
+        "smt.control",
+        PseudoFile("sys/devices/system/cpu/smt/control"),
+        CHOICE,
+        Lifetime.RUNTIME,
+        why="Two threads of one core share its execution units and its first caches: a busy sibling is felt.",
+        source="Documentation/ABI/testing/sysfs-devices-system-cpu (smt/control)",
+        risk="off takes the sibling CPUs offline: lists that name them no longer fit the host",
+    ),
+)
