@@ -1,0 +1,33 @@
+"""Whole trees compared: every path, kind, mode and byte."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+
+def picture(root: Path) -> dict[str, tuple[str, int, bytes | str]]:
+    """Every file, link and directory below `root`: kind, mode, content."""
+    seen: dict[str, tuple[str, int, bytes | str]] = {}
+    for place, directories, files in os.walk(root):
+        for name in [*directories, *files]:
+            path = Path(place, name)
+            info = path.lstat()
+            mode = stat.S_IMODE(info.st_mode)
+            key = str(path.relative_to(root))
+            if path.is_symlink():
+                seen[key] = ("link", 0, os.readlink(path))
+            elif path.is_dir():
+                seen[key] = ("directory", mode, b"")
+            else:
+                seen[key] = ("file", mode, path.read_bytes())
+    return seen
+
+
+def differences(before: dict[str, tuple[str, int, bytes | str]], root: Path) -> dict[str, object]:
+    """What differs now: path -> (before, now)."""
+    now = picture(root)
+    return {
+        key: (before.get(key), now.get(key)) for key in sorted({*before, *now}) if before.get(key) != now.get(key)
+    }

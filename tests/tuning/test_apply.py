@@ -1,0 +1,258 @@
+"""plan, apply, verify, restore on a recorded host, and under a kernel that refuses and clamps."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.fake_kernel import KernelRoot, Manners
+from tests.trees import differences, picture
+from tunectl.errors import TunectlError
+from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.model import Outcome
+from tunectl.tuning.journal import load
+from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
+from tunectl.verdict import verdict_of
+
+
+def session_on(root: WritableSysroot) -> Session:
+    state = f"{root.root}/var/lib/tunectl"
+    return open_session(root, f"{root.root}/etc/tunectl/host.toml", state, ("/usr/bin/tunectl",), "2026-11-21")
+
+
+def apply(root: WritableSysroot, *, runtime_only: bool = False) -> Run:
+    return run_apply(session_on(root), root, f"{root.root}/var/lib/tunectl", runtime_only=runtime_only, wait_s=0)
+
+
+def restore(root: WritableSysroot, *, salvage: bool = False) -> Undone:
+    state = f"{root.root}/var/lib/tunectl"
+    return run_restore(root, state, read_identity(root).boot_id, salvage=salvage, wait_s=0)
+
+
+def results(run: Run) -> dict[str, str]:
+    return {one.change.target: one.result for one in run.applied.results}
+
+
+def test_a_stock_host_is_tuned_and_only_a_reboot_is_pending(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    before = verdict_of(session_on(root).assess().findings)
+    run = apply(root)
+    assert before == "drifted"
+    assert set(results(run).values()) == {"changed"}
+    assert verdict_of(run.plan.findings) == "pending-reboot"
+    pending = {one.knob for one in run.plan.findings if one.outcome is Outcome.PENDING_REBOOT}
+    assert pending and all(knob.startswith("boot.") for knob in pending)
+    assert run.plan.reboot_required
+
+
+def test_a_second_apply_changes_nothing(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    tree = picture(lab4)
+    run = apply(root)
+    assert run.applied.results == []
+    assert not differences(tree, lab4)
+
+
+def test_restore_brings_back_every_byte(lab4: Path) -> None:
+    tree = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    assert differences(tree, lab4)
+    undone = restore(root)
+    assert undone.complete
+    assert {one.result for one in undone.outcome.results} <= {"restored", "already"}
+    assert not differences(tree, lab4)
+    assert restore(root).outcome.results == []
+
+
+@pytest.mark.parametrize("name", ["xeon2s", "epyc", "hybrid", "vm2", "arm64", "sparse", "big"])
+def test_every_kind_of_host_is_tuned_and_restored(host_root, name: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    from tunectl.cpulist import format_cpulist
+    from tunectl.host.topology import read_topology
+    from tunectl.tuning.propose import propose
+
+    tree = host_root.fresh(name, tmp_path)
+    root = WritableSysroot(str(tree))
+    isolated = format_cpulist(propose(read_topology(root), nic=None, count=None).isolated)
+    write_host_file(tree, f'profile = "low-latency"\nisolated = "{isolated}"\n')
+    before = picture(tree)
+    run = apply(root)
+    assert not [one for one in run.applied.results if one.result == "failed"]
+    drifted = [one.target for one in run.plan.findings if one.outcome is Outcome.DRIFTED and not one.knob.startswith("boot.")]
+    assert drifted == []
+    assert restore(root).complete
+    assert not differences(before, tree)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
+def test_a_managed_interrupt_is_refused_and_is_no_failure(lab4: Path, number: int) -> None:
+    tree = WritableSysroot(str(lab4))
+    managed = [one for one in session_on(tree).assess().changes if one.knob == "irq.affinity"]
+    assert managed
+    victim = managed[0].instance
+    root = KernelRoot(lab4, Manners(frozenset({victim}), number))
+    run = apply(root)
+    assert results(run)[f"irq.affinity[{victim}]"] == "refused"
+    (finding,) = [one for one in run.plan.findings if one.target == f"irq.affinity[{victim}]"]
+    assert finding.outcome is Outcome.REFUSED
+    assert "manages interrupt" in finding.reason
+    again = apply(root)
+    assert again.applied.results == []  # known, and not tried again in this boot
+
+
+def test_a_value_the_kernel_clamps_is_a_failure_that_says_so(lab4: Path) -> None:
+    root = KernelRoot(lab4, Manners(clamp={"proc/sys/vm/swappiness": "7"}))
+    run = apply(root)
+    (failed,) = [one for one in run.applied.results if one.result == "failed"]
+    assert failed.change.knob == "mm.swappiness"
+    assert "wrote 1, and the kernel made it 7" in failed.message
+    restore(WritableSysroot(str(lab4)))
+    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "60\n"
+
+
+def test_a_knob_that_vanishes_between_plan_and_apply(lab4: Path) -> None:
+    root = KernelRoot(lab4, Manners(errors={"sys/kernel/mm/ksm": errno.ENOENT, "proc/sys/kernel/numa": errno.ENODEV}))
+    (lab4 / "sys/kernel/mm/ksm/run").write_text("1\n")
+    run = apply(root)
+    failed = [one for one in run.applied.results if one.result == "failed"]
+    assert {one.change.knob for one in failed} <= {"mm.ksm", "mm.numa_balancing"}
+    assert all(one.gone and "went away" in one.message for one in failed)
+
+
+def test_a_read_only_sys_is_one_clear_line_and_nothing_is_lost(lab4: Path) -> None:
+    tree = picture(lab4)
+    root = KernelRoot(lab4, Manners(errors={"sys/": errno.EROFS}))
+    with pytest.raises(TunectlError, match=r"cannot write .*/sys/.*: Read-only file system"):
+        apply(root)
+    assert restore(WritableSysroot(str(lab4))).complete
+    assert not differences(tree, lab4)
+
+
+def test_a_value_somebody_else_changed_since_is_left_alone(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
+    undone = restore(root)
+    left = [one for one in undone.outcome.results if one.result == "changed-since"]
+    assert [one.path for one in left] == ["/proc/sys/vm/swappiness"]
+    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "33\n"
+
+
+def test_the_first_before_image_counts(lab4: Path) -> None:
+    tree = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
+    apply(root)
+    assert restore(root).complete
+    assert not differences(tree, lab4)
+
+
+def test_runtime_values_of_an_earlier_boot_died_with_it(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    (lab4 / "proc/sys/kernel/random/boot_id").write_text("99999999-0000-4000-8000-000000000000\n")
+    for path in ("proc/sys/vm/swappiness",):
+        (lab4 / path).write_text("60\n")
+    undone = restore(root)
+    assert not [one.path for one in undone.outcome.results if one.path.startswith(("/proc", "/sys"))]
+    assert not (lab4 / "etc/default/grub.d/99-tunectl.cfg").exists()
+
+
+def test_a_damaged_journal_is_not_guessed_at(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    path = lab4 / "var/lib/tunectl/journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[4] = b"garbage\n"
+    path.write_bytes(b"".join(lines))
+    tree = picture(lab4)
+    with pytest.raises(TunectlError, match=r"journal.jsonl: line 5 is damaged; nothing was touched"):
+        restore(root)
+    assert not differences(tree, lab4)
+    undone = restore(root, salvage=True)
+    assert undone.set_aside
+    assert (lab4 / "var/lib/tunectl/journal.jsonl.damaged.1").exists()
+
+
+def test_a_truncated_journal_restores_what_it_tells(lab4: Path) -> None:
+    tree = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    path = lab4 / "var/lib/tunectl/journal.jsonl"
+    os.truncate(path, path.stat().st_size - 3)
+    undone = restore(root)
+    assert undone.complete
+    assert any("cut off" in note for note in undone.notes)
+    assert not differences(tree, lab4)
+
+
+def test_twenty_rounds_leave_no_residue(lab4: Path) -> None:
+    tree = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    for _ in range(20):
+        apply(root)
+        assert restore(root).complete
+    assert not differences(tree, lab4)
+
+
+def test_runtime_only_leaves_the_boot_loader_alone(lab4: Path) -> None:
+    run = apply(WritableSysroot(str(lab4)), runtime_only=True)
+    assert not (lab4 / "etc/default/grub.d/99-tunectl.cfg").exists()
+    assert not [one for one in run.applied.results if one.change.knob.startswith("boot.")]
+
+
+def test_a_new_interrupt_during_apply_is_moved_in_a_second_pass(lab4: Path) -> None:
+    class HotPlug(KernelRoot):
+        def write_value(self, path: str, text: str) -> None:
+            super().write_value(path, text)
+            if path == "proc/irq/default_smp_affinity":
+                new = lab4 / "proc/irq/99"
+                new.mkdir()
+                (new / "smp_affinity_list").write_text("3\n")
+                (new / "effective_affinity_list").write_text("3\n")
+
+    run = apply(HotPlug(lab4, Manners()))
+    assert results(run)["irq.affinity[99]"] == "changed"
+
+
+def test_the_ban_list_is_a_union(lab4: Path) -> None:
+    (lab4 / "etc/default/irqbalance").write_text("# ours\nIRQBALANCE_BANNED_CPULIST=1\nIRQBALANCE_ARGS=\n")
+    apply(WritableSysroot(str(lab4)))
+    text = (lab4 / "etc/default/irqbalance").read_text()
+    assert text == "# ours\nIRQBALANCE_BANNED_CPULIST=1-3\nIRQBALANCE_ARGS=\n"
+
+
+def test_links_are_followed_inside_the_root_only(lab4: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "irqbalance").write_text("IRQBALANCE_ARGS=\n")
+    (lab4 / "etc/default/irqbalance").unlink()
+    os.symlink(outside / "irqbalance", lab4 / "etc/default/irqbalance")
+    before = picture(outside)
+    apply(WritableSysroot(str(lab4)))
+    assert not differences(before, outside)
+
+
+def test_the_journal_of_another_run_is_read_under_the_lock(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    stale = session_on(root)
+    apply(root)
+    run = run_apply(replace(stale), root, f"{lab4}/var/lib/tunectl", runtime_only=False, wait_s=0)
+    assert len(load(f"{lab4}/var/lib/tunectl").entries) == len(session_on(root).journal.entries)
+    assert run.applied.results == []
+
+
+def test_host_file_of_another_size_of_host(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY.replace("2-3", "3"))
+    run = apply(WritableSysroot(str(lab4)))
+    assert "isolcpus=managed_irq,domain,3 " in (lab4 / "etc/default/grub.d/99-tunectl.cfg").read_text()
+    assert verdict_of(run.plan.findings) == "pending-reboot"

@@ -1,0 +1,125 @@
+"""The journal: what is on disk, what survives damage, who holds the lock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tunectl.errors import TunectlError
+from tunectl.tuning.journal import Entry, Journal, load
+from tunectl.tuning.lock import hold, make_directory
+
+
+def entry(path: str = "proc/sys/vm/swappiness", before: str | None = "60\n", boot: str = "boot-1") -> Entry:
+    return Entry(0, boot, "value", path, before, "60", "1", 0o644, ("mm.swappiness",), ())
+
+
+def filled(directory: Path, count: int = 3) -> Journal:
+    journal = load(str(directory))
+    journal.start("boot-1", ())
+    for number in range(count):
+        seq = journal.before(entry(f"proc/sys/vm/n{number}"))
+        journal.after(seq, "1\n")
+    journal.end()
+    return journal
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    written = filled(tmp_path)
+    read = load(str(tmp_path))
+    assert read.entries == written.entries
+    assert [one.shown for one in read.entries.values()] == ["1\n"] * 3
+    assert not read.torn
+    assert not read.damaged
+
+
+def test_bytes_that_are_no_text_survive(tmp_path: Path) -> None:
+    journal = load(str(tmp_path))
+    before = bytes(range(256)).decode("latin-1")
+    journal.before(entry(before=before))
+    (kept,) = load(str(tmp_path)).entries.values()
+    assert kept.before == before
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_line_that_was_cut_off_is_noted_and_its_place_taken(tmp_path: Path, cut: int) -> None:
+    journal = filled(tmp_path)
+    journal.before(entry("proc/sys/vm/last"))
+    size = os.path.getsize(journal.path)
+    os.truncate(journal.path, size - cut)
+    torn = load(str(tmp_path))
+    assert torn.torn
+    assert not torn.damaged
+    assert len(torn.entries) == 3
+    torn.before(entry("proc/sys/vm/next"))
+    again = load(str(tmp_path))
+    assert not again.torn
+    assert [one.path for one in again.entries.values()][-1] == "proc/sys/vm/next"
+
+
+def test_damage_in_the_middle_is_told_by_its_line(tmp_path: Path) -> None:
+    journal = filled(tmp_path)
+    lines = Path(journal.path).read_bytes().splitlines(keepends=True)
+    lines[3] = lines[3].replace(b"60", b"61")
+    Path(journal.path).write_bytes(b"".join(lines))
+    damaged = load(str(tmp_path))
+    assert damaged.damaged == (4,)
+    assert len(damaged.entries) == 2
+
+
+def test_a_full_disk_stops_before_the_write(tmp_path: Path) -> None:
+    journal = load("/dev/full/../nowhere")
+    journal.directory = str(tmp_path)
+    (tmp_path / "journal.jsonl").symlink_to("/dev/full")
+    with pytest.raises(TunectlError, match="No space left on device|Invalid argument"):
+        journal.before(entry())
+    assert not journal.entries
+
+
+def test_the_state_directory_is_private_and_what_was_made_is_told(tmp_path: Path) -> None:
+    made = make_directory(str(tmp_path / "var/lib/tunectl"))
+    assert [os.path.relpath(path, tmp_path) for path in made] == ["var", "var/lib", "var/lib/tunectl"]
+    assert (tmp_path / "var/lib/tunectl").stat().st_mode & 0o777 == 0o700
+    assert make_directory(str(tmp_path / "var/lib/tunectl")) == ()
+
+
+def test_the_holder_of_the_lock_is_named(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\nfrom tunectl.tuning.lock import hold\n"
+        "with hold(sys.argv[1], 'apply', 0):\n print('held', flush=True)\n time.sleep(60)\n"
+    )
+    other = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(TunectlError, match=rf"process {other.pid} \(tunectl apply\)"), hold(str(tmp_path), "x", 0):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+    with hold(str(tmp_path), "restore", 0):  # a killed holder holds nothing
+        pass
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_second_one_waits_its_turn(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def first() -> None:
+        with hold(str(tmp_path), "first", 0):
+            time.sleep(0.3)
+            order.append("first")
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    time.sleep(0.1)
+    with hold(str(tmp_path), "second", 5):
+        order.append("second")
+    thread.join()
+    assert order == ["first", "second"]

@@ -1,0 +1,1 @@
+"""What to do about it: host file, profile, observe, plan, journal, apply, restore."""

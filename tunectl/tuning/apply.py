@@ -1,0 +1,197 @@
+"""The plan through the journal: before-image on disk, write, read back. The only writer of the host, with restore."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.echo import echoes
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.knobs import KNOBS
+from tunectl.knobs.row import Step, View
+from tunectl.model import Change, target_name
+from tunectl.tuning.commands import run_commands
+from tunectl.tuning.journal import Entry, Journal
+
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+
+
+class Result(NamedTuple):
+    """What became of one change."""
+
+    change: Change
+    result: str  # changed, refused, failed
+    errno: int | None = None
+    message: str = ""
+
+    @property
+    def gone(self) -> bool:
+        """The target went away between plan and apply: there is nothing left to be wrong."""
+        return self.errno in _GONE
+
+
+class Applied(NamedTuple):
+    """What a run of apply did."""
+
+    results: list[Result]
+    not_run: list[str]
+
+
+def settle(root: WritableSysroot, journal: Journal) -> None:
+    """Decides what became of the writes during which an earlier run was killed, by what the host shows."""
+    for seq, entry in list(journal.entries.items()):
+        if entry.shown is None and entry.errno is None:
+            stands = current(root, entry.kind, entry.path)
+            if stands == entry.before:
+                journal.refused(seq, errno.EINTR)
+            else:
+                journal.after(seq, stands or "")
+
+
+def steps_of(view: View, changes: Sequence[Change]) -> Iterator[Step]:
+    """The files to write, in the order of the changes; changes of one kind of driver are handed over together."""
+    for _, group in groupby(changes, key=lambda change: type(KNOBS[change.knob].driver)):
+        batch = [(KNOBS[change.knob], change) for change in group]
+        yield from batch[0][0].driver.steps(view, batch)
+
+
+def execute(root: WritableSysroot, view: View, changes: Sequence[Change], journal: Journal, boot_id: str) -> Applied:
+    """Makes the changes. TunectlError where the host or the disk stops all of it: what was done stays journaled."""
+    results: dict[str, Result] = {}
+    commands: list[str] = []
+    checks: list[Step] = []
+    for step in steps_of(view, changes):
+        result = _make(root, step, journal, boot_id)
+        for change in step.changes:
+            earlier = results.get(change.target)
+            if earlier is None or earlier.result == "changed":
+                results[change.target] = result._replace(change=change)
+        if result.result == "changed":
+            commands.extend(step.commands)
+            checks.extend([step] if step.read_back else [])
+    not_run, failed = run_commands(root, commands)
+    for step in checks:
+        problem = "; ".join(failed) or (step.read_back(root) if step.read_back else None)
+        if problem:
+            results.update({change.target: Result(change, "failed", None, problem) for change in step.changes})
+    ordered = [results.get(change.target, Result(change, "failed", None, "no way to write it")) for change in changes]
+    return Applied(ordered, not_run + failed)
+
+
+def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> Result:
+    """One step, with what a recorded host's kernel would have changed along with it."""
+    first = step.changes[0]
+    try:
+        for directory in _missing_directories(root, step):
+            _journaled(root, step._replace(kind="directory", path=directory, commands=()), journal, boot_id)
+        writes = [step]
+        if not root.live and step.kind == "value":
+            writes += [step._replace(path=path, content=text) for path, text in echoes(root, step.path, step.content)]
+        problem = ""
+        for write in writes:
+            problem = problem or _journaled(root, write, journal, boot_id)
+    except OSError as error:
+        return _failed(root, step, error)
+    return Result(first, "failed" if problem else "changed", None, problem)
+
+
+def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> str:
+    """Before-image, write, read back: "" or what is wrong with the value that now stands."""
+    entry = before_image(root, step, boot_id)
+    seq = journal.before(entry)
+    try:
+        write(root, step.kind, step.path, step.content)
+    except OSError as error:
+        journal.refused(seq, error.errno or errno.EIO)
+        raise
+    shown = current(root, step.kind, step.path)
+    journal.after(seq, shown or "")
+    return _read_back(step, shown)
+
+
+def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
+    """What stands at the step's path, and how to have it again. OSError where an attribute cannot be read."""
+    before = current(root, step.kind, step.path)
+    if before is None and step.kind == "value":
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root.path(step.path))
+    undo = before or ""
+    if step.kind == "value" and step.codec:
+        try:
+            undo = step.codec.encode(step.codec.decode(undo))
+        except (ValueError, UsageError):
+            undo = undo.strip()
+    knobs = tuple(target_name(change.knob, change.instance) for change in step.changes)
+    mode = root.mode(step.path)
+    return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, knobs, step.commands)
+
+
+def current(root: WritableSysroot, kind: str, path: str) -> str | None:
+    """The bytes of a file as latin-1 text, a link's target, "directory"; None where there is none."""
+    if kind == "link":
+        return root.readlink(path) or (None if not root.exists(path) else root.read_bytes(path).decode("latin-1"))
+    if kind == "directory":
+        return "directory" if root.exists(path) else None
+    try:
+        return root.read_bytes(path).decode("latin-1")
+    except FileNotFoundError:
+        return None
+
+
+def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
+    """Puts the content in place, each kind in its own atomic way."""
+    if kind == "value":
+        root.write_value(path, content + "\n")
+    elif kind == "file":
+        root.replace_file(path, content.encode("utf-8"), None)
+    elif kind == "link":
+        root.make_link(path, content)
+    else:
+        root.make_directory(path)
+
+
+def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
+    missing: list[str] = []
+    directory = step.path.rpartition("/")[0]
+    while step.kind in ("file", "link") and directory and not root.exists(directory):
+        missing.append(directory)
+        directory = directory.rpartition("/")[0]
+    return missing[::-1]
+
+
+def _read_back(step: Step, shown: str | None) -> str:
+    if step.kind != "value" or step.codec is None:
+        return "" if step.kind != "file" or shown == step.content else f"/{step.path} does not hold what was written"
+    try:
+        stands = step.codec.decode(shown or "")
+        if stands == step.codec.decode(step.content):
+            return ""
+        return f"wrote {step.content}, and the kernel made it {step.codec.show(stands)}"
+    except (ValueError, UsageError) as error:
+        return f"/{step.path} cannot be read back: {error}"
+
+
+def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
+    """Refused by the kernel, or failed; a host that cannot be written at all ends the run."""
+    first = step.changes[0]
+    number = error.errno or errno.EIO
+    where = root.path(step.path)
+    if number in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
+        raise TunectlError(
+            f"cannot write {where}: {os.strerror(number)}", "what was changed before that, `tunectl restore` undoes"
+        ) from error
+    if step.refusable and number in (errno.EIO, errno.EPERM) and os.geteuid() == 0:
+        return Result(first, "refused", number, "the kernel manages this interrupt itself")
+    if number in _GONE:
+        return Result(first, "failed", number, f"{where} went away: the device or CPU was removed")
+    if number == errno.EPERM and _locked_down(root):
+        return Result(first, "refused", number, "refused by kernel lockdown")
+    return Result(first, "failed", number, f"cannot write {where}: {os.strerror(number)}")
+
+
+def _locked_down(root: WritableSysroot) -> bool:
+    state = root.get("sys/kernel/security/lockdown")
+    return bool(state) and "[none]" not in state

@@ -1,0 +1,197 @@
+"""The journal: what stood on the host before each write, on disk before the write is made.
+
+One record a line: a CRC-32 in hex, a space, a JSON object. Records: `start` (a run of apply begins),
+`before` (the before-image of one file), `after` (what the host shows once it is written), `refused`
+(the write did not happen), `end`. Runtime values carry the boot id, for they die with the boot;
+files outlive it. Bytes are kept as latin-1 text, which maps every byte to one character.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tunectl.errors import TunectlError
+
+NAME = "journal.jsonl"
+
+
+class Entry(NamedTuple):
+    """One write, as the journal knows it."""
+
+    seq: int
+    boot_id: str
+    kind: str  # value, file, link, directory
+    path: str
+    before: str | None  # None: there was none
+    undo: str  # what to write to a kernel attribute to have `before` again
+    after: str
+    mode: int | None
+    knobs: tuple[str, ...]  # knob and instance of each change: ("irq.affinity", "42") as "irq.affinity[42]"
+    commands: tuple[str, ...]
+    shown: str | None = None  # what the host showed after the write; None: the write may not have happened
+    errno: int | None = None  # the write was refused or failed
+
+    @property
+    def persistent(self) -> bool:
+        """Does it outlive the boot?"""
+        return self.kind != "value"
+
+
+@dataclass
+class Journal:
+    """The journal of one state directory. Opened with `load`, written only by the holder of the lock."""
+
+    directory: str
+    entries: dict[int, Entry] = field(default_factory=dict)
+    created: tuple[str, ...] = ()  # directories made to hold it
+    damaged: tuple[int, ...] = ()  # line numbers
+    torn: bool = False  # the last line was cut off
+    _good_size: int = 0
+    _seq: int = 0
+
+    @property
+    def path(self) -> str:
+        """The journal's file."""
+        return os.path.join(self.directory, NAME)
+
+    def start(self, boot_id: str, created: tuple[str, ...]) -> None:
+        """A run begins; `created` are the directories made for the state."""
+        self.created = self.created or created
+        self._append({"type": "start", "boot_id": boot_id, "created": list(self.created)})
+
+    def before(self, entry: Entry) -> int:
+        """On disk before it returns. The entry's number is given here."""
+        self._seq += 1
+        entry = entry._replace(seq=self._seq)
+        self._append({"type": "before", **entry._asdict()})
+        self.entries[self._seq] = entry
+        return self._seq
+
+    def after(self, seq: int, shown: str) -> None:
+        """The write was made, and this is how the host shows it."""
+        self._append({"type": "after", "seq": seq, "shown": shown})
+        self.entries[seq] = self.entries[seq]._replace(shown=shown)
+
+    def refused(self, seq: int, errno: int) -> None:
+        """The write was not made."""
+        self._append({"type": "refused", "seq": seq, "errno": errno})
+        self.entries[seq] = self.entries[seq]._replace(errno=errno)
+
+    def end(self) -> None:
+        """The run is complete."""
+        self._append({"type": "end"})
+
+    def _append(self, record: dict[str, Any]) -> None:
+        body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
+        line = f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
+        new = not os.path.exists(self.path)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
+                os.lseek(fd, 0, os.SEEK_END)
+                if os.write(fd, line) != len(line):
+                    raise OSError(28, os.strerror(28))
+                os.fsync(fd)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(fd, self._good_size)
+                raise
+        except OSError as error:
+            raise TunectlError(
+                f"cannot write the journal {self.path}: {error.strerror}; nothing was changed after that",
+                "`tunectl restore` undoes what was changed before",
+            ) from error
+        finally:
+            os.close(fd)
+        if new:
+            _sync(self.directory)
+        self._good_size += len(line)
+
+    def remove(self) -> None:
+        """Everything was restored: the journal goes."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
+        self.entries.clear()
+
+    def remove_directories(self) -> None:
+        """The directories that were made for the journal go, once the lock in them is released; others stay."""
+        for directory in (self.directory, *reversed(self.created)):
+            with suppress(OSError):
+                os.rmdir(directory)
+
+    def set_aside(self) -> str:
+        """A damaged journal is kept under another name. Returns it."""
+        number = 1
+        while os.path.exists(f"{self.path}.damaged.{number}"):
+            number += 1
+        os.rename(self.path, f"{self.path}.damaged.{number}")
+        return f"{self.path}.damaged.{number}"
+
+
+def load(directory: str) -> Journal:
+    """The journal as it stands; an empty one where there is none. Damage is noted, not raised."""
+    journal = Journal(directory)
+    try:
+        with open(journal.path, "rb") as file:
+            data = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return journal
+    except OSError as error:
+        raise TunectlError(f"cannot read the journal {journal.path}: {error.strerror}") from error
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    damaged = []
+    for number, line in enumerate(lines, start=1):
+        record = _decode(line)
+        if record is None:
+            damaged.append(number)
+            continue
+        _replay(journal, record)
+    if damaged and damaged[-1] == len(lines) and not tail:
+        # The newest line is unreadable as a whole: cut off by a power loss that kept its newline.
+        tail = lines[-1] + b"\n"
+        damaged.pop()
+    journal.torn = bool(tail)
+    journal.damaged = tuple(damaged)
+    journal._good_size = len(data) - len(tail)
+    return journal
+
+
+def _decode(line: bytes) -> dict[str, Any] | None:
+    crc, _, body = line.partition(b" ")
+    try:
+        if int(crc, 16) != zlib.crc32(body):
+            return None
+        record = json.loads(body)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _replay(journal: Journal, record: dict[str, Any]) -> None:
+    kind = record.pop("type", "")
+    seq = record.get("seq", 0)
+    if kind == "start":
+        journal.created = journal.created or tuple(record["created"])
+    elif kind == "before":
+        entry = Entry(**{**record, "knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])})
+        journal.entries[seq] = entry
+        journal._seq = max(journal._seq, seq)
+    elif kind == "after" and seq in journal.entries:
+        journal.entries[seq] = journal.entries[seq]._replace(shown=record["shown"])
+    elif kind == "refused" and seq in journal.entries:
+        journal.entries[seq] = journal.entries[seq]._replace(errno=record["errno"])
+
+
+def _sync(directory: str) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

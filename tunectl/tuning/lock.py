@@ -1,0 +1,75 @@
+"""One writer at a time: a lock file in the state directory that names its holder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from tunectl.errors import TunectlError
+
+NAME = "lock"
+_POLL_S = 0.1
+
+
+def make_directory(directory: str) -> tuple[str, ...]:
+    """The state directory, mode 0700 where it is new. Returns the directories that had to be made."""
+    made: list[str] = []
+    todo = directory
+    while not os.path.isdir(todo):
+        made.append(todo)
+        parent = os.path.dirname(todo)
+        if parent == todo:
+            break
+        todo = parent
+    try:
+        for path in reversed(made):
+            with suppress(FileExistsError):
+                os.mkdir(path, 0o700 if path == directory else 0o755)
+    except OSError as error:
+        raise TunectlError(f"cannot make the state directory {directory}: {error.strerror}") from error
+    return tuple(reversed(made))
+
+
+@contextmanager
+def hold(directory: str, purpose: str, wait_s: float) -> Iterator[None]:
+    """Holds the lock. TunectlError, naming the holder, where another has it for longer than `wait_s` seconds."""
+    path = os.path.join(directory, NAME)
+    deadline = time.monotonic() + wait_s
+    while (fd := _take(path)) is None:
+        if time.monotonic() >= deadline:
+            raise TunectlError(f"another tunectl is at work: {_holder(path)} holds {path}", "wait for it to end")
+        time.sleep(_POLL_S)
+    try:
+        os.truncate(fd, 0)
+        os.write(fd, f"process {os.getpid()} (tunectl {purpose})\n".encode())
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(path)  # while it is held: whoever waits for it sees that it is gone, and takes a new one
+        os.close(fd)
+
+
+def _take(path: str) -> int | None:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise TunectlError(f"cannot open the lock {path}: {error.strerror}") from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(fd), os.stat(path)):
+            return fd
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(fd)
+    return None
+
+
+def _holder(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.readline().strip() or "an unnamed process"
+    except OSError:
+        return "an unnamed process"

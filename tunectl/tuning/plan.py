@@ -1,0 +1,128 @@
+"""desired minus observed, as a pure function: no I/O, no clock. verify is "the plan is empty"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from tunectl.knobs import KNOBS, in_order
+from tunectl.knobs.codecs import satisfies
+from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.model import Change, Finding, Lifetime, Match, Outcome, Plan, Reading, Setting, State, Waiver, target_name
+
+_MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
+APPLY = "sudo tunectl apply"
+
+
+def diff(
+    settings: Sequence[Setting], readings: Iterable[Reading], facts: Facts, waivers: Sequence[Waiver], today: str
+) -> Plan:
+    """The plan: every target judged, and a change for each that `apply` can mend.
+
+    `today` is an ISO date, for the waivers. Boot knobs are judged first, because what waits for the
+    next boot explains some of what stands now.
+    """
+    by_knob: dict[str, list[Reading]] = {setting.knob: [] for setting in settings}
+    for reading in readings:
+        by_knob[reading.knob].append(reading)
+    findings: dict[str, list[Finding]] = {}
+    changes: dict[str, list[Change]] = {}
+    for setting in sorted(settings, key=lambda setting: KNOBS[setting.knob].facility != "boot"):
+        knob = KNOBS[setting.knob]
+        found = findings.setdefault(knob.name, [])
+        for reading in by_knob[knob.name]:
+            judgement = _judge(knob, setting, reading, facts)
+            finding = _waive(_finding(knob, reading, judgement), waivers, today)
+            found.append(finding)
+            if finding.outcome is Outcome.DRIFTED and judgement.changeable:
+                changes.setdefault(knob.name, []).append(_change(knob, setting, reading, judgement))
+        if knob.name == "boot.isolcpus" and any(one.outcome is Outcome.PENDING_REBOOT for one in found):
+            facts = replace(facts, managed_pending="managed_irq" in setting.value.flags)
+    ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
+    reported = tuple(finding for setting in settings for finding in findings[setting.knob])
+    reboot = any(change.lifetime is Lifetime.BOOT for change in ordered) or any(
+        finding.outcome is Outcome.PENDING_REBOOT for finding in reported
+    )
+    return Plan(ordered, reported, reboot)
+
+
+def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judgement:
+    show = knob.codec.show
+    desired = setting.value if reading.wanted is None else reading.wanted
+    if reading.state is State.ABSENT:
+        observed = None if reading.value is None else show(reading.value)
+        return Judgement(Outcome.UNSUPPORTED, observed, show(desired), reading.reason, changeable=False)
+    if reading.state is State.UNREADABLE:
+        fix = "run as root to read it" if "ermission" in reading.reason or "not permitted" in reading.reason else ""
+        return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
+    if knob.judge:
+        return knob.judge(knob, desired, reading, facts)
+    if satisfies(knob.match, reading.value, desired):
+        return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
+    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.reason or _drift(knob))
+
+
+_RELATION = {
+    Match.EQUAL: "is not the desired value",
+    Match.WITHIN: "is not within the desired CPUs",
+    Match.COVERS: "leaves out some of the desired CPUs",
+    Match.AT_MOST: "is above the desired limit",
+    Match.AT_LEAST: "is below the desired value",
+}
+
+
+def _drift(knob: Knob) -> str:
+    return f"{knob.driver.describe()[0]} {_RELATION[knob.match]}. {knob.why}"
+
+
+def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
+    target = target_name(knob.name, reading.instance)
+    fix = judged.fix or (APPLY if judged.outcome is Outcome.DRIFTED else "")
+    return Finding(
+        knob.name,
+        target,
+        judged.outcome,
+        judged.observed,
+        judged.desired,
+        judged.reason,
+        fix,
+        judged.harmful,
+        judged.points,
+    )
+
+
+def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -> Change:
+    desired = setting.value if reading.wanted is None else reading.wanted
+    value = desired if reading.write is None else reading.write
+    return Change(
+        knob.name,
+        target_name(knob.name, reading.instance),
+        reading.instance,
+        judged.observed,
+        knob.codec.show(value),
+        knob.lifetime,
+        setting.reason,
+        value,
+    )
+
+
+def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str) -> list[Finding]:
+    """The findings, those that a waiver covers marked so."""
+    return [_waive(finding, waivers, today) for finding in findings]
+
+
+def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
+    if finding.outcome not in _MAY_BE_WAIVED:
+        return finding
+    for waiver in waivers:
+        if waiver.knob != finding.knob or waiver.target not in (None, finding.target, _instance(finding)):
+            continue
+        if waiver.until < today:
+            finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")
+            continue
+        return finding._replace(outcome=Outcome.WAIVED, reason=f"{waiver.reason} (until {waiver.until})", fix="")
+    return finding
+
+
+def _instance(finding: Finding) -> str | None:
+    return finding.target[len(finding.knob) + 1 : -1] or None

@@ -1,0 +1,118 @@
+"""The journal backwards: the earlier value where ours still stands, and a word about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.tuning.apply import current
+from tunectl.tuning.commands import run_commands
+from tunectl.tuning.journal import Entry, Journal
+
+
+class Restored(NamedTuple):
+    """What became of one file."""
+
+    path: str
+    targets: tuple[str, ...]
+    result: str  # restored, already, changed-since, gone, failed
+    observed: str | None
+    before: str | None
+    message: str = ""
+
+
+class Outcome(NamedTuple):
+    """What a run of restore did."""
+
+    results: list[Restored]
+    not_run: list[str]
+    failed_commands: list[str]
+
+
+class _File(NamedTuple):
+    """All the journal knows of one path: the first before-image counts, and our newest value."""
+
+    first: Entry
+    last: Entry
+    in_flight: bool  # the newest write may or may not have happened
+
+
+def files(journal: Journal, boot_id: str) -> list[_File]:
+    """The files to bring back, newest first. Runtime values of an earlier boot died with it."""
+    known: dict[str, _File] = {}
+    for seq, entry in sorted(journal.entries.items()):
+        if not entry.persistent and entry.boot_id != boot_id:
+            continue
+        if entry.errno is not None:  # the write was not made
+            continue
+        first = known[entry.path].first if entry.path in known else entry
+        known[entry.path] = _File(first, entry, entry.shown is None)
+    return sorted(known.values(), key=lambda file: file.first.seq, reverse=True)
+
+
+def restore(root: WritableSysroot, journal: Journal, boot_id: str) -> Outcome:
+    """Brings back every file, and tells the programs that must hear of it."""
+    results: list[Restored] = []
+    commands: list[str] = []
+    for file in files(journal, boot_id):
+        result = _one(root, file)
+        results.append(result)
+        if result.result == "restored":
+            commands.extend(file.first.commands or file.last.commands)
+    not_run, failed = run_commands(root, _in_order(commands))
+    return Outcome(results, not_run, failed)
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """systemd must know the units before one of them is restarted."""
+    return sorted(dict.fromkeys(names), key=lambda name: name != "reload-systemd")
+
+
+def _one(root: WritableSysroot, file: _File) -> Restored:
+    first, last = file.first, file.last
+    targets = tuple(dict.fromkeys((*first.knobs, *last.knobs)))
+    before = first.before
+
+    def result(word: str, observed: str | None, message: str = "") -> Restored:
+        return Restored("/" + first.path, targets, word, observed, before, message)
+
+    try:
+        if first.persistent or not root.live:
+            root.sweep(first.path)
+        observed = current(root, first.kind, first.path)
+        if observed == before:
+            return result("already", observed)
+        if observed is None and first.kind == "value":
+            return result("gone", None, "the device or CPU was removed")
+        if not file.in_flight and not _ours(observed, last):
+            return result("changed-since", observed, "it holds neither our value nor the earlier one; left alone")
+        return result(*_write(root, first, observed))
+    except OSError as error:
+        return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
+
+
+def _ours(observed: str | None, last: Entry) -> bool:
+    if observed is None:  # a file of ours that somebody removed already
+        return False
+    return observed.strip() in (last.after.strip(), (last.shown or last.after).strip())
+
+
+def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[str, str | None, str]:
+    """Puts the before-image back; returns result, what stood, message."""
+    if first.kind == "directory":
+        removed = root.remove_directory(first.path)
+        message = "" if removed else "it holds files that are not ours"
+        return ("restored" if removed else "changed-since"), observed, message
+    if first.before is None:
+        root.remove(first.path)
+    elif first.kind == "link":
+        root.make_link(first.path, first.before)
+    elif first.kind == "file" or not root.live:
+        root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
+    else:
+        root.write_value(first.path, first.undo + "\n")
+        after = current(root, first.kind, first.path)
+        if after != first.before and (after or "").strip() != first.undo.strip():
+            return "failed", after, f"wrote {first.undo}, and the kernel shows {(after or '').strip()}"
+    return "restored", observed, ""

@@ -1,0 +1,104 @@
+"""One command's look at one host: its wishes, its readings, its plan."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+
+from tunectl.bootloader.grub import DROPIN
+from tunectl.errors import UsageError
+from tunectl.host.identity import read_identity
+from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.knobs.row import Facts, View
+from tunectl.model import HostId, Plan, Reading, Setting
+from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
+from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.observe import observe
+from tunectl.tuning.plan import diff
+
+_REFUSALS = (errno.EIO, errno.EPERM)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A host and what is wanted of it."""
+
+    root: Sysroot
+    identity: HostId
+    wishes: Wishes
+    journal: Journal
+    invocation: tuple[str, ...]
+    today: str  # ISO date
+
+    def view(self) -> View:
+        """A fresh look: nothing read earlier is remembered."""
+        desired = {setting.knob: setting.value for setting in self.wishes.settings}
+        return View(self.root, self.wishes.scope, desired, self.invocation)
+
+    def assess(self, settings: tuple[Setting, ...] | None = None) -> Plan:
+        """Observe, and diff against what is wanted (or a part of it)."""
+        chosen = self.wishes.settings if settings is None else settings
+        readings = observe(self.view(), chosen)
+        return diff(chosen, readings, self.facts(readings), self.wishes.waivers, self.today)
+
+    def facts(self, readings: list[Reading]) -> Facts:
+        """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
+        boot_id = self.identity.boot_id
+        refused = set()
+        configured_in = ""
+        for entry in self.journal.entries.values():
+            if entry.errno in _REFUSALS and entry.boot_id == boot_id:
+                refused.update(_split(name) for name in entry.knobs)
+            if entry.path == DROPIN and entry.errno is None:
+                configured_in = entry.boot_id
+        numbers = {instance for knob, instance in refused if knob == "irq.affinity"}
+        numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
+        counts = _isolated_counts(self.root, self.wishes, numbers) if numbers else {}
+        return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
+
+
+def _split(name: str) -> tuple[str, str]:
+    knob, _, instance = name.partition("[")
+    return knob, instance.rstrip("]")
+
+
+def _isolated_counts(root: Sysroot, wishes: Wishes, numbers: set[str]) -> dict[str, int]:
+    table = parse_interrupts(root.get_text("proc/interrupts"))
+    columns = [place for place, cpu in enumerate(table.cpus) if cpu in wishes.scope.isolated]
+    return {
+        number: sum(table.rows[number].counts[place] for place in columns if place < len(table.rows[number].counts))
+        for number in numbers
+        if number in table.rows
+    }
+
+
+def read_wishes(host_path: str, facts: CpuFacts) -> Wishes:
+    """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
+    if not os.path.exists(host_path):
+        raise UsageError(f"there is no host file {host_path}", f"`tunectl propose --output {host_path}` writes one")
+    return resolve(read_hostfile(host_path), facts, host_path)
+
+
+def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list[str]]:
+    """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
+    from tunectl.tuning.propose import propose  # only without a host file
+
+    proposal = propose(read_topology(root), nic=None, count=None)
+    if proposal.refusal:
+        return None, [proposal.refusal]
+    from tunectl.cpulist import format_cpulist
+
+    isolated = format_cpulist(proposal.isolated)
+    hostfile = HostFile(profile="low-latency", isolated=isolated)
+    return resolve(hostfile, facts, "tunectl's own proposal"), [
+        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency"
+    ]
+
+
+def open_session(root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str) -> Session:
+    """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit."""
+    wishes = read_wishes(host_path, read_scope_facts(root))
+    return Session(root, read_identity(root), wishes, load(state), invocation, today)

@@ -1,0 +1,117 @@
+"""apply and restore as whole runs: the lock, the journal, the writes, and the look afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tunectl.errors import TunectlError
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.model import Change, Lifetime, Plan
+from tunectl.tuning import restore as backwards
+from tunectl.tuning.apply import Applied, Result, execute, settle
+from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.lock import hold, make_directory
+from tunectl.tuning.session import Session
+
+# A driver that answers to its own change by setting up new interrupts gets them moved in a second pass.
+_PASSES = 3
+
+
+class Run(NamedTuple):
+    """What apply did, and how the host stands after it."""
+
+    applied: Applied
+    plan: Plan
+    session: Session
+
+
+def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
+    """On the running host, writing needs root. TunectlError otherwise."""
+    if root.live and os.geteuid() != 0:
+        command = " ".join((*invocation, purpose))
+        raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
+
+
+def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
+    """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed."""
+    plan = session.assess()
+    if not wanted(plan, runtime_only):
+        return Run(Applied([], []), plan, session)
+    created = make_directory(state)
+    with hold(state, "apply", wait_s):
+        journal = load(state)
+        if journal.damaged:
+            lines = ", ".join(map(str, journal.damaged))
+            raise TunectlError(
+                f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
+            )
+        session = replace(session, root=root, journal=journal)
+        journal.start(session.identity.boot_id, created)
+        settle(root, journal)
+        return _passes(session, root, runtime_only)
+
+
+def _passes(session: Session, root: WritableSysroot, runtime_only: bool) -> Run:
+    results: dict[str, Result] = {}
+    not_run: dict[str, None] = {}
+    plan = session.assess()
+    for _ in range(_PASSES):
+        changes = [change for change in wanted(plan, runtime_only) if change.target not in results]
+        if not changes:
+            break
+        applied = execute(root, session.view(), changes, session.journal, session.identity.boot_id)
+        results.update({result.change.target: result for result in applied.results})
+        not_run.update(dict.fromkeys(applied.not_run))
+        plan = session.assess()
+    session.journal.end()
+    return Run(Applied(list(results.values()), list(not_run)), plan, session)
+
+
+def wanted(plan: Plan, runtime_only: bool) -> list[Change]:
+    """The changes of a plan, or those of this boot only."""
+    return [change for change in plan.changes if not runtime_only or change.lifetime is Lifetime.RUNTIME]
+
+
+class Undone(NamedTuple):
+    """What restore did."""
+
+    outcome: backwards.Outcome
+    notes: list[str]
+    complete: bool
+    set_aside: bool
+
+
+def run_restore(root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float) -> Undone:
+    """The journal backwards, under the lock; then the journal goes. A damaged one is kept aside."""
+    if not os.path.isdir(state):
+        return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+    with hold(state, "restore", wait_s):
+        journal = load(state)
+        _refuse_damaged(journal, salvage)
+        notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
+        outcome = backwards.restore(root, journal, boot_id)
+        failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
+        set_aside = bool(journal.damaged)
+        if failed:
+            notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
+        elif set_aside:
+            notes.append(f"the damaged journal is kept as {journal.set_aside()}")
+        else:
+            journal.remove()
+        if journal.torn:
+            notes.append("the journal's last line was cut off: the write it announced was never made")
+    if not failed:
+        journal.remove_directories()
+    return Undone(outcome, notes, not failed, set_aside)
+
+
+def _refuse_damaged(journal: Journal, salvage: bool) -> None:
+    if journal.damaged and not salvage:
+        lines = ", ".join(map(str, journal.damaged))
+        raise TunectlError(
+            f"{journal.path}: line {lines} is damaged; nothing was touched",
+            f"--salvage restores what the other lines tell, {len(journal.entries)} changes",
+        )
