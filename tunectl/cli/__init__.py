@@ -1,0 +1,1 @@
+"""The command line: click, one thin file a command."""

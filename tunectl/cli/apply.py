@@ -1,0 +1,76 @@
+"""tunectl apply"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from tunectl.cli.command import emit, now, stay_off, today, tunectl_command
+from tunectl.cli.exits import FAILED, exit_code
+from tunectl.cli.options import Options
+from tunectl.cli.plan import change_dict
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.model import Document
+from tunectl.report.summary import finding_body
+from tunectl.tuning.apply import Result
+from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.transaction import Run, require_root, run_apply, wanted
+from tunectl.verdict import verdict_of
+
+
+@tunectl_command()
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--runtime", is_flag=True, help="Only what lasts until the next boot; the boot loader is left alone.")
+@click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
+def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
+    """Put the host file in force: every write journaled before it is made, and read back after it."""
+    root = WritableSysroot(options.root)
+    session = open_session(root, options.host_path, options.state_path, options.invocation, today())
+    require_root(root, "apply", options.invocation)
+    stay_off(root, session.wishes.scope.isolated)
+    if not yes:
+        _ask(session, runtime)
+    run = run_apply(session, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
+    body = _body(run)
+    emit(options, "apply", session.identity, body, run.plan.findings)
+    if any(result.result == "failed" and not result.gone for result in run.applied.results):
+        return FAILED
+    return exit_code(body["verdict"], options.fmt)
+
+
+def _ask(session: Session, runtime: bool) -> None:
+    plan = session.assess()
+    if not wanted(plan, runtime):
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("apply asks before it writes, and there is no terminal to ask on", "say --yes")
+    from tunectl.report import render
+
+    body = {"changes": [change_dict(change) for change in plan.changes], "reboot_required": plan.reboot_required}
+    click.echo(render(Document("plan", session.identity, now(), body), "text"), err=True)
+    click.confirm("Apply these changes?", abort=True, err=True)
+
+
+def _result_dict(result: Result) -> dict[str, Any]:
+    return {
+        **change_dict(result.change),
+        "result": result.result,
+        "errno": result.errno,
+        "message": result.message,
+    }
+
+
+def _body(run: Run) -> dict[str, Any]:
+    return {
+        "host_file": run.session.wishes.origin,
+        "changes": [_result_dict(result) for result in run.applied.results],
+        "journal": run.session.journal.path,
+        "reboot_required": run.plan.reboot_required,
+        "verdict": verdict_of(run.plan.findings, False),
+        "not_run": run.applied.not_run,
+        "findings": [finding_body(finding) for finding in run.plan.findings],
+        "notes": run.session.notes(),
+    }

@@ -1,0 +1,40 @@
+"""tunectl check"""
+
+from __future__ import annotations
+
+import click
+
+from tunectl.checking.runner import run_checks
+from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.exits import exit_code
+from tunectl.cli.options import Options
+from tunectl.cli.progress import progress
+from tunectl.report.summary import finding_body
+from tunectl.tuning.plan import waive
+from tunectl.tuning.session import open_session
+from tunectl.verdict import verdict_of
+
+
+@tunectl_command(formats=GATE)
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long the host is watched.")
+@click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
+def command(options: Options, paths: tuple[str, ...], window_s: float, strict: bool) -> int:
+    """The behavioural checks on this host: the shipped ones, or pytest modules of your own in PATH."""
+    root = open_root(options)
+    session = open_session(root, options.host_path, options.state_path, options.invocation, today())
+    wishes = session.wishes
+    stay_off(root, wishes.scope.isolated)
+    settings = {setting.knob: setting.value for setting in wishes.settings}
+    with progress(options) as tell:
+        found = run_checks(root, wishes.scope, paths=paths, window_s=window_s, settings=settings, on_progress=tell)
+    findings = waive(found, wishes.waivers, session.today)
+    verdict = verdict_of(findings, strict)
+    body = {
+        "verdict": verdict,
+        "strict": strict,
+        "window_s": window_s,
+        "findings": [finding_body(finding) for finding in findings],
+    }
+    emit(options, "check", session.identity, body, findings)
+    return exit_code(verdict, options.fmt)

@@ -1,0 +1,77 @@
+"""What every command's file is built from: options in, a document out, an exit code."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+import click
+
+from tunectl.cli.options import Options, merged, shared_options
+from tunectl.cpulist import CpuSet
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Document, Finding, HostId
+
+DATA = ("text", "json")
+GATE = ("text", "json", "junit", "nagios", "prometheus")
+
+
+def tunectl_command(*, formats: tuple[str, ...] = DATA, **attrs: Any) -> Callable[[Callable[..., int]], click.Command]:
+    """A click command whose function takes the merged Options first and returns the exit code."""
+
+    def decorate(function: Callable[..., int]) -> click.Command:
+        @wraps(function)
+        def call(*args: Any, **given: Any) -> int:
+            ctx = click.get_current_context()
+            options = merged(ctx, given, formats)
+            own = {key: value for key, value in given.items() if key not in Options.__dataclass_fields__}
+            return function(options, *args, **own)
+
+        call.__doc__ = function.__doc__
+        name = function.__name__.removesuffix("_command")
+        return click.command(name, **attrs)(shared_options(formats=formats)(call))
+
+    return decorate
+
+
+def open_root(options: Options) -> Sysroot:
+    """The host to read."""
+    return Sysroot(options.root)
+
+
+def today() -> str:
+    """The date waivers are held against."""
+    return datetime.date.today().isoformat()
+
+
+def now() -> str:
+    """UTC, RFC 3339, to the second."""
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def emit(
+    options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()
+) -> None:
+    """The result, to stdout, in the format asked for."""
+    from tunectl.report import render
+
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    text = render(Document(name, identity, now(), body, tuple(findings)), options.fmt, width=width, colour=colour)
+    click.echo(text, nl=not text.endswith("\n"), color=colour)
+
+
+def stay_off(root: Sysroot, isolated: CpuSet) -> None:
+    """This process and its threads keep to the CPUs that are not isolated."""
+    if not root.live:
+        return
+    allowed = os.sched_getaffinity(0) - isolated
+    if allowed:
+        with suppress(OSError):
+            os.sched_setaffinity(0, allowed)

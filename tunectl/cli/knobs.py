@@ -1,0 +1,25 @@
+"""tunectl knobs"""
+
+from __future__ import annotations
+
+import click
+
+from tunectl.cli.command import emit, open_root, tunectl_command
+from tunectl.cli.exits import OK
+from tunectl.cli.options import Options
+from tunectl.errors import UsageError
+from tunectl.host.identity import read_identity
+from tunectl.knobs import KNOBS
+from tunectl.tuning.catalogue import catalogue
+
+
+@tunectl_command()
+@click.argument("name", required=False)
+def command(options: Options, name: str | None) -> int:
+    """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""
+    rows = [row for row in catalogue() if name in (None, row["name"], row["facility"])]
+    if not rows:
+        facilities = ", ".join(dict.fromkeys(knob.facility for knob in KNOBS.values()))
+        raise UsageError(f"there is no knob '{name}'", f"facilities are {facilities}; `tunectl knobs` lists all")
+    emit(options, "knobs", read_identity(open_root(options)), {"knobs": rows})
+    return OK

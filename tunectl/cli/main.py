@@ -1,0 +1,124 @@
+"""The program `tunectl`: global options, commands that are imported when they are called, one way out."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from tunectl.cli import exits
+from tunectl.cli.options import Options, shared_options
+from tunectl.errors import TunectlError
+
+# name -> what it does; the function is tunectl.cli.<name>:command
+COMMANDS = {
+    "show": "This host: CPUs, siblings, NUMA, NICs, interrupts, what is tuned, who else tunes.",
+    "propose": "Propose isolated CPUs, with the reasons, and print a host file.",
+    "knobs": "The catalogue: what can be tuned, why, and from which source.",
+    "plan": "What apply would change; writes nothing.",
+    "apply": "Put the host file in force, through the journal.",
+    "verify": "Observe again and compare: every finding with its reason and fix.",
+    "restore": "The journal backwards: the host as it was before apply.",
+    "check": "The behavioural checks on this host.",
+    "probe": "The spin-loop probe.",
+    "preflight": "verify + check + probe + thermal state: GO or NO-GO.",
+    "snapshot": "Record this host's files as one archive for --root.",
+}
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are called, so that --help stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order a user meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The command's own module."""
+        if name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"tunectl.cli.{name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table above, without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """A misspelled command is answered with the closest one."""
+        if args and args[0] not in COMMANDS:
+            import difflib  # only for the message
+
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{close[0]}'?" if close else f" Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(None, "--version", package_name="tunectl", message="tunectl %(version)s")
+@shared_options(top=True)
+@click.pass_context
+def cli(ctx: click.Context, **given: Any) -> None:
+    """Tune, prove and watch a Linux host for low-latency trading.
+
+    Exit codes: 0 compliant or GO, 1 could not find out, 2 usage, 3 drifted or NO-GO, 4 only a reboot is pending.
+    """
+    ctx.obj = Options.from_given(given)
+
+
+def main() -> None:
+    """The console script."""
+    gc.disable()  # a short-lived process: collecting cycles costs more than it frees
+    try:
+        code = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.FAILED
+    sys.exit(code)
+
+
+def _run() -> int:
+    try:
+        code = cli(standalone_mode=False)
+        return code if isinstance(code, int) else exits.OK
+    except click.UsageError as error:
+        where = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
+        return _complain(f"{error.format_message()}{where}", exits.USAGE)
+    except click.ClickException as error:
+        return _complain(error.format_message(), exits.FAILED)
+    except TunectlError as error:
+        return _complain(str(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("interrupted", exits.FAILED)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if os.environ.get("TUNECTL_DEBUG"):
+            raise
+        return _complain(f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)", exits.FAILED)
+
+
+def _complain(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    click.echo(f"tunectl: {line}", err=True)
+    if _nagios_wanted():
+        click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
+        return exits.in_format(code, "nagios")
+    return code
+
+
+def _nagios_wanted() -> bool:
+    """A usage error happens before the options are known, and Nagios reads exit code 2 as CRITICAL."""
+    words = sys.argv[1:]
+    asked = [word.partition("=")[2] for word in words if word.startswith("--format=")]
+    asked += [after for word, after in zip(words, words[1:], strict=False) if word == "--format"]
+    return (asked[-1] if asked else os.environ.get("TUNECTL_FORMAT", "")) == "nagios"

@@ -1,0 +1,91 @@
+"""The options every command knows, before and after its name, and the environment variables behind them."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import click
+
+from tunectl.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+HOST_FILE = "etc/tunectl/host.toml"
+STATE = "var/lib/tunectl"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for on the command line or in the environment."""
+
+    root: str = "/"
+    host: str | None = None
+    state: str | None = None
+    fmt: str = "text"
+    quiet: bool = False
+    verbose: int = 0
+
+    @classmethod
+    def from_given(cls, given: dict[str, Any]) -> Options:
+        """Those of the values that were given."""
+        return replace(cls(), **{key: value for key, value in given.items() if value})
+
+    @property
+    def host_path(self) -> str:
+        """The host file: as given, or the recorded host's own."""
+        return os.path.abspath(self.host or os.path.join(self.root, HOST_FILE))
+
+    @property
+    def state_path(self) -> str:
+        """The state directory: as given, or the recorded host's own."""
+        return os.path.abspath(self.state or os.path.join(self.root, STATE))
+
+    @property
+    def invocation(self) -> tuple[str, ...]:
+        """How this tunectl is started again, by its full path: sudo and systemd have another PATH."""
+        words = [os.path.join(sysconfig.get_path("scripts"), "tunectl")]
+        words += ["--host", self.host_path] if self.host else []
+        words += ["--state", self.state_path] if self.state else []
+        return tuple(words)
+
+
+def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:
+    """--root --host --state --format -q -v. The environment is asked once, by the group (`top`)."""
+
+    def env(name: str) -> dict[str, Any]:
+        return {"envvar": f"TUNECTL_{name}", "show_envvar": True} if top else {}
+
+    # Before the command's name the command is not known yet: any format is taken, and checked by the command.
+    kind: Any = str if top else click.Choice(formats)
+    shown = "text, json, ..." if top else ", ".join(formats)
+
+    def decorate(function: F) -> F:
+        for option in reversed(
+            [
+                click.option("--root", metavar="DIR", help="Read the host's files below DIR: a recorded host.", **env("ROOT")),
+                click.option("--host", metavar="FILE", help="The host file [/etc/tunectl/host.toml].", **env("HOST")),
+                click.option("--state", metavar="DIR", help="Journal and lock [/var/lib/tunectl].", **env("STATE")),
+                click.option("--format", "fmt", metavar="FORMAT", type=kind, help=f"One of: {shown}.", **env("FORMAT")),
+                click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.", **env("QUIET")),
+                click.option("-v", "--verbose", count=True, help="More detail; repeat for more.", **env("VERBOSE")),
+            ]
+        ):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:
+    """The command's own options over the group's; the format checked against what the command can do."""
+    options: Options = ctx.find_object(Options) or Options()
+    own = {key: value for key, value in given.items() if value and key in Options.__dataclass_fields__}
+    options = replace(options, **own)
+    if options.fmt not in formats:
+        raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
+    if not os.path.isdir(options.root):
+        raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first")
+    return options

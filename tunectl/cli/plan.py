@@ -1,0 +1,38 @@
+"""tunectl plan"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.exits import exit_code
+from tunectl.cli.options import Options
+from tunectl.model import Change
+from tunectl.report.summary import finding_body
+from tunectl.tuning.session import open_session
+from tunectl.verdict import verdict_of
+
+
+@tunectl_command()
+def command(options: Options) -> int:
+    """What apply would change: knob, target, observed, desired, reason. Writes nothing."""
+    session = open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    stay_off(session.root, session.wishes.scope.isolated)
+    plan = session.assess()
+    body = {
+        "host_file": session.wishes.origin,
+        "changes": [change_dict(change) for change in plan.changes],
+        "reboot_required": plan.reboot_required,
+        "findings": [finding_body(finding) for finding in plan.findings],
+        "notes": session.notes(),
+    }
+    emit(options, "plan", session.identity, body, plan.findings)
+    return exit_code(verdict_of(plan.findings, False), options.fmt)
+
+
+def change_dict(change: Change) -> dict[str, Any]:
+    """A change as JSON has it."""
+    fields = change._asdict()
+    del fields["value"], fields["instance"]
+    fields["lifetime"] = str(change.lifetime)
+    return fields

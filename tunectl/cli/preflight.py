@@ -1,0 +1,60 @@
+"""tunectl preflight"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.exits import exit_code
+from tunectl.cli.options import Options
+from tunectl.cli.progress import progress
+from tunectl.cli.verify import verify_body
+from tunectl.errors import UsageError
+from tunectl.preflight import Flight, Request, run_preflight
+from tunectl.report.summary import finding_body
+
+
+@tunectl_command(formats=GATE)
+@click.option("--duration", "duration_s", default=5.0, show_default=True, metavar="S", help="How long the probe runs.")
+@click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long checks watch.")
+@click.option("--strict", is_flag=True, help="What cannot be found out fails, too.")
+def command(options: Options, duration_s: float, window_s: float, strict: bool) -> int:
+    """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
+    if not 0 < duration_s <= 86400 or not 0 < window_s <= 86400:
+        raise UsageError("--duration and --window: seconds, above 0 and at most a day")
+    root = open_root(options)
+    with progress(options) as tell:
+        request = Request(
+            root,
+            options.host_path,
+            bool(options.host),
+            options.state_path,
+            options.invocation,
+            today(),
+            duration_s,
+            window_s,
+            strict,
+            tell,
+            lambda isolated: stay_off(root, isolated),
+        )
+        flight = run_preflight(request)
+    emit(options, "preflight", flight.identity, _body(flight, strict), flight.findings)
+    return exit_code(flight.verdict, options.fmt)
+
+
+def _body(flight: Flight, strict: bool) -> dict[str, Any]:
+    verify = {"verdict": "unreadable", "findings": [], "notes": []}
+    if flight.session and flight.plan:
+        verify = verify_body(flight.session, flight.plan, strict)
+    return {
+        "verdict": flight.verdict,
+        "reasons": flight.reasons,
+        "strict": strict,
+        "verify": verify,
+        "check": {"verdict": flight.check_verdict, "findings": [finding_body(one) for one in flight.check]},
+        "probe": flight.probe,
+        "thermal": {**flight.thermal, "findings": [finding_body(one) for one in flight.thermal["findings"]]},
+        "notes": flight.notes,
+    }

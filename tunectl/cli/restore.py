@@ -1,0 +1,41 @@
+"""tunectl restore"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tunectl.cli.command import emit, tunectl_command
+from tunectl.cli.exits import DRIFTED, FAILED, OK
+from tunectl.cli.options import Options
+from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.tuning.transaction import Undone, require_root, run_restore
+
+
+@tunectl_command()
+@click.option("--salvage", is_flag=True, help="Restore what the intact lines of a damaged journal tell.")
+@click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
+def command(options: Options, salvage: bool, wait_s: float) -> int:
+    """The journal backwards: the earlier value where ours still stands; the rest is reported."""
+    root = WritableSysroot(options.root)
+    identity = read_identity(root)
+    require_root(root, "restore", options.invocation)
+    undone = run_restore(root, options.state_path, identity.boot_id, salvage=salvage, wait_s=wait_s)
+    emit(options, "restore", identity, _body(undone))
+    if not undone.complete or undone.set_aside:
+        return FAILED
+    return DRIFTED if any(one.result == "changed-since" for one in undone.outcome.results) else OK
+
+
+def _body(undone: Undone) -> dict[str, Any]:
+    outcome = undone.outcome
+    rewritten = any("update-grub" in line for line in (*outcome.not_run, *outcome.failed_commands))
+    boot = any("/grub" in one.path and one.result == "restored" for one in outcome.results)
+    return {
+        "results": [{**one._asdict(), "targets": list(one.targets)} for one in outcome.results],
+        "not_run": outcome.not_run,
+        "notes": [*outcome.failed_commands, *undone.notes],
+        "reboot_required": boot or rewritten,
+    }

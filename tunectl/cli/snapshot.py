@@ -1,0 +1,32 @@
+"""tunectl snapshot"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.exits import OK
+from tunectl.cli.options import Options
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.identity import read_identity
+from tunectl.host.recording import record
+from tunectl.host.topology import read_scope_facts
+
+
+@tunectl_command()
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="The archive.")
+def command(options: Options, output: str) -> int:
+    """Record this host's files as one archive (.tar.gz) that --root accepts when unpacked."""
+    root = open_root(options)
+    if not os.path.isdir(os.path.dirname(os.path.abspath(output))):
+        raise UsageError(f"--output {output}: no such directory")
+    facts = read_scope_facts(root)
+    stay_off(root, facts.kernel_isolated | facts.nohz_full)
+    try:
+        summary = record(root, output)
+    except OSError as error:
+        raise TunectlError(f"cannot write {output}: {error.strerror}") from error
+    emit(options, "snapshot", read_identity(root), summary)
+    return OK

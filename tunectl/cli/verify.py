@@ -1,0 +1,38 @@
+"""tunectl verify"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.exits import exit_code
+from tunectl.cli.options import Options
+from tunectl.model import Plan
+from tunectl.report.summary import finding_body
+from tunectl.tuning.session import Session, open_session
+from tunectl.verdict import verdict_of
+
+
+@tunectl_command(formats=GATE)
+@click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
+def command(options: Options, strict: bool) -> int:
+    """Observe again and compare: every finding with observed, desired, reason and fix."""
+    session = open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    stay_off(session.root, session.wishes.scope.isolated)
+    plan = session.assess()
+    body = verify_body(session, plan, strict)
+    emit(options, "verify", session.identity, body, plan.findings)
+    return exit_code(body["verdict"], options.fmt)
+
+
+def verify_body(session: Session, plan: Plan, strict: bool) -> dict[str, Any]:
+    """The fields of tunectl.verify/1."""
+    return {
+        "verdict": verdict_of(plan.findings, strict),
+        "strict": strict,
+        "host_file": session.wishes.origin,
+        "findings": [finding_body(finding) for finding in plan.findings],
+        "notes": session.notes(),
+    }
