@@ -1,0 +1,83 @@
+"""One document of each kind, from samples.json, and strings that try to break out of a format."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tunectl.model import Document, Finding, HostId, Outcome
+from tunectl.report.summary import finding_body, finding_of
+
+_BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
+NAMES = tuple(_BODIES)
+HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
+AT = "2026-11-21T09:30:00Z"
+
+NASTY = (
+    "always madvise [never]",
+    "[bold red]x[/]",
+    "a|b'c=1;2",
+    "two\nlines",
+    "\x1b[31mred\x1b[0m",
+    "\x00\x07\x7f\x85\u2028\u202e",
+    "\udc80\udcff",
+    "\ufffe\uffff",
+    "]]><!--&<x>\"'",
+    ":smile: {braces} \\ %s",
+    "日本語の長い名前",
+    "",
+)
+hostile = st.sampled_from(NASTY) | st.text(st.characters(), max_size=40)
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | hostile
+findings = st.builds(
+    Finding,
+    knob=hostile,
+    target=hostile,
+    outcome=st.sampled_from(Outcome),
+    observed=scalars,
+    desired=scalars,
+    reason=hostile,
+    fix=hostile,
+    harmful=st.booleans(),
+    points=st.none() | st.dictionaries(st.sampled_from(["asked", "next_boot", "this_boot", "kernel"]), scalars),
+)
+
+
+def body(name: str) -> dict[str, Any]:
+    """A copy of the sample of that name, to be changed at will."""
+    return copy.deepcopy(_BODIES[name])
+
+
+def all_findings(of: Mapping[str, Any]) -> Iterator[Finding]:
+    """The findings of a body and of its sections."""
+    yield from map(finding_of, of.get("findings", ()))
+    for section in ("verify", "check", "thermal"):
+        yield from map(finding_of, (of.get(section) or {}).get("findings", ()))
+
+
+def document(name: str, **changed: Any) -> Document:
+    """The sample of that name, with some fields of its body changed."""
+    made = {**body(name), **changed}
+    return Document(name, HOST, AT, made, tuple(all_findings(made)))
+
+
+def verify_of(found: list[Finding], verdict: str = "drifted", name: str = "verify") -> Document:
+    """A document of just these findings."""
+    return Document(
+        name, HOST, AT, {"verdict": verdict, "findings": [*map(finding_body, found)], "notes": []}, tuple(found)
+    )
+
+
+def replaced(value: Any, text: str) -> Any:
+    """The same structure with every word of free text replaced; words of a fixed vocabulary stay."""
+    fixed = {"outcome", "verdict", "lifetime", "result", "match", "facility"}
+    if isinstance(value, dict):
+        return {key: item if key in fixed else replaced(item, text) for key, item in value.items()}
+    if isinstance(value, list):
+        return [replaced(item, text) for item in value]
+    return text if isinstance(value, str) else value

@@ -1,0 +1,102 @@
+"""JSON: the header, the published schemas, and strings and numbers JSON has no word for."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from jsonschema import Draft202012Validator
+
+from tests.report.documents import AT, HOST, NAMES, document, hostile, replaced
+from tunectl import __version__
+from tunectl.model import Document
+from tunectl.report import render
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
+
+
+def schema(name: str) -> Any:
+    return json.loads((SCHEMAS / f"tunectl.{name}-1.json").read_text(encoding="utf-8"))
+
+
+def errors(name: str, text: str) -> list[str]:
+    return [error.message for error in Draft202012Validator(schema(name)).iter_errors(json.loads(text))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_document_satisfies_its_schema(name: str) -> None:
+    Draft202012Validator.check_schema(schema(name))
+    assert errors(name, render(document(name), "json")) == []
+
+
+def test_header() -> None:
+    read = json.loads(render(document("verify"), "json"))
+    assert list(read)[:4] == ["schema", "tunectl_version", "host", "at"]
+    assert read["schema"] == "tunectl.verify/1"
+    assert read["tunectl_version"] == __version__
+    assert read["host"] == {
+        "hostname": "tx-04",
+        "kernel": "6.12.5",
+        "boot_id": HOST.boot_id,
+        "machine": "x86_64",
+    }
+    assert read["at"] == AT
+    assert read["verdict"] == "drifted"
+
+
+def test_a_body_cannot_replace_the_header() -> None:
+    assert json.loads(render(document("verify", schema="x", at="y"), "json"))["schema"] == "tunectl.verify/1"
+
+
+def test_schemas_refuse_what_is_wrong() -> None:
+    wrong: dict[str, dict[str, Any]] = {
+        "verify": {"verdict": "fine"},
+        "preflight": {"verdict": "drifted"},
+        "plan": {"reboot_required": "yes"},
+        "apply": {"verdict": None},
+        "snapshot": {"files": -1},
+    }
+    for name, change in wrong.items():
+        assert errors(name, render(document(name, **change), "json")), name
+
+
+@pytest.mark.parametrize("field", ["knob", "target", "outcome", "observed", "desired", "reason", "fix"])
+def test_every_field_of_a_finding_is_required(field: str) -> None:
+    made = document("verify").body["findings"]
+    del made[0][field]
+    whole = {"findings": made, "verdict": "drifted", "notes": []}
+    assert errors("verify", render(Document("verify", HOST, AT, whole), "json")) == [
+        f"'{field}' is a required property"
+    ]
+
+
+def test_common_definitions_are_the_same_in_every_schema() -> None:
+    for shared in ("header", "finding", "scalar", "change", "jitter"):
+        found = {json.dumps(schema(name)["$defs"].get(shared)) for name in NAMES if shared in schema(name)["$defs"]}
+        assert len(found) <= 1, shared
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(text=hostile)
+def test_any_string_is_valid_json_and_utf8(name: str, text: str) -> None:
+    made = Document(name, HOST, AT, replaced(document(name).body, text))
+    rendered = render(made, "json")
+    assert json.loads(rendered.encode("utf-8"))["schema"] == f"tunectl.{name}/1"
+
+
+def test_text_is_not_mangled() -> None:
+    read = render(document("verify", notes=["always madvise [never] µs", "\x1b", "\udc80"]), "json")
+    assert "always madvise [never] µs" in read
+    assert json.loads(read)["notes"] == ["always madvise [never] µs", "\x1b", "\\udc80"]
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_what_is_no_number_is_null(number: float) -> None:
+    read = render(document("verify", notes=[{"max_ns": number, "pair": (1, number)}]), "json")
+    assert json.loads(read)["notes"] == [{"max_ns": None, "pair": [1, None]}]
+    assert "NaN" not in read
+    assert "Infinity" not in read

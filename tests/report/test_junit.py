@@ -1,0 +1,107 @@
+"""JUnit: a case a finding and one for the verdict, in XML that a strict parser takes."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from junitparser import JUnitXml
+
+from tests.report.documents import body, document, findings, hostile, verify_of
+from tunectl.model import Document, Finding, HostId, Outcome
+from tunectl.report import render
+
+
+def suite(made: Document) -> ElementTree.Element:
+    root = ElementTree.fromstring(render(made, "junit").encode("utf-8"))
+    (found,) = root.findall("testsuite")
+    return found
+
+
+def cases(made: Document) -> dict[str, ElementTree.Element]:
+    return {case.attrib["name"]: case for case in suite(made).findall("testcase")}
+
+
+def states(made: Document) -> dict[str, str]:
+    """Each case's state: passed, or the tag of what it holds."""
+    return {name: next((child.tag for child in case), "passed") for name, case in cases(made).items()}
+
+
+def test_each_finding_is_a_case() -> None:
+    found = states(document("verify"))
+    assert found["irq.affinity[24]"] == "failure"
+    assert found["irq.affinity[44]"] == "failure"  # refused, and harmful
+    assert found["irq.affinity[45]"] == "skipped"  # refused, harmless
+    assert found["irq.affinity[0]"] == "passed"
+    assert found["boot.nohz_full"] == "skipped"
+    assert found["cpufreq.boost"] == "skipped"
+    assert found["kernel.sched_rt_runtime_us"] == "skipped"
+    assert found["workqueue.cpumask"] == "skipped"
+    assert found["verdict"] == "failure"
+
+
+def test_a_failure_says_what_to_do() -> None:
+    case = cases(document("verify"))["mm.transparent_hugepage"]
+    failure = case.find("failure")
+    assert case.attrib["classname"] == "mm"
+    assert failure is not None
+    assert failure.attrib == {"message": "observed always madvise [never], desired madvise", "type": "drifted"}
+    assert failure.text == (
+        "observed: always madvise [never]\ndesired: madvise\n"
+        "reason: khugepaged takes the mmap lock of a trading process to collapse its pages\nfix: tunectl apply"
+    )
+
+
+def test_a_skipped_case_says_why() -> None:
+    skipped = cases(document("verify"))["cpufreq.boost"].find("skipped")
+    assert skipped is not None
+    assert skipped.attrib == {"message": "unsupported: this machine has no boost switch", "type": "unsupported"}
+
+
+@pytest.mark.parametrize("verdict", ["drifted", "no-go", "unknown", "unreadable", "pending-reboot"])
+def test_skips_alone_do_not_pass(verdict: str) -> None:
+    made = verify_of([Finding("a.b", "a.b", Outcome.UNREADABLE)], verdict=verdict)
+    assert states(made) == {"a.b": "skipped", "verdict": "failure"}
+
+
+@pytest.mark.parametrize("verdict", ["compliant", "go"])
+def test_a_good_verdict_passes(verdict: str) -> None:
+    assert states(verify_of([], verdict=verdict)) == {"verdict": "passed"}
+
+
+def test_strict_makes_unreadable_fail() -> None:
+    assert states(document("verify", strict=True))["kernel.sched_rt_runtime_us"] == "failure"
+
+
+def test_the_probes_budget_is_a_case() -> None:
+    assert states(document("preflight"))["probe.budget"] == "failure"
+    for verdict, state in (("within", "passed"), ("not-judged", "skipped")):
+        budget = {"limits": {"max_ns": 5}, "verdict": verdict, "broken": [], "reason": "the run was interrupted"}
+        probe = {**body("probe.jitter"), "budget": budget}
+        assert states(document("preflight", probe=probe))["probe.budget"] == state
+    assert "probe.budget" not in states(document("preflight", probe=None))
+
+
+def test_the_suite_is_counted_and_dated() -> None:
+    found = suite(document("verify")).attrib
+    assert (found["tests"], found["failures"], found["skipped"], found["errors"]) == ("45", "11", "8", "0")
+    assert (found["name"], found["hostname"], found["timestamp"]) == ("tunectl.verify", "tx-04", "2026-11-21T09:30:00")
+
+
+def test_it_is_read_back_by_junitparser() -> None:
+    read = JUnitXml.fromstring(render(document("preflight"), "junit").encode("utf-8"))
+    assert sum(len(each) for each in read) == read.tests == 52
+
+
+@given(st.lists(findings), hostile, hostile)
+def test_no_name_breaks_the_xml(found: list[Finding], verdict: str, hostname: str) -> None:
+    made = verify_of(found, verdict=verdict)
+    made = Document("verify", HostId(hostname, hostname), hostname, made.body, made.findings)
+    assert len(suite(made).findall("testcase")) == len(found) + 1
+
+
+def test_a_control_character_stays_visible() -> None:
+    made = verify_of([Finding("irq.affinity", "irq.affinity[\x1b[2J]", Outcome.COMPLIANT)])
+    assert "irq.affinity[\\x1b[2J]" in states(made)

@@ -1,0 +1,122 @@
+"""Prometheus: what node_exporter's textfile collector takes, read back by the client's own parser and by promtool."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.report.documents import NAMES, body, document, findings, hostile, verify_of
+from tunectl import __version__
+from tunectl.model import Document, Finding, HostId, Outcome
+from tunectl.report import render
+from tunectl.report.prometheus import MAX_TARGETS
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def series(rendered: str) -> Series:
+    """Every sample by name and labels; a duplicate or a time stamp fails."""
+    assert rendered.endswith("\n")
+    found: Series = {}
+    for family in text_string_to_metric_families(rendered):
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in found
+            assert sample.timestamp is None
+            found[key] = sample.value
+    return found
+
+
+def value(found: Series, name: str, **labels: str) -> float | None:
+    return found.get((f"tunectl_{name}", frozenset(labels.items())))
+
+
+def of_name(found: Series, name: str) -> list[dict[str, str]]:
+    return [dict(labels) for each, labels in found if each == f"tunectl_{name}"]
+
+
+def test_counts_and_verdict() -> None:
+    found = series(render(document("verify"), "prometheus"))
+    assert value(found, "findings", report="verify", outcome="drifted") == 9
+    assert value(found, "findings", report="verify", outcome="waived") == 1
+    assert value(found, "verdict", report="verify", verdict="drifted") == 1
+    assert value(found, "verdict", report="verify", verdict="compliant") == 0
+    assert len(of_name(found, "verdict")) == 4
+    assert value(found, "report_timestamp_seconds", report="verify") == 1795253400
+    assert value(found, "build_info", report="verify", version=__version__) == 1
+
+
+def test_only_what_fails_the_gate_is_a_series() -> None:
+    found = series(render(document("verify"), "prometheus"))
+    listed = {labels["target"] for labels in of_name(found, "drifted")}
+    assert listed == {
+        *(f"irq.affinity[{irq}]" for irq in (24, 27, 30, 31, 32, 33, 40, 41, 44)),
+        "mm.transparent_hugepage",
+    }
+    assert value(found, "drifted_targets", report="verify", knob="irq.affinity") == 9
+
+
+def test_strict_counts_unreadable() -> None:
+    found = series(render(document("verify", strict=True), "prometheus"))
+    assert value(found, "drifted_targets", report="verify", knob="kernel.sched_rt_runtime_us") == 1
+
+
+def test_four_thousand_drifted_interrupts_are_bounded_and_counted() -> None:
+    many = [Finding("irq.affinity", f"irq.affinity[{irq}]", Outcome.DRIFTED) for irq in range(4096)]
+    found = series(render(verify_of([*many, many[0]]), "prometheus"))
+    assert len(of_name(found, "drifted")) == MAX_TARGETS
+    assert value(found, "drifted_targets", report="verify", knob="irq.affinity") == 4096
+    assert value(found, "findings", report="verify", outcome="drifted") == 4097
+
+
+def test_the_probe_is_in_base_units() -> None:
+    found = series(render(document("preflight"), "prometheus"))
+    label = {"report": "preflight", "cpu": "3"}
+    assert value(found, "probe_max_gap_seconds", **label) == pytest.approx(1.92e-3)
+    assert value(found, "probe_stolen_ratio", **label) == pytest.approx(1.824e-3)
+    assert value(found, "probe_interruptions_per_second", **label) == pytest.approx(1002.4)
+    assert value(found, "probe_arrival_seconds", percentile="99.9", **label) == pytest.approx(2.4e-6)
+    assert value(found, "probe_budget_max_gap_seconds", report="preflight") == pytest.approx(5e-5)
+    assert value(found, "probe_budget_broken", report="preflight") == 2
+    assert value(found, "section_verdict", report="preflight", section="thermal", verdict="ok") == 1
+    assert value(found, "verdict", report="preflight", verdict="no-go") == 1
+
+
+def test_a_preflight_without_a_probe() -> None:
+    found = series(render(document("preflight", probe=None), "prometheus"))
+    assert not [name for name, _ in found if "probe" in name]
+
+
+def test_what_was_not_measured_is_no_series() -> None:
+    probe = body("probe.jitter")
+    probe["cpus"][0]["arrival_ns"]["99.9"] = None
+    found = series(render(document("preflight", probe=probe), "prometheus"))
+    assert value(found, "probe_arrival_seconds", report="preflight", cpu="2", percentile="99.9") is None
+
+
+def test_two_reports_in_one_directory_do_not_collide() -> None:
+    one, other = (series(render(document(name), "prometheus")) for name in ("verify", "preflight"))
+    assert not set(one) & set(other)
+
+
+@given(st.lists(findings), hostile)
+def test_no_name_breaks_the_format(found: list[Finding], text: str) -> None:
+    made = verify_of(found, verdict=text)
+    read = series(render(Document("verify", HostId(text), text, made.body, made.findings), "prometheus"))
+    drifted = sum(finding.outcome is Outcome.DRIFTED for finding in found)
+    assert value(read, "findings", report="verify", outcome="drifted") == drifted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_promtool_takes_it(name: str) -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed (Debian package: prometheus)")
+    text = render(document(name), "prometheus")
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")

@@ -1,0 +1,265 @@
+"""Text: the key lines of every page, 80 columns, and strings that must not reach a terminal as they are."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.report.documents import AT, HOST, NAMES, body, document, findings, hostile, replaced, verify_of
+from tunectl.errors import TunectlError, UsageError
+from tunectl.model import Document, Finding, Outcome
+from tunectl.report import FORMATS, render
+
+
+def page(made: Document, width: int = 80) -> list[str]:
+    return render(made, "text", width=width).splitlines()
+
+
+def too_wide(lines: list[str], width: int) -> list[str]:
+    """Lines beyond the width although they could have been broken: they hold a second word after a label."""
+    return [line for line in lines if cell_len(line) > width and max(map(cell_len, line.split(" "))) + 16 < width]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [80, 60, 132])
+def test_lines_fit(name: str, width: int) -> None:
+    if width == 60 and name in ("preflight", "probe.jitter"):
+        pytest.skip("the table of CPUs needs 78 columns")
+    lines = page(document(name), width)
+    assert too_wide(lines, width) == []
+    if width >= 80:
+        assert [line for line in lines if cell_len(line) > width] == []
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_command_is_never_broken() -> None:
+    command = "/usr/sbin/" + "x" * 120
+    lines = page(verify_of([Finding("a.b", "a.b", Outcome.DRIFTED, fix=f"run {command} now")]))
+    assert any(command in line for line in lines)
+
+
+def test_verify_opens_with_the_verdict() -> None:
+    assert page(document("verify"))[0].startswith("DRIFTED  9 drifted, 1 refused (harmful), 2 refused (harmless)")
+    assert page(verify_of([], verdict="pending-reboot"))[0] == "PENDING REBOOT  nothing was examined"
+
+
+def test_verify_gathers_identical_targets() -> None:
+    lines = page(document("verify"))
+    at = lines.index("irq.affinity  drifted, 8 targets")
+    assert lines[at + 1 : at + 6] == [
+        "  [24,27,30-33]  observed 0-3  desired 0-1",
+        "  [40-41]        observed 2    desired 0-1",
+        "  why  an interrupt that is delivered to an isolated CPU stops the thread that",
+        "       trades there; keep devices on the housekeeping CPUs",
+        "  fix  tunectl apply",
+    ]
+
+
+def test_brackets_of_the_kernel_survive() -> None:
+    assert "  observed always madvise [never]  desired madvise" in page(document("verify"))
+
+
+def test_verify_shows_the_points_of_a_boot_argument() -> None:
+    lines = page(document("verify"))
+    at = lines.index("boot.nohz_full  pending reboot")
+    assert lines[at + 2 : at + 6] == ["  asked      2-3", "  next boot  2-3", "  this boot  -", "  kernel     (none)"]
+
+
+def test_verify_lists_what_needs_no_action() -> None:
+    text = "\n".join(page(document("verify")))
+    assert "unsupported on this host:\n  cpufreq.boost    " in text
+    assert "refused by the kernel, harmless:\n  irq.affinity[45-46]  IRQ N is managed" in text
+    assert "waived:\n  workqueue.cpumask  vendor driver needs it on CPU 2 (waived until 2027-03-31)" in text
+    assert "\ncompliant: 26 targets of 2 knobs\n" in text
+
+
+def test_verify_needs_no_more_than_a_page_for_4096_interrupts() -> None:
+    found = [
+        Finding("irq.affinity", f"irq.affinity[{irq}]", Outcome.DRIFTED, str(irq % 256), "0-3", f"IRQ {irq}", "x")
+        for irq in range(4096)
+    ]
+    lines = page(verify_of(found))
+    assert len(lines) < 12
+    assert "[0-4095]  observed 256 CPU sets within 0-255  desired 0-3" in "\n".join(lines)
+
+
+def test_many_values_are_cut_and_counted() -> None:
+    found = [Finding("a.b", f"a.b[{one}]", Outcome.DRIFTED, one, 0) for one in range(100)]
+    assert "  and 92 more values on 92 targets; --format json lists each" in page(verify_of(found))
+
+
+def test_the_host_signs() -> None:
+    assert page(document("verify"))[-1].startswith("tx-04 · Linux 6.12.5 · x86_64 · 2026-11-21T09:30:00Z · tunectl ")
+
+
+def test_plan() -> None:
+    lines = page(document("plan"))
+    assert lines[0] == "10 changes: 9 for this boot, 1 for the next boot. Nothing was written."
+    assert "irq.affinity[24,27,30-33]  0-3 → 0-1                   this boot" in lines
+    assert "boot.isolcpus              - → managed_irq,domain,2-3  next boot" in lines
+    assert "A reboot is needed before all of this is in force." in lines
+    assert not [line for line in lines if line.startswith("irq.affinity  drifted")]
+
+
+def test_an_empty_plan() -> None:
+    lines = page(Document("plan", HOST, AT, {"changes": [], "reboot_required": False}))
+    assert lines[0] == "Nothing to change."
+    assert not [line for line in lines if "reboot" in line]
+
+
+def test_apply() -> None:
+    lines = page(document("apply"))
+    assert lines[0] == "DRIFTED  10 changes: 8 changed, 1 refused, 1 failed."
+    assert "irq.affinity[41]           2 → 0-1                     refused (EIO)" in lines
+    assert "    the kernel manages IRQ 41 itself" in lines
+    assert "mm.transparent_hugepage    always → never              failed (EROFS)" in lines
+    assert lines[lines.index("Not run, since this is a recorded host") + 1] == "  - update-grub"
+    assert "Journal: /var/lib/tunectl/journal; `tunectl restore` goes back." in lines
+
+
+def test_a_second_apply_says_that_nothing_was_written() -> None:
+    lines = page(document("apply", changes=[], verdict="compliant", not_run=[], notes=[], reboot_required=False))
+    assert lines[0] == "COMPLIANT  Nothing to change; nothing was written."
+
+
+def test_restore() -> None:
+    lines = page(document("restore"))
+    assert lines[0] == "8 files: 4 restored, 1 already, 1 gone, 1 changed since, 1 failed."
+    assert "      holds madvise; before it held always" in lines
+    assert "      holds GRUB_CMDLINE...; was not there before" in lines
+    assert lines[lines.index("Restored (4)") + 1] == "  irq.affinity  [24,27,30-31]"
+
+
+def test_knobs() -> None:
+    lines = page(document("knobs"))
+    assert lines[0] == "3 knobs of 2 facilities; `tunectl knobs NAME` tells all of one."
+    assert any(line.split() == ["smt.control", "reported", "only", "in", "no", "shipped", "profile"] for line in lines)
+
+
+def test_one_knob_in_full() -> None:
+    lines = page(document("knobs", knobs=body("knobs")["knobs"][:1]))
+    assert lines[0] == "irq.affinity"
+    assert "satisfied observed within desired" in lines
+    assert "files     /proc/irq/N/smp_affinity_list" in lines
+    assert "          /proc/irq/N/effective_affinity_list" in lines
+    assert "balanced-latency: housekeeping" in lines
+
+
+def test_jitter_table() -> None:
+    lines = page(document("probe.jitter"))
+    assert lines[0] == "CPUs 2-3 for 5 s: gaps over 100 ns, clock tsc in steps of 10 ns"
+    assert lines[1] == "over budget: CPU 3: the longest gap, 1.92 ms, is over 50 µs"
+    (row,) = [line for line in lines if re.match(r" +3 +1,002", line)]
+    assert row.split() == ["3", "1,002", "1,824", "1.1µs", "6.5µs", "48µs", "1.92ms", "2.4µs", "1.92ms", "9.13ns"]
+    assert any(line.split()[:4] == ["5,013", "LOC", "Local", "timer"] for line in lines)
+
+
+def test_a_single_long_gap_is_seen_in_the_histogram() -> None:
+    (last,) = [line for line in page(document("probe.jitter")) if line.strip().startswith("1 ms to 2 ms")]
+    assert last.split()[-2] == "1"
+    assert set(last.split()[-1]) == {"█"}
+
+
+@pytest.mark.parametrize(
+    ("budget", "line"),
+    [
+        ({"limits": {"max_ns": 50000}, "verdict": "within", "broken": []}, "within budget (longest gap 50 µs)"),
+        (
+            {"limits": {}, "verdict": "not-judged", "broken": [], "reason": "no limit is set"},
+            "not judged: no limit is set",
+        ),
+    ],
+)
+def test_jitter_budget(budget: dict[str, object], line: str) -> None:
+    assert page(document("probe.jitter", budget=budget))[1] == line
+
+
+def test_a_cpu_without_an_interruption_has_no_percentiles() -> None:
+    cpu = {**body("probe.jitter")["cpus"][0], "interruptions": 0, "histogram": [], "max_ns": 0, "counters": None}
+    lines = page(document("probe.jitter", cpus=[cpu]))
+    assert [line.split()[3:7] for line in lines if line.startswith("  2 ")] == [["-"] * 4]
+    assert not [line for line in lines if "█" in line]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "first"),
+    [
+        ("go", "GO  this host is ready to trade"),
+        ("no-go", "NO-GO  do not trade on this host"),
+        ("pending-reboot", "PENDING REBOOT  configured, but not in force before a reboot"),
+        ("unknown", "UNKNOWN  could not find out enough to say"),
+    ],
+)
+def test_preflight_banner(verdict: str, first: str) -> None:
+    assert page(document("preflight", verdict=verdict))[0] == first
+
+
+def test_preflight_numbers_the_reasons_and_has_every_section() -> None:
+    lines = page(document("preflight"))
+    assert "  2. check.device_interrupts[2]: 14 interrupts of eth0-rx-1 in 10 s" in lines
+    for heading in ("Tuning: drifted", "Checks: drifted", "Probe", "Thermal state: ok"):
+        assert heading in lines
+    assert sum("No host file" in line for line in lines) == 1
+    assert "  base_frequency_khz: 3500000" in lines
+
+
+def test_preflight_says_what_was_not_run() -> None:
+    assert "Probe: not run" in page(document("preflight", probe=None))
+
+
+def test_snapshot() -> None:
+    assert page(document("snapshot"))[0] == "/tmp/host.tar.gz: 5,123 files, 1,048,576 bytes"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(text=hostile)
+def test_no_string_reaches_the_terminal_raw(name: str, text: str) -> None:
+    made = Document(name, HOST, AT, replaced(document(name).body, text))
+    for line in render(made, "text", width=80).split("\n"):
+        assert line.isprintable(), repr(line)
+
+
+@given(st.lists(findings), st.integers(1, 200))
+def test_any_findings_at_any_width(found: list[Finding], width: int) -> None:
+    rendered = render(verify_of(found), "text", width=width)
+    assert all(line.isprintable() for line in rendered.split("\n"))
+    rendered.encode("utf-8")
+
+
+def test_a_controlled_name_is_escaped_not_dropped() -> None:
+    rendered = render(
+        verify_of([Finding("thread.affinity", "thread.affinity[\x1b[2J]", Outcome.DRIFTED, 1, 2)]), "text"
+    )
+    assert "[\\x1b[2J]" in rendered
+
+
+def test_colour_is_only_there_when_asked_for() -> None:
+    plain = render(document("preflight"), "text", width=80)
+    coloured = render(document("preflight"), "text", width=80, colour=True)
+    assert "\x1b" not in plain
+    assert coloured.startswith("\x1b[1;31mNO-GO\x1b[0m")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_the_environment_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = render(document("verify"), "text", width=80)
+    for name, value in {"COLUMNS": "20", "FORCE_COLOR": "1", "TERM": "dumb", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert render(document("verify"), "text", width=80) == before
+
+
+def test_unknown_formats_and_pages_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"there is no format 'yaml' \(one of text, json"):
+        render(document("verify"), "yaml")
+    with pytest.raises(TunectlError, match="'x' has no text form"):
+        render(Document("x", HOST, AT, {}), "text")
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", ["verify", "check", "preflight"])
+def test_every_format_ends_its_last_line(fmt: str, name: str) -> None:
+    assert render(document(name), fmt).endswith("\n")

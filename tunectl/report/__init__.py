@@ -1,0 +1,39 @@
+"""A result as text: one file a format, and one line here. Sees only the model.
+
+Each module named below has `render(document, *, width, colour) -> str`. It is imported only when
+its format is asked for: JSON must not pay for rich, nor text for prometheus_client.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Protocol
+
+from tunectl.errors import UsageError
+from tunectl.model import Document
+
+FORMATS: dict[str, str] = {
+    "text": "tunectl.report.text",
+    "json": "tunectl.report.json",
+    "junit": "tunectl.report.junit",
+    "nagios": "tunectl.report.nagios",
+    "prometheus": "tunectl.report.prometheus",
+}
+
+
+class Renderer(Protocol):
+    """What a format's module offers as `render`."""
+
+    def __call__(self, document: Document, *, width: int, colour: bool) -> str:
+        """The whole document, ending in a newline."""
+
+
+def render(document: Document, fmt: str, *, width: int = 100, colour: bool = False) -> str:
+    """The document in format `fmt`, ending in a newline; always encodable as UTF-8.
+
+    `width` is in terminal cells; it and `colour` matter to text only. Raises UsageError for a format there is none of.
+    """
+    if fmt not in FORMATS:
+        raise UsageError(f"there is no format '{fmt}'", "one of " + ", ".join(FORMATS))
+    renderer: Renderer = import_module(FORMATS[fmt]).render
+    return renderer(document, width=width, colour=colour)

@@ -1,0 +1,25 @@
+"""Text that others chose (IRQ, thread and file names) made safe to print. Pure.
+
+A device or process may put anything into its name: terminal sequences, newlines, bytes that are no
+UTF-8. Escaping is visible and loses nothing: `\\x1b` stands for the character.
+"""
+
+from __future__ import annotations
+
+from tunectl.model import Scalar
+
+
+def printable(text: str) -> str:
+    """`text` on one line, each character that does not print (control, surrogate, direction) as its escape."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def shown(value: Scalar) -> str:
+    """A value for people: `-` where there is none, `(none)` for the empty CPU set or text."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return printable(str(value)) or "(none)"

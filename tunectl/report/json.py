@@ -1,0 +1,45 @@
+"""JSON, as INTERFACE says: a header that every document has, then the body."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tunectl import __version__
+from tunectl.model import Document
+
+
+def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
+    """One JSON object, indented by two. Infinite numbers and NaN, which JSON has no word for, are null."""
+    header = {
+        "schema": f"tunectl.{document.name}/1",
+        "tunectl_version": __version__,
+        "host": asdict(document.host),
+        "at": document.at,
+    }
+    whole = {**header, **document.body, **header}  # the header comes first, and wins
+    try:
+        text = _dump(whole)
+        text.encode()
+    except ValueError:  # a NaN, or a lone surrogate: rare, so only then is every value looked at
+        text = _dump(_safe(whole))
+    return text + "\n"
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, str):  # "\udc80" alone is no character, and strict readers refuse its JSON escape too
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {_safe(key): _safe(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_safe(item) for item in value]
+    return value

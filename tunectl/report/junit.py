@@ -1,0 +1,89 @@
+"""JUnit XML: one test case a finding, and one for the verdict.
+
+JUnit counts a skipped case as no failure. So that a report of skips alone cannot pass, the verdict
+is a case of its own, and it passes only for compliant and GO: a pending reboot is not there yet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from typing import Any, cast
+
+from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
+
+from tunectl.model import Document, Finding, Outcome
+from tunectl.report.escape import printable, shown
+from tunectl.report.probed import budget_of, probe_of
+from tunectl.report.summary import brief
+from tunectl.verdict import fails_gate
+
+_PASSING = ("compliant", "go")
+# XML 1.0 has no way to write these, not even as references; tab, line feed and carriage return it has.
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
+    """One test suite, named after the document, with the host and the time."""
+    suite = TestSuite(f"tunectl.{document.name}")
+    suite.hostname = _xml(document.host.hostname)
+    suite.timestamp = _xml(document.at.removesuffix("Z"))
+    suite.add_property("kernel", _xml(document.host.kernel))
+    suite.add_property("boot_id", _xml(document.host.boot_id))
+    strict = bool(document.body.get("strict"))
+    cases = [_case(finding, strict) for finding in document.findings]
+    suite.add_testcases([*cases, *_budget(document), _verdict(document)])
+    root = JUnitXml()
+    root.add_testsuite(suite)
+    cast(Any, root).update_statistics()  # junitparser is typed only in part
+    file = BytesIO()
+    root.write(file)
+    return file.getvalue().decode() + "\n"
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", printable(text))
+
+
+def _case(finding: Finding, strict: bool) -> TestCase:
+    case = TestCase(_xml(finding.target), _xml(finding.knob.partition(".")[0]))
+    if fails_gate(finding, strict):
+        case.result = [_failure(finding)]
+    elif finding.outcome is not Outcome.COMPLIANT:
+        case.result = [Skipped(_xml(f"{finding.outcome.value}: {finding.reason}"), finding.outcome.value)]
+    return case
+
+
+def _failure(finding: Finding) -> Failure:
+    observed, desired = shown(finding.observed), shown(finding.desired)
+    failure = Failure(_xml(f"observed {observed}, desired {desired}"), finding.outcome.value)
+    lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": finding.fix}
+    failure.text = "\n".join(f"{label}: {_xml(text)}" for label, text in lines.items())
+    return failure
+
+
+def _budget(document: Document) -> Iterator[TestCase]:
+    probe = probe_of(document)
+    if not probe:
+        return
+    budget = budget_of(probe)
+    case = TestCase("probe.budget", "probe")
+    broken = [_xml(str(item)) for item in budget.get("broken") or ()]
+    if broken:
+        failure = Failure(broken[0], "broken")
+        failure.text = "\n".join(broken)
+        case.result = [failure]
+    elif budget.get("verdict") != "within":
+        case.result = [Skipped(_xml(str(budget.get("reason") or "not judged")), "not-judged")]
+    yield case
+
+
+def _verdict(document: Document) -> TestCase:
+    verdict = str(document.body.get("verdict", "unknown"))
+    case = TestCase("verdict", "tunectl")
+    if verdict not in _PASSING:
+        failure = Failure(_xml(f"{verdict}: {brief(document.findings)}"), _xml(verdict))
+        failure.text = "\n".join(_xml(str(reason)) for reason in document.body.get("reasons", ()))
+        case.result = [failure]
+    return case

@@ -1,0 +1,92 @@
+"""One status line, performance data and detail lines, as Nagios, Icinga and their kin read them.
+
+Source: https://www.monitoring-plugins.org/doc/guidelines.html. A threshold `0` there means "alert
+outside 0 to 0". There is no unit for ppm, so stolen time is a percentage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tunectl.model import Document, Finding, Outcome
+from tunectl.report.escape import printable, shown
+from tunectl.report.probed import budget_of, probe_of, worst
+from tunectl.report.summary import brief, counts, groups, name_of
+from tunectl.verdict import fails_gate
+
+_STATES = {
+    "compliant": 0,
+    "go": 0,
+    "pending-reboot": 1,
+    "drifted": 2,
+    "no-go": 2,
+}
+_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_DETAILED = {Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE}
+MAX_DETAILS = 20  # plugin output is cut at a few kilobytes by some transports
+
+
+def exit_code(verdict: str | None) -> int:
+    """0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; anything that is not a verdict is UNKNOWN."""
+    return _STATES.get(verdict or "", 3)
+
+
+def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
+    """The status line with all performance data, then one line a reason or finding."""
+    verdict = document.body.get("verdict")
+    reasons = [str(reason) for reason in document.body.get("reasons", ())]
+    said = f"{_clean(str(verdict or 'no verdict'))}: {brief(document.findings)}"
+    if reasons:
+        said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, first: {_clean(reasons[0])}"
+    perfdata = " ".join([*_outcomes(document.findings), *_probe(document)])
+    status = f"TUNECTL {_WORDS[exit_code(verdict)]} - {said} | {perfdata}"
+    details = [*(f"{place}. {_clean(reason)}" for place, reason in enumerate(reasons, 1)), *_details(document)]
+    hidden = len(details) - MAX_DETAILS
+    if hidden > 0:
+        details[MAX_DETAILS:] = [f"and {hidden} more; --format json has all"]
+    return "\n".join([status, *details]) + "\n"
+
+
+def _clean(text: str) -> str:
+    """One line without the bar that starts performance data."""
+    return printable(text).replace("|", "\\x7c")
+
+
+def _details(document: Document) -> Iterator[str]:
+    strict = bool(document.body.get("strict"))
+    for group in groups(finding for finding in document.findings if finding.outcome in _DETAILED):
+        word = "FAILS" if fails_gate(Finding("", "", group.outcome, harmful=group.harmful), strict) else "note"
+        values = "; ".join(
+            f"{name_of(group.knob, row.instances)} observed {shown(row.observed)}, desired {shown(row.desired)}"
+            for row in group.rows[:4]
+        )
+        more = f" and {len(group.rows) - 4} more values" if len(group.rows) > 4 else ""
+        parts = [values + more, group.reason.rstrip("."), f"fix: {group.fix}" if group.fix else ""]
+        yield _clean(f"{word} {group.outcome.value}: " + ". ".join(part for part in parts if part))
+
+
+def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
+    thresholds = {Outcome.DRIFTED: ";;0;0", Outcome.PENDING_REBOOT: ";0;;0"}
+    for outcome, count in counts(findings).items():
+        yield f"'{outcome.value}'={count}{thresholds.get(outcome, ';;;0')}"
+
+
+def _probe(document: Document) -> Iterator[str]:
+    """The worst probed CPU's figures, with the budget as the critical threshold where there is one."""
+    probe = probe_of(document)
+    limits: Mapping[str, Any] = budget_of(probe).get("limits") or {}
+    for label, measure, limit, scale, unit in (
+        ("probe_max", "max_ns", "max_ns", 1000, "us"),
+        ("probe_arrival_p99.9", "p99_9_ns", "p99_9_ns", 1000, "us"),
+        ("probe_interruptions_per_s", "interruptions_per_s", "interruptions_per_s", 1, ""),
+        ("probe_stolen", "stolen_ppm", "stolen_ppm", 10000, "%"),
+    ):
+        value, budget = worst(probe, measure), limits.get(limit)
+        if value is not None:
+            crit = "" if budget is None else _number(budget / scale)
+            yield f"'{label}'={_number(value / scale)}{unit};;{crit};0"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".")

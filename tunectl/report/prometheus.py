@@ -1,0 +1,159 @@
+"""Prometheus text format, for node_exporter's textfile collector.
+
+No time stamps: the collector skips a whole file that has one. Every series carries `report`, since
+the collector merges all files of its directory and refuses the same series twice. Only findings
+that fail a gate are series of their own, so that a good host with 4,096 interrupts costs none.
+
+Source: prometheus/docs, docs/practices/naming.md; node_exporter, collector/textfile.go.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from tunectl import __version__
+from tunectl.model import Document
+from tunectl.report.escape import printable
+from tunectl.report.probed import budget_of, figure, probe_of
+from tunectl.report.summary import counts
+from tunectl.verdict import fails_gate
+
+MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count
+_VERDICTS = {
+    "preflight": ("go", "no-go", "pending-reboot", "unknown"),
+    "thermal": ("ok", "throttled", "unknown"),
+}
+_TUNED = ("compliant", "drifted", "pending-reboot", "unreadable")
+_SECOND = 1e9  # nanoseconds
+_PPM = 1e6
+
+
+class _Collected:
+    """Hands finished metrics to a registry of their own."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = tuple(metrics)
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._metrics
+
+
+def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
+    """Every metric of the document, in base units."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collected([*_about(document), *_findings(document), *_verdicts(document), *_probe(document)]))
+    return generate_latest(registry).decode()
+
+
+def _gauge(document: Document, name: str, text: str, labels: tuple[str, ...] = ()) -> tuple[GaugeMetricFamily, Any]:
+    family = GaugeMetricFamily(f"tunectl_{name}", text, labels=("report", *labels))
+
+    def add(value: float, *label_values: str) -> None:
+        family.add_metric([document.name, *(printable(value) for value in label_values)], value)
+
+    return family, add
+
+
+def _about(document: Document) -> Iterator[Metric]:
+    build, add = _gauge(document, "build_info", "The tunectl that made this report.", ("version",))
+    add(1, __version__)
+    yield build
+    try:
+        at = datetime.fromisoformat(document.at).timestamp()
+    except ValueError:
+        return
+    made, add = _gauge(document, "report_timestamp_seconds", "When this report was made, since the epoch.")
+    add(at)
+    yield made
+
+
+def _findings(document: Document) -> Iterator[Metric]:
+    total, add = _gauge(document, "findings", "Findings by outcome.", ("outcome",))
+    for outcome, count in counts(document.findings).items():
+        add(count, outcome.value)
+    yield total
+    strict = bool(document.body.get("strict"))
+    failing = dict.fromkeys((each.knob, each.target) for each in document.findings if fails_gate(each, strict))
+    per_knob = Counter(knob for knob, _ in failing)
+    targets, add = _gauge(document, "drifted_targets", "Targets that fail the gate, by knob.", ("knob",))
+    for knob, count in per_knob.items():
+        add(count, knob)
+    yield targets
+    text = f"1 for a target that fails the gate; the first {MAX_TARGETS} of a knob."
+    drifted, add = _gauge(document, "drifted", text, ("knob", "target"))
+    listed: Counter[str] = Counter()
+    for knob, target in failing:
+        listed[knob] += 1
+        if listed[knob] <= MAX_TARGETS:
+            add(1, knob, target)
+    yield drifted
+
+
+def _verdicts(document: Document) -> Iterator[Metric]:
+    verdict, add = _gauge(document, "verdict", "1 for the report's verdict, 0 for the others.", ("verdict",))
+    for word in _VERDICTS.get(document.name, _TUNED):
+        add(document.body.get("verdict") == word, word)
+    yield verdict
+    sections = [name for name in ("verify", "check", "thermal") if isinstance(document.body.get(name), Mapping)]
+    section, add = _gauge(document, "section_verdict", "1 for the verdict of a section.", ("section", "verdict"))
+    for name in sections:
+        for word in _VERDICTS.get(name, _TUNED):
+            add(document.body[name].get("verdict") == word, name, word)
+    if sections:
+        yield section
+
+
+def _probe(document: Document) -> Iterator[Metric]:
+    probe = probe_of(document)
+    if not probe:
+        return
+    plain = (
+        ("max_gap_seconds", "The longest time a CPU was away.", "max_ns", _SECOND),
+        ("stolen_ratio", "The share of time a CPU was away.", "stolen_ppm", _PPM),
+        ("interruptions_per_second", "How often a CPU was away.", "interruptions_per_s", 1),
+    )
+    for name, text, measure, scale in plain:
+        family, add = _gauge(document, f"probe_{name}", text, ("cpu",))
+        for cpu in probe.get("cpus", ()):
+            value = figure(probe, cpu, measure)
+            if value is not None:
+                add(value / scale, str(cpu.get("cpu")))
+        yield family
+    yield from _percentiles(document, probe)
+    yield from _budget(document, budget_of(probe))
+
+
+def _percentiles(document: Document, probe: Mapping[str, Any]) -> Iterator[Metric]:
+    for field, text in (
+        ("gap", "Percentiles of how long a CPU was away, by interruption."),
+        ("arrival", "Percentiles of the wait of a message that arrives at a random moment."),
+    ):
+        family, add = _gauge(document, f"probe_{field}_seconds", text, ("cpu", "percentile"))
+        for cpu in probe.get("cpus", ()):
+            for percentile, value in (cpu.get(f"{field}_ns") or {}).items():
+                if value is not None:
+                    add(value / _SECOND, str(cpu.get("cpu")), str(percentile))
+        yield family
+
+
+def _budget(document: Document, budget: Mapping[str, Any]) -> Iterator[Metric]:
+    limits = budget.get("limits") or {}
+    for limit, name, scale in (
+        ("max_ns", "max_gap_seconds", _SECOND),
+        ("p99_9_ns", "arrival_p99_9_seconds", _SECOND),
+        ("interruptions_per_s", "interruptions_per_second", 1),
+        ("stolen_ppm", "stolen_ratio", _PPM),
+    ):
+        if limits.get(limit) is not None:
+            family, add = _gauge(document, f"probe_budget_{name}", f"The budget's {limit}, in base units.")
+            add(limits[limit] / scale)
+            yield family
+    broken, add = _gauge(document, "probe_budget_broken", "How many limits of the budget the probe broke.")
+    add(len(budget.get("broken") or ()))
+    yield broken

@@ -1,0 +1,67 @@
+"""`tunectl knobs`: the catalogue, or one knob in full."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+
+from tunectl.report.escape import printable, shown
+from tunectl.report.text.findings import plural
+from tunectl.report.text.layout import columns, heading, prose
+
+_LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
+_LABEL = 10  # cells of the label column of one knob's page
+
+
+def render(body: Mapping[str, Any], console: Console) -> None:
+    """Prints a tunectl.knobs/1 body: one knob in full, several as a table."""
+    knobs: Sequence[Mapping[str, Any]] = body["knobs"]
+    if len(knobs) == 1:
+        _one(console, knobs[0])
+    else:
+        _catalogue(console, knobs)
+
+
+def _catalogue(console: Console, knobs: Sequence[Mapping[str, Any]]) -> None:
+    facilities: dict[str, list[Mapping[str, Any]]] = {}
+    for knob in knobs:
+        facilities.setdefault(knob["facility"], []).append(knob)
+    said = f"{plural(len(knobs), 'knob')} of {len(facilities)} facilities; `tunectl knobs NAME` tells all of one."
+    prose(console, said, style="bold")
+    for facility, members in facilities.items():
+        heading(console, facility)
+        for knob in members:
+            profiles = knob.get("profiles") or {}
+            values = ", ".join(f"{name}: {shown(asked.get('value'))}" for name, asked in profiles.items())
+            row = (printable(knob["name"]), _lasting(knob), values or "in no shipped profile")
+            columns(console, [row], indent=2, widths=(26, 13, console.width - 2 - 26 - 13 - 4), styles=("cyan",))
+            prose(console, knob["why"], indent=4, style="dim")
+
+
+def _lasting(knob: Mapping[str, Any]) -> str:
+    lasts = _LIFETIMES.get(knob["lifetime"], printable(knob["lifetime"]))
+    return lasts if knob.get("writable", True) else "reported only"
+
+
+def _one(console: Console, knob: Mapping[str, Any]) -> None:
+    prose(console, printable(knob["name"]), style="bold")
+    prose(console, knob["why"])
+    console.line()
+    lasts = {"runtime": "until the next boot", "boot": "from the next boot on"}
+    fields = {
+        "facility": knob["facility"],
+        "lasts": lasts.get(knob["lifetime"], knob["lifetime"]),
+        "written": "by tunectl apply" if knob.get("writable", True) else "never; reported only",
+        "satisfied": f"observed {knob['match']} desired",
+        "risk": knob["risk"],
+        "source": knob["source"],
+    }
+    for label, text in fields.items():
+        prose(console, text, label=label, hang=_LABEL)
+    for number, path in enumerate(knob.get("paths", ())):
+        prose(console, path, label="files" if number == 0 else "", hang=_LABEL)
+    for name, asked in (knob.get("profiles") or {}).items():
+        heading(console, f"{name}: {shown(asked.get('value'))}")
+        prose(console, asked.get("reason", ""), indent=2)

@@ -1,0 +1,144 @@
+"""Lines, wrapped prose and columns. What rich would do by itself cuts or folds words; commands must stay whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.text import Text
+
+from tunectl.report.escape import printable
+
+Part = str | tuple[str, str]  # a text, or a text and its style
+
+VERDICT_STYLES = {
+    "compliant": "green",
+    "go": "green",
+    "ok": "green",
+    "pending-reboot": "yellow",
+    "drifted": "red",
+    "no-go": "red",
+    "throttled": "red",
+    "unreadable": "magenta",
+    "unknown": "magenta",
+}
+_GAP = 2
+_LEAST = 6  # cells a squeezed column keeps
+_LEAST_LAST = 24
+
+
+def line(console: Console, *parts: Part) -> None:
+    """One line of parts, neither wrapped nor cut. All text of a page passes here, so here it is made safe to print."""
+    text = Text()
+    for part in parts:
+        words, style = (part, "") if isinstance(part, str) else part
+        text.append(printable(words), style)
+    text.rstrip()
+    console.print(text, soft_wrap=True)
+
+
+def heading(console: Console, text: str, *rest: Part) -> None:
+    """A blank line and a section's title."""
+    console.line()
+    line(console, (printable(text), "bold"), *rest)
+
+
+def prose(console: Console, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
+    """A wrapped paragraph; `label` stands in front, the rest hangs `hang` cells (or the label's width) further in."""
+    hang = max(hang, cell_len(label))
+    for number, wrapped in enumerate(wrap(text, console.width - indent - hang)):
+        lead = label if number == 0 else ""
+        line(console, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
+
+
+def banner(console: Console, verdict: str, said: str) -> None:
+    """A verdict in capitals, then what it rests on."""
+    word = printable(verdict).upper().replace("PENDING-REBOOT", "PENDING REBOOT")
+    style = VERDICT_STYLES.get(verdict, "magenta")
+    hang = cell_len(word) + _GAP
+    for number, wrapped in enumerate(wrap(said, console.width - hang)):
+        line(console, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` cells, broken at white space only; a longer word has its own line."""
+    lines: list[str] = []
+    used = 0
+    for word in text.split():
+        safe = printable(word)
+        cells = cell_len(safe)
+        if lines and used + 1 + cells <= width:
+            lines[-1] += f" {safe}"
+            used += 1 + cells
+        else:
+            lines.append(safe)
+            used = cells
+    return lines or [""]
+
+
+def columns(
+    console: Console,
+    rows: Sequence[Sequence[str]],
+    *,
+    indent: int = 0,
+    right: Collection[int] = (),
+    styles: Sequence[str] = (),
+    header: Sequence[str] = (),
+    widths: Sequence[int] = (),
+) -> None:
+    """Rows under each other in columns as wide as they need; where that is too wide the widest gives way and wraps.
+
+    `right` names the columns set flush right, `styles` a style a column; the header's is bold. `widths` come from
+    column_widths(), where several tables are to stand in the same columns.
+    """
+    whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
+    if not whole:
+        return
+    widths = widths or column_widths(whole, console.width - indent)
+    for number, row in enumerate(whole):
+        looks = ["bold"] * len(row) if header and number == 0 else [*styles, *[""] * len(row)]
+        cells = [_cell(text, width) for text, width in zip(row, widths, strict=True)]
+        for at in range(max(map(len, cells))):
+            parts: list[Part] = [" " * indent]
+            for column, (lines, width) in enumerate(zip(cells, widths, strict=True)):
+                text = lines[at] if at < len(lines) else ""
+                pad = " " * (width - cell_len(text))
+                parts += [pad, (text, looks[column])] if column in right else [(text, looks[column]), pad]
+                parts.append(" " * _GAP)
+            line(console, *parts)
+
+
+def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How wide each column of `rows` is, in cells, so that all fit in `room`."""
+    widths = [min(max(map(cell_len, column)), room) for column in zip(*rows, strict=True)]
+    room -= _GAP * (len(widths) - 1)
+    while sum(widths) > room and max(widths) > _LEAST:
+        # The last column is a sentence more often than not, and wraps well; a name folded in two does not.
+        widths[-1 if widths[-1] > _LEAST_LAST else widths.index(max(widths))] -= 1
+    return widths
+
+
+def _cell(text: str, width: int) -> list[str]:
+    """A cell's lines: broken at white space, else after a comma, else wherever the column ends."""
+    if cell_len(text) <= width:
+        return [text]
+    return [piece for wrapped in wrap(text, width) for piece in _fold(wrapped, width)]
+
+
+def _fold(text: str, width: int) -> Iterator[str]:
+    if cell_len(text) <= width:
+        yield text
+        return
+    held = ""
+    for piece in re.findall(r"[^,]*,|[^,]+", text):
+        if held and cell_len(held + piece) > width:
+            yield held
+            held = ""
+        held += piece
+        if cell_len(held) > width:
+            *full, held = chop_cells(held, width)
+            yield from full
+    if held:
+        yield held

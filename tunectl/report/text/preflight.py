@@ -1,0 +1,81 @@
+"""`tunectl preflight`: GO or not, every reason, then what each part found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from rich.console import Console
+
+from tunectl.report.escape import printable, shown
+from tunectl.report.summary import brief
+from tunectl.report.text.findings import findings, parsed
+from tunectl.report.text.jitter import measured
+from tunectl.report.text.layout import VERDICT_STYLES, banner, heading, line, prose
+from tunectl.report.text.notes import notes
+
+_MEANS = {
+    "go": "this host is ready to trade",
+    "no-go": "do not trade on this host",
+    "pending-reboot": "configured, but not in force before a reboot",
+    "unknown": "could not find out enough to say",
+}
+
+
+def render(body: Mapping[str, Any], console: Console) -> None:
+    """Prints a tunectl.preflight/1 body."""
+    verdict = str(body["verdict"])
+    banner(console, verdict, _MEANS.get(verdict, ""))
+    reasons = body.get("reasons", ())
+    for number, reason in enumerate(reasons, 1):
+        prose(console, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
+    for name, title in (("verify", "Tuning"), ("check", "Checks")):
+        _section(console, title, body.get(name), body.get("notes", ()))
+    _probe(console, body.get("probe"))
+    _section(console, "Thermal state", body.get("thermal"), ())
+    notes(console, body.get("notes", ()))
+
+
+def _section(console: Console, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
+    """One part's verdict, counts and findings; of its notes only those the page does not say `elsewhere`."""
+    if section is None:
+        heading(console, title, ": not run")
+        return
+    verdict = str(section["verdict"])
+    found = parsed(section.get("findings", ()))
+    console.line()
+    word = printable(verdict).replace("-", " ")
+    line(console, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
+    prose(console, brief(found), indent=2)
+    findings(console, found, indent=2)
+    _evidence(console, section.get("evidence") or {})
+    notes(console, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
+
+
+def _evidence(console: Console, evidence: Mapping[str, Any]) -> None:
+    """What a judgement rests on, nested names joined with dots."""
+    if evidence:
+        console.line()
+    for name, value in evidence.items():
+        if isinstance(value, Mapping):
+            text = ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items())
+        else:
+            text = _plain(value)
+        prose(console, text, indent=2, label=f"{printable(str(name))}: ")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "(" + ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items()) + ")"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_plain, value)) or "(none)"
+    return shown(value)
+
+
+def _probe(console: Console, probe: Mapping[str, Any] | None) -> None:
+    if probe is None:
+        heading(console, "Probe", ": not run")
+        return
+    heading(console, "Probe")
+    measured(probe, console, indent=2)
+    notes(console, probe.get("warnings", ()), "Probe: warnings")

@@ -1,0 +1,36 @@
+"""From findings to one verdict: what fails a gate, and what a whole report amounts to. Pure.
+
+The rules are those of INTERFACE, "Outcomes". A skipped or unknown item never improves a verdict,
+and a knob that is absent never fails one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from tunectl.model import Finding, Outcome
+
+Verdict = Literal["compliant", "drifted", "pending-reboot", "unreadable"]
+
+# Outcomes that prove something was looked at and decided. Without one of them, "could not find
+# out" is all a report knows, strict or not.
+_DECIDED = frozenset({Outcome.COMPLIANT, Outcome.WAIVED, Outcome.PENDING_REBOOT})
+
+
+def fails_gate(finding: Finding, strict: bool = False) -> bool:
+    """Does this finding alone fail a gate: drifted, refused with a harmful effect, or (strict) unreadable?"""
+    if finding.outcome is Outcome.REFUSED:
+        return finding.harmful
+    return finding.outcome is Outcome.DRIFTED or (strict and finding.outcome is Outcome.UNREADABLE)
+
+
+def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
+    """The verdict of all findings together; `strict` lets a single unreadable one decide it."""
+    judged = tuple(findings)
+    if any(fails_gate(finding) for finding in judged):
+        return "drifted"
+    outcomes = {finding.outcome for finding in judged}
+    if Outcome.UNREADABLE in outcomes and (strict or outcomes.isdisjoint(_DECIDED)):
+        return "unreadable"
+    return "pending-reboot" if Outcome.PENDING_REBOOT in outcomes else "compliant"
