@@ -1,0 +1,363 @@
+"""Real runs on this machine, whatever it is: what must hold on any."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.jitter-1.json"
+
+Jitter = Callable[..., dict[str, Any]]
+
+
+def ns(document: dict[str, Any], ticks: int) -> float:
+    return float(ticks * 1e9 / document["clock"]["hz"])
+
+
+def gaps_ns(document: dict[str, Any], cpu: dict[str, Any]) -> list[float]:
+    return sorted(ns(document, end - start) for start, end, _ in cpu["events"])
+
+
+def arrival(gaps: list[float], run_ns: float, share: float) -> float:
+    """INTERFACE's definition by bisection: the x that P(wait > x) falls to 1 - share at."""
+
+    def longer(x: float) -> float:
+        return sum(gap - x for gap in gaps[bisect.bisect_right(gaps, x) :]) / run_ns
+
+    low, high = 0.0, 1e15
+    if longer(0.0) <= 1 - share:
+        return 0.0
+    for _ in range(120):
+        middle = (low + high) / 2
+        low, high = (middle, high) if longer(middle) > 1 - share else (low, middle)
+    return high
+
+
+def test_the_document_fits_its_schema(jitter: Jitter, cpu: int) -> None:
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    document = jitter("--cpus", cpu, "--duration", 0.3)
+    jsonschema.validate(document, schema, format_checker=jsonschema.FormatChecker())
+    assert document["interrupted"] is False
+    assert document["budget"] == {"limits": {}, "verdict": "not-judged", "broken": []}
+
+
+def test_figures_agree_with_the_events(jitter: Jitter, cpu: int) -> None:
+    document = jitter("--cpus", cpu, "--duration", 1)
+    (one,) = document["cpus"]
+    gaps = gaps_ns(document, one)
+    assert one["events_lost"] == 0
+    assert one["interruptions"] == len(gaps) == sum(count for _, _, count in one["histogram"])
+    assert one["stolen_ns"] == pytest.approx(sum(gaps), abs=2)
+    assert one["max_ns"] == pytest.approx(max(gaps, default=0), abs=1)
+    assert min(gaps, default=document["threshold_ns"]) > document["threshold_ns"] * 0.999
+    for name, value in one["gap_ns"].items():
+        rank = -(-len(gaps) * round(float(name) * 1000) // 100_000)
+        assert value == pytest.approx(gaps[rank - 1] if gaps else 0, abs=1)
+    for name, value in one["arrival_ns"].items():
+        assert value == pytest.approx(arrival(gaps, one["duration_ns"], float(name) / 100), abs=2, rel=1e-6)
+
+
+def test_every_bucket_holds_what_it_says(jitter: Jitter, cpu: int) -> None:
+    document = jitter("--cpus", cpu, "--duration", 0.5)
+    (one,) = document["cpus"]
+    gaps = gaps_ns(document, one)
+    last_to = 0
+    for start_ns, end_ns, count in one["histogram"]:
+        assert last_to <= start_ns < end_ns
+        assert end_ns - start_ns <= max(start_ns / 128 + 1, 1)
+        # bounds are rounded down to whole ns, so a gap may lie up to 1 ns beyond
+        assert sum(start_ns <= gap < end_ns + 1 for gap in gaps) >= count
+        last_to = end_ns
+
+
+def test_time_is_conserved(jitter: Jitter, cpu: int) -> None:
+    document = jitter("--cpus", cpu, "--duration", 1)
+    (one,) = document["cpus"]
+    assert abs(one["conservation_ppm"]) < 100
+    assert 0.9e9 < one["duration_ns"] < 2e9
+    assert ns(document, one["tsc_end"] - one["tsc_start"]) == pytest.approx(one["duration_ns"], abs=2)
+    quiet = one["loops"] - one["interruptions"]
+    assert one["loop_ns"]["mean"] == pytest.approx((one["duration_ns"] - one["stolen_ns"]) / quiet, rel=1e-3)
+    assert one["loop_ns"]["min"] <= one["loop_ns"]["mean"]
+
+
+def test_the_probe_does_not_interrupt_itself(jitter: Jitter, cpu: int) -> None:
+    counters = jitter("--cpus", cpu, "--duration", 1)["cpus"][0]["counters"]
+    assert counters["page_faults"] == 0
+    assert counters["context_switches"]["voluntary"] == 0
+
+
+def test_no_two_events_touch(jitter: Jitter, cpu: int) -> None:
+    events = jitter("--cpus", cpu, "--duration", 0.5, "--threshold-ns", 60)["cpus"][0]["events"]
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(events))
+
+
+def test_no_system_call_while_measuring(program: Path, cpu: int, tmp_path: Path) -> None:
+    if shutil.which("strace") is None:
+        pytest.skip("no strace here")
+    trace = tmp_path / "trace"
+    argv = ["strace", "-f", "-o", str(trace), str(program), "jitter", "--cpus", str(cpu), "--duration", "0.5"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode != 0 and "ptrace" in done.stderr:
+        pytest.skip("strace may not trace here")
+    assert done.returncode == 0, done.stderr
+    calls = [line.split(None, 1) for line in trace.read_text().splitlines()]
+    bracket = [i for i, (_, call) in enumerate(calls) if call.startswith("getrusage(RUSAGE_THREAD")]
+    assert len(bracket) == 2
+    worker = calls[bracket[0]][0]
+    within = [call for thread, call in calls[bracket[0] + 1 : bracket[1]] if thread == worker]
+    assert within == []
+
+
+def test_events_that_do_not_fit_are_counted(jitter: Jitter, cpu: int) -> None:
+    document = jitter("--cpus", cpu, "--duration", 0.5, "--threshold-ns", 20, "--events", 7)
+    (one,) = document["cpus"]
+    assert len(one["events"]) == 7
+    assert one["events_lost"] == one["interruptions"] - 7 > 0
+    assert sum(count for _, _, count in one["histogram"]) == one["interruptions"]
+    assert one["percentile_error_ppm"] > 0
+    assert any("list of events was too short" in warning for warning in document["warnings"])
+    assert abs(one["conservation_ppm"]) < 100
+
+
+def test_all_cpus_start_together(jitter: Jitter) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU only")
+    document = jitter("--cpus", ",".join(map(str, cpus)), "--duration", 0.3)
+    assert [one["cpu"] for one in document["cpus"]] == cpus
+    starts = [one["tsc_start"] / document["clock"]["hz"] for one in document["cpus"]]
+    # a busy host may give a CPU late; the ends agree all the same
+    assert max(starts) - min(starts) < 0.2
+
+
+def started(program: Path, *arguments: object) -> subprocess.Popen[str]:
+    argv = [str(program), "jitter", *map(str, arguments)]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def stop_once(program: Path, cpu: int, stop_s: float) -> tuple[float, dict[str, Any]]:
+    """How far the longest gap is off the true stop of the process, in ns."""
+    child = started(program, "--cpus", cpu, "--duration", stop_s + 1)
+    time.sleep(0.5)
+    child.send_signal(signal.SIGSTOP)
+    begin = time.monotonic_ns()
+    time.sleep(stop_s)
+    end = time.monotonic_ns()
+    child.send_signal(signal.SIGCONT)
+    document = json.loads(child.communicate(timeout=30)[0])
+    return abs(document["cpus"][0]["max_ns"] - (end - begin)), document
+
+
+def test_a_stopped_probe_reports_the_stop_to_a_millisecond(program: Path, cpu: int) -> None:
+    # On a busy host the woken probe waits for its CPU, which is a true gap but no part of the stop: best of three.
+    off_ns, document = min((stop_once(program, cpu, 1.2) for _ in range(3)), key=lambda pair: pair[0])
+    assert off_ns < 1_000_000
+    (one,) = document["cpus"]
+    longest = one["max_ns"]
+    assert one["arrival_ns"]["99"] == pytest.approx(longest - 0.01 * one["duration_ns"], abs=1_000_000 + longest // 10)
+    assert one["gap_ns"]["99.99"] == longest or one["interruptions"] >= 10_000
+
+
+def test_a_gap_that_spans_the_end_is_reported(program: Path, cpu: int) -> None:
+    child = started(program, "--cpus", cpu, "--duration", 0.6)
+    time.sleep(0.4)
+    child.send_signal(signal.SIGSTOP)
+    time.sleep(1.0)
+    child.send_signal(signal.SIGCONT)
+    document = json.loads(child.communicate(timeout=30)[0])
+    (one,) = document["cpus"]
+    assert one["max_ns"] > 0.9e9
+    assert one["events"][-1][1] == one["tsc_end"]
+    assert one["duration_ns"] > 1.2e9
+    assert document["interrupted"] is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_run_and_still_gives_the_result(program: Path, cpu: int, number: signal.Signals) -> None:
+    child = started(program, "--cpus", cpu, "--duration", 60)
+    time.sleep(0.7)
+    begin = time.monotonic()
+    child.send_signal(number)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=30)
+    assert time.monotonic() - begin < 5
+    assert (child.returncode, err) == (0, "")
+    document = json.loads(out)
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    assert document["interrupted"] is True
+    assert 0.1 < document["duration_s"] < 30
+    assert document["duration_requested_s"] == 60
+    assert any("signal ended the run early" in warning for warning in document["warnings"])
+
+
+def skip_unless_fifo(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
+    done = probe("jitter", "--cpus", cpu, "--duration", 0.01, "--fifo", 1)
+    if done.returncode == 1 and "SCHED_FIFO" in done.stderr:
+        pytest.skip("SCHED_FIFO is not allowed here")
+
+
+def test_fifo_on_the_only_cpu_ends_on_time(
+    probe: Callable[..., subprocess.CompletedProcess[str]], jitter: Jitter, cpu: int
+) -> None:
+    if shutil.which("taskset") is None:
+        pytest.skip("no taskset here")
+    skip_unless_fifo(probe, cpu)
+    with tempfile.TemporaryDirectory() as root:
+        # A root that knows this CPU alone keeps the main thread from finding another one.
+        directory = Path(root, "sys/devices/system/cpu")
+        directory.mkdir(parents=True)
+        (directory / "online").write_text(f"{cpu}\n")
+        begin = time.monotonic()
+        document = jitter(
+            "--cpus", cpu, "--duration", 2.5, "--fifo", 1, "--root", root, prefix=("taskset", "-c", str(cpu))
+        )
+        elapsed = time.monotonic() - begin
+    assert 2.4 < document["duration_s"] < 3.5
+    assert elapsed < 5
+    assert any("main thread shares" in warning for warning in document["warnings"])
+
+
+def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
+    probe: Callable[..., subprocess.CompletedProcess[str]], program: Path, cpu: int, tmp_path: Path
+) -> None:
+    if shutil.which("taskset") is None:
+        pytest.skip("no taskset here")
+    skip_unless_fifo(probe, cpu)
+    directory = tmp_path / "sys/devices/system/cpu"
+    directory.mkdir(parents=True)
+    (directory / "online").write_text(f"{cpu}\n")
+    arguments = ["jitter", "--cpus", str(cpu), "--duration", "60", "--fifo", "1", "--root", str(tmp_path)]
+    argv = ["taskset", "-c", str(cpu), str(program), *arguments]
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    time.sleep(1.5)
+    begin = time.monotonic()
+    child.terminate()
+    document = json.loads(child.communicate(timeout=30)[0])
+    assert time.monotonic() - begin < 5
+    assert document["interrupted"] is True
+
+
+def test_throttling_pauses_of_a_fifo_spinner_are_named(
+    probe: Callable[..., subprocess.CompletedProcess[str]], jitter: Jitter, cpu: int
+) -> None:
+    skip_unless_fifo(probe, cpu)
+    document = jitter("--cpus", cpu, "--duration", 3.5, "--fifo", 1)
+    runtime_us = int(Path("/proc/sys/kernel/sched_rt_runtime_us").read_text())
+    named = [text for text in document["warnings"] if "not the machine" in text]
+    assert any("sched_rt_runtime_us" in text for text in document["warnings"]) is (runtime_us >= 0)
+    starts = [start for start, end, _ in document["cpus"][0]["events"] if 45e6 < ns(document, end - start) < 55e6]
+    apart = [ns(document, after - before) for before, after in itertools.pairwise(starts)]
+    if any(0.98e9 < distance < 1.02e9 for distance in apart):
+        assert named
+    if named:
+        assert len([gap for gap in gaps_ns(document, document["cpus"][0]) if 39e6 < gap < 61e6]) >= 2
+
+
+def test_without_fifo_permission_it_says_what_is_missing(program: Path, cpu: int) -> None:
+    done = unprivileged(program, "--cpus", cpu, "--duration", 0.1, "--fifo", 1)
+    if done.returncode == 0:
+        pytest.skip("everybody may use SCHED_FIFO here")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "SCHED_FIFO" in done.stderr
+    assert "ulimit -r" in done.stderr
+
+
+def unprivileged(program: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    prefix: list[str] = []
+    with tempfile.TemporaryDirectory() as place:
+        if os.geteuid() == 0:
+            if shutil.which("setpriv") is None:
+                pytest.skip("root without setpriv")
+            prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+        # pytest's own temporary directory is closed to others
+        Path(place).chmod(0o755)
+        copy = shutil.copy(program, place)
+        argv = [*prefix, copy, "jitter", *map(str, arguments)]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_it_needs_no_privilege(program: Path, cpu: int) -> None:
+    done = unprivileged(program, "--cpus", cpu, "--duration", 0.3)
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout)
+    assert document["cpus"][0]["loops"] > 1000
+    assert document["cpus"][0]["counters"]["page_faults"] == 0
+
+
+def test_memory_that_cannot_be_locked_is_a_warning(program: Path, cpu: int) -> None:
+    arguments = f"{program} jitter --cpus {cpu} --duration 0.1"
+    drop = "setpriv --bounding-set=-ipc_lock --inh-caps=-all" if os.geteuid() == 0 else ""
+    if drop and shutil.which("setpriv") is None:
+        pytest.skip("root without setpriv")
+    argv = ["sh", "-c", f"ulimit -l 0 && exec {drop} {arguments}"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert any("memory could not be locked" in text for text in json.loads(done.stdout)["warnings"])
+
+
+def test_hostile_interrupt_names_stay_json(jitter: Jitter, cpu: int, tmp_path: Path) -> None:
+    (tmp_path / "sys/devices/system/cpu").mkdir(parents=True)
+    (tmp_path / "sys/devices/system/cpu/online").write_text("0-8191\n")
+    (tmp_path / "proc").mkdir()
+    fifo = tmp_path / "proc" / "interrupts"
+    os.mkfifo(fifo)
+    header = f"      CPU{cpu}\n"
+    child = os.fork()
+    if child == 0:
+        # the first reader sees 1, the second 43
+        for count in (1, 43):
+            fifo.write_bytes(f'{header}  7:  {count}  evil "\\\u0007 '.encode() + b"\xff\xfe name\n")
+            time.sleep(0.2)
+        os._exit(0)
+    document = jitter("--cpus", cpu, "--duration", 0.6, "--root", tmp_path)
+    os.waitpid(child, 0)
+    assert document["cpus"][0]["counters"]["irq"] == {"7": 42}
+    assert document["irq_descriptions"] == {"7": 'evil "\\\u0007 \ufffd\ufffd name'}
+
+
+def test_siblings_tick_and_governor_are_warned_of(jitter: Jitter, tmp_path: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2:
+        pytest.skip("one CPU only")
+    listed = ",".join(map(str, cpus))
+    cpu_dir = tmp_path / "sys/devices/system/cpu"
+    for cpu in cpus:
+        (cpu_dir / f"cpu{cpu}/topology").mkdir(parents=True)
+        (cpu_dir / f"cpu{cpu}/topology/thread_siblings_list").write_text(listed + "\n")
+        (cpu_dir / f"cpu{cpu}/cpufreq").mkdir()
+        (cpu_dir / f"cpu{cpu}/cpufreq/scaling_governor").write_text("powersave\n")
+    for name in ("online", "isolated", "nohz_full"):
+        (cpu_dir / name).write_text(listed + "\n")
+    document = jitter("--cpus", listed, "--duration", 0.1, "--root", tmp_path)
+    text = "\n".join(document["warnings"])
+    assert re.search(r"one physical core", text)
+    assert "governor is not performance" in text
+    assert "not isolated" not in text
+    assert "nohz_full is not" not in text
+    assert "/proc/interrupts could not be read" in text
+
+
+def test_bench_stays_close_to_the_bare_loop(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
+    ratios = []
+    for _ in range(3):
+        done = probe("bench", "--cpus", cpu)
+        assert done.returncode == 0, done.stderr
+        ratios.append(json.loads(done.stdout)["ratio"])
+    assert min(ratios) <= 1.1

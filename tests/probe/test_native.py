@@ -1,0 +1,52 @@
+"""The C part's own tests, and what its Makefile promises."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import NATIVE
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["make", "-C", str(NATIVE), *arguments], capture_output=True, text=True, check=False)
+
+
+def sources() -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in NATIVE.rglob("*") if "build" not in path.parts}
+
+
+def test_unit_tests_pass_and_leave_the_tree_alone(tmp_path: Path) -> None:
+    before = sources()
+    done = make("test", f"OUT={tmp_path}/out", f"BUILD={tmp_path}/build")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
+    assert sources() == before
+
+
+def test_unit_tests_and_a_run_pass_under_the_sanitizers(tmp_path: Path, cpu: int) -> None:
+    source = tmp_path / "empty.c"
+    source.write_text("int main(void) { return 0; }\n")
+    for kind in ("address,undefined", "thread"):
+        argv = ["cc", f"-fsanitize={kind}", "-o", str(tmp_path / "empty"), str(source)]
+        if subprocess.run(argv, capture_output=True, check=False).returncode != 0:
+            pytest.skip(f"this compiler cannot link -fsanitize={kind}")
+    done = make("sanitize", f"BUILD={tmp_path}/build", f"TEST_CPU={cpu}")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["clang", "gcc"])
+def test_compilers_have_no_complaint(compiler: str, tmp_path: Path) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    done = make(f"CC={compiler}", "CFLAGS=-O3", f"OUT={tmp_path}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_version_is_the_builders(tmp_path: Path) -> None:
+    assert make("VERSION=9.8.7", f"OUT={tmp_path}").returncode == 0
+    said = subprocess.run([tmp_path / "tunectl-probe", "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout == "tunectl-probe 9.8.7\n"

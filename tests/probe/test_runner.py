@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.probe.runner import find_program, run_jitter
+
+from .samples import result
+
+
+def script(path: Path, body: str) -> Path:
+    """A program of the probe's name that does something else."""
+    path.write_text(f"#!{sys.executable}\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_measures(installed: Path, cpu: int) -> None:
+    said: list[str] = []
+    document = run_jitter([cpu], 1.2, threshold_ns=500, events=3, on_progress=said.append)
+    assert document["threshold_ns"] == 500
+    assert document["duration_requested_s"] == 1.2
+    assert [one["cpu"] for one in document["cpus"]] == [cpu]
+    assert len(document["cpus"][0]["events"]) <= 3
+    assert len(said) >= 2
+    assert said[0] == f"measuring CPUs {cpu}: 0 of 1.2 s"
+
+
+def test_a_refusal_is_a_usage_error(installed: Path) -> None:
+    with pytest.raises(UsageError, match="tunectl-probe: CPU 60000 is not online on this host"):
+        run_jitter([60000], 1)
+
+
+def test_every_option_reaches_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = f"import json, sys\ndocument = {result()!r}\ndocument['argv'] = sys.argv[1:]\nprint(json.dumps(document))"
+    monkeypatch.setenv("TUNECTL_PROBE", str(script(tmp_path / "probe", body)))
+    argv = run_jitter([3, 2, 5], 0.25, threshold_ns=7, fifo=1, events=0)["argv"]
+    assert argv == [
+        *("jitter", "--duration", "0.250000", "--cpus", "2-3,5"),
+        *("--threshold-ns", "7", "--fifo", "1", "--events", "0"),
+    ]
+    assert run_jitter([], 1)["argv"] == ["jitter", "--duration", "1.000000"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("import sys; sys.exit('tunectl-probe: it broke')", "tunectl-probe: it broke"),
+        ("raise SystemExit(7)", "tunectl-probe: it ended with status 7"),
+        ("print('{')", "tunectl-probe wrote no JSON"),
+        ("print('{}')", "expected a document of schema"),
+    ],
+)
+def test_a_failing_program_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, said: str) -> None:
+    monkeypatch.setenv("TUNECTL_PROBE", str(script(tmp_path / "probe", body)))
+    with pytest.raises(TunectlError) as caught:
+        run_jitter([1], 0.1)
+    assert not isinstance(caught.value, UsageError)
+    assert said in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_finds_it_beside_the_scripts_then_beside_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TUNECTL_PROBE", raising=False)
+    scripts, python = tmp_path / "scripts", tmp_path / "python"
+    scripts.mkdir()
+    python.mkdir()
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(scripts))
+    monkeypatch.setattr("sys.executable", str(python / "python3"))
+    with pytest.raises(TunectlError) as caught:
+        find_program()
+    assert str(scripts) in caught.value.message
+    assert caught.value.hint
+    script(python / "tunectl-probe", "")
+    assert find_program() == python / "tunectl-probe"
+    script(scripts / "tunectl-probe", "")
+    assert find_program() == scripts / "tunectl-probe"
+
+
+def test_a_wrong_override_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUNECTL_PROBE", str(tmp_path / "none"))
+    with pytest.raises(TunectlError, match="is not a program"):
+        find_program()
+
+
+def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
+    code = f"import json; from tunectl.probe.runner import run_jitter; print(json.dumps(run_jitter([{cpu}], 60)))"
+    root = Path(__file__).parents[2]
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
+    time.sleep(2)
+    child.send_signal(signal.SIGINT)
+    document = json.loads(child.communicate(timeout=30)[0])
+    assert document["interrupted"] is True

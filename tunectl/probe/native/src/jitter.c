@@ -1,0 +1,254 @@
+#include "jitter.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "document.h"
+#include "loop.h"
+#include "stop.h"
+#include "ticks.h"
+#include "warnings.h"
+
+enum {
+    CALIBRATION_NS = 20 * 1000 * 1000,
+    LEAD_US = 20000,    /* from "go" to the common start: the warm-up takes 3 ms, the rest is for CPUs that are shared */
+};
+
+uint64_t worker_run_ticks(const struct worker *w)
+{
+    return w->totals.end - w->totals.start;
+}
+
+double jitter_conservation_ppm(const struct jitter_run *run, const struct worker *w)
+{
+    double lead = (double)(w->totals.start - w->before.ticks) + (double)(w->after.ticks - w->totals.end);
+    double counted_ns = ((double)w->totals.quiet_ticks + (double)w->recorder.stolen_ticks + lead) * 1e9 / run->clock.rate.hz;
+    double raw_ns = (double)(w->after.raw_ns - w->before.raw_ns);
+    return raw_ns > 0.0 ? (counted_ns / raw_ns - 1.0) * 1e6 : 0.0;
+}
+
+static int choose_cpus(struct jitter_run *run)
+{
+    const char *text = run->options->cpus;
+    char format[64];
+    if (text && cpu_list_parse(&run->cpus, text))
+        return complain(EXIT_USAGE, "--cpus %s is not a CPU list; write one like 2-5,8", text);
+    if (!text) {
+        const struct cpu_list *set = run->facts.isolated.n ? &run->facts.isolated : &run->facts.nohz_full;
+        char all[4096];
+        if (cpu_list_parse(&run->cpus, cpu_list_format(set, all, sizeof(all))))
+            return complain(EXIT_USAGE, "too many isolated CPUs; name some with --cpus");
+    }
+    if (run->cpus.n == 0)
+        return complain(EXIT_USAGE, text ? "--cpus names no CPU"
+                                         : "no CPU is isolated on this host; name the CPUs to probe with --cpus");
+    struct cpu_list missing;
+    if (cpu_list_without(&missing, &run->cpus, &run->facts.online))
+        return complain(EXIT_FAILED, "out of memory");
+    int status = EXIT_OK;
+    if (missing.n)
+        status = complain(EXIT_USAGE, missing.n > 1 ? "CPUs %s are not online on this host" : "CPU %s is not online on this host",
+                          cpu_list_format(&missing, format, sizeof(format)));
+    cpu_list_deinit(&missing);
+    return status;
+}
+
+/* Off the probed CPUs, and off the other isolated ones too where that leaves any. */
+static int leave_probed_cpus(struct jitter_run *run)
+{
+    struct cpu_list quiet;
+    int rc = cpu_list_without(&run->housekeeping, &run->facts.online, &run->cpus);
+    if (!rc)
+        rc = cpu_list_without(&quiet, &run->housekeeping, &run->facts.isolated);
+    if (rc)
+        return complain(EXIT_FAILED, "out of memory");
+    const struct cpu_list *target = quiet.n ? &quiet : &run->housekeeping;
+    /* A cpuset may allow none of them; then the main thread shares a probed CPU, which works and is said. */
+    if (target->n && cpu_list_pin(target))
+        run->housekeeping.n = 0;
+    cpu_list_deinit(&quiet);
+    return EXIT_OK;
+}
+
+static void calibrate(struct jitter_run *run)
+{
+    struct timespec pause = {.tv_nsec = CALIBRATION_NS};
+    struct jitter_clock *clock = &run->clock;
+    clock->granule_ticks = clock_granule_ticks();
+    clock->first = clock_pair_now();
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    clock->initial = clock_rate_between(clock->first, clock_pair_now(), clock->granule_ticks);
+}
+
+static void choose_threshold(struct jitter_run *run)
+{
+    double tick_ns = 1e9 / run->clock.initial.hz;
+    run->threshold_ns = run->options->threshold_ns;
+    if (!run->threshold_ns) {
+        uint64_t batch_ticks = (uint64_t)(20000.0 / tick_ns);
+        double wanted_ticks = loop_step_ticks(batch_ticks, 50, batch_ticks) * (double)DEFAULT_THRESHOLD_STEPS;
+        double least_ticks = (double)(run->clock.granule_ticks * DEFAULT_THRESHOLD_GRANULES);
+        run->threshold_ns = (uint64_t)((wanted_ticks > least_ticks ? wanted_ticks : least_ticks) * tick_ns) + 1;
+    }
+    double ticks = (double)run->threshold_ns / tick_ns;
+    run->control.threshold_ticks = ticks < 1e18 ? (uint64_t)ticks : UINT64_C(1000000000000000000);
+    run->control.microsecond_ticks = (uint64_t)(1000.0 / tick_ns);
+}
+
+/* Waits until all workers prepared; the first failure is the one reported. */
+static int await_ready(struct jitter_run *run)
+{
+    (void)pthread_barrier_wait(&run->control.barrier);
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        const struct worker *w = &run->workers[i];
+        if (w->error)
+            return complain(EXIT_FAILED, "on CPU %u the probe cannot %s: %s", w->cpu, w->failed_step, strerror(-w->error));
+    }
+    return EXIT_OK;
+}
+
+/* Everything between here and "done" happens on the main thread only while no worker measures. */
+static void conduct(struct jitter_run *run)
+{
+    struct timespec now;
+    struct run_control *control = &run->control;
+    /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
+    (void)mlockall(MCL_CURRENT);
+    counters_read_before(&run->counters, run->options->root);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    run->at_s = now.tv_sec;
+    control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
+    run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
+    stop_at(run->deadline_ticks);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    counters_read_after(&run->counters, run->options->root);
+    (void)pthread_barrier_wait(&control->barrier);
+}
+
+static int start_workers(struct jitter_run *run)
+{
+    run->workers = calloc(run->cpus.n, sizeof(*run->workers));
+    if (!run->workers || pthread_barrier_init(&run->control.barrier, NULL, (unsigned)run->cpus.n + 1))
+        return complain(EXIT_FAILED, "out of memory");
+    run->control.gaps_capacity = run->options->gaps_capacity;
+    run->control.fifo_priority = run->options->fifo_priority;
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        int rc = worker_start(&run->workers[i], &run->control, run->cpus.ids[i]);
+        /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
+        if (rc)
+            exit(complain(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->cpus.ids[i], strerror(-rc)));
+    }
+    return EXIT_OK;
+}
+
+static int measure_all(struct jitter_run *run)
+{
+    int status = start_workers(run);
+    if (status)
+        return status;
+    status = await_ready(run);
+    if (status) {
+        run->control.cancelled = true;
+        (void)pthread_barrier_wait(&run->control.barrier);
+    } else {
+        conduct(run);
+    }
+    for (size_t i = 0; i < run->cpus.n; i++)
+        worker_join(&run->workers[i]);
+    (void)pthread_barrier_destroy(&run->control.barrier);
+    return status;
+}
+
+static void conclude(struct jitter_run *run)
+{
+    run->clock.last = clock_pair_now();
+    run->clock.rate = clock_rate_between(run->clock.first, run->clock.last, run->clock.granule_ticks);
+    for (size_t i = 0; i < run->cpus.n; i++)
+        if (run->workers[i].totals.end < run->deadline_ticks)
+            run->is_interrupted = true;
+}
+
+/* Opened before the run, so that a path that cannot be written fails at once; emptied only when the result is there. */
+static FILE *open_output(const char *path)
+{
+    if (!path)
+        return stdout;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!stream && fd >= 0)
+        (void)close(fd);
+    return stream;
+}
+
+static int write_result(FILE *stream, const struct jitter_run *run)
+{
+    const char *name = run->options->output ? run->options->output : "standard output";
+    struct stat status;
+    if (run->options->output && fstat(fileno(stream), &status) == 0 && S_ISREG(status.st_mode) &&
+        ftruncate(fileno(stream), 0))
+        return complain(EXIT_FAILED, "cannot empty %s: %s", name, strerror(errno));
+    if (document_write(stream, run))
+        return complain(EXIT_FAILED, "out of memory while writing the result");
+    if (fflush(stream) || ferror(stream))
+        return complain(EXIT_FAILED, "cannot write %s: %s", name, strerror(errno));
+    return EXIT_OK;
+}
+
+static int run_and_write(struct jitter_run *run)
+{
+    FILE *stream = open_output(run->options->output);
+    if (!stream)
+        return complain(EXIT_FAILED, "cannot open %s: %s", run->options->output, strerror(errno));
+    struct warnings warnings = {0};
+    run->warnings = &warnings;
+    stop_init();
+    int status = leave_probed_cpus(run);
+    if (!status) {
+        calibrate(run);
+        choose_threshold(run);
+        status = measure_all(run);
+    }
+    if (!status) {
+        conclude(run);
+        status = counters_parse(&run->counters, &run->cpus) ? complain(EXIT_FAILED, "out of memory") : EXIT_OK;
+    }
+    if (!status) {
+        warnings_collect(&warnings, run);
+        status = write_result(stream, run);
+    }
+    warnings_deinit(&warnings);
+    if (stream != stdout && fclose(stream) && !status)
+        status = complain(EXIT_FAILED, "cannot write %s: %s", run->options->output, strerror(errno));
+    return status;
+}
+
+static void run_deinit(struct jitter_run *run)
+{
+    for (size_t i = 0; run->workers && i < run->cpus.n; i++)
+        worker_deinit(&run->workers[i]);
+    free(run->workers);
+    counters_deinit(&run->counters);
+    cpu_list_deinit(&run->housekeeping);
+    cpu_list_deinit(&run->cpus);
+    host_facts_deinit(&run->facts);
+}
+
+int jitter_main(const struct jitter_options *options)
+{
+    struct jitter_run run = {.options = options};
+    if (host_facts_init(&run.facts, options->root))
+        return complain(EXIT_FAILED, "out of memory");
+    int status = choose_cpus(&run);
+    if (!status)
+        status = run_and_write(&run);
+    run_deinit(&run);
+    return status;
+}

@@ -1,0 +1,87 @@
+#include "loop.h"
+
+#include "ticks.h"
+
+/* How a stretch of quiet turns ended: by a gap from `before` to `after`, or, when they are equal, by the deadline. */
+struct stretch {
+    uint64_t before;
+    uint64_t after;
+    uint64_t turns;
+};
+
+/*
+ * The hot loop. It is a function of its own, with locals only, so that nothing but a counter read, two compares and an
+ * increment can end up in it; all of those hide behind the counter read.
+ * noinline: in the caller the recording code would compete with it for registers.
+ */
+static __attribute__((noinline)) struct stretch spin(uint64_t start, uint64_t threshold, const _Atomic uint64_t *deadline)
+{
+    uint64_t before = start;
+    uint64_t turns = 0;
+    for (;;) {
+        uint64_t now = ticks_now();
+        turns++;
+        /* unsigned: a counter that goes backwards looks like an endless gap and leaves the loop as well */
+        if (__builtin_expect(now - before > threshold, 0))
+            return (struct stretch){before, now, turns};
+        before = now;
+        /* relaxed: the deadline guards no other data, and a late look costs one turn */
+        if (__builtin_expect(now >= atomic_load_explicit(deadline, memory_order_relaxed), 0))
+            return (struct stretch){now, now, turns};
+    }
+}
+
+void loop_run(struct recorder *r, uint64_t threshold, const _Atomic uint64_t *deadline, struct loop_totals *totals)
+{
+    struct loop_totals t = {.start = ticks_now()};
+    uint64_t stamp = t.start;
+    uint64_t disturbed = 0;
+    do {
+        struct stretch s = spin(stamp, threshold, deadline);
+        t.turns += s.turns;
+        t.quiet_ticks += s.before - stamp;
+        disturbed += s.before != s.after;
+        if (s.after > s.before)
+            recorder_add(r, s.before, s.after);
+        else if (s.after < s.before)
+            t.steps_back++;
+        stamp = s.after;
+    } while (stamp < atomic_load_explicit(deadline, memory_order_relaxed));
+    t.end = stamp;
+    t.quiet_turns = t.turns - disturbed;
+    *totals = t;
+}
+
+double loop_step_ticks(uint64_t threshold, unsigned batches, uint64_t batch_ticks)
+{
+    double best = 0.0;
+    for (unsigned i = 0; i < batches; i++) {
+        uint64_t start = ticks_now();
+        _Atomic uint64_t deadline = start + batch_ticks;
+        struct stretch s = spin(start, threshold, &deadline);
+        if (s.before != s.after)
+            continue;
+        double step = (double)(s.after - start) / (double)s.turns;
+        if (best == 0.0 || step < best)
+            best = step;
+    }
+    return best;
+}
+
+__attribute__((noinline)) uint64_t loop_bare(uint64_t turns, uint64_t threshold, uint64_t *gaps)
+{
+    uint64_t gap_count = 0;
+    uint64_t gap_ticks = 0;
+    uint64_t start = ticks_now();
+    uint64_t before = start;
+    for (uint64_t left = turns; left; left--) {
+        uint64_t now = ticks_now();
+        if (__builtin_expect(now - before > threshold, 0)) {
+            gap_count++;
+            gap_ticks += now - before;
+        }
+        before = now;
+    }
+    *gaps = gap_count;
+    return before - start - gap_ticks;
+}

@@ -1,0 +1,18 @@
+#include "complain.h"
+#include "options.h"
+
+int main(int argc, char **argv)
+{
+    struct options options;
+    int status = options_parse(&options, argc, argv);
+    if (status)
+        return status;
+    switch (options.command) {
+    case COMMAND_JITTER:
+        return jitter_main(&options.jitter);
+    case COMMAND_BENCH:
+        return bench_main(&options.bench);
+    default:
+        return EXIT_OK;
+    }
+}

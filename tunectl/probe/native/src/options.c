@@ -1,0 +1,180 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "complain.h"
+
+enum {
+    OPTION_CPUS = 256,
+    OPTION_DURATION,
+    OPTION_THRESHOLD,
+    OPTION_FIFO,
+    OPTION_EVENTS,
+    OPTION_OUTPUT,
+    OPTION_ROUNDS,
+    OPTION_ROOT,
+    OPTION_HELP,
+    OPTION_VERSION,
+};
+
+static const double max_duration_s = 30.0 * 24 * 3600;
+static const uint64_t max_events = UINT64_C(1) << 26;
+static const uint64_t max_threshold_ns = UINT64_C(1000000000000);
+
+static const char usage[] =
+    "tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread.\n"
+    "\n"
+    "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N] [--output FILE]\n"
+    "  tunectl-probe bench [--cpus CPU] [--rounds N]\n"
+    "  tunectl-probe --help | --version\n"
+    "\n"
+    "jitter: one spinning thread per CPU; every gap between two of its counter readings that is longer than the\n"
+    "threshold is an interruption. The result is a JSON document (schema tunectl.probe.jitter/1).\n"
+    "  --cpus LIST        CPUs to probe, as in 2-5,8 (default: the isolated CPUs, else the nohz_full ones)\n"
+    "  --duration S       seconds to measure (default 5)\n"
+    "  --threshold-ns N   shortest interruption reported (default: 16 times the cost of a turn of the loop)\n"
+    "  --fifo PRIO        spin under SCHED_FIFO with this priority, 1 to 99; low is enough\n"
+    "  --events N         interruptions listed with their stamps, per CPU (default 65536); beyond it they are\n"
+    "                     counted, in the histogram and in events_lost\n"
+    "  --output FILE      write the document there (default: standard output)\n"
+    "SIGINT and SIGTERM end the measuring and still give the result so far.\n"
+    "\n"
+    "bench: the loop's cost against a bare read-and-compare loop, in alternating rounds (JSON).\n"
+    "  --rounds N         (default 51)\n"
+    "\n"
+    "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
+
+static const struct option long_options[] = {
+    {"cpus", required_argument, NULL, OPTION_CPUS},
+    {"duration", required_argument, NULL, OPTION_DURATION},
+    {"threshold-ns", required_argument, NULL, OPTION_THRESHOLD},
+    {"fifo", required_argument, NULL, OPTION_FIFO},
+    {"events", required_argument, NULL, OPTION_EVENTS},
+    {"output", required_argument, NULL, OPTION_OUTPUT},
+    {"rounds", required_argument, NULL, OPTION_ROUNDS},
+    {"root", required_argument, NULL, OPTION_ROOT}, /* for tests: the host's files below a directory */
+    {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
+    {NULL, 0, NULL, 0},
+};
+
+static int parse_uint(const char *name, const char *text, uint64_t from, uint64_t to, uint64_t *value)
+{
+    char *end = NULL;
+    errno = 0;
+    unsigned long long v = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
+    if (!end || *end || errno || v < from || v > to)
+        return complain(EXIT_USAGE, "%s %s: expected a whole number from %llu to %llu", name, text,
+                        (unsigned long long)from, (unsigned long long)to);
+    *value = v;
+    return EXIT_OK;
+}
+
+static int parse_seconds(const char *text, double *seconds)
+{
+    char *end;
+    double s = strtod(text, &end);
+    if (end == text || *end || !isfinite(s) || s <= 0.0 || s > max_duration_s)
+        return complain(EXIT_USAGE, "--duration %s: expected seconds, more than 0 and at most %.0f", text, max_duration_s);
+    *seconds = s;
+    return EXIT_OK;
+}
+
+static int apply(struct options *o, int option, const char *text)
+{
+    uint64_t value = 0;
+    int status = EXIT_OK;
+    switch (option) {
+    case OPTION_CPUS:
+        o->jitter.cpus = o->bench.cpus = text;
+        return EXIT_OK;
+    case OPTION_DURATION:
+        return parse_seconds(text, &o->jitter.duration_s);
+    case OPTION_THRESHOLD:
+        return parse_uint("--threshold-ns", text, 1, max_threshold_ns, &o->jitter.threshold_ns);
+    case OPTION_FIFO:
+        status = parse_uint("--fifo", text, 1, 99, &value);
+        o->jitter.fifo_priority = (int)value;
+        return status;
+    case OPTION_EVENTS:
+        status = parse_uint("--events", text, 0, max_events, &value);
+        o->jitter.gaps_capacity = (size_t)value;
+        return status;
+    case OPTION_OUTPUT:
+        o->jitter.output = text;
+        return EXIT_OK;
+    case OPTION_ROUNDS:
+        status = parse_uint("--rounds", text, 1, 100000, &value);
+        o->bench.rounds = (unsigned)value;
+        return status;
+    case OPTION_ROOT:
+        o->jitter.root = text;
+        return EXIT_OK;
+    default:
+        return EXIT_USAGE;
+    }
+}
+
+static bool belongs_to(int option, enum command command)
+{
+    if (option == OPTION_CPUS || option == OPTION_ROOT)
+        return true;
+    return (option == OPTION_ROUNDS) == (command == COMMAND_BENCH);
+}
+
+static int choose_command(struct options *o, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name)
+        return complain(EXIT_USAGE, "say what to do: jitter or bench (see --help)");
+    if (strcmp(name, "jitter") == 0)
+        o->command = COMMAND_JITTER;
+    else if (strcmp(name, "bench") == 0)
+        o->command = COMMAND_BENCH;
+    else if (name[0] != '-')
+        return complain(EXIT_USAGE, "there is no command %s; there are jitter and bench", name);
+    return EXIT_OK;
+}
+
+static int print(struct options *o, const char *text)
+{
+    o->command = COMMAND_NONE;
+    if (fputs(text, stdout) < 0 || fflush(stdout))
+        return complain(EXIT_FAILED, "cannot write standard output: %s", strerror(errno));
+    return EXIT_OK;
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+    *options = (struct options){
+        .jitter = {.duration_s = 5.0, .gaps_capacity = 65536, .root = ""},
+        .bench = {.rounds = 51},
+    };
+    int status = choose_command(options, argc, argv);
+    optind = options->command == COMMAND_NONE ? 1 : 2;
+    opterr = 0;
+    while (!status) {
+        int before = optind;
+        int option = getopt_long(argc, argv, "+:h", long_options, NULL);
+        if (option == -1)
+            break;
+        if (option == OPTION_HELP || option == 'h')
+            return print(options, usage);
+        if (option == OPTION_VERSION)
+            return print(options, "tunectl-probe " TUNECTL_VERSION "\n");
+        if (option == ':')
+            return complain(EXIT_USAGE, "%s needs a value (see --help)", argv[before]);
+        if (option == '?' || options->command == COMMAND_NONE || !belongs_to(option, options->command))
+            return complain(EXIT_USAGE, "%s is no option here (see --help)", argv[before]);
+        status = apply(options, option, optarg);
+    }
+    if (!status && optind < argc)
+        return complain(EXIT_USAGE, "%s is one argument too many (see --help)", argv[optind]);
+    return status;
+}

@@ -1,0 +1,55 @@
+/* Parsers of the kernel's per-CPU counter files. Pure: text in, numbers out; any bytes are survived. */
+#ifndef TUNECTL_PROCTEXT_H
+#define TUNECTL_PROCTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpus.h"
+
+/* A run of bytes inside the parsed text; not NUL-terminated. */
+struct span {
+    const char *at;
+    size_t length;
+};
+
+struct counter_row {
+    struct span key;            /* "36", "LOC", "TIMER" */
+    struct span description;    /* "PCI-MSI 524288-edge nvme0q0", "Local timer interrupts"; empty in /proc/softirqs */
+};
+
+/* Rows of a table, for the wanted CPUs only. Spans point into the parsed text, which must live as long. */
+struct counter_table {
+    struct counter_row *rows;
+    uint64_t *cells;            /* n_rows * n_cpus */
+    size_t n_rows;
+    size_t n_cpus;
+};
+
+/*
+ * /proc/interrupts or /proc/softirqs: a header naming the CPUs that have a column, then "key: count... description".
+ * Columns are found by name, as an offline CPU has none in /proc/interrupts; a CPU without a column counts 0.
+ * Rows that are not per CPU (ERR, MIS) are left out. Returns 0, -EINVAL (no header) or -ENOMEM.
+ */
+int counter_table_parse(struct counter_table *table, const char *text, size_t length, const struct cpu_list *cpus);
+void counter_table_deinit(struct counter_table *table);
+
+/*
+ * How far row `row` of `after` moved on the CPU with index `cpu`, `before` being an earlier table for the same CPUs. A row
+ * that was not there counts from 0. The kernel's counters are 32 bits wide and wrap; a count that fell by more than a wrap
+ * explains belongs to an interrupt freed and requested anew, and is taken as it stands.
+ */
+uint64_t counter_delta(const struct counter_table *before, const struct counter_table *after, size_t row, size_t cpu);
+
+/* Times of one CPU from /proc/stat, in clock ticks of USER_HZ since boot. */
+struct cpu_times {
+    uint64_t busy;      /* all but idle and iowait */
+    uint64_t idle;
+    uint64_t steal;
+};
+
+/* Returns false when the text has no line for `cpu`. */
+bool cpu_times_parse(struct cpu_times *times, const char *text, size_t length, unsigned cpu);
+
+#endif

@@ -1,0 +1,154 @@
+#include "worker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "core_clock.h"
+#include "cpus.h"
+#include "stop.h"
+#include "ticks.h"
+
+enum { STACK_BYTES = 256 * 1024, STACK_TOUCHED = 64 * 1024, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };
+
+static void touch_stack(void)
+{
+    volatile char page[STACK_TOUCHED];
+    for (size_t i = 0; i < sizeof(page); i += 1024)
+        page[i] = 0;
+}
+
+static int fail(struct worker *w, const char *step, int error)
+{
+    w->failed_step = step;
+    w->error = error;
+    return error;
+}
+
+static int enter_fifo(int priority)
+{
+    struct sched_param param = {.sched_priority = priority};
+    return -pthread_setschedparam(pthread_self(), SCHED_FIFO, &param);
+}
+
+static int prepare(struct worker *w)
+{
+    struct cpu_list own = {&w->cpu, 1};
+    int rc = cpu_list_pin(&own);
+    if (rc)
+        return fail(w, "run on the CPU (is it in this cgroup's cpuset?)", rc);
+    /*
+     * Local memory even under `numactl --interleave`; and an explicit policy keeps NUMA balancing from unmapping the
+     * probe's pages to see who faults on them. Kernels without NUMA have no such call and need none.
+     */
+    (void)syscall(SYS_set_mempolicy, POLICY_LOCAL, NULL, 0UL);
+    rc = recorder_init(&w->recorder, w->control->gaps_capacity, &w->locked);
+    if (rc)
+        return fail(w, "allocate memory (fewer --events need less)", rc);
+    touch_stack();
+    rc = w->control->fifo_priority ? enter_fifo(w->control->fifo_priority) : 0;
+    if (rc)
+        return fail(w, "use SCHED_FIFO (it needs CAP_SYS_NICE or `ulimit -r`, and a cgroup with rt_runtime)", rc);
+    return 0;
+}
+
+/*
+ * What recording one gap takes from a warm cache: the cheapest of many batches of made-up gaps that do not touch. The loop
+ * itself runs as well, so that the way from it to the recorder is known to the branch predictor.
+ */
+static double measure_recording(struct worker *w, uint64_t batch_ticks)
+{
+    enum { BATCH = 256 };
+    double best = 0.0;
+    for (int i = 0; i < 50; i++) {
+        struct loop_totals totals;
+        _Atomic uint64_t deadline = ticks_now() + batch_ticks;
+        loop_run(&w->recorder, 0, &deadline, &totals);
+        recorder_reset(&w->recorder);
+        uint64_t start = ticks_now();
+        for (uint64_t at = 1; at <= BATCH; at++)
+            recorder_add(&w->recorder, 4 * at, 4 * at + 2);
+        double each = (double)(ticks_now() - start) / (double)BATCH;
+        if (best == 0.0 || each < best)
+            best = each;
+    }
+    return best;
+}
+
+/* Runs every path once, so that the measured phase finds its code and data in the caches and the core at its clock. */
+static void warm_up(struct worker *w)
+{
+    uint64_t batch_ticks = 10 * w->control->microsecond_ticks;
+    w->step_ticks = loop_step_ticks(w->control->threshold_ticks, 50, batch_ticks);
+    w->recording_ticks = measure_recording(w, batch_ticks);
+    w->cycles_per_tick_before = core_clock_cycles_per_tick();
+    recorder_reset(&w->recorder);
+}
+
+static uint64_t since(long after, long before)
+{
+    return (uint64_t)(after - before);
+}
+
+static void measure(struct worker *w)
+{
+    struct rusage before;
+    struct rusage after;
+    w->before = clock_pair_now();
+    while (ticks_now() < w->control->start_ticks)
+        continue;
+    (void)getrusage(RUSAGE_THREAD, &before);
+    loop_run(&w->recorder, w->control->threshold_ticks, stop_deadline(), &w->totals);
+    (void)getrusage(RUSAGE_THREAD, &after);
+    w->after = clock_pair_now();
+    recorder_finish(&w->recorder);
+    w->page_faults = since(after.ru_minflt, before.ru_minflt) + since(after.ru_majflt, before.ru_majflt);
+    w->voluntary_switches = since(after.ru_nvcsw, before.ru_nvcsw);
+    w->involuntary_switches = since(after.ru_nivcsw, before.ru_nivcsw);
+    w->cycles_per_tick_after = core_clock_cycles_per_tick();
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    struct run_control *control = w->control;
+    stop_listen();
+    (void)prepare(w);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    if (control->cancelled)
+        return NULL;
+    warm_up(w);
+    measure(w);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    return NULL;
+}
+
+int worker_start(struct worker *w, struct run_control *control, unsigned cpu)
+{
+    pthread_attr_t attributes;
+    *w = (struct worker){.control = control, .cpu = cpu};
+    int rc = pthread_attr_init(&attributes);
+    if (rc)
+        return -rc;
+    /* Small stacks: mlockall counts them against `ulimit -l`. */
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    rc = pthread_create(&w->thread, &attributes, worker_main, w);
+    (void)pthread_attr_destroy(&attributes);
+    return -rc;
+}
+
+void worker_join(struct worker *w)
+{
+    (void)pthread_join(w->thread, NULL);
+}
+
+void worker_deinit(struct worker *w)
+{
+    recorder_deinit(&w->recorder);
+}

@@ -1,0 +1,56 @@
+/* One thread on one CPU: prepares, measures, and leaves its figures behind. */
+#ifndef TUNECTL_WORKER_H
+#define TUNECTL_WORKER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "loop.h"
+#include "recorder.h"
+
+/*
+ * What all workers and the main thread share. The barrier is passed four times: ready (everything allocated), go (start is
+ * set), done (measured), leave (the main thread has read the host's counters; only now may threads exit, because
+ * an exit is work on the CPU it happens on).
+ */
+struct run_control {
+    pthread_barrier_t barrier;
+    bool cancelled;             /* set between ready and go: a worker could not prepare */
+    uint64_t start_ticks;       /* the moment all begin at */
+    uint64_t threshold_ticks;
+    uint64_t microsecond_ticks;
+    size_t gaps_capacity;
+    int fifo_priority;          /* 0: leave the scheduling class alone */
+};
+
+struct worker {
+    struct run_control *control;
+    pthread_t thread;
+    unsigned cpu;
+
+    int error;                  /* -errno of `failed_step`, 0 when prepared */
+    const char *failed_step;
+    bool locked;
+
+    struct recorder recorder;
+    struct loop_totals totals;
+    struct clock_pair before;   /* around the measured phase, taken on this CPU */
+    struct clock_pair after;
+    double step_ticks;          /* an undisturbed turn, before the measured phase */
+    double recording_ticks;     /* what recording one gap adds to a turn, from a warm cache */
+    double cycles_per_tick_before;
+    double cycles_per_tick_after;
+    uint64_t page_faults;
+    uint64_t voluntary_switches;
+    uint64_t involuntary_switches;
+};
+
+/* Starts the thread. Returns 0 or -errno. */
+int worker_start(struct worker *w, struct run_control *control, unsigned cpu);
+void worker_join(struct worker *w);
+void worker_deinit(struct worker *w);
+
+#endif

@@ -1,0 +1,39 @@
+/* The whole test harness: CHECK reports and counts, run_* are called from main. */
+#ifndef TUNECTL_CHECK_H
+#define TUNECTL_CHECK_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+extern unsigned checks_done;
+extern unsigned checks_failed;
+
+#define CHECK(condition)                                                          \
+    do {                                                                          \
+        checks_done++;                                                            \
+        if (!(condition)) {                                                       \
+            checks_failed++;                                                      \
+            (void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+        }                                                                         \
+    } while (0)
+
+/* A stream of 64-bit numbers, the same on every run (splitmix64). */
+static inline uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+void test_histogram(void);
+void test_recorder(void);
+void test_loop(void);
+void test_stats(void);
+void test_cpus(void);
+void test_clock(void);
+void test_proctext(void);
+void test_json(void);
+void test_facts(void);
+
+#endif

@@ -1,0 +1,19 @@
+#include "check.h"
+
+unsigned checks_done;
+unsigned checks_failed;
+
+int main(void)
+{
+    test_histogram();
+    test_recorder();
+    test_loop();
+    test_stats();
+    test_cpus();
+    test_clock();
+    test_proctext();
+    test_json();
+    test_facts();
+    (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
+    return checks_failed != 0;
+}

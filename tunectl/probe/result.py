@@ -1,0 +1,106 @@
+"""A probe's result: read from a file, checked for its shape, and summed up a line a CPU."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tunectl.errors import TunectlError
+
+SCHEMA = "tunectl.probe.jitter/1"
+
+# What every reader relies on; docs/schema/tunectl.probe.jitter-1.json has the rest.
+_OF_RESULT: Mapping[str, type | tuple[type, ...]] = {
+    "threshold_ns": int,
+    "duration_s": (int, float),
+    "clock": dict,
+    "warnings": list,
+    "budget": dict,
+    "cpus": list,
+}
+_OF_CPU: Mapping[str, type | tuple[type, ...]] = {
+    "cpu": int,
+    "loops": int,
+    "interruptions": int,
+    "stolen_ns": int,
+    "stolen_ppm": (int, float),
+    "max_ns": int,
+    "gap_ns": dict,
+    "arrival_ns": dict,
+    "histogram": list,
+    "events_lost": int,
+    "events": list,
+}
+
+
+@dataclass(frozen=True)
+class CpuSummary:
+    """One probed CPU as a row. Times in ns; `p99_9_ns` is of arrivals, so long gaps count by their length."""
+
+    cpu: int
+    interruptions: int
+    interruptions_per_s: float
+    stolen_ppm: float
+    max_ns: int
+    p99_9_ns: float
+    percentile_error_ppm: int
+    events_lost: int
+
+
+def load_result(path: Path) -> dict[str, Any]:
+    """The tunectl.probe.jitter/1 document in a file. TunectlError, in one line, when it is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TunectlError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise TunectlError(f"{path} is not JSON: {error}", "give it what `tunectl probe jitter` wrote") from error
+    return check_result(document, str(path))
+
+
+def check_result(document: Any, where: str) -> dict[str, Any]:
+    """The same document, once its schema and the fields readers rely on are there; else TunectlError naming `where`."""
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        found = document.get("schema") if isinstance(document, dict) else None
+        raise TunectlError(f"{where}: expected a document of schema {SCHEMA}, found {found or 'none'}")
+    _check_fields(document, _OF_RESULT, where)
+    for index, cpu in enumerate(document["cpus"]):
+        if not isinstance(cpu, dict):
+            raise TunectlError(f"{where}: cpus[{index}] is no object")
+        _check_fields(cpu, _OF_CPU, f"{where}: cpus[{index}]")
+    return document
+
+
+def _check_fields(found: Mapping[str, Any], expected: Mapping[str, type | tuple[type, ...]], where: str) -> None:
+    for name, kind in expected.items():
+        # bool is an int to isinstance, and true is no count
+        if not isinstance(found.get(name), kind) or isinstance(found[name], bool):
+            raise TunectlError(f"{where}: {name} is missing or of the wrong type")
+
+
+def duration_s(result: Mapping[str, Any], cpu: Mapping[str, Any]) -> float:
+    """How long this CPU was measured: its own length where stated, else the run's."""
+    own_ns = cpu.get("duration_ns")
+    return float(own_ns) / 1e9 if own_ns else float(result["duration_s"])
+
+
+def summary_rows(result: Mapping[str, Any]) -> list[CpuSummary]:
+    """One row for each probed CPU, in the document's order."""
+    return [_summary(result, cpu) for cpu in result["cpus"]]
+
+
+def _summary(result: Mapping[str, Any], cpu: Mapping[str, Any]) -> CpuSummary:
+    seconds = duration_s(result, cpu)
+    return CpuSummary(
+        cpu=cpu["cpu"],
+        interruptions=cpu["interruptions"],
+        interruptions_per_s=cpu["interruptions"] / seconds if seconds else 0.0,
+        stolen_ppm=cpu["stolen_ppm"],
+        max_ns=cpu["max_ns"],
+        p99_9_ns=cpu["arrival_ns"]["99.9"],
+        percentile_error_ppm=cpu.get("percentile_error_ppm", 0),
+        events_lost=cpu["events_lost"],
+    )

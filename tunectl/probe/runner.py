@@ -1,0 +1,108 @@
+"""Starts tunectl-probe, the native program, and hands back its result."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import sysconfig
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tunectl.cpulist import format_cpulist
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.run import Completed, run
+from tunectl.probe.result import check_result
+
+PROGRAM = "tunectl-probe"
+OVERRIDE = "TUNECTL_PROBE"
+# Beyond the measuring itself: calibration, reading the counters of a large host twice, writing a long list of events.
+_GRACE_S = 60.0
+_PROGRESS_S = 1.0
+
+
+def find_program() -> Path:
+    """Path of tunectl-probe: `$TUNECTL_PROBE`, else beside this installation's scripts, else beside its Python.
+
+    Never from PATH: under sudo that is not the user's. TunectlError when it is nowhere.
+    """
+    override = os.environ.get(OVERRIDE)
+    if override:
+        if not os.access(override, os.X_OK):
+            raise TunectlError(f"{OVERRIDE}={override} is not a program", "unset it, or name the built tunectl-probe")
+        return Path(override)
+    places = [Path(sysconfig.get_path("scripts")), Path(sys.executable).parent]
+    for place in places:
+        if os.access(place / PROGRAM, os.X_OK):
+            return place / PROGRAM
+    raise TunectlError(
+        f"{PROGRAM} is not installed in {places[0]}",
+        "install tunectl again with a C compiler and make present: its installation builds the probe",
+    )
+
+
+def run_jitter(
+    cpus: Iterable[int],
+    duration_s: float,
+    threshold_ns: int | None = None,
+    fifo: int | None = None,
+    events: int | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Probes `cpus` for `duration_s` seconds; the tunectl.probe.jitter/1 document as the program wrote it.
+
+    `threshold_ns`, `fifo` (a SCHED_FIFO priority) and `events` (list capacity per CPU) are the program's own when None;
+    no CPU at all means those the host isolates. `on_progress` is handed one line a second while it measures.
+    Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
+    TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
+    """
+    wanted = format_cpulist(cpus)
+    argv = [str(find_program()), "jitter", "--duration", f"{duration_s:.6f}"]
+    options = (("cpus", wanted or None), ("threshold-ns", threshold_ns), ("fifo", fifo), ("events", events))
+    for name, value in options:
+        if value is not None:
+            argv += [f"--{name}", str(value)]
+    with _progress(wanted, duration_s, on_progress):
+        done = run(argv, timeout_s=duration_s + _GRACE_S)
+    return check_result(_document(done), PROGRAM)
+
+
+def _document(done: Completed) -> Any:
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        reason = said[-1].removeprefix(f"{PROGRAM}: ") if said else f"it ended with status {done.returncode}"
+        raise (UsageError if done.returncode == 2 else TunectlError)(f"{PROGRAM}: {reason}")
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise TunectlError(f"{PROGRAM} wrote no JSON: {error}") from error
+
+
+@contextmanager
+def _progress(cpus: str, duration_s: float, tell: Callable[[str], None] | None) -> Iterator[None]:
+    """Calls `tell` once a second: no more, since each call is work on a host that is being measured."""
+    if tell is None:
+        yield
+        return
+    over = threading.Event()
+    started = time.monotonic()
+    where = f"CPUs {cpus}" if cpus else "the isolated CPUs"
+
+    def work() -> None:
+        while True:
+            elapsed_s = min(time.monotonic() - started, duration_s)
+            tell(f"measuring {where}: {elapsed_s:.0f} of {duration_s:g} s")
+            if over.wait(_PROGRESS_S):
+                return
+
+    thread = threading.Thread(target=work, name="tunectl-probe-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
