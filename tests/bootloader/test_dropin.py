@@ -1,0 +1,147 @@
+"""Planning the drop-in: what it must hold, and what would win over it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bootloader.trees import grub_host, write
+from tunectl.bootloader.cmdline import RULES, split_isolcpus
+from tunectl.bootloader.dropin import Desired, DropinPlan, confirm, plan_dropin
+from tunectl.bootloader.grub import DROPIN, render_dropin
+from tunectl.cpulist import parse_cpulist, parse_isolcpus
+
+VALUES = {
+    "isolcpus": "managed_irq,domain,2-3",
+    "nohz_full": "2-3",
+    "rcu_nocbs": "2-3",
+    "irqaffinity": "0-1",
+    "skew_tick": "1",
+    "nosoftlockup": None,
+    "tsc": "reliable",
+}
+DESIRED: list[Desired] = [(key, value, RULES[key]) for key, value in VALUES.items()]
+WORDS = [key if value is None else f"{key}={value}" for key, value in VALUES.items()]
+ISOLCPUS: list[Desired] = DESIRED[:1]
+OTHER = "etc/default/grub.d/50-site.cfg"
+
+
+def same(key: str, one: str, other: str) -> bool:
+    if key == "isolcpus":
+        return parse_isolcpus(one)[:2] == parse_isolcpus(other)[:2]
+    if key in ("nohz_full", "rcu_nocbs", "irqaffinity"):
+        return parse_cpulist(one) == parse_cpulist(other)
+    return one == other
+
+
+def plan(tmp_path: Path, settings: str, desired: list[Desired] = DESIRED) -> DropinPlan:
+    return plan_dropin(grub_host(tmp_path, {OTHER: settings}), desired, same)
+
+
+def append(text: str, variable: str = "GRUB_CMDLINE_LINUX_DEFAULT") -> str:
+    return f'{variable}="${variable} {text}"\n'
+
+
+def test_everything_is_missing(tmp_path: Path) -> None:
+    assert plan(tmp_path, "") == DropinPlan(render_dropin(WORDS), (), None)
+
+
+def test_a_plan_does_not_depend_on_what_ours_holds_now(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {DROPIN: render_dropin(["isolcpus=6-7"])})
+    assert plan_dropin(root, DESIRED, same) == DropinPlan(render_dropin(WORDS), (), None)
+
+
+def test_nothing_is_missing(tmp_path: Path) -> None:
+    settings = append("isolcpus=managed_irq,domain,2,3 nohz-full=2-3 rcu_nocbs=7 rcu_nocbs=3,2") + append(
+        "irqaffinity=0,1 skew_tick=1 nosoftlockup tsc=reliable tsc=nowatchdog"
+    )
+    assert plan(tmp_path, settings) == DropinPlan(None, (), None)
+
+
+def test_only_what_is_missing_is_written(tmp_path: Path) -> None:
+    settings = append("nohz_full=2-3 skew_tick=0 tsc=nowatchdog nosoftlockup", "GRUB_CMDLINE_LINUX")
+    words = [word for word in WORDS if not word.startswith(("nohz_full", "nosoftlockup"))]
+    assert plan(tmp_path, settings) == DropinPlan(render_dropin(words), (), None)
+
+
+@pytest.mark.parametrize("variable", ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"])
+def test_an_earlier_list_wins(variable: str, tmp_path: Path) -> None:
+    found = plan(tmp_path, "\n" + append("isolcpus=4-7 nohz_full=2", variable))
+    assert found.content == render_dropin(WORDS)
+    assert found.conflicts == (
+        f"isolcpus=4-7 in /{OTHER}:2 wins: the kernel takes the first",
+        f"nohz_full=2 in /{OTHER}:2 wins: the kernel takes the first",
+    )
+
+
+def test_an_earlier_isolcpus_with_the_same_list_is_no_conflict(tmp_path: Path) -> None:
+    assert plan(tmp_path, append("isolcpus=2-3"), ISOLCPUS) == DropinPlan(render_dropin(WORDS[:1]), (), None)
+
+
+def test_a_later_file_overwrites_ours(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {"etc/default/grub.d/99-zzz.cfg": '\nGRUB_CMDLINE_LINUX_DEFAULT="splash"\n'})
+    found = plan_dropin(root, ISOLCPUS, same)
+    assert found.content == render_dropin(WORDS[:1])
+    assert found.conflicts == (
+        f"/etc/default/grub.d/99-zzz.cfg:2 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}",
+    )
+
+
+def test_a_later_file_has_the_last_word(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {"etc/default/grub.d/99-zzz.cfg": append("irqaffinity=0-7 isolcpus=7 tsc=unstable")})
+    found = plan_dropin(root, DESIRED, same)
+    assert found.conflicts == ("irqaffinity=0-7 in /etc/default/grub.d/99-zzz.cfg:1 wins: the kernel takes the last",)
+
+
+def test_what_init_would_get(tmp_path: Path) -> None:
+    found = plan(tmp_path, append("-- single"), ISOLCPUS)
+    assert found.conflicts == (
+        f"'--' in /{OTHER}:1 ends the kernel's own arguments: {WORDS[0]} behind it goes to init",
+    )
+
+
+def test_what_grub_would_cut_off(tmp_path: Path) -> None:
+    found = plan(tmp_path, append("a;b"), ISOLCPUS)
+    assert found.conflicts == (f"a ';' or a brace in the settings ends GRUB's linux command before {WORDS[0]}",)
+
+
+def test_tuneds_own_isolcpus_wins(tmp_path: Path) -> None:
+    root = grub_host(
+        tmp_path, {OTHER: append("\\$tuned_params"), "boot/grub/grub.cfg": 'set tuned_params="isolcpus=6-7"\n'}
+    )
+    assert plan_dropin(root, ISOLCPUS, same).conflicts == (
+        f"isolcpus=6-7 in $tuned_params of /boot/grub/grub.cfg, from /{OTHER}:1 wins: the kernel takes the first",
+    )
+
+
+def test_problems(tmp_path: Path) -> None:
+    assert plan(tmp_path, append("$(cat /x)")) == DropinPlan(None, (), f"needs a shell: /{OTHER}:1")
+    long = plan(tmp_path, append("x" * 1900))
+    assert long.content == render_dropin(WORDS)
+    assert long.problem is not None
+    assert "the kernel keeps 2047" in long.problem
+
+
+def test_confirm(tmp_path: Path) -> None:
+    root = grub_host(tmp_path)
+    planned = plan_dropin(root, DESIRED, same)
+    assert confirm(root, ISOLCPUS, same) is not None
+    write(tmp_path, {DROPIN: planned.content or ""})
+    assert confirm(root, DESIRED, same) is None
+    write(tmp_path, {"etc/default/grub.d/99-zzz.cfg": "GRUB_CMDLINE_LINUX_DEFAULT=\n"})
+    assert confirm(root, ISOLCPUS, same) == (
+        f"/etc/default/grub.d/99-zzz.cfg:1 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}"
+    )
+
+
+def test_split_isolcpus_is_what_same_is_asked(tmp_path: Path) -> None:
+    """Of two isolcpus= the bare lists are compared, which `same` takes for `domain` on both sides."""
+    asked: list[tuple[str, str, str]] = []
+
+    def spy(key: str, one: str, other: str) -> bool:
+        asked.append((key, one, other))
+        return same(key, one, other)
+
+    plan_dropin(grub_host(tmp_path, {OTHER: append("isolcpus=2-3")}), ISOLCPUS, spy)
+    assert ("isolcpus", "2-3", split_isolcpus("managed_irq,domain,2-3")[1]) in asked

@@ -1,0 +1,167 @@
+"""grub.cfg: GRUB's words, the menu, and the default entry."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.bootloader.trees import grub_cfg
+from tunectl.bootloader.grubmenu import BootEntry, default_entry, parse_grub_cfg, parse_grubenv
+from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
+
+SIMPLE = BootEntry("Debian GNU/Linux", "/boot/vmlinuz-6.1.0-39-amd64", "root=UUID=5f3c ro console=ttyS0 quiet", False)
+ADVANCED = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
+
+
+def words(text: str, **variables: str) -> list[str]:
+    return expand_all((word for word in split_words(text) if not word.mark), variables)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b\tc", ["a", "b", "c"]),
+        ("a'b c'd \"e f\"", ["ab cd", "e f"]),
+        ("'it'\\''s'", ["it's"]),
+        ('"a\\"b\\$c\\d"', ['a"b$c\\d']),
+        ("a\\ b \\$x", ["a b", "$x"]),
+        ("a # comment\nb#c", ["a", "b#c"]),
+        ("a \\\n b", ["a", "b"]),
+        ("''", [""]),
+        ("$none a", ["a"]),
+        ('"$none" a', ["", "a"]),
+        ("x$two y", ["xone", "two", "y"]),
+        ("x$spaced.y", ["x", "mid", ".y"]),
+        ('"x$two"', ["xone two"]),
+        ("${two}", ["one", "two"]),
+        ("$", ["$"]),
+        ("a$ b", ["a$", "b"]),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text, two="one two", spaced=" mid ") == expected
+
+
+def test_marks() -> None:
+    marks = [(word.mark, word.at) for word in split_words("a {b;c}\n") if word.mark]
+    assert marks == [("{", 2), (";", 4), ("}", 6), (";", 7)]
+
+
+def test_kernel_text_is_what_grub_hands_over() -> None:
+    assert kernel_text(["a=1", "b=c d", 'e="f', "g\\h"]) == 'a=1 "b=c d" e=\\"f g\\\\h'
+
+
+@pytest.mark.parametrize(
+    "default",
+    [
+        "0",
+        "Debian GNU/Linux",
+        "gnulinux-simple-5f3c",
+        "",
+        "99",  # GRUB falls back to the first entry
+        "no such entry",
+    ],
+)
+def test_default_is_the_first_entry(default: str) -> None:
+    assert default_entry(parse_grub_cfg(grub_cfg(default))) == SIMPLE
+
+
+@pytest.mark.parametrize(
+    "default",
+    [
+        "1>2",
+        f"{ADVANCED} 5.10.0-9-amd64",
+        "gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c",
+        "1>gnulinux-5.10.0-advanced-5f3c",
+        "Old title",
+    ],
+)
+def test_default_in_a_submenu(default: str) -> None:
+    expected = BootEntry(f"{ADVANCED} 5.10.0-9-amd64", "/boot/vmlinuz-5.10.0-9-amd64", "root=UUID=5f3c ro old", False)
+    assert default_entry(parse_grub_cfg(grub_cfg(default))) == expected
+
+
+def test_a_submenu_alone_boots_its_first_entry() -> None:
+    entry = default_entry(parse_grub_cfg(grub_cfg("1")))
+    assert entry == SIMPLE._replace(title=f"{ADVANCED} 6.1.0-39-amd64")
+
+
+def test_a_recovery_entry_is_told() -> None:
+    entry = default_entry(parse_grub_cfg(grub_cfg("1>1")))
+    assert isinstance(entry, BootEntry)
+    assert entry.recovery
+    assert entry.args == "root=UUID=5f3c ro single console=ttyS0"
+
+
+def test_an_entry_without_a_kernel() -> None:
+    entry = default_entry(parse_grub_cfg(grub_cfg("2")))
+    assert entry == "the default entry 'Windows Boot Manager (on /dev/sda1)' boots no Linux kernel"
+
+
+GRUBENV = "# GRUB Environment Block\nsaved_entry=1>2\n"
+
+
+@pytest.mark.parametrize(
+    ("grubenv", "image"),
+    [
+        ("", "/boot/vmlinuz-6.1.0-39-amd64"),
+        (GRUBENV, "/boot/vmlinuz-5.10.0-9-amd64"),
+        (GRUBENV + "next_entry=0\n####", "/boot/vmlinuz-6.1.0-39-amd64"),
+        (GRUBENV + "prev_saved_entry=0\n####", "/boot/vmlinuz-5.10.0-9-amd64"),
+        (GRUBENV + "next_entry=\n####", "/boot/vmlinuz-5.10.0-9-amd64"),
+        ("saved_entry=gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c\n", "/boot/vmlinuz-5.10.0-9-amd64"),
+    ],
+)
+def test_saved_default(grubenv: str, image: str) -> None:
+    # `default` is set before prev_saved_entry is looked at: it counts for the boot after this one.
+    entry = default_entry(parse_grub_cfg(grub_cfg("${saved_entry}"), parse_grubenv(grubenv)))
+    assert isinstance(entry, BootEntry)
+    assert entry.image == image
+
+
+def test_grubenv() -> None:
+    assert parse_grubenv("# GRUB Environment Block\na=b=c\nd=\nno equals\n=x\n####\n") == {"a": "b=c", "d": ""}
+
+
+def test_variables_in_a_kernel_line() -> None:
+    text = 'set tuned_params="isolcpus=4-7 skew_tick=1"\n'
+    text += "menuentry x {\n linux /k root=/dev/sda1 $vt_handoff $tuned_params\n}\n"
+    assert default_entry(parse_grub_cfg(text)) == BootEntry("x", "/k", "root=/dev/sda1 isolcpus=4-7 skew_tick=1", False)
+
+
+def test_quotes_in_a_kernel_line() -> None:
+    text = "menuentry 'x' {\n linux /k dyndbg=\"file a.c +p\" b='c d'\n}\n"
+    entry = default_entry(parse_grub_cfg(text))
+    assert isinstance(entry, BootEntry)
+    assert entry.args == '"dyndbg=file a.c +p" "b=c d"'
+
+
+def test_one_line_entries_nested_conditions_and_functions() -> None:
+    text = (
+        "function f { set default=7; }\n"
+        "if [ $grub_platform = efi ]; then set default=1; else set default=1; fi\n"
+        'if [ -n "$x" ]; then set default=2; elif [ a != a ]; then set default=3; fi\n'
+        "menuentry zero { linux /zero }\n"
+        'if true; then menuentry "one" --id one { if [ a = b ]; then linux /one x; fi }; fi\n'
+    )
+    assert default_entry(parse_grub_cfg(text)) == BootEntry("one", "/one", "x", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "there is no menu entry"),
+        ("submenu x { }", "the submenu 'x' is empty"),
+        ("menuentry x {", "the default entry 'x' boots no Linux kernel"),
+        ("}}}} fi fi else\nmenuentry x { linux }", "the default entry 'x' boots no Linux kernel"),
+        ("menuentry { }", "the default entry '' boots no Linux kernel"),
+    ],
+)
+def test_broken_files(text: str, reason: str) -> None:
+    assert default_entry(parse_grub_cfg(text)) == reason
+
+
+def test_hostile_growth_is_bounded() -> None:
+    doubling = "set a=xxxxxxxx\n" + "set a=$a$a\n" * 64 + "menuentry x { linux " + "$a " * 20000 + "}\n"
+    entry = default_entry(parse_grub_cfg(doubling))
+    assert isinstance(entry, BootEntry)
+    assert len(entry.args) < 1 << 17

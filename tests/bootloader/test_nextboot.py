@@ -1,0 +1,122 @@
+"""What the next boot will have: the settings against grub.cfg, on recorded and on live hosts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.bootloader.trees import grub_cfg, grub_host, write
+from tunectl.bootloader.cmdline import MAX_LENGTH
+from tunectl.bootloader.grub import DROPIN, render_dropin
+from tunectl.bootloader.nextboot import final_line, next_boot, next_length_problem
+from tunectl.host.sysroot import Sysroot
+
+OURS = {DROPIN: render_dropin(["isolcpus=domain,2-3"])}
+LINE = "console=ttyS0 quiet isolcpus=domain,2-3"
+
+
+class LiveTree(Sysroot):
+    """A tree that is taken for the running host, so that what differs there can be tried."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.live = True
+
+
+def test_settings_and_grub_cfg_agree(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {**OURS, "boot/grub/grub.cfg": grub_cfg(args=LINE)})
+    recorded = next_boot(root)
+    assert (recorded.line, recorded.problem, recorded.note) == (LINE, None, "")
+    assert recorded.source == f"/etc/default/grub, /{DROPIN}"
+    live = next_boot(LiveTree(tmp_path))
+    assert (live.line, live.problem, live.note) == (f"root=UUID=5f3c ro {LINE}", None, "")
+    assert live.source == "/boot/grub/grub.cfg, entry 'Debian GNU/Linux'"
+
+
+def test_update_grub_has_not_run(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, OURS)
+    os.utime(tmp_path / "boot/grub/grub.cfg", (1, 1))
+    os.utime(tmp_path / "etc/default/grub", (0, 0))
+    said = (
+        f"update-grub has not run since /{DROPIN} changed: /boot/grub/grub.cfg lacks isolcpus=domain,2-3 (/{DROPIN}:3)"
+    )
+    recorded = next_boot(root)
+    assert (recorded.line, recorded.problem, recorded.note) == (LINE, None, said)
+    live = next_boot(LiveTree(tmp_path))
+    assert (live.line, live.problem) == ("root=UUID=5f3c ro console=ttyS0 quiet", said)
+
+
+def test_update_grub_has_not_run_since_ours_was_removed(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {"boot/grub/grub.cfg": grub_cfg(args=LINE)})
+    said = "update-grub has not run: /boot/grub/grub.cfg still has isolcpus=domain,2-3, which the settings do not give"
+    assert next_boot(root)[:4] == ("console=ttyS0 quiet", "/etc/default/grub", None, said)
+    live = next_boot(LiveTree(tmp_path))
+    assert (live.line, live.problem, live.note) == (f"root=UUID=5f3c ro {LINE}", None, said)
+
+
+def test_no_grub_cfg(tmp_path: Path) -> None:
+    root = write(tmp_path, {"etc/default/grub": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n'})
+    assert next_boot(root)[:4] == (
+        "quiet",
+        "/etc/default/grub",
+        None,
+        "there is no /boot/grub/grub.cfg: update-grub has not run",
+    )
+    assert next_boot(LiveTree(tmp_path)).problem == "there is no /boot/grub/grub.cfg: update-grub has not run"
+
+
+def test_grub_cfg_unreadable(tmp_path: Path) -> None:
+    grub_host(tmp_path, OURS)
+    (tmp_path / "boot/grub/grub.cfg").unlink()
+    (tmp_path / "boot/grub/grub.cfg").mkdir()  # root may read everything, but not a directory as a file
+    live = next_boot(LiveTree(tmp_path))
+    assert (live.line, live.problem) == (LINE, None)
+    assert live.note == "/boot/grub/grub.cfg cannot be read (Is a directory): not confirmed there"
+
+
+@pytest.mark.parametrize(
+    ("default", "problem"),
+    [
+        ("1>1", "is a recovery entry"),
+        ("1>2", "/boot/grub/grub.cfg lacks console=ttyS0 quiet"),
+        ("2", "boots no Linux kernel"),
+    ],
+)
+def test_another_default_on_a_live_host(default: str, problem: str, tmp_path: Path) -> None:
+    grub_host(tmp_path, {"boot/grub/grub.cfg": grub_cfg(default)})
+    found = next_boot(LiveTree(tmp_path)).problem
+    assert found is not None
+    assert problem in found
+
+
+def test_saved_entry_of_grubenv(tmp_path: Path) -> None:
+    files = {"boot/grub/grub.cfg": grub_cfg("${saved_entry}"), "boot/grub/grubenv": "saved_entry=1>2\n"}
+    found = next_boot(grub_host(tmp_path, files))
+    assert found.entry is not None
+    assert found.entry.image == "/boot/vmlinuz-5.10.0-9-amd64"
+
+
+def test_a_repeated_argument_is_counted(tmp_path: Path) -> None:
+    twice = {"etc/default/grub": 'GRUB_CMDLINE_LINUX="console=tty0 console=tty0"\n'}
+    root = grub_host(tmp_path, {**twice, "boot/grub/grub.cfg": grub_cfg(args="console=tty0")})
+    assert "lacks console=tty0" in next_boot(root).note
+
+
+def test_final_line(tmp_path: Path) -> None:
+    head = "BOOT_IMAGE=/boot/vmlinuz-6.1.0-39-amd64 root=UUID=5f3c ro"
+    with_cfg = grub_host(tmp_path / "a")
+    assert final_line(with_cfg, LINE) == f"{head} {LINE}"
+    without = write(tmp_path / "b", {"proc/cmdline": f"{head} rootflags=subvol=@ quiet isolcpus=7\n"})
+    assert final_line(without, LINE) == f"{head} rootflags=subvol=@ {LINE}"
+    assert final_line(Sysroot(str(tmp_path / "c")), LINE) == LINE
+
+
+def test_the_limit_is_on_the_final_line(tmp_path: Path) -> None:
+    root = grub_host(tmp_path)
+    room = MAX_LENGTH - len(final_line(root, ""))
+    assert next_length_problem(root, "x" * room) is None
+    assert next_length_problem(root, "x" * (room + 1)) == (
+        "the boot line would be 2048 bytes long: the kernel keeps 2047 and drops the rest unseen"
+    )

@@ -1,0 +1,172 @@
+"""The kernel's own reading of its command line: arguments, quotes, and which of several occurrences is in force. Pure.
+
+Source: lib/cmdline.c (next_arg), kernel/params.c (parse_args), kernel/sched/isolation.c, kernel/rcu/tree_nocb.h,
+kernel/irq/irqdesc.c, arch/x86/kernel/tsc.c, arch/x86/include/asm/setup.h (COMMAND_LINE_SIZE).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from tunectl.errors import UsageError
+
+COMMAND_LINE_SIZE = 2048  # bytes, with the NUL that ends the line; x86 and arm64
+MAX_LENGTH = COMMAND_LINE_SIZE - 1
+_SPACE = " \t\n\v\f\r"
+
+
+class Arg(NamedTuple):
+    """One argument as the kernel splits it; `value` is None where there is no `=`."""
+
+    key: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        return self.key if self.value is None else f"{self.key}={self.value}"
+
+
+class Rule(Enum):
+    """Which of several occurrences of an argument the kernel goes by."""
+
+    FIRST = "the kernel takes the first"
+    LAST = "the kernel takes the last"
+    EACH = "each one counts"
+
+
+# isolcpus= and nohz_full=: housekeeping_setup() refuses a second, different mask of a type already set.
+# rcu_nocbs=, irqaffinity= and skew_tick= are parsed anew each time; every tsc= word sets a switch of its own.
+RULES = {
+    "isolcpus": Rule.FIRST,
+    "nohz_full": Rule.FIRST,
+    "rcu_nocbs": Rule.LAST,
+    "irqaffinity": Rule.LAST,
+    "skew_tick": Rule.LAST,
+    "nosoftlockup": Rule.LAST,
+    "tsc": Rule.EACH,
+}
+
+
+class Found(NamedTuple):
+    """The occurrence of an argument that is in force, and the others in the order they stand."""
+
+    arg: Arg
+    others: tuple[Arg, ...] = ()
+
+    @property
+    def value(self) -> str | None:
+        """The value in force; None where the argument stands without one."""
+        return self.arg.value
+
+
+def parse_cmdline(text: str) -> tuple[Arg, ...]:
+    """The arguments of a command line; `root="a b"` and `"root=a b"` are both root with the value `a b`.
+
+    An argument `--` is in the result as such: what follows it is for init, and lookup() stops there.
+    """
+    args: list[Arg] = []
+    at = 0
+    while True:
+        while at < len(text) and text[at] in _SPACE:
+            at += 1
+        if at == len(text):
+            return tuple(args)
+        end, quoted = at, False
+        while end < len(text) and (quoted or text[end] not in _SPACE):
+            quoted ^= text[end] == '"'
+            end += 1
+        args.append(_arg(text[at:end]))
+        at = end
+
+
+def _arg(raw: str) -> Arg:
+    whole = raw.startswith('"')
+    bare = raw[1:] if whole else raw
+    # A "=" in the first place is part of the key.
+    equals = bare.find("=", 1)
+    if equals < 0:
+        return Arg(bare[:-1] if whole and bare.endswith('"') else bare)
+    key, value = bare[:equals], bare[equals + 1 :]
+    inner = value.startswith('"')
+    if inner:
+        value = value[1:]
+    if (inner or whole) and value.endswith('"'):
+        value = value[:-1]
+    return Arg(key, value)
+
+
+def format_arg(arg: Arg) -> str:
+    """The text of one argument, quoted where its value holds a space. UsageError where the kernel cannot read it."""
+    key, value = arg
+    if not key or "=" in key[1:] or re.search(f'["{_SPACE}]', key) or '"' in (value or ""):
+        raise UsageError(f"'{arg}' cannot be written on a kernel command line", "the kernel has no escape for a quote")
+    if value is None:
+        return key
+    return f'{key}="{value}"' if any(space in value for space in _SPACE) else f"{key}={value}"
+
+
+def same_key(one: str, other: str) -> bool:
+    """Is it the same parameter? Dashes and underscores are equal in names (kernel/params.c, parameq)."""
+    return one.replace("-", "_") == other.replace("-", "_")
+
+
+def kernel_args(args: Iterable[Arg]) -> tuple[Arg, ...]:
+    """The arguments that are the kernel's: those before a `--`, which ends parse_args()."""
+    mine: list[Arg] = []
+    for arg in args:
+        if arg == Arg("--"):
+            break
+        mine.append(arg)
+    return tuple(mine)
+
+
+def lookup(args: Sequence[Arg], key: str, rule: Rule, same: Callable[[str, str], bool] = operator.eq) -> Found | None:
+    """Which occurrence of `key` is in force by the kernel's rule, and which others there are; None for none.
+
+    `same` compares two values (CPU lists without flags for isolcpus=). Of Rule.EACH the last is named,
+    since every one is in force.
+    """
+    every = [arg for arg in kernel_args(args) if same_key(arg.key, key)]
+    # The bare form (`rcu_nocbs`) never takes a list back that another occurrence gives.
+    valued = [n for n, arg in enumerate(every) if arg.value is not None]
+    if rule is Rule.FIRST:
+        at = valued[0] if valued else None  # their handlers are registered with the "=": the bare form is unknown
+    else:
+        at = (valued or list(range(len(every))))[-1] if every else None
+    if at is None:
+        return None
+    chosen = every[at]
+    others = tuple(arg for n, arg in enumerate(every) if n != at)
+    if key == "isolcpus":
+        chosen = _with_added_flags(chosen, [arg.value or "" for arg in others], same)
+    return Found(chosen, others)
+
+
+def split_isolcpus(value: str) -> tuple[tuple[str, ...], str]:
+    """The flags in front of an isolcpus= list, and the list, as they are written."""
+    words = value.split(",")
+    count = next((n for n, word in enumerate(words) if not re.match(r"[A-Za-z]", word)), len(words))
+    return tuple(words[:count]), ",".join(words[count:])
+
+
+def _with_added_flags(first: Arg, later: Iterable[str], same: Callable[[str, str], bool]) -> Arg:
+    """A later isolcpus= with the same list is accepted, and adds its flags (housekeeping_setup)."""
+    flags, cpus = split_isolcpus(first.value or "")
+    added: list[str] = []
+    for value in later:
+        more, theirs = split_isolcpus(value)
+        if same(cpus, theirs):
+            added += more or ("domain",)
+    new = [flag for flag in dict.fromkeys(added) if flag not in (flags or ("domain",))]
+    return Arg(first.key, ",".join([*(flags or ("domain",)), *new, cpus])) if new else first
+
+
+def length_problem(final_line: str) -> str | None:
+    """Why a whole line, BOOT_IMAGE= and root= included, does not fit; None where it does."""
+    length = len(final_line.encode("utf-8", "surrogateescape"))
+    if length <= MAX_LENGTH:
+        return None
+    return f"the boot line would be {length} bytes long: the kernel keeps {MAX_LENGTH} and drops the rest unseen"

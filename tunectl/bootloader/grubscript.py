@@ -1,0 +1,131 @@
+"""Splits GRUB's own script language into commands and words, and words as GRUB hands them to the kernel. Pure.
+
+Source: GRUB manual, 7.1 (Writing full configuration files directly); grub-core/loader/../lib/cmdline.c for the
+quotes around what holds a space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+_PART = re.compile(
+    r"(?P<gap>(?:[ \t\r]|\\\n)+)|(?P<end>[\n;])|(?P<brace>[{}])|'(?P<single>[^']*)'?"
+    r'|"(?P<double>(?:[^"\\]|\\.)*+)"?|\$(?:\{(?P<braced>\w+)\}|(?P<variable>\w+|[?#@*]))'
+    r"|\\(?P<escaped>.?)|(?P<plain>[^ \t\r\n;{}'\"$\\]+|\$)",
+    re.DOTALL,
+)
+_COMMENT = re.compile(r"#[^\n]*")
+_IN_DOUBLE = re.compile(
+    r'\\(?P<escaped>[\\"$\n])|\$(?:\{(?P<braced>\w+)\}|(?P<variable>\w+|[?#@*]))|(?P<plain>.[^\\$]*)', re.DOTALL
+)
+MAX_EXPANDED = 1 << 16
+
+
+class Part(NamedTuple):
+    """A piece of a word: literal text, or the name of a variable, in quotes or not."""
+
+    text: str
+    variable: bool = False
+    quoted: bool = True
+
+
+class Word(NamedTuple):
+    """One word as written; `at` is where it starts in the text. Braces and ends of commands are words of their own."""
+
+    parts: tuple[Part, ...]
+    at: int
+    mark: str = ""  # "{", "}" or ";" (also for a newline)
+
+
+def split_words(text: str) -> Iterator[Word]:
+    """Every word, brace and end of command of a GRUB script."""
+    parts: list[Part] = []
+    start = at = 0
+    while at < len(text):
+        if not parts and (comment := _COMMENT.match(text, at)):
+            at = comment.end()
+            continue
+        found = _PART.match(text, at)
+        if not found:  # a NUL or the like; GRUB would stop here
+            break
+        kind = found.lastgroup or ""
+        if kind in ("gap", "end", "brace"):
+            if parts:
+                yield Word(tuple(parts), start)
+                parts = []
+            if kind != "gap":
+                yield Word((), at, {"\n": ";"}.get(found[0], found[0]))
+        else:
+            start = start if parts else at
+            parts += _parts(found, kind)
+        at = found.end()
+    if parts:
+        yield Word(tuple(parts), start)
+
+
+def _parts(found: re.Match[str], kind: str) -> list[Part]:
+    if kind == "double":
+        inner = [_quoted_part(part) for part in _IN_DOUBLE.finditer(found["double"])]
+        return inner or [Part("")]
+    if kind in ("braced", "variable"):
+        return [Part(found[kind], variable=True, quoted=False)]
+    return [Part(found[kind])]
+
+
+def _quoted_part(found: re.Match[str]) -> Part:
+    name = found["braced"] or found["variable"]
+    if name:
+        return Part(name, variable=True)
+    return Part(found["plain"] if found["escaped"] is None else found["escaped"].replace("\n", ""))
+
+
+def expand(word: Word, variables: Mapping[str, str]) -> list[str]:
+    """What a word becomes: one text, or none or several where a bare variable is empty or holds spaces."""
+    texts: list[str] = []
+    current: str | None = None
+    room = MAX_EXPANDED  # a hostile file can make a word huge
+    for part in word.parts:
+        room -= len(variables.get(part.text, "") if part.variable else part.text)
+        if room < 0:
+            break
+        if not part.variable or part.quoted:
+            current = (current or "") + (variables.get(part.text, "") if part.variable else part.text)
+            continue
+        value = variables.get(part.text, "")
+        pieces = value.split()
+        if value[:1].isspace() and current is not None:
+            texts.append(current)
+            current = None
+        for n, piece in enumerate(pieces):
+            if n and current is not None:
+                texts.append(current)
+                current = None
+            current = (current or "") + piece
+        if pieces and value[-1:].isspace() and current is not None:
+            texts.append(current)
+            current = None
+    return texts if current is None else [*texts, current]
+
+
+def expand_all(words: Iterable[Word], variables: Mapping[str, str]) -> list[str]:
+    """expand() of several words in a row, cut off at the same length."""
+    texts: list[str] = []
+    room = MAX_EXPANDED
+    for word in words:
+        more = expand(word, variables)
+        room -= sum(map(len, more))
+        if room < 0:
+            break
+        texts += more
+    return texts
+
+
+def kernel_text(texts: Sequence[str]) -> str:
+    """The line GRUB makes of the words of its `linux` command: a word with a space in quotes, quotes escaped."""
+    return " ".join(f'"{escaped}"' if " " in escaped else escaped for escaped in map(_escaped, texts))
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"(['\"\\])", r"\\\1", text)

@@ -1,0 +1,124 @@
+"""What the next boot of the default entry will have: the settings, and grub.cfg, which update-grub makes of them.
+
+On a live host grub.cfg is what boots, and the settings must have reached it. On a recorded host update-grub is never
+run, so there the settings say it, and a grub.cfg that differs is a note.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
+from tunectl.bootloader.grubmenu import BootEntry, default_entry
+from tunectl.bootloader.mkconfig import configured
+from tunectl.bootloader.settings import GRUB_CFG, Configured, read_menu
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+
+# What 10_linux itself puts before (and, of a btrfs root, into) the configured arguments.
+_LOADERS_OWN = ("root", "ro", "rw", "rootflags")
+
+
+class NextBoot(NamedTuple):
+    """The next boot's arguments, and what supports them.
+
+    `line` is None where neither the settings nor grub.cfg can tell. `problem` means that the two do not
+    agree on a live host, or that one of them cannot be worked out. `note` needs no action.
+    """
+
+    line: str | None
+    source: str
+    problem: str | None
+    note: str
+    configured: Configured
+    entry: BootEntry | None
+
+
+def next_boot(root: Sysroot) -> NextBoot:
+    """The line the next boot will have, of the settings and of grub.cfg's default entry as the host stands."""
+    settings = configured(root)
+    files = ", ".join(settings.files) or "/etc/default/grub"
+    entry = _read_entry(root)
+    if isinstance(entry, BootEntry):
+        difference = None if settings.problem else _difference(root, settings, entry)
+        stale = "" if settings.problem else _stale(settings, entry)
+        if root.live:
+            recovery = f"the default entry '{entry.title}' is a recovery entry" if entry.recovery else None
+            problem = settings.problem or recovery or difference
+            return NextBoot(entry.args, f"/{GRUB_CFG}, entry '{entry.title}'", problem, stale, settings, entry)
+        line = None if settings.problem else _as_grub_gives(settings)
+        return NextBoot(line, files, settings.problem, difference or stale, settings, entry)
+    if settings.problem:
+        return NextBoot(None, files, settings.problem, entry.why, settings, None)
+    problem = entry.why if root.live and entry.wrong else None
+    return NextBoot(_as_grub_gives(settings), files, problem, "" if problem else entry.why, settings, None)
+
+
+def _as_grub_gives(settings: Configured) -> str:
+    return " ".join(_text(arg) for arg in settings.args)
+
+
+def _text(arg: Arg) -> str:
+    shown = str(arg)
+    return f'"{shown}"' if any(char.isspace() for char in shown) else shown
+
+
+class _NoEntry(NamedTuple):
+    why: str
+    wrong: bool = True  # the host will not boot what the settings say; or else it could not be looked at
+
+
+def _read_entry(root: Sysroot) -> BootEntry | _NoEntry:
+    menu = read_menu(root)
+    if isinstance(menu, OSError):
+        if menu.errno in ABSENT_ERRNOS:
+            return _NoEntry(f"there is no /{GRUB_CFG}: update-grub has not run")
+        return _NoEntry(f"/{GRUB_CFG} cannot be read ({menu.strerror}): not confirmed there", wrong=False)
+    entry = default_entry(menu)
+    return _NoEntry(f"/{GRUB_CFG}: {entry}") if isinstance(entry, str) else entry
+
+
+def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str | None:
+    """What the settings have and grub.cfg lacks."""
+    lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+    if not lacking:
+        return None
+    args = " ".join(str(arg) for arg in settings.args if arg in lacking)
+    places = dict.fromkeys(placed.where for placed in settings.placed if placed.arg in lacking)
+    newer = _newer_files(root, settings)
+    since = f"since {' and '.join(newer)} changed" if newer else "since it was configured"
+    return f"update-grub has not run {since}: /{GRUB_CFG} lacks {args} ({', '.join(places)})"
+
+
+def _stale(settings: Configured, entry: BootEntry) -> str:
+    """What grub.cfg's default entry still has and the settings do not; "" for nothing."""
+    extra = Counter(parse_cmdline(entry.args)) - Counter(settings.args)
+    own = [arg for arg in extra if not any(same_key(arg.key, key) for key in _LOADERS_OWN)]
+    if not own:
+        return ""
+    return f"update-grub has not run: /{GRUB_CFG} still has {' '.join(map(str, own))}, which the settings do not give"
+
+
+def _newer_files(root: Sysroot, settings: Configured) -> list[str]:
+    try:
+        made = root.lstat(GRUB_CFG).st_mtime_ns
+        return [path for path in settings.files if root.lstat(path.lstrip("/")).st_mtime_ns > made]
+    except OSError:
+        return []
+
+
+def final_line(root: Sysroot, line: str) -> str:
+    """The whole line the kernel will be given once `line` is what the settings give: BOOT_IMAGE=, root= and it."""
+    entry = _read_entry(root)
+    if isinstance(entry, BootEntry):
+        words = [f"BOOT_IMAGE={entry.image}", *entry.args.split(" ")]
+    else:
+        words = root.get_text("proc/cmdline").split()
+    own = [word for word in words if word.partition("=")[0] in ("BOOT_IMAGE", *_LOADERS_OWN)]
+    given = {arg.key for arg in parse_cmdline(line)}
+    return " ".join([*(word for word in own if word.partition("=")[0] not in given), line])
+
+
+def next_length_problem(root: Sysroot, line: str) -> str | None:
+    """length_problem() of final_line()."""
+    return length_problem(final_line(root, line))
