@@ -27,8 +27,8 @@ class Sysroot:
         self.root = os.path.realpath(root)
         self.live = self.root == "/"
         self._prefix = "/" if self.live else self.root + "/"
-        # On a recorded host the last component must not be a link that leaves the tree.
-        self._flags = os.O_RDONLY | os.O_CLOEXEC | (0 if self.live else os.O_NOFOLLOW)
+        # On a recorded host the last component must not be a link that leaves the tree, nor a FIFO that blocks.
+        self._flags = os.O_RDONLY | os.O_CLOEXEC | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
 
     def path(self, path: str) -> str:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
@@ -166,7 +166,7 @@ class WritableSysroot(Sysroot):
         return os.path.relpath(self.resolve(path), self.root)
 
     def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
-        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and, without `mode`, mode stay."""
+        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept."""
         place = self._place(path)
         temporary = place + TEMPORARY
         try:

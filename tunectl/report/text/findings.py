@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -27,11 +27,14 @@ def parsed(bodies: Iterable[Any]) -> tuple[Finding, ...]:
     return tuple(map(finding_of, bodies))
 
 
-def findings(console: Console, found: Sequence[Finding], *, indent: int = 0) -> None:
-    """Every finding: attention first, then one compact block for each class that must be listed."""
+def findings(console: Console, found: Sequence[Finding], *, indent: int = 0, told: Collection[Outcome] = ()) -> None:
+    """Every finding: attention first, then one compact block for each class that must be listed.
+
+    `told` are the outcomes whose findings the page has already told of one by one.
+    """
     gathered = groups(found)
     for group in gathered:
-        if _needs_attention(group):
+        if _needs_attention(group) and group.outcome not in told:
             _attention(console, group, indent)
     quiet = [group for group in gathered if not _needs_attention(group)]
     _listed(console, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)

@@ -41,8 +41,7 @@ def _catalogue(console: Console, knobs: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _lasting(knob: Mapping[str, Any]) -> str:
-    lasts = _LIFETIMES.get(knob["lifetime"], printable(knob["lifetime"]))
-    return lasts if knob.get("writable", True) else "reported only"
+    return _LIFETIMES.get(knob["lifetime"], printable(knob["lifetime"]))
 
 
 def _one(console: Console, knob: Mapping[str, Any]) -> None:
@@ -53,7 +52,6 @@ def _one(console: Console, knob: Mapping[str, Any]) -> None:
     fields = {
         "facility": knob["facility"],
         "lasts": lasts.get(knob["lifetime"], knob["lifetime"]),
-        "written": "by tunectl apply" if knob.get("writable", True) else "never; reported only",
         "satisfied": f"observed {knob['match']} desired",
         "risk": knob["risk"],
         "source": knob["source"],

@@ -21,7 +21,7 @@ def notes(console: Console, texts: Iterable[str], title: str = "Notes") -> None:
 
 def not_run(console: Console, body: Mapping[str, Any]) -> None:
     """The programs a recorded host cannot run."""
-    notes(console, body.get("not_run", ()), "Not run, since this is a recorded host")
+    notes(console, body.get("not_run", ()), "Not run")
 
 
 def reboot(console: Console, body: Mapping[str, Any]) -> None:

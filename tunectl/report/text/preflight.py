@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 
+from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.summary import brief
 from tunectl.report.text.findings import findings, parsed
@@ -20,6 +21,10 @@ _MEANS = {
     "pending-reboot": "configured, but not in force before a reboot",
     "unknown": "could not find out enough to say",
 }
+
+
+# Each of these is among the numbered reasons; `tunectl verify` and `tunectl check` show them at length.
+_REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
 
 
 def render(body: Mapping[str, Any], console: Console) -> None:
@@ -47,16 +52,17 @@ def _section(console: Console, title: str, section: Mapping[str, Any] | None, el
     word = printable(verdict).replace("-", " ")
     line(console, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(console, brief(found), indent=2)
-    findings(console, found, indent=2)
+    findings(console, found, indent=2, told=_REASONS)
     _evidence(console, section.get("evidence") or {})
     notes(console, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
 
 
 def _evidence(console: Console, evidence: Mapping[str, Any]) -> None:
     """What a judgement rests on, nested names joined with dots."""
-    if evidence:
+    known = {name: value for name, value in evidence.items() if value}
+    if known:
         console.line()
-    for name, value in evidence.items():
+    for name, value in known.items():
         if isinstance(value, Mapping):
             text = ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items())
         else:

@@ -1,0 +1,88 @@
+"""The show and propose documents of every recorded host: their schemas, and the pages people see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.hosts.builder import NAMES, HostFactory
+from tunectl.host.identity import read_identity
+from tunectl.host.managers import read_managers
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import read_topology
+from tunectl.model import Document
+from tunectl.report import json as as_json
+from tunectl.report.text import render
+from tunectl.tuning.propose import propose, propose_body
+from tunectl.tuning.show import Roles, roles_of_kernel, show_body
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
+
+
+def documents(path: Path, isolated: frozenset[int] | None = None) -> dict[str, Document]:
+    root = Sysroot(str(path))
+    host, identity = read_topology(root), read_identity(root)
+    proposal = propose(host)
+    if isolated is None:
+        isolated = proposal.isolated
+    body = show_body(host, read_managers(root), Roles(isolated, "/etc/tunectl/host.toml"), identity, {"drifted": 3})
+    at = "2026-11-21T09:00:00Z"
+    return {
+        "show": Document("show", identity, at, body),
+        "propose": Document("propose", identity, at, propose_body(proposal)),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_satisfy_their_schemas(host_root: HostFactory, name: str) -> None:
+    for kind, document in documents(host_root(name)).items():
+        schema = json.loads((SCHEMAS / f"tunectl.{kind}-1.json").read_text())
+        Draft202012Validator.check_schema(schema)
+        written: Any = json.loads(as_json.render(document))
+        assert [error.message for error in Draft202012Validator(schema).iter_errors(written)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_fits_eighty_columns(host_root: HostFactory, name: str) -> None:
+    for document in documents(host_root(name)).values():
+        lines = render(document, width=80).split("\n")
+        assert [line for line in lines if len(line) > 80] == []
+        assert len(lines) < 80
+
+
+def test_the_picture_of_a_server(host_root: HostFactory) -> None:
+    text = render(documents(host_root("xeon2s"))["show"], width=80)
+    assert "     0,16   1,17   2,18   3,19   4,20   5,21   6,22   7,23\n" in text
+    assert "[12,28] [13,29] [14,30] [15,31]\n" in text
+    assert "isolated      12-15,28-31, from /etc/tunectl/host.toml\n" in text
+    assert "bans nothing (/etc/sysconfig/irqbalance:2)" in text
+    assert "3 drifted; `tunectl verify` lists each" in text
+
+
+def test_half_a_core_is_marked(host_root: HostFactory) -> None:
+    text = render(documents(host_root("xeon2s"), frozenset({12}))["show"], width=80)
+    assert "(12,28)" in text
+    assert "(n,m) half of a core isolated" in text
+
+
+def test_roles_without_a_host_file(host_root: HostFactory) -> None:
+    stock = read_topology(Sysroot(str(host_root("lab4"))))
+    assert roles_of_kernel(stock) == Roles()
+    tuned = read_topology(Sysroot(str(host_root("lab4", tuned_boot=frozenset({2, 3})))))
+    assert roles_of_kernel(tuned) == Roles(frozenset({2, 3}), "the kernel")
+
+
+def test_names_that_others_chose_cannot_draw_on_the_terminal(host_root: HostFactory) -> None:
+    show = documents(host_root("lab4"))["show"]
+    body = {
+        **show.body,
+        "system": {**show.body["system"], "hostname": "a\x1b[31m\nb", "os": "\u202e", "model": "[never]"},
+    }
+    text = render(Document("show", show.host, "", body), width=80)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "[never]" in text

@@ -1,0 +1,15 @@
+"""The recorded hosts there are, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.hosts.catalogue_servers import big, epyc, generated, xeon2s
+from tests.hosts.catalogue_small import arm64, hybrid, lab4, sparse, vm2
+from tests.hosts.spec import HostSpec
+
+__all__ = ["HOSTS", "generated"]
+
+HOSTS: dict[str, Callable[[], HostSpec]] = {
+    host.__name__: host for host in (lab4, xeon2s, epyc, hybrid, vm2, arm64, sparse, big)
+}

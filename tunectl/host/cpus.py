@@ -1,0 +1,187 @@
+"""Each CPU: where it sits, what it shares, how fast it is. /sys/devices/system/cpu/cpuN.
+
+Nothing here interrupts an isolated CPU: base_frequency and acpi_cppc, which may, are read on
+a housekeeping CPU of the same package and kind (FACTS 2.3; intel_pstate.c show_base_frequency).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.errors import UsageError
+from tunectl.host.numa import NumaNode
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts
+
+_CPU = "sys/devices/system/cpu"
+_TURBO_STEP_KHZ = 1000  # acpi-cpufreq shows turbo as one step, 1 MHz above base
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One cache of a CPU, and the CPUs that share it."""
+
+    level: int
+    kind: str  # Data, Instruction, Unified
+    size_bytes: int | None
+    shared_with: CpuSet
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """One present CPU. What is not known, or not readable while it is offline, is None or "" or empty."""
+
+    cpu: int
+    online: bool
+    core_id: int | None = None
+    package: int | None = None
+    die: int | None = None
+    numa_node: int | None = None
+    smt_siblings: CpuSet = frozenset()  # with itself; empty while offline
+    core_type: str = "unknown"  # performance | efficiency | unknown
+    caches: tuple[Cache, ...] = ()
+    min_khz: int | None = None  # cpuinfo_min_freq
+    max_khz: int | None = None  # cpuinfo_max_freq, turbo included
+    base_khz: int | None = None
+    base_source: str = ""
+    governor: str = ""
+
+    @property
+    def last_level_cache(self) -> CpuSet:
+        """The CPUs that share this one's largest cache; at least its siblings."""
+        top = max(self.caches, key=lambda cache: cache.level, default=None)
+        return top.shared_with if top else self.smt_siblings
+
+
+def read_cpus(
+    root: Sysroot, facts: CpuFacts, nodes: Iterable[NumaNode], quiet: CpuSet = frozenset()
+) -> tuple[Cpu, ...]:
+    """Every present CPU in ascending order. Never raises for what a host lacks."""
+    node_of = {cpu: node.node for node in nodes for cpu in node.cpus}
+    kinds = _core_types(root, facts)
+    caches: dict[int, tuple[Cache, ...]] = {}
+    for cpu in sorted(facts.online):
+        if cpu not in caches:  # SMT siblings share every cache
+            found = _read_caches(root, cpu)
+            caches.update((sibling, found) for sibling in facts.siblings[cpu])
+    places = {cpu: _number(root, f"cpu{cpu}/topology/physical_package_id") for cpu in sorted(facts.online)}
+    # A recorded host cannot be disturbed, but is read the same way, so that it tells the same.
+    avoid = facts.kernel_isolated | facts.nohz_full | quiet
+    bases = _read_bases(root, facts.online - avoid, {cpu: (places[cpu], kinds.get(cpu, "")) for cpu in facts.online})
+    made = []
+    for cpu in sorted(facts.present):
+        if cpu not in facts.online:
+            made.append(Cpu(cpu, online=False, numa_node=node_of.get(cpu)))
+            continue
+        base, source = bases.get((places[cpu], kinds.get(cpu, "")), (None, ""))
+        made.append(
+            Cpu(
+                cpu,
+                online=True,
+                core_id=_number(root, f"cpu{cpu}/topology/core_id"),
+                package=places[cpu],
+                die=_number(root, f"cpu{cpu}/topology/die_id"),
+                numa_node=node_of.get(cpu),
+                smt_siblings=facts.siblings[cpu],
+                core_type=kinds.get(cpu, "unknown"),
+                caches=caches[cpu],
+                min_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_min_freq"),
+                max_khz=_number(root, f"cpu{cpu}/cpufreq/cpuinfo_max_freq"),
+                base_khz=base,
+                base_source=source,
+                governor=root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_governor"),
+            )
+        )
+    return tuple(made)
+
+
+def _number(root: Sysroot, name: str) -> int | None:
+    text = root.get(f"{_CPU}/{name}").strip()
+    # The kernel says -1 where firmware does not number packages or dies.
+    return int(text) if text.isdecimal() else None
+
+
+def _cpus(root: Sysroot, path: str) -> CpuSet:
+    try:
+        return parse_shown(root.get(path))
+    except UsageError:
+        return frozenset()
+
+
+def _core_types(root: Sysroot, facts: CpuFacts) -> dict[int, str]:
+    """Kinds of cores, where there are several: Intel's hybrid PMUs, else the scheduler's cpu_capacity."""
+    performance = _cpus(root, "sys/devices/cpu_core/cpus")
+    efficient = _cpus(root, "sys/devices/cpu_atom/cpus") | _cpus(root, "sys/devices/cpu_lowpower/cpus")
+    if performance and efficient:
+        return {**dict.fromkeys(performance, "performance"), **dict.fromkeys(efficient, "efficiency")}
+    capacities = {cpu: _number(root, f"cpu{cpu}/cpu_capacity") or 0 for cpu in sorted(facts.online)}
+    return classify_capacities(capacities)
+
+
+def classify_capacities(capacities: Mapping[int, int]) -> dict[int, str]:
+    """Core types by cpu_capacity: within a fifth of the largest is performance. Empty where all are alike."""
+    top = max(capacities.values(), default=0)
+    if not top or min(capacities.values()) * 5 >= top * 4:  # favoured cores differ by a few per cent
+        return {}
+    return {cpu: "performance" if value * 5 >= top * 4 else "efficiency" for cpu, value in capacities.items()}
+
+
+def _read_caches(root: Sysroot, cpu: int) -> tuple[Cache, ...]:
+    directory = f"{_CPU}/cpu{cpu}/cache"
+    caches = []
+    for name in sorted(name for name in root.listdir(directory) if name.startswith("index")):
+        level = root.get(f"{directory}/{name}/level")
+        if level.isdecimal():
+            shared = _cpus(root, f"{directory}/{name}/shared_cpu_list") | {cpu}
+            size = parse_size(root.get(f"{directory}/{name}/size"))
+            caches.append(Cache(int(level), root.get(f"{directory}/{name}/type"), size, shared))
+    return tuple(caches)
+
+
+def parse_size(text: str) -> int | None:
+    """`32K`, `1024K`, `16M`: bytes."""
+    found = re.fullmatch(r"(\d+)([KMG]?)", text.strip())
+    return int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]] if found else None
+
+
+def _read_bases(
+    root: Sysroot, readable: CpuSet, groups: Mapping[int, tuple[int | None, str]]
+) -> dict[tuple[int | None, str], tuple[int | None, str]]:
+    """(base kHz, its source) for each (package, kind), each asked of one CPU that may be interrupted."""
+    model = _model_frequency(root)
+    found: dict[tuple[int | None, str], tuple[int | None, str]] = {}
+    for cpu in sorted(readable):
+        if groups[cpu] not in found:
+            found[groups[cpu]] = _read_base(root, cpu, model)
+    for group in groups.values():  # a package that is isolated as a whole: the same kind elsewhere
+        alike = next((base for other, base in found.items() if other[1] == group[1]), model)
+        found.setdefault(group, alike)
+    return found
+
+
+def _read_base(root: Sysroot, cpu: int, model: tuple[int | None, str]) -> tuple[int | None, str]:
+    """FACTS 1.6, "Fallback order": never cpuinfo_max_freq, which includes turbo."""
+    if base := _number(root, f"cpu{cpu}/cpufreq/base_frequency"):
+        return base, "base_frequency"
+    if nominal := _number(root, f"cpu{cpu}/acpi_cppc/nominal_freq"):
+        return nominal * 1000, "acpi_cppc/nominal_freq"
+    steps = root.get(f"{_CPU}/cpu{cpu}/cpufreq/scaling_available_frequencies")
+    if base := parse_base_step(steps):
+        return base, "scaling_available_frequencies"
+    return model
+
+
+def parse_base_step(steps: str) -> int | None:
+    """acpi-cpufreq's frequencies, kHz: the first is base, unless it stands 1 MHz above the second and so is turbo."""
+    values = sorted((int(step) for step in steps.split() if step.isdecimal()), reverse=True)
+    if len(values) > 1 and values[0] - values[1] == _TURBO_STEP_KHZ:
+        return values[1]
+    return values[0] if values else None
+
+
+def _model_frequency(root: Sysroot) -> tuple[int | None, str]:
+    found = re.search(r"^model name\s*:.*@ (\d+\.\d+)GHz", root.get_text("proc/cpuinfo"), re.MULTILINE)
+    return (round(float(found[1]) * 1_000_000), "model name") if found else (None, "")

@@ -1,0 +1,54 @@
+"""What the kernel announces: device events through pyudev, which nothing else imports.
+
+A NIC's queues are announced one by one (net/core/net-sysfs.c), interrupts are not at all: after a
+queue event the caller looks again at the vectors, once the burst is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tunectl.errors import TunectlError
+
+SUBSYSTEMS = ("net", "queues", "cpu", "thermal", "pci")
+
+
+@dataclass(frozen=True)
+class DeviceEvent:
+    """One announcement: what happened (add, remove, change, online, offline) to which device."""
+
+    action: str
+    subsystem: str
+    name: str  # the last part of the path: eth0, rx-3, cpu7
+    path: str  # below /sys
+
+
+class DeviceMonitor:
+    """Calls back for each event of the given subsystems, from a thread of its own, between start() and stop()."""
+
+    def __init__(self, on_event: Callable[[DeviceEvent], None], subsystems: Iterable[str] = SUBSYSTEMS) -> None:
+        """TunectlError where libudev or the kernel's netlink socket is not to be had (a container)."""
+        try:
+            # Here, not above: it loads libudev, which a host without systemd may lack.
+            import pyudev  # type: ignore[import-untyped]
+
+            monitor = pyudev.Monitor.from_netlink(pyudev.Context(), source="kernel")
+            for subsystem in subsystems:
+                monitor.filter_by(subsystem)
+        except (ImportError, OSError) as error:
+            raise TunectlError(f"cannot listen for device events: {error}", "the periodic scan still runs") from error
+
+        def report(device: Any) -> None:
+            on_event(DeviceEvent(device.action or "", device.subsystem or "", device.sys_name, device.device_path))
+
+        self._observer = pyudev.MonitorObserver(monitor, callback=report, name="tunectl-udev")
+
+    def start(self) -> None:
+        """Begins to listen; events before this are not reported."""
+        self._observer.start()
+
+    def stop(self) -> None:
+        """Ends the thread and waits for it."""
+        self._observer.stop()

@@ -1,0 +1,107 @@
+"""Drivers and firmware that decide how fast and how quiet the host can be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tunectl.host.cpus import Cpu
+from tunectl.host.sysroot import Sysroot
+
+_CPU = "sys/devices/system/cpu"
+# DMI strings of machines that are not machines; the hypervisor flag alone does not name it.
+_VIRTUAL_VENDORS = ("QEMU", "VMware", "Xen", "Amazon EC2", "Google", "Microsoft Corporation", "innotek", "Parallels")
+
+
+@dataclass(frozen=True)
+class Drivers:
+    """Names as the kernel gives them; "" where the host has none or does not say."""
+
+    model: str = ""
+    cpufreq: str = ""
+    cpufreq_status: str = ""  # active | passive | guided | off, of intel_pstate and amd_pstate
+    boost: bool | None = None  # may the CPUs run above base? None: no switch
+    cpuidle: str = ""
+    cpuidle_governor: str = ""
+    idle_states: tuple[tuple[str, int], ...] = ()  # (name, exit latency in microseconds) of the first online CPU
+    clocksource: str = ""
+    clocksources: tuple[str, ...] = ()
+    smt: str = ""  # smt/control
+    hypervisor: str = ""  # "" on bare metal; "unknown" for one that does not name itself
+    lockdown: str = ""
+    os: str = ""
+
+
+def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
+    """What runs this host. Never raises for what it lacks."""
+    cpuinfo = root.get_text("proc/cpuinfo")
+    first = next((cpu.cpu for cpu in cpus if cpu.online), 0)
+    clock = "sys/devices/system/clocksource/clocksource0"
+    status = root.get(f"{_CPU}/intel_pstate/status") or root.get(f"{_CPU}/amd_pstate/status")
+    return Drivers(
+        model=_field(cpuinfo, "model name"),
+        cpufreq=root.get(f"{_CPU}/cpu{first}/cpufreq/scaling_driver"),
+        cpufreq_status=status,
+        boost=_boost(root),
+        cpuidle=_named(root.get(f"{_CPU}/cpuidle/current_driver")),
+        cpuidle_governor=_named(root.get(f"{_CPU}/cpuidle/current_governor_ro")),
+        idle_states=_idle_states(root, first),
+        clocksource=root.get(f"{clock}/current_clocksource"),
+        clocksources=tuple(root.get(f"{clock}/available_clocksource").split()),
+        smt=root.get(f"{_CPU}/smt/control"),
+        hypervisor=_hypervisor(root, cpuinfo),
+        lockdown=parse_choice(root.get("sys/kernel/security/lockdown")),
+        os=parse_os_release(root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")),
+    )
+
+
+def _field(cpuinfo: str, name: str) -> str:
+    found = re.search(rf"^{re.escape(name)}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def _named(text: str) -> str:
+    return "" if text == "none" else text
+
+
+def _boost(root: Sysroot) -> bool | None:
+    """intel_pstate has its own switch, in the other sense; the generic file does not work there."""
+    if no_turbo := root.get(f"{_CPU}/intel_pstate/no_turbo"):
+        return no_turbo == "0"
+    boost = root.get(f"{_CPU}/cpufreq/boost")
+    return boost == "1" if boost else None
+
+
+def _idle_states(root: Sysroot, cpu: int) -> tuple[tuple[str, int], ...]:
+    directory = f"{_CPU}/cpu{cpu}/cpuidle"
+    numbers = sorted(int(name[5:]) for name in root.listdir(directory) if re.fullmatch(r"state\d+", name))
+    states = ((root.get(f"{directory}/state{n}/name"), root.get(f"{directory}/state{n}/latency")) for n in numbers)
+    return tuple((name, int(latency)) for name, latency in states if latency.isdecimal())
+
+
+def _hypervisor(root: Sysroot, cpuinfo: str) -> str:
+    """The DMI vendor, or what /sys/hypervisor says; the CPU flag is proof without a name."""
+    vendor = root.get("sys/class/dmi/id/sys_vendor")
+    if kind := root.get("sys/hypervisor/type"):
+        return kind
+    virtual = any(vendor.startswith(name) for name in _VIRTUAL_VENDORS)
+    flagged = "hypervisor" in _field(cpuinfo, "flags").split()
+    if vendor and flagged:
+        return vendor
+    if flagged:
+        return "unknown"
+    # No flag on aarch64; on x86 a bare-metal cloud machine bears the vendor and no flag.
+    return vendor if virtual and not _field(cpuinfo, "flags") else ""
+
+
+def parse_choice(text: str) -> str:
+    """The chosen word of `none [integrity] confidentiality`."""
+    found = re.search(r"\[([^\]]+)\]", text)
+    return found[1] if found else text.strip()
+
+
+def parse_os_release(text: str) -> str:
+    """PRETTY_NAME of os-release(5)."""
+    found = re.search(r"^PRETTY_NAME=(['\"]?)(.*?)\1\s*$", text, re.MULTILINE)
+    return found[2] if found else ""

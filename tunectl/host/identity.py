@@ -1,0 +1,43 @@
+"""Which host this is, and which of its boots."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import HostId
+
+# The architecture at the end of a distribution's kernel release, where the kernel does not say it itself.
+_RELEASE_ARCH = re.compile(r"[.-](x86_64|amd64|aarch64|arm64|ppc64le|s390x|riscv64)$")
+_MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def read_identity(root: Sysroot) -> HostId:
+    """Host name, kernel release, boot id and machine; "" for what a recorded host does not hold. Never raises."""
+    kernel = "proc/sys/kernel"
+    return HostId(
+        hostname=root.get(f"{kernel}/hostname"),
+        kernel=root.get(f"{kernel}/osrelease"),
+        boot_id=root.get(f"{kernel}/random/boot_id"),
+        machine=_machine(root),
+    )
+
+
+def _machine(root: Sysroot) -> str:
+    """What `uname -m` says: /proc/sys/kernel/arch has it since 6.1, on a recorded host too."""
+    if root.live:
+        return os.uname().machine
+    if arch := root.get("proc/sys/kernel/arch"):
+        return arch
+    if found := _RELEASE_ARCH.search(root.get("proc/sys/kernel/osrelease")):
+        return _MACHINE.get(found[1], found[1])
+    return parse_machine(root.get_text("proc/cpuinfo"))
+
+
+def parse_machine(cpuinfo: str) -> str:
+    """The architecture /proc/cpuinfo gives away: `lm` is long mode, `CPU implementer` is ARM's; "" when unsure."""
+    flags = re.search(r"^flags\s*:(.*)$", cpuinfo, re.MULTILINE)
+    if flags:
+        return "x86_64" if "lm" in flags[1].split() else "i686"
+    return "aarch64" if re.search(r"^CPU implementer\s*:", cpuinfo, re.MULTILINE) else ""

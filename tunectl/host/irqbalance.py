@@ -1,0 +1,82 @@
+"""What irqbalance is told to leave alone: configured, and as the running daemon was started.
+
+Source: irqbalance(1) and cputree.c: with IRQBALANCE_BANNED_CPULIST unset it bans the CPUs of isolcpus
+and nohz_full by itself; set but EMPTY it bans nothing; IRQBALANCE_BANNED_CPUS is the older, hex form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import Sysroot
+
+# Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
+_FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
+_DROP_INS = "etc/systemd/system/irqbalance.service.d"
+_LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
+_ASSIGNMENT = re.compile(rf"^\s*(?:export\s+)?({_LIST}|{_MASK})=(.*)$")
+_IN_UNIT = re.compile(rf"^\s*Environment=.*?[\"']?({_LIST}|{_MASK})=([^\s\"']*)")
+
+
+class Ban(NamedTuple):
+    """`cpus` is what is banned, None where irqbalance decides itself; `source` is file:line, or the process."""
+
+    cpus: CpuSet | None
+    source: str
+    problem: str = ""  # a value irqbalance cannot read
+
+    def describe(self) -> str:
+        """One phrase for people."""
+        if self.problem:
+            return f"ban list not readable: {self.problem} ({self.source})"
+        if self.cpus is None:
+            return "bans the CPUs the kernel isolates"
+        return f"bans {format_cpulist(self.cpus) if self.cpus else 'nothing'} ({self.source})"
+
+
+def read_configured_ban(root: Sysroot) -> Ban:
+    """The ban list the next start of irqbalance will have. Never raises."""
+    values: dict[str, tuple[str, str]] = {}
+    drop_ins = [f"{_DROP_INS}/{name}" for name in sorted(root.listdir(_DROP_INS)) if name.endswith(".conf")]
+    # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
+    for path, pattern in [*((path, _IN_UNIT) for path in drop_ins), *((path, _ASSIGNMENT) for path in _FILES)]:
+        values.update(parse_environment(root.get_text(path), pattern, "/" + path))
+    return _ban(values)
+
+
+def parse_environment(text: str, pattern: re.Pattern[str], path: str) -> dict[str, tuple[str, str]]:
+    """{variable: (value, path:line)} of the last assignment of each ban variable; comments do not count."""
+    found = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if match := pattern.match(line):
+            found[match[1]] = (match[2].strip().strip("\"'"), f"{path}:{number}")
+    return found
+
+
+def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
+    """The ban list of the running daemon; None where its environment cannot be read."""
+    environ = root.get_text(f"proc/{pid}/environ")
+    if not environ:
+        return None
+    values = {}
+    for item in environ.split("\0"):
+        name, _, value = item.partition("=")
+        if name in (_LIST, _MASK):
+            values[name] = (value, f"process {pid}")
+    return _ban(values)
+
+
+def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:
+    for name, parse in ((_LIST, parse_cpulist), (_MASK, parse_cpumask)):
+        if name not in values:
+            continue
+        value, source = values[name]
+        try:
+            return Ban(parse(value) if value else frozenset(), source)
+        except UsageError as error:
+            return Ban(None, source, str(error))
+    return Ban(None, "")

@@ -1,0 +1,146 @@
+"""Who else tunes this host, and which of our knobs each would overwrite. The table is the knowledge.
+
+Evidence, none of it a command: a unit's control group and processes (runs now), the links that start
+it at boot (enabled), its unit file or configuration (installed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tunectl.host.irqbalance import Ban, read_configured_ban, read_running_ban
+from tunectl.host.sysctld import Setting, read_sysctl_settings
+from tunectl.host.sysroot import Sysroot
+
+_CGROUPS = ("sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice", "sys/fs/cgroup/unified/system.slice")
+_UNITS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
+_COMM_LENGTH = 15  # the kernel keeps no more of a process's name
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One program that tunes: its units, its processes' names, and the knobs it writes, as patterns of names."""
+
+    name: str
+    units: tuple[str, ...]
+    overwrites: tuple[str, ...]
+    comms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manager:
+    """One of them, found on this host. `overwrites` are patterns as fnmatch reads them."""
+
+    name: str
+    active: bool
+    enabled: bool
+    installed: bool
+    overwrites: tuple[str, ...]
+    evidence: tuple[str, ...]  # paths, with a leading slash
+    detail: str = ""
+    ban: Ban | None = None  # irqbalance: configured
+    running_ban: Ban | None = None  # irqbalance: of the daemon that runs
+    profile: str = ""  # TuneD
+    settings: tuple[Setting, ...] = ()  # sysctl.d
+
+
+_FREQUENCY = ("cpufreq.governor", "cpufreq.min_khz", "cpufreq.max_khz")
+TOOLS = (
+    # What TuneD writes depends on its profile; these are its cpu, sysctl, vm, scheduler, irq and bootloader plugins.
+    Tool(
+        "tuned",
+        ("tuned.service", "tuned-ppd.service"),
+        ("boot.*", "cpufreq.*", "cpuidle.*", "irq.*", "kernel.*", "mm.*", "workqueue.cpumask"),
+    ),
+    Tool("irqbalance", ("irqbalance.service",), ("irq.affinity",)),
+    Tool(
+        "power-profiles-daemon",
+        ("power-profiles-daemon.service",),
+        ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.boost"),
+    ),
+    Tool("thermald", ("thermald.service",), ("cpufreq.max_khz", "cpufreq.boost")),
+    Tool("tlp", ("tlp.service",), ("cpufreq.*", "kernel.nmi_watchdog")),
+    Tool("auto-cpufreq", ("auto-cpufreq.service",), ("cpufreq.*",)),
+    Tool("system76-power", ("com.system76.PowerDaemon.service",), ("cpufreq.*",), ("system76-power",)),
+    Tool("cpupower", ("cpupower.service", "cpupower-service.service"), _FREQUENCY),
+    Tool("cpufrequtils", ("cpufrequtils.service", "ondemand.service"), _FREQUENCY),
+    Tool("ksmtuned", ("ksmtuned.service", "ksm.service"), ("mm.ksm",)),
+)
+
+
+def read_managers(root: Sysroot) -> list[Manager]:
+    """Those found on this host, in the table's order, and sysctl.d where it sets a knob of ours. Never raises."""
+    processes = _processes(root)
+    wanted = _wanted_units(root)
+    found = [manager for tool in TOOLS if (manager := _find(root, tool, processes, wanted))]
+    if settings := tuple(read_sysctl_settings(root)):
+        found.append(_sysctl(settings))
+    return found
+
+
+def _processes(root: Sysroot) -> dict[str, int]:
+    """{name: pid}. Only names: a recorded host may hold nothing else of a process."""
+    pids = sorted((int(name) for name in root.listdir("proc") if name.isdecimal()), reverse=True)
+    return {comm: pid for pid in pids if (comm := root.get(f"proc/{pid}/comm"))}
+
+
+def _wanted_units(root: Sysroot) -> dict[str, str]:
+    """{unit: the link that starts it at boot}."""
+    found: dict[str, str] = {}
+    for directory in _UNITS:
+        for name in root.listdir(directory):
+            if name.endswith((".wants", ".requires")):
+                for unit in root.listdir(f"{directory}/{name}"):
+                    found.setdefault(unit, f"{directory}/{name}/{unit}")
+    return found
+
+
+def _find(root: Sysroot, tool: Tool, processes: dict[str, int], wanted: dict[str, str]) -> Manager | None:
+    running = [f"{slice_}/{unit}" for slice_ in _CGROUPS for unit in tool.units if root.exists(f"{slice_}/{unit}")]
+    pids = [processes[comm] for comm in tool.comms or (tool.name[:_COMM_LENGTH],) if comm in processes]
+    running += [f"proc/{pid}/comm" for pid in pids]
+    masked = {unit for unit in tool.units if root.readlink(f"etc/systemd/system/{unit}") == "/dev/null"}
+    enabled = [wanted[unit] for unit in tool.units if unit in wanted and unit not in masked]
+    files = [f"{where}/{unit}" for where in _UNITS for unit in tool.units if unit not in masked]
+    installed = [path for path in files if root.exists(path)]
+    if not (running or enabled or installed):
+        return None
+    extra = _irqbalance(root, pids) if tool.name == "irqbalance" else _tuned(root) if tool.name == "tuned" else {}
+    return Manager(
+        tool.name,
+        active=bool(running),
+        enabled=bool(enabled),
+        installed=bool(installed or running),
+        overwrites=tool.overwrites,
+        evidence=tuple("/" + path for path in [*running, *enabled, *installed]),
+        **extra,  # type: ignore[arg-type]
+    )
+
+
+def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
+    configured = read_configured_ban(root)
+    running = read_running_ban(root, pids[0]) if pids else None
+    detail = (running or configured).describe()
+    if running and running.cpus != configured.cpus:
+        detail += f"; configured, after a restart: {configured.describe()}"
+    return {"ban": configured, "running_ban": running, "detail": detail}
+
+
+def _tuned(root: Sysroot) -> dict[str, object]:
+    profile = " ".join(root.get("etc/tuned/active_profile").split())
+    return {"profile": profile, "detail": f"profile {profile}" if profile else "no profile chosen"}
+
+
+def _sysctl(settings: tuple[Setting, ...]) -> Manager:
+    winning = [setting for setting in settings if setting.wins]
+    lines = [f"{setting.path}:{setting.line} sets {setting.key} = {setting.value}" for setting in winning]
+    return Manager(
+        "sysctl.d",
+        active=bool(winning),  # applied once, at boot
+        enabled=True,
+        installed=True,
+        overwrites=tuple(sorted({setting.knob for setting in winning})),
+        evidence=tuple(dict.fromkeys(setting.path for setting in settings)),
+        detail="; ".join(lines),
+        settings=settings,
+    )

@@ -1,0 +1,138 @@
+"""The psutil adapter: every thread of the host, and where it runs.
+
+psutil lists the processes; it knows neither a thread's flags nor the CPU it last ran on, so those come from
+/proc/PID/task/TID/{stat,schedstat,status}. Source: Documentation/filesystems/proc.rst, fs/proc/array.c.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+import psutil
+
+from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.host.sysroot import Sysroot
+
+PF_KTHREAD = 0x00200000  # include/linux/sched.h
+PF_NO_SETAFFINITY = 0x04000000
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PROBE = "tunectl-probe"
+
+
+class Thread(NamedTuple):
+    """One thread at one moment. `cpu` is where it runs or last ran; `allowed` is None where it was not read."""
+
+    pid: int
+    tid: int
+    comm: str
+    state: str  # R, S, D, I, T, Z, X
+    flags: int
+    cpu: int
+    cpu_s: float  # user and system time so far
+    run_s: float  # the scheduler's own account of the same, finer; 0 without CONFIG_SCHED_INFO
+    slices: int  # how often it was put on a CPU; 0 without CONFIG_SCHED_INFO
+    allowed: CpuSet | None = None
+
+    @property
+    def kernel(self) -> bool:
+        """Is it a kernel thread?"""
+        return bool(self.flags & PF_KTHREAD)
+
+    @property
+    def movable(self) -> bool:
+        """Can it be told to run elsewhere? An unbound kworker can, through the workqueue mask."""
+        return not self.flags & PF_NO_SETAFFINITY or self.comm.startswith("kworker/u")
+
+    @property
+    def alive(self) -> bool:
+        """False for what has ended and only waits to be collected."""
+        return self.state not in ("Z", "X", "x")
+
+
+@contextmanager
+def _proc_of(root: Sysroot) -> Iterator[None]:
+    """psutil keeps the place of /proc in a global: it is ours for the length of one call."""
+    before = psutil.PROCFS_PATH
+    psutil.PROCFS_PATH = root.path("proc")
+    try:
+        yield
+    finally:
+        psutil.PROCFS_PATH = before
+
+
+def read_pids(root: Sysroot) -> list[int]:
+    """The processes of the host, ascending; none where there is no /proc."""
+    with _proc_of(root), suppress(OSError):
+        return sorted(psutil.pids())
+    return []
+
+
+def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, int], Thread]:
+    """Every thread by (pid, tid), without this process and the probe. /proc/PID/task/TID/stat
+
+    With `affinity`, `allowed` is filled in for threads of user space. A thread that ends meanwhile is left out.
+    """
+    own = os.getpid() if root.live else -1
+    threads: dict[tuple[int, int], Thread] = {}
+    for pid in read_pids(root):
+        if pid == own:
+            continue
+        for name in root.listdir(f"proc/{pid}/task"):
+            thread = read_thread(root, pid, int(name), affinity=affinity) if name.isdigit() else None
+            if thread and thread.comm != PROBE:
+                threads[pid, thread.tid] = thread
+    return threads
+
+
+def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) -> Thread | None:
+    """One thread, or None where it has ended. /proc/PID/task/TID/{stat,schedstat,status}"""
+    place = f"proc/{pid}/task/{tid}"
+    thread = parse_stat(root.get(f"{place}/stat"), pid)
+    if thread is None:
+        return None
+    run_s, slices = parse_schedstat(root.get(f"{place}/schedstat"))
+    thread = thread._replace(run_s=run_s, slices=slices)
+    # Kernel threads follow masks of other files (an IRQ's, a workqueue's), and there are thousands of them.
+    if affinity and not thread.kernel:
+        thread = thread._replace(allowed=parse_allowed(root.get(f"{place}/status")))
+    return thread
+
+
+def parse_stat(text: str, pid: int) -> Thread | None:
+    """/proc/PID/task/TID/stat; None for an empty or foreign text. A comm may hold spaces and parentheses."""
+    head, _, tail = text.rpartition(")")
+    tid, _, comm = head.partition(" (")
+    fields = tail.split()
+    try:
+        return Thread(
+            pid=pid,
+            tid=int(tid),
+            comm=comm,
+            state=fields[0],
+            flags=int(fields[6]),  # field 9 of proc(5)
+            cpu=int(fields[36]),  # field 39
+            cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS_PER_S,  # fields 14 and 15
+            run_s=0.0,
+            slices=0,
+        )
+    except (IndexError, ValueError):
+        return None
+
+
+def parse_schedstat(text: str) -> tuple[float, int]:
+    """/proc/PID/task/TID/schedstat: seconds on a CPU, and how often put on one; zeros where it is absent."""
+    fields = text.split()
+    if len(fields) < 3 or not all(field.isdigit() for field in fields):
+        return 0.0, 0
+    return int(fields[0]) / 1e9, int(fields[2])
+
+
+def parse_allowed(status: str) -> CpuSet | None:
+    """The CPUs a thread may use, from /proc/PID/task/TID/status; None where the line is absent."""
+    for line in status.splitlines():
+        if line.startswith("Cpus_allowed_list:"):
+            return parse_shown(line.partition(":")[2])
+    return None

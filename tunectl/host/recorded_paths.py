@@ -1,0 +1,95 @@
+"""What a recording of a host holds: an explicit list. Nothing that is not named here is ever read for one.
+
+Left out on purpose: environments and command lines of processes (they hold secrets), hardware
+addresses and serial numbers, keys, logs, the operator's own files, and MSRs.
+"""
+
+from __future__ import annotations
+
+_CPU = "sys/devices/system/cpu"
+_ONE = f"{_CPU}/cpu[0-9]*"
+_NET = "sys/class/net/*"
+_PCI = "numa_node local_cpulist irq vendor device msi_irqs/*"
+_POLICY = (
+    "scaling_driver scaling_governor scaling_available_governors scaling_min_freq scaling_max_freq scaling_cur_freq "
+    "scaling_available_frequencies scaling_setspeed cpuinfo_min_freq cpuinfo_max_freq cpuinfo_transition_latency "
+    "bios_limit related_cpus affected_cpus base_frequency energy_performance_preference "
+    "energy_performance_available_preferences amd_pstate_* boost"
+)
+
+
+def _below(directory: str, names: str) -> tuple[str, ...]:
+    return tuple(f"{directory}/{name}" for name in names.split())
+
+
+# Shell patterns, a directory at a time; links on the way are recorded as links.
+FILES = (
+    *_below("proc", "cmdline cpuinfo interrupts loadavg meminfo softirqs stat uptime version"),
+    *_below("proc/irq", "default_smp_affinity"),
+    *_below(
+        "proc/irq/[0-9]*",
+        "smp_affinity smp_affinity_list effective_affinity effective_affinity_list affinity_hint node spurious",
+    ),
+    *_below("proc/[0-9]*", "comm stat status cgroup task/*/comm task/*/stat task/*/status"),
+    *_below("proc/sys/kernel", "arch hostname osrelease ostype version random/boot_id"),
+    *_below("proc/sys/kernel", "nmi_watchdog soft_watchdog watchdog watchdog_cpumask watchdog_thresh numa_balancing"),
+    *_below("proc/sys/kernel", "timer_migration sched_rt_runtime_us sched_rt_period_us"),
+    *_below("proc/sys/vm", "swappiness stat_interval dirty_ratio dirty_background_ratio"),
+    *_below("proc/sys/net/core", "busy_poll busy_read netdev_budget netdev_max_backlog"),
+    *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active smt/control"),
+    *_below(_CPU, "cpuidle/current_driver cpuidle/current_governor cpuidle/current_governor_ro"),
+    *_below(_CPU, "cpufreq/boost intel_pstate/* amd_pstate/*"),
+    *_below(_ONE, "online cpu_capacity topology/* node[0-9]* power/pm_qos_resume_latency_us power/energy_perf_bias"),
+    *_below(f"{_ONE}/cache/index*", "level type size id shared_cpu_list shared_cpu_map coherency_line_size"),
+    *_below(f"{_ONE}/cpufreq", _POLICY),
+    *_below(f"{_ONE}/cpuidle/state*", "name desc latency residency disable default_status usage time above below"),
+    *_below(_ONE, "thermal_throttle/* acpi_cppc/nominal_freq acpi_cppc/highest_perf acpi_cppc/lowest_freq"),
+    *_below("sys/devices", "cpu/type cpu_core/cpus cpu_atom/cpus cpu_lowpower/cpus"),
+    *_below("sys/devices/system/node", "online possible has_cpu has_memory node[0-9]*/cpulist node[0-9]*/cpumap"),
+    *_below("sys/devices/system/node/node[0-9]*", "distance meminfo"),
+    *_below("sys/devices/system/clocksource/clocksource0", "current_clocksource available_clocksource"),
+    *_below("sys/devices/virtual/workqueue", "cpumask cpumask_requested cpumask_isolated writeback/cpumask"),
+    *_below("sys/kernel/mm", "transparent_hugepage/enabled transparent_hugepage/defrag ksm/run"),
+    *_below("sys/kernel/irq/[0-9]*", "actions chip_name hwirq name type wakeup per_cpu_count"),
+    *_below("sys/kernel", "security/lockdown"),
+    *_below("sys/module", "intel_idle/parameters/max_cstate processor/parameters/max_cstate"),
+    *_below(_NET, "operstate speed mtu type carrier napi_defer_hard_irqs gro_flush_timeout device/driver"),
+    *_below(f"{_NET}/device", _PCI),
+    *_below(f"{_NET}/device/..", _PCI),
+    *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus"),
+    *_below("sys/class/thermal/thermal_zone*", "type temp mode policy trip_point_*_temp trip_point_*_type"),
+    *_below("sys/class/thermal/cooling_device*", "type cur_state max_state"),
+    *_below("sys/class/hwmon/hwmon*", "name"),
+    *_below("sys/class/dmi/id", "sys_vendor product_name"),
+    *_below("sys/hypervisor", "type"),
+    *_below("sys/fs/cgroup", "cgroup.controllers cpuset.cpus.effective cpuset.cpus.isolated"),
+    *_below("sys/fs/cgroup/*", "cpuset.cpus cpuset.cpus.effective cpuset.cpus.partition"),
+    *_below("etc", "os-release default/grub default/grub.d/*.cfg default/irqbalance sysconfig/irqbalance"),
+    *_below("etc", "irqbalance.env kernel/cmdline kernel/install.conf"),
+    *_below("etc", "tuned/active_profile tuned/profile_mode tuned/bootcmdline sysctl.conf sysctl.d/*.conf"),
+    *_below("usr/lib", "os-release kernel/cmdline irqbalance/defaults.env sysctl.d/*.conf"),
+    *_below("boot", "grub/grub.cfg grub2/grub.cfg grub2/grubenv grub/grubenv loader/loader.conf loader/entries/*.conf"),
+    "run/sysctl.d/*.conf",
+    "usr/local/lib/sysctl.d/*.conf",
+    "etc/systemd/system/irqbalance.service.d/*.conf",
+)
+
+# Of these only that they are there matters: recorded as empty files.
+PRESENCE = (
+    *_below("usr/sbin", "update-grub grub-mkconfig grub2-mkconfig grubby irqbalance"),
+    *_below("usr/bin", "bootctl kernel-install rpm-ostree"),
+)
+DIRECTORIES = ("etc/default/grub.d", "sys/firmware/efi", "proc/irq", "sys/class/net", f"{_NET}/queues/*")
+
+# Reading these runs code on the CPU they belong to (FACTS 2.3); an isolated CPU is left alone.
+INTERRUPTS_ITS_CPU = (
+    "scaling_cur_freq",  # 4.13 to 5.18
+    "base_frequency",
+    "energy_performance_preference",
+    "energy_perf_bias",
+    "nominal_freq",
+    "highest_perf",
+    "lowest_freq",
+)
+# A zone of this type reads an MSR on a CPU of its package, whichever the kernel chose.
+DISTURBING_ZONE = "x86_pkg_temp"

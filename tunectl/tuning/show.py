@@ -1,0 +1,157 @@
+"""The host as a document: tunectl.show/1. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tunectl.cpulist import CpuSet, format_cpulist
+
+if TYPE_CHECKING:
+    from tunectl.host.cpus import Cpu
+    from tunectl.host.irqs import Irq
+    from tunectl.host.managers import Manager
+    from tunectl.host.topology import Topology
+    from tunectl.model import HostId
+
+
+class Roles(NamedTuple):
+    """Which CPUs are isolated, and who says so: the host file's path, or "the kernel", or "" for nobody."""
+
+    isolated: CpuSet = frozenset()
+    source: str = ""
+
+
+def roles_of_kernel(topology: Topology) -> Roles:
+    """Without a host file: what this boot isolates."""
+    isolated = topology.facts.kernel_isolated | topology.facts.nohz_full
+    return Roles(isolated, "the kernel") if isolated else Roles()
+
+
+def show_body(
+    topology: Topology,
+    managers: Iterable[Manager],
+    roles: Roles,
+    identity: HostId,
+    tuned: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """The fields of tunectl.show/1. CPU sets are cpulists, but for `smt_siblings`, a list of numbers.
+
+    `tuned`: how many findings there are of each outcome, where a host file says what is wanted.
+    """
+    body: dict[str, Any] = {
+        "system": _system(topology, identity),
+        "cpu_sets": _cpu_sets(topology, roles.isolated),
+        "roles_from": roles.source,
+        "cpus": [_cpu(cpu, roles.isolated) for cpu in topology.cpus],
+        "caches": _caches(topology.cpus),
+        "numa_nodes": [
+            {
+                "node": node.node,
+                "cpus": format_cpulist(node.cpus),
+                "memory_bytes": node.memory_bytes,
+                "distances": list(node.distances),
+            }
+            for node in topology.numa_nodes
+        ],
+        "nics": [
+            {**nic.__dict__, "local_cpus": format_cpulist(nic.local_cpus), "irqs": list(nic.irqs)}
+            for nic in topology.nics
+        ],
+        "irqs": [_irq(irq, roles.isolated) for irq in topology.irqs],
+        "drivers": _drivers(topology),
+        "managers": [_manager(manager) for manager in managers],
+    }
+    if tuned is not None:
+        body["tuned"] = dict(tuned)
+    return body
+
+
+def _system(topology: Topology, identity: HostId) -> dict[str, Any]:
+    return {
+        "hostname": identity.hostname,
+        "kernel": identity.kernel,
+        "machine": identity.machine,
+        "os": topology.drivers.os,
+        "model": topology.drivers.model,
+        "hypervisor": topology.drivers.hypervisor,
+    }
+
+
+def _cpu_sets(topology: Topology, isolated: CpuSet) -> dict[str, str]:
+    facts = topology.facts
+    return {
+        "present": format_cpulist(facts.present),
+        "online": format_cpulist(facts.online),
+        "offline": format_cpulist(facts.present - facts.online),
+        "kernel_isolated": format_cpulist(facts.kernel_isolated),
+        "nohz_full": format_cpulist(facts.nohz_full),
+        "isolated": format_cpulist(isolated),
+        "housekeeping": format_cpulist(facts.present - isolated),
+    }
+
+
+def _cpu(cpu: Cpu, isolated: CpuSet) -> dict[str, Any]:
+    return {
+        "cpu": cpu.cpu,
+        "online": cpu.online,
+        "core_id": cpu.core_id,
+        "package": cpu.package,
+        "die": cpu.die,
+        "numa_node": cpu.numa_node,
+        "smt_siblings": sorted(cpu.smt_siblings),
+        "role": "isolated" if cpu.cpu in isolated else "housekeeping",
+        "core_type": cpu.core_type,
+        "last_level_cache": format_cpulist(cpu.last_level_cache),
+        "governor": cpu.governor,
+        "min_khz": cpu.min_khz,
+        "max_khz": cpu.max_khz,
+        "base_khz": cpu.base_khz,
+        "base_source": cpu.base_source,
+    }
+
+
+def _caches(cpus: Iterable[Cpu]) -> list[dict[str, Any]]:
+    """Each kind of cache once, with the CPUs that share each instance of it."""
+    found: dict[tuple[int, str, int | None], dict[CpuSet, None]] = {}
+    for cpu in cpus:
+        for cache in cpu.caches:
+            found.setdefault((cache.level, cache.kind, cache.size_bytes), {})[cache.shared_with] = None
+    return [
+        {"level": level, "kind": kind, "size_bytes": size, "shared_by": [format_cpulist(cpus) for cpus in shared]}
+        for (level, kind, size), shared in sorted(found.items(), key=lambda item: (item[0][:2], item[0][2] or 0))
+    ]
+
+
+def _irq(irq: Irq, isolated: CpuSet) -> dict[str, Any]:
+    return {
+        "irq": irq.irq,
+        "name": irq.name,
+        "chip": irq.chip,
+        "affinity": format_cpulist(irq.affinity),
+        "effective": format_cpulist(irq.effective),
+        "managed": irq.managed,
+        "numa_node": irq.node,
+        "count": sum(irq.counts.values()),
+        "count_isolated": sum(count for cpu, count in irq.counts.items() if cpu in isolated),
+        "hits_isolated": bool(irq.where & isolated),
+    }
+
+
+def _drivers(topology: Topology) -> dict[str, Any]:
+    drivers = topology.drivers
+    states = [{"name": name, "latency_us": latency} for name, latency in drivers.idle_states]
+    return {**drivers.__dict__, "idle_states": states, "clocksources": list(drivers.clocksources)}
+
+
+def _manager(manager: Manager) -> dict[str, Any]:
+    return {
+        "name": manager.name,
+        "active": manager.active,
+        "enabled": manager.enabled,
+        "installed": manager.installed,
+        "overwrites": list(manager.overwrites),
+        "detail": manager.detail,
+        "evidence": list(manager.evidence),
+        "settings": [setting._asdict() for setting in manager.settings],
+    }
