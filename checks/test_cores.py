@@ -1,0 +1,46 @@
+"""Physical cores and the hardware threads on them."""
+
+from tunectl.checking import failing, unknown
+from tunectl.checking.judges import housekeeping_siblings, some, spinners
+from tunectl.checking.window import Window
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.topology import CpuFacts
+from tunectl.model import Scope
+
+
+def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) -> None:
+    """SMT siblings share the core's execution units and first two caches: housekeeping next door slows an isolated CPU.
+
+    Whole cores are isolated, with all of their siblings, or the siblings are switched off.
+    Source: Documentation/admin-guide/cputopology.rst (thread_siblings_list).
+    """
+    left = housekeeping_siblings(isolated_core & scope.online, scope.isolated)
+    if left:
+        isolated, others = format_cpulist(isolated_core & scope.isolated), format_cpulist(left)
+        failing(
+            f"CPU {isolated} is isolated and its SMT sibling {others} is not: they share one physical core",
+            f"isolate {format_cpulist(isolated_core)} together, or switch the sibling off: "
+            f"echo 0 > /sys/devices/system/cpu/cpu{min(left)}/online",
+            observed=isolated,
+            desired=format_cpulist(isolated_core),
+        )
+    lost = sorted(cpu for cpu in isolated_core & scope.online if not cpu_facts.siblings.get(cpu))
+    if lost:
+        unknown(f"the siblings of CPU {lost[0]} cannot be read")
+
+
+def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> None:
+    """Two spinners on the SMT siblings of one core each get little more than half of it.
+
+    Source: Documentation/admin-guide/cputopology.rst (thread_siblings_list).
+    """
+    busy = spinners(window, isolated_core & scope.online)
+    if len(busy) > 1:
+        seen = [f"{run.thread.comm} (pid {run.thread.pid}) on CPU {run.thread.cpu}, {run.busy:.0%}" for run in busy]
+        last = busy[-1].thread
+        failing(
+            f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",
+            f"move one to another isolated core: taskset -cp CPU {last.tid}",
+            observed=len(busy),
+            desired=1,
+        )

@@ -1,0 +1,36 @@
+"""Interrupts of devices and the isolated CPUs."""
+
+from tunectl.checking import failing
+from tunectl.checking.judges import Landed, device_interrupts, some
+from tunectl.checking.window import Window
+from tunectl.cpulist import format_cpulist
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Scope
+
+
+def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, scope: Scope) -> None:
+    """A device interrupt takes the CPU from the trading thread for the handler and the softirq work behind it.
+
+    Masks are intentions: this counts where interrupts arrived. One that the kernel manages itself cannot be moved
+    by writing its mask; isolcpus=managed_irq keeps it away where its mask also holds a housekeeping CPU.
+    Source: Documentation/core-api/irq/irq-affinity.rst; kernel-parameters.txt (isolcpus); fs/proc/interrupts.c.
+    """
+    landed = device_interrupts(window, isolated_cpu)
+    if not landed:
+        return
+    seen = [f"IRQ {one.irq} ({one.device}) {one.times} times" for one in landed]
+    where = format_cpulist(scope.housekeeping & scope.online)
+    fixes = [_fix(one, where, host.mode(f"proc/irq/{one.irq}/smp_affinity_list")) for one in landed]
+    failing(
+        f"in {window.seconds:.1f} s CPU {isolated_cpu} took {some(seen)}",
+        some(fixes),
+        observed=sum(one.times for one in landed),
+        desired=0,
+    )
+
+
+def _fix(one: Landed, housekeeping: str, mode: int | None) -> str:
+    # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
+    if mode == 0o444:
+        return f"IRQ {one.irq} is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it"
+    return f"echo {housekeeping} > /proc/irq/{one.irq}/smp_affinity_list"

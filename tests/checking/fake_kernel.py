@@ -1,0 +1,103 @@
+"""A recorded host that runs: counters in /proc rise as time passes, as a kernel's do, while a check looks on."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from tunectl.host.procs import PF_KTHREAD, PF_NO_SETAFFINITY
+
+_TURN_S = 0.005
+KTHREAD, BOUND = PF_KTHREAD, PF_KTHREAD | PF_NO_SETAFFINITY
+
+
+@dataclass
+class Row:
+    """One line of /proc/interrupts: what arrives in a second on each CPU."""
+
+    name: str
+    description: str
+    per_s: Mapping[int, float] = field(default_factory=dict)
+
+
+@dataclass
+class Process:
+    """One thread: where it runs, where it may, and how much of the time it does."""
+
+    pid: int
+    comm: str
+    cpu: int
+    allowed: str
+    busy: float = 0.0
+    flags: int = 0
+    visits_per_s: float = 0.0  # how often it is put on the CPU
+
+
+@dataclass
+class FakeKernel:
+    """Runs from `with` to its end. Files are replaced whole: a reader sees one moment."""
+
+    root: Path
+    cpus: Sequence[int]
+    rows: list[Row] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+    busy_cpus: frozenset[int] = frozenset()
+    clocksources: tuple[str, ...] = ("tsc",)  # one after the other, a tenth of a second each; the last one stays
+
+    def __enter__(self) -> FakeKernel:
+        self._stop = threading.Event()
+        self._started = time.monotonic()
+        self._write(0.0)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_TURN_S):
+            self._write(time.monotonic() - self._started)
+
+    def _write(self, age_s: float) -> None:
+        self._replace("proc/interrupts", self._interrupts(age_s))
+        idle = {cpu: 0 if cpu in self.busy_cpus else int(age_s * 100) for cpu in self.cpus}
+        lines = [f"cpu{cpu} 0 0 0 {1000 + idle[cpu]} 0 0 0 0 0 0" for cpu in self.cpus]
+        self._replace("proc/stat", "\n".join(["cpu  0 0 0 0 0 0 0 0 0 0", *lines, ""]))
+        clock = self.clocksources[min(int(age_s * 10), len(self.clocksources) - 1)]
+        self._replace("sys/devices/system/clocksource/clocksource0/current_clocksource", f"{clock}\n")
+        for process in self.processes:
+            self._write_process(process, age_s)
+
+    def _interrupts(self, age_s: float) -> str:
+        lines = ["      " + "".join(f"{'CPU' + str(cpu):>10} " for cpu in self.cpus)]
+        everywhere = Row("CAL", "Function call interrupts", {self.cpus[0]: 50.0})  # some CPU always does something
+        for row in [*self.rows, everywhere]:
+            cells = "".join(f"{1000 + int(row.per_s.get(cpu, 0.0) * age_s):>10} " for cpu in self.cpus)
+            lines.append(f"{row.name:>4}: {cells}  {row.description}")
+        return "\n".join([*lines, "ERR:          0", ""])
+
+    def _write_process(self, process: Process, age_s: float) -> None:
+        place = f"proc/{process.pid}/task/{process.pid}"
+        state = "R" if process.busy > 0.5 else "S"
+        ticks = 5 + int(process.busy * age_s * 100)
+        # proc(5): flags is field 9, utime 14, processor 39
+        front = f"{process.pid} ({process.comm}) {state} 1 0 0 0 -1 {process.flags} 0 0 0 0 {ticks} 2"
+        rest = ["0", "0", "20", "0", "1", "0", "100", *["0"] * 15, "17", str(process.cpu), *["0"] * 13]
+        self._replace(f"{place}/stat", f"{front} {' '.join(rest)}\n")
+        run_ns = int((0.05 + process.busy * age_s) * 1e9)
+        self._replace(f"{place}/schedstat", f"{run_ns} 1000 {10 + int(process.visits_per_s * age_s)}\n")
+        self._replace(f"{place}/status", f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\n")
+
+    def _replace(self, path: str, text: str) -> None:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        beside = place.with_name(f".{place.name}.new")
+        beside.write_text(text)
+        os.replace(beside, place)

@@ -1,0 +1,53 @@
+"""The two ways to watch a host, on the running one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tunectl.checking.judges import ticks_per_s
+from tunectl.checking.measure import measure, measure_spinning
+from tunectl.checking.outcomes import Settled
+from tunectl.errors import TunectlError
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import read_scope_facts
+from tunectl.model import Outcome
+from tunectl.probe.runner import find_program
+
+
+@pytest.fixture
+def last_cpu() -> int:
+    online = read_scope_facts(Sysroot()).online
+    if len(online) < 2:
+        pytest.skip("one CPU")
+    return max(online)
+
+
+def test_the_running_host_moves() -> None:
+    window = measure(Sysroot(), 0.2)
+    assert not window.still
+    assert 0.2 <= window.seconds < 2
+    assert window.before.clocksource == window.after.clocksource != ""
+    assert window.runs
+
+
+def test_a_spinner_keeps_its_cpu_busy(last_cpu: int) -> None:
+    try:
+        find_program()
+    except TunectlError as error:
+        pytest.skip(error.message)
+    window = measure_spinning(Sysroot(), frozenset({last_cpu}), 0.3)
+    idle, ticks = window.idle_share(last_cpu), ticks_per_s(window, last_cpu)
+    assert idle is not None
+    assert idle < 0.2
+    assert ticks is not None
+    if last_cpu not in read_scope_facts(Sysroot()).nohz_full:
+        assert ticks > 50  # an ordinary CPU ticks 100 to 1000 times a second under a spinner
+
+
+def test_without_the_probe_it_is_not_known(monkeypatch: pytest.MonkeyPatch, last_cpu: int) -> None:
+    monkeypatch.setenv("TUNECTL_PROBE", "/bin/false")
+    with pytest.raises(Settled, match=f"no spinner on CPUs {last_cpu}") as settled:
+        measure_spinning(Sysroot(), frozenset({last_cpu}), 0.1)
+    assert settled.value.outcome == Outcome.UNREADABLE
+    with pytest.raises(Settled, match="nowhere to spin"):
+        measure_spinning(Sysroot(), frozenset(), 0.1)

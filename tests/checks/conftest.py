@@ -1,0 +1,53 @@
+"""What the tests of the shipped checks share: a running fake host, and one check judged on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosts.builder import build_named
+from tunectl.checking.runner import run_checks, shipped_checks
+from tunectl.cpulist import CpuSet
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import read_scope_facts
+from tunectl.model import Finding, Scope
+
+WINDOW_S = 0.2
+Judge = Callable[..., dict[str, Finding]]
+
+
+def scope_of(root: Sysroot, isolated: CpuSet) -> Scope:
+    facts = read_scope_facts(root)
+    return Scope(facts.present, facts.online, isolated, facts.nr_cpus)
+
+
+@pytest.fixture
+def lab4(tmp_path: Path) -> Path:
+    """Four CPUs without SMT, booted with 2-3 isolated and nohz_full; its own processes are taken away."""
+    return build_named(tmp_path / "host", "lab4", tuned_boot=frozenset({2, 3}))
+
+
+@pytest.fixture
+def xeon(tmp_path: Path) -> Path:
+    """CPU n and n+16 share a core; 2, 3 and their siblings are isolated."""
+    return build_named(tmp_path / "host", "xeon2s", tuned_boot=frozenset({2, 3, 18, 19}))
+
+
+@pytest.fixture
+def judge() -> Judge:
+    """Runs one shipped check over a host, and hands back its findings by target."""
+
+    def run(
+        root: Path | str, isolated: set[int], check: str, settings: Mapping[str, Any] | None = None
+    ) -> dict[str, Finding]:
+        host = Sysroot(str(root))
+        path = str(shipped_checks() / check)
+        findings = run_checks(
+            host, scope_of(host, frozenset(isolated)), paths=[path], window_s=WINDOW_S, settings=settings
+        )
+        return {finding.target: finding for finding in findings}
+
+    return run

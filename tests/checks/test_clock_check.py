@@ -1,0 +1,68 @@
+"""check.clocksource and check.clocksource_stable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.checking.fake_kernel import FakeKernel
+from tests.checks.conftest import Judge
+from tests.hosts.builder import build_named
+from tunectl.model import Outcome
+
+CHECK = "test_clock.py"
+CLOCK = "sys/devices/system/clocksource/clocksource0"
+
+
+def _set(root: Path, current: str, available: str) -> None:
+    (root / CLOCK / "current_clocksource").write_text(f"{current}\n")
+    (root / CLOCK / "available_clocksource").write_text(f"{available} \n")
+
+
+def test_another_clock_is_found_on_a_recording_too(lab4: Path, judge: Judge) -> None:
+    _set(lab4, "hpet", "tsc hpet acpi_pm")
+    finding = judge(lab4, {2}, CHECK)["check.clocksource"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert (finding.observed, finding.desired) == ("hpet", "tsc")
+    assert finding.fix == f"echo tsc > /{CLOCK}/current_clocksource"
+
+
+def test_a_tsc_the_kernel_gave_up_is_found(lab4: Path, judge: Judge) -> None:
+    _set(lab4, "hpet", "hpet acpi_pm")
+    finding = judge(lab4, {2}, CHECK)["check.clocksource"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert "took the TSC out of its list" in finding.reason
+
+
+def test_a_machine_without_a_steady_counter_is_not_blamed(lab4: Path, judge: Judge) -> None:
+    _set(lab4, "hpet", "hpet acpi_pm")
+    cpuinfo = lab4 / "proc/cpuinfo"
+    cpuinfo.write_text(cpuinfo.read_text().replace(" nonstop_tsc", ""))
+    assert judge(lab4, {2}, CHECK)["check.clocksource"].outcome == Outcome.UNSUPPORTED
+
+
+def test_no_file_is_not_known(lab4: Path, judge: Judge) -> None:
+    (lab4 / CLOCK / "current_clocksource").unlink()
+    assert judge(lab4, {2}, CHECK)["check.clocksource"].outcome == Outcome.UNREADABLE
+
+
+@pytest.mark.parametrize("name", ["lab4", "arm64"])
+def test_the_cpus_own_counter_is_silent(tmp_path: Path, judge: Judge, name: str) -> None:
+    found = judge(build_named(tmp_path / name, name), {2}, CHECK)
+    assert found["check.clocksource"].outcome == Outcome.COMPLIANT
+    assert "without a system call" in found["check.clocksource"].reason
+
+
+def test_a_switch_in_the_window_is_found(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), clocksources=("tsc", "tsc", "hpet")):
+        found = judge(lab4, {2}, CHECK)
+    finding = found["check.clocksource_stable"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert "changed from tsc to hpet" in finding.reason
+
+
+def test_no_switch_is_silent(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4)):
+        found = judge(lab4, {2}, CHECK)
+    assert {finding.outcome for finding in found.values()} == {Outcome.COMPLIANT}

@@ -1,0 +1,93 @@
+"""check.movable_threads: threads that ran on an isolated CPU, or are pinned to it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.checking.fake_kernel import BOUND, KTHREAD, FakeKernel, Process
+from tests.checks.conftest import Judge
+from tunectl.model import Outcome
+
+CHECK = "test_threads.py"
+TARGET = "check.movable_threads[2]"
+
+
+def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), processes=[Process(700, "stray worker) x", cpu=2, allowed="2")]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert found[TARGET].outcome == Outcome.DRIFTED
+    assert "stray worker) x (pid 700) is pinned here and sleeps" in found[TARGET].reason
+    assert found[TARGET].fix.startswith("taskset -cp 0-1 700; if it is the trading thread itself, waive")
+    assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(
+    ("process", "fix"),
+    [
+        (Process(701, "cron", cpu=2, allowed="0-3", busy=0.02), "taskset -cp 0-1 701"),
+        (Process(702, "short", cpu=2, allowed="0-3", visits_per_s=40), "taskset -cp 0-1 702"),
+        (Process(703, "rcuop/1", cpu=2, allowed="0-3", flags=KTHREAD, visits_per_s=40), "taskset -cp 0-1 703"),
+        (Process(704, "irq/33-mlx5", cpu=2, allowed="2", flags=KTHREAD, visits_per_s=40), "/proc/irq/33/"),
+        (Process(705, "kworker/u8:1-events", cpu=2, allowed="0-3", flags=BOUND, visits_per_s=40), "workqueue/cpumask"),
+    ],
+    ids=lambda value: value.comm if isinstance(value, Process) else "",
+)
+def test_a_thread_that_ran_there_is_found(lab4: Path, judge: Judge, process: Process, fix: str) -> None:
+    with FakeKernel(lab4, range(4), processes=[process]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert found[TARGET].outcome == Outcome.DRIFTED
+    assert f"{process.comm} (pid {process.pid}) ran here" in found[TARGET].reason
+    assert fix in found[TARGET].fix
+    assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
+
+
+def test_what_may_or_must_be_there_is_silent(lab4: Path, judge: Judge) -> None:
+    processes = [
+        Process(710, "systemd", cpu=0, allowed="0-3", busy=0.3),  # wide affinity, runs elsewhere
+        Process(711, "sleeper", cpu=2, allowed="0-3"),  # was last seen here, and did not run
+        Process(712, "ksoftirqd/2", cpu=2, allowed="2", flags=BOUND, visits_per_s=40),  # the CPU's own
+        Process(713, "irq/40-nvme", cpu=2, allowed="2", flags=KTHREAD),  # follows its interrupt, which is silent
+        Process(714, "tunectl-probe", cpu=2, allowed="2", busy=1.0),
+        Process(715, "housekeeper", cpu=1, allowed="0-1", busy=0.9),
+    ]
+    with FakeKernel(lab4, range(4), processes=processes):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert {finding.outcome for finding in found.values()} == {Outcome.COMPLIANT}
+
+
+def test_without_isolation_by_the_kernel_the_fix_is_to_isolate(lab4: Path, judge: Judge) -> None:
+    (lab4 / "sys/devices/system/cpu/isolated").write_text("\n")
+    with FakeKernel(lab4, range(4), processes=[Process(n, "web", 2, "0-3", 0.1) for n in range(800, 808)]):
+        found = judge(lab4, {2}, CHECK)
+    assert found[TARGET].observed == 8
+    assert "and 3 more" in found[TARGET].reason
+    (lab4 / "sys/devices/system/cpu/isolated").write_text("2\n")
+
+
+@pytest.fixture
+def stranger() -> Iterator[subprocess.Popen[bytes]]:
+    """A real process that spins, pinned to CPU 1."""
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU")
+    pinned = "import os; os.sched_setaffinity(0, {1}); os.write(1, b'x')\nwhile True: pass"
+    child = subprocess.Popen([sys.executable, "-c", pinned], stdout=subprocess.PIPE)
+    assert child.stdout
+    child.stdout.read(1)
+    yield child
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subprocess.Popen[bytes]) -> None:
+    found = judge("/", {1}, CHECK)
+    finding = found["check.movable_threads[1]"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert f"(pid {stranger.pid}) is pinned here and ran here" in finding.reason
+    assert f"taskset -cp 0 {stranger.pid}" in finding.fix

@@ -1,0 +1,59 @@
+"""check.tick_off: the tick under a spinner, where nohz_full is in force."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.checking.fake_kernel import FakeKernel, Process, Row
+from tests.checks.conftest import Judge
+from tunectl.model import Outcome
+
+CHECK = "test_tick.py"
+LOCAL = "Local timer interrupts"
+SPINNING = frozenset({2, 3})
+
+
+def test_a_tick_that_stays_is_found(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {0: 250.0, 2: 250.0})], busy_cpus=SPINNING):
+        found = judge(lab4, {2, 3}, CHECK)
+    hit = found["check.tick_off[2]"]
+    assert hit.outcome == Outcome.DRIFTED
+    assert "timer interrupts a second under a spinner" in hit.reason
+    assert "fair server" in hit.reason
+    assert isinstance(hit.observed, float)
+    assert 150 < hit.observed < 350
+    assert found["check.tick_off[3]"].outcome == Outcome.COMPLIANT
+
+
+def test_the_second_thread_is_named(lab4: Path, judge: Judge) -> None:
+    other = Process(720, "backup", cpu=2, allowed="2", busy=0.4)
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {2: 1000.0})], [other], busy_cpus=SPINNING):
+        found = judge(lab4, {2}, CHECK)
+    assert "it shared the CPU with backup (pid 720)" in found["check.tick_off[2]"].reason
+
+
+def test_an_arm_timer_counts_as_the_tick(lab4: Path, judge: Judge) -> None:
+    timer = Row("11", "GICv3  30 Level     arch_timer", {2: 250.0})
+    with FakeKernel(lab4, range(4), [timer], busy_cpus=SPINNING):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert found["check.tick_off[2]"].outcome == Outcome.DRIFTED
+    assert found["check.tick_off[3]"].outcome == Outcome.COMPLIANT
+
+
+def test_a_stopped_tick_is_silent(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {0: 250.0, 2: 1.0, 3: 1.0})], busy_cpus=SPINNING):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert {finding.outcome for finding in found.values()} == {Outcome.COMPLIANT}
+
+
+def test_an_idle_cpu_proves_nothing(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {0: 250.0})]):
+        found = judge(lab4, {2}, CHECK)
+    assert found["check.tick_off[2]"].outcome == Outcome.UNREADABLE
+    assert "nothing spun on CPU 2" in found["check.tick_off[2]"].reason
+
+
+def test_without_nohz_full_there_is_nothing_to_check(lab4: Path, judge: Judge) -> None:
+    (lab4 / "sys/devices/system/cpu/nohz_full").write_text("                (null)\n")
+    found = judge(lab4, {2, 3}, CHECK)
+    assert {finding.outcome for finding in found.values()} == {Outcome.UNSUPPORTED}

@@ -1,0 +1,120 @@
+"""check.other_tuners: each manager flagged where it touches our knobs, and nowhere else."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.checks.conftest import Judge
+from tests.hosts.builder import build, build_named, named
+from tunectl.model import Outcome
+
+CHECK = "test_tuners.py"
+OURS: dict[str, Any] = {
+    "cpufreq.governor": "performance",
+    "cpufreq.max_khz": "hardware-max",
+    "mm.ksm": "stopped",
+    "mm.swappiness": 1,
+    "mm.numa_balancing": False,
+    "irq.affinity": frozenset({0, 1}),
+}
+
+
+def _host(tmp_path: Path, *daemons: str, files: dict[str, str] | None = None) -> Path:
+    spec = named("lab4", tuned_boot=frozenset({2, 3}))
+    return build(tmp_path / "host", dataclasses.replace(spec, daemons=daemons, files=files or {}))
+
+
+@pytest.mark.parametrize(
+    ("unit", "knob"),
+    [
+        ("power-profiles-daemon", "cpufreq.governor"),
+        ("thermald", "cpufreq.max_khz"),
+        ("tlp", "cpufreq.governor"),
+        ("auto-cpufreq", "cpufreq.governor"),
+        ("cpupower", "cpufreq.governor"),
+        ("ksmtuned", "mm.ksm"),
+    ],
+)
+def test_a_manager_that_touches_our_knobs_is_found_and_one_that_does_not_is_silent(
+    tmp_path: Path, judge: Judge, unit: str, knob: str
+) -> None:
+    root = _host(tmp_path, unit)
+    finding = judge(root, {2, 3}, CHECK, OURS)[f"check.other_tuners[{unit}]"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert knob in finding.reason
+    assert f"systemctl disable --now {unit}" in finding.fix
+    others = judge(root, {2, 3}, CHECK, {"mm.swappiness": 1})
+    assert others[f"check.other_tuners[{unit}]"].outcome == Outcome.COMPLIANT
+
+
+def test_tuned_counts_only_with_a_profile(tmp_path: Path, judge: Judge) -> None:
+    root = _host(tmp_path, "tuned", files={"etc/tuned/active_profile": "throughput-performance\n"})
+    target = "check.other_tuners[tuned]"
+    finding = judge(root, {2, 3}, CHECK, OURS)[target]
+    assert finding.outcome == Outcome.DRIFTED
+    assert "profile throughput-performance" in finding.reason
+    (root / "etc/tuned/active_profile").write_text("")
+    assert judge(root, {2, 3}, CHECK, OURS)[target].outcome == Outcome.COMPLIANT
+
+
+def _irqbalance(tmp_path: Path, judge: Judge, configuration: str, isolated: set[int], environ: str = "") -> Any:
+    root = _host(tmp_path, "irqbalance", files={"etc/default/irqbalance": configuration})
+    if environ:
+        (root / "proc/50000/environ").write_text(environ)
+    return judge(root, isolated, CHECK)["check.other_tuners[irqbalance]"]
+
+
+def test_irqbalance_without_its_ban_is_found(tmp_path: Path, judge: Judge) -> None:
+    finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=\n", {2, 3})
+    assert finding.outcome == Outcome.DRIFTED
+    assert "isolated CPUs 2-3" in finding.reason
+    assert "IRQBALANCE_BANNED_CPULIST=2-3" in finding.fix
+
+
+def test_irqbalance_bans_by_itself_only_what_the_kernel_isolates(tmp_path: Path, judge: Judge) -> None:
+    finding = _irqbalance(tmp_path, judge, "#nothing set\n", {1, 2, 3})
+    assert finding.outcome == Outcome.DRIFTED
+    assert "isolated CPUs 1:" in finding.reason
+
+
+def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Judge) -> None:
+    environ = "PATH=/bin\0IRQBALANCE_BANNED_CPULIST=\0"
+    finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=2-3\n", {2, 3}, environ)
+    assert finding.outcome == Outcome.DRIFTED
+    assert finding.fix.startswith("systemctl restart irqbalance")
+
+
+@pytest.mark.parametrize("configuration", ["IRQBALANCE_BANNED_CPULIST=2-3\n", "#unset\n", "IRQBALANCE_BANNED_CPUS=f\n"])
+def test_irqbalance_with_its_ban_is_silent(tmp_path: Path, judge: Judge, configuration: str) -> None:
+    assert _irqbalance(tmp_path, judge, configuration, {2, 3}).outcome == Outcome.COMPLIANT
+
+
+def test_a_sysctl_line_of_another_value_is_found(tmp_path: Path, judge: Judge) -> None:
+    root = _host(tmp_path, files={"etc/sysctl.d/90-site.conf": "vm.swappiness = 10\nkernel/numa_balancing = 0\n"})
+    finding = judge(root, {2, 3}, CHECK, OURS)["check.other_tuners[sysctl.d]"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert "/etc/sysctl.d/90-site.conf:1 sets vm.swappiness = 10" in finding.reason
+    assert "numa_balancing" not in finding.reason
+    assert finding.fix == "take these lines out, or make them vm.swappiness = 1"
+
+
+def test_a_sysctl_line_that_agrees_or_loses_is_silent(tmp_path: Path, judge: Judge) -> None:
+    files = {"etc/sysctl.d/10-early.conf": "vm.swappiness = 60\n", "etc/sysctl.d/90-late.conf": "vm.swappiness = 1\n"}
+    root = _host(tmp_path, files=files)
+    assert judge(root, {2, 3}, CHECK, OURS)["check.other_tuners[sysctl.d]"].outcome == Outcome.COMPLIANT
+
+
+def test_a_stopped_manager_is_silent(tmp_path: Path, judge: Judge) -> None:
+    root = _host(tmp_path)
+    (root / "usr/lib/systemd/system").mkdir(parents=True, exist_ok=True)
+    (root / "usr/lib/systemd/system/thermald.service").write_text("[Service]\n")
+    assert judge(root, {2, 3}, CHECK, OURS)["check.other_tuners[thermald]"].outcome == Outcome.COMPLIANT
+
+
+def test_nobody_else_is_one_silent_finding(tmp_path: Path, judge: Judge) -> None:
+    found = judge(build_named(tmp_path / "vm2", "vm2"), {1}, CHECK, OURS)
+    assert {target: finding.outcome for target, finding in found.items()} == {"check.other_tuners": Outcome.COMPLIANT}

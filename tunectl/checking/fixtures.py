@@ -1,0 +1,132 @@
+"""What a check may ask for by naming it as an argument: the host, its CPUs, and what it did for a while.
+
+A pytest plugin module: the runner puts the Subject where these fixtures find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tunectl.checking.outcomes import Settled, compliant, unknown, unsupported
+from tunectl.checking.subject import Subject
+from tunectl.checking.window import Run, Window
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.managers import Manager
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts
+from tunectl.model import Scope
+
+SUBJECT = pytest.StashKey[Subject]()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One instance of a check for each isolated CPU, physical core or manager."""
+    subject = metafunc.config.stash[SUBJECT]
+    if "isolated_cpu" in metafunc.fixturenames:
+        cpus = sorted(subject.scope.isolated)
+        _instances(metafunc, "isolated_cpu", cpus, [str(cpu) for cpu in cpus])
+    if "isolated_core" in metafunc.fixturenames:
+        _instances(metafunc, "isolated_core", subject.cores, [format_cpulist(core) for core in subject.cores])
+    if "manager" in metafunc.fixturenames:
+        found = subject.managers
+        known = found if isinstance(found, list) else []
+        # A manager that cannot be asked about leaves one instance behind, whose fixture says so.
+        _instances(metafunc, "manager", known, [one.name for one in known])
+
+
+def _instances(metafunc: pytest.Metafunc, name: str, values: Sequence[object], ids: Sequence[str]) -> None:
+    """An instance a value; where there is none, one that says so in its fixture, for a check must not vanish."""
+    metafunc.parametrize(name, values or [None], ids=ids or [""], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def subject(pytestconfig: pytest.Config) -> Subject:
+    """All that is known of the host under check."""
+    return pytestconfig.stash[SUBJECT]
+
+
+@pytest.fixture(scope="session")
+def host(subject: Subject) -> Sysroot:
+    """The host's files, to be read."""
+    return subject.root
+
+
+@pytest.fixture(scope="session")
+def scope(subject: Subject) -> Scope:
+    """Which CPUs are isolated, which are left to housekeeping."""
+    return subject.scope
+
+
+@pytest.fixture(scope="session")
+def settings(subject: Subject) -> Mapping[str, Any]:
+    """The values this host should have, by knob; empty where nobody said."""
+    return subject.settings
+
+
+@pytest.fixture(scope="session")
+def cpu_facts(subject: Subject) -> CpuFacts:
+    """What the kernel says of its CPUs: online, siblings, isolated, nohz_full."""
+    return subject.facts
+
+
+@pytest.fixture
+def isolated_cpu(request: pytest.FixtureRequest, scope: Scope) -> int:
+    """Each isolated CPU in turn."""
+    cpu: int | None = request.param
+    if cpu is None:
+        unsupported("no CPU is isolated")
+    if cpu not in scope.online:
+        unsupported(f"CPU {cpu} is offline")
+    return cpu
+
+
+@pytest.fixture
+def isolated_core(request: pytest.FixtureRequest) -> CpuSet:
+    """The CPUs of each physical core that has an isolated one, in turn."""
+    core: CpuSet | None = request.param
+    return core if core is not None else unsupported("no CPU is isolated")
+
+
+@pytest.fixture(scope="session")
+def managers(subject: Subject) -> list[Manager]:
+    """Every other program on this host that tunes it."""
+    found = subject.managers
+    return found if isinstance(found, list) else unknown(f"who else tunes this host cannot be read: {found}")
+
+
+@pytest.fixture
+def manager(request: pytest.FixtureRequest, managers: list[Manager]) -> Manager:
+    """Each other program on this host that tunes it, in turn."""
+    found: Manager | None = request.param
+    return found if found is not None else compliant("nothing else on this host tunes it")
+
+
+# These three are set up for each check, though measured once: so they come after `isolated_cpu` where that is asked
+# for first, and nothing is measured for a check that has its answer already.
+
+
+@pytest.fixture
+def window(subject: Subject) -> Window:
+    """The host's counters before and after some seconds in which nothing was done to it."""
+    return _measured(subject.window)
+
+
+@pytest.fixture
+def spinner_window(subject: Subject) -> Window:
+    """The same, while a thread of tunectl-probe spins on each isolated CPU."""
+    return _measured(subject.spinner_window)
+
+
+def _measured(window: Window | Settled) -> Window:
+    if isinstance(window, Settled):
+        raise Settled(window.outcome, window.reason, window.fix)
+    return window
+
+
+@pytest.fixture
+def threads(window: Window) -> list[Run]:
+    """Every thread but our own, and what it did in the window; the busiest first."""
+    return window.runs

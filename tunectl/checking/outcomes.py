@@ -1,0 +1,41 @@
+"""How a check ends: four functions, each of which leaves the check. Pure."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from tunectl.model import Outcome, Scalar
+
+
+class Settled(Exception):  # noqa: N818 - an answer, not an error
+    """A check has its answer. Raised by the functions below, read by the plugin."""
+
+    def __init__(
+        self, outcome: Outcome, reason: str, fix: str = "", observed: Scalar = None, desired: Scalar = None
+    ) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+        self.reason = reason
+        self.fix = fix
+        self.observed = observed
+        self.desired = desired
+
+
+def failing(reason: str, fix: str = "", *, observed: Scalar = None, desired: Scalar = None) -> NoReturn:
+    """The host does not behave as it should: what was seen, and what to do about it."""
+    raise Settled(Outcome.DRIFTED, reason, fix, observed, desired)
+
+
+def unsupported(reason: str) -> NoReturn:
+    """This kernel or machine has nothing to check here; never fails a gate."""
+    raise Settled(Outcome.UNSUPPORTED, reason)
+
+
+def unknown(reason: str, fix: str = "") -> NoReturn:
+    """It could not be found out; fails a gate only with --strict."""
+    raise Settled(Outcome.UNREADABLE, reason, fix)
+
+
+def compliant(reason: str = "") -> NoReturn:
+    """The host behaves, and there is nothing left to look at; a check that returns says the same."""
+    raise Settled(Outcome.COMPLIANT, reason)

@@ -1,0 +1,68 @@
+"""The host under check: what one run of checks knows of it. What takes time happens once, when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tunectl.checking.measure import measure, measure_spinning
+from tunectl.checking.outcomes import Settled
+from tunectl.checking.window import Window
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.managers import Manager, read_managers
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts, read_scope_facts
+from tunectl.model import Scope
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One host, the CPUs the operator decided on, and the values that were asked for."""
+
+    root: Sysroot
+    scope: Scope
+    window_s: float
+    settings: Mapping[str, Any]
+    on_progress: Callable[[str], None]
+
+    @cached_property
+    def facts(self) -> CpuFacts:
+        """What the kernel says of its CPUs."""
+        return read_scope_facts(self.root)
+
+    @cached_property
+    def cores(self) -> list[CpuSet]:
+        """The physical cores with an isolated CPU; a CPU whose siblings are unknown is a core of its own."""
+        cores = {self.facts.siblings.get(cpu) or frozenset({cpu}) for cpu in self.scope.isolated}
+        return sorted(cores, key=min)
+
+    @cached_property
+    def managers(self) -> list[Manager] | Exception:
+        """Who else tunes this host. It is asked while checks are collected: an error is kept for the check to tell."""
+        try:
+            return list(read_managers(self.root))
+        except Exception as error:
+            return error
+
+    @cached_property
+    def window(self) -> Window | Settled:
+        """The counters over some seconds in which nothing was done to the host, or why there are none."""
+        self.on_progress(f"watching the host for {self.window_s:g} s")
+        return _or_settled(lambda: measure(self.root, self.window_s))
+
+    @cached_property
+    def spinner_window(self) -> Window | Settled:
+        """The same, while a thread of tunectl-probe spins on each isolated CPU."""
+        cpus = self.scope.isolated & self.scope.online
+        self.on_progress(f"spinning on CPUs {format_cpulist(cpus)} for {self.window_s:g} s")
+        return _or_settled(lambda: measure_spinning(self.root, cpus, self.window_s))
+
+
+def _or_settled(watch: Callable[[], Window]) -> Window | Settled:
+    # A failure is kept as well: on a host that stands still, each check would wait for it again.
+    try:
+        return watch()
+    except Settled as settled:
+        return settled

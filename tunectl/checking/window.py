@@ -1,0 +1,132 @@
+"""What the host's counters did during a window of time: two readings and their difference.
+
+Reads only what the kernel keeps in memory: no reading here interrupts the CPU it is about.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from tunectl.host.interrupts import Interrupts, parse_interrupts
+from tunectl.host.procs import Thread, read_threads
+from tunectl.host.sysroot import Sysroot
+
+CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0"
+# The per-CPU timer has a row of its own on x86, and a numbered one named after it on ARM.
+_TIMER_ROW = "LOC"
+_TIMER_NAME = "arch_timer"
+
+
+class Counters(NamedTuple):
+    """The host's counters at one moment."""
+
+    at: float  # time.monotonic(), beside the reading of the interrupts
+    interrupts: Interrupts
+    idle_s: Mapping[int, float]
+    threads: Mapping[tuple[int, int], Thread]
+    clocksource: str
+
+
+class Run(NamedTuple):
+    """A thread that was there at the end of the window, and what it did meanwhile."""
+
+    thread: Thread
+    ran: bool
+    busy: float  # share of the window it was on a CPU, 0 to 1
+
+
+def read_counters(root: Sysroot, *, last: bool = False) -> Counters:
+    """The counters now. The `last` reading also asks where each thread of user space may run.
+
+    The threads take longest: they are read outside the pair of interrupt readings, so that those stand close.
+    """
+    threads = {} if last else read_threads(root)
+    clocksource = root.get(f"{CLOCKSOURCE}/current_clocksource").strip()
+    idle_s = parse_idle(root.get_text("proc/stat"))
+    at, text = time.monotonic(), root.get_text("proc/interrupts")
+    if last:
+        threads = read_threads(root, affinity=True)
+    return Counters(at, parse_interrupts(text), idle_s, threads, clocksource)
+
+
+def parse_idle(text: str) -> dict[int, float]:
+    """Seconds each CPU has been idle, waiting for I/O included. /proc/stat"""
+    idle_s: dict[int, float] = {}
+    for line in text.splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name[3:].isdigit() and len(fields) >= 5:
+            idle_s[int(name[3:])] = (int(fields[3]) + int(fields[4])) / os.sysconf("SC_CLK_TCK")
+    return idle_s
+
+
+@dataclass(frozen=True)
+class Window:
+    """Two readings of the counters, and what happened between them. Pure."""
+
+    before: Counters
+    after: Counters
+
+    @property
+    def seconds(self) -> float:
+        """How long the window was."""
+        return self.after.at - self.before.at
+
+    @cached_property
+    def still(self) -> bool:
+        """Did no interrupt of any kind arrive anywhere? Then the host does not run: it is a recording."""
+        earlier, later = self.before.interrupts, self.after.interrupts
+        return earlier.cpus == later.cpus and all(
+            row.counts == earlier.rows[name].counts for name, row in later.rows.items() if name in earlier.rows
+        )
+
+    def interrupts_on(self, cpu: int) -> dict[str, int]:
+        """How many of each kind arrived on a CPU, those that did: by row name, `36` or `LOC`."""
+        earlier, later = _column(self.before.interrupts, cpu), _column(self.after.interrupts, cpu)
+        deltas = {name: count - earlier.get(name, 0) for name, count in later.items()}
+        return {name: delta for name, delta in deltas.items() if delta > 0}
+
+    def describe(self, row: str) -> str:
+        """What /proc/interrupts says of a row: chip, trigger and the devices behind it."""
+        return self.after.interrupts.rows[row].description
+
+    def timer_interrupts(self, cpu: int) -> int | None:
+        """Local timer interrupts on a CPU, or None where this host does not count them."""
+        rows = self.after.interrupts.rows
+        names = [name for name, row in rows.items() if name == _TIMER_ROW or row.description.endswith(_TIMER_NAME)]
+        if not names or cpu not in self.after.interrupts.cpus:
+            return None
+        arrived = self.interrupts_on(cpu)
+        return sum(arrived.get(name, 0) for name in names)
+
+    def idle_share(self, cpu: int) -> float | None:
+        """The share of the window a CPU idled, 0 to 1; None where this host does not say."""
+        earlier, later = self.before.idle_s.get(cpu), self.after.idle_s.get(cpu)
+        if earlier is None or later is None or self.seconds <= 0:
+            return None
+        return min(max((later - earlier) / self.seconds, 0.0), 1.0)
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """What each thread did, the busiest first."""
+        runs = [self._run(key, thread) for key, thread in self.after.threads.items() if thread.alive]
+        return sorted(runs, key=lambda run: (-run.busy, run.thread.pid, run.thread.tid))
+
+    def _run(self, key: tuple[int, int], now: Thread) -> Run:
+        then = self.before.threads.get(key) or now._replace(state="S", slices=0, cpu_s=0.0, run_s=0.0)
+        used = max(now.cpu_s - then.cpu_s, now.run_s - then.run_s, 0.0)
+        # A spinner that is never preempted gets no new slice, and without a tick little is charged to it: its
+        # state tells. A short visit is not charged a whole clock tick: its slices tell.
+        ran = now.state == "R" or now.slices != then.slices or used > 0
+        return Run(now, ran, min(used / self.seconds, 1.0) if self.seconds > 0 else 0.0)
+
+
+def _column(interrupts: Interrupts, cpu: int) -> dict[str, int]:
+    if cpu not in interrupts.cpus:
+        return {}
+    index = interrupts.cpus.index(cpu)
+    return {name: row.counts[index] for name, row in interrupts.rows.items() if index < len(row.counts)}
