@@ -28,6 +28,4 @@ def picture(root: Path) -> dict[str, tuple[str, int, bytes | str]]:
 def differences(before: dict[str, tuple[str, int, bytes | str]], root: Path) -> dict[str, object]:
     """What differs now: path -> (before, now)."""
     now = picture(root)
-    return {
-        key: (before.get(key), now.get(key)) for key in sorted({*before, *now}) if before.get(key) != now.get(key)
-    }
+    return {key: (before.get(key), now.get(key)) for key in sorted({*before, *now}) if before.get(key) != now.get(key)}

@@ -18,9 +18,11 @@ CpuSet = frozenset[int]
 # The kernel keeps CPU numbers in an unsigned int; NR_CPUS is far below. A list read without
 # knowing nr_cpu_ids is bounded here, so that a typing error cannot ask for four billion CPUs.
 MAX_CPUS = 1 << 16
+_UINT_MAX = (1 << 32) - 1
 _SEPARATORS = " \t\n\v\f\r,"
 _REGION = re.compile(
-    r"(?:(?P<all>[aA][lL][lL])|(?P<start>[0-9]+|N)(?:-(?P<end>[0-9]+|N))?)(?::(?P<used>[0-9]+|N)/(?P<group>[0-9]+|N))?"
+    r"(?P<only>[0-9]+|N)"
+    r"|(?:(?P<all>[aA][lL][lL])|(?P<start>[0-9]+|N)-(?P<end>[0-9]+|N))(?::(?P<used>[0-9]+|N)/(?P<group>[0-9]+|N))?"
 )
 _MASK_GROUP = re.compile(r"[0-9a-fA-F]{1,8}")
 
@@ -53,25 +55,36 @@ def _region(region: str, text: str, nr_cpus: int | None) -> Iterable[int]:
         raise _bad(text, f"'{region}' is not a CPU, a range, 'all', or range:used/group")
     if nr_cpus is None and ("N" in region or found["all"]):
         raise _bad(text, f"'{region}' needs to know the last CPU of the host")
-    limit = MAX_CPUS if nr_cpus is None else nr_cpus
+    limit = nr_cpus or MAX_CPUS
 
-    def number(token: str) -> int:
-        return limit - 1 if token == "N" else int(token)
+    def number(part: str) -> int:
+        return _number(found[part], limit, text)
 
-    start = 0 if found["all"] else number(found["start"])
-    end = limit - 1 if found["all"] else number(found["end"] or found["start"])
+    single = found["only"] is not None
+    start = 0 if found["all"] else number("only" if single else "start")
+    end = limit - 1 if found["all"] else start if single else number("end")
     if start > end:
         raise _bad(text, f"'{region}' runs backwards")
     if end >= limit:
         raise _bad(text, f"'{region}' is past the last CPU, {limit - 1}")
     if not found["group"]:
         return range(start, end + 1)
-    used, group = number(found["used"]), number(found["group"])
+    used, group = number("used"), number("group")
     if group == 0:
         raise _bad(text, f"'{region}' has groups of 0 CPUs")
     if used > group:
         raise _bad(text, f"'{region}' uses {used} of every {group} CPUs")
     return (cpu for cpu in range(start, end + 1) if (cpu - start) % group < used)
+
+
+def _number(token: str, limit: int, text: str) -> int:
+    """A CPU number, or `N` for the last CPU."""
+    if token == "N":
+        return limit - 1
+    digits = token.lstrip("0") or "0"
+    if len(digits) > 10 or int(digits) > _UINT_MAX:
+        raise _bad(text, "a number in it is too large")
+    return int(digits)
 
 
 @lru_cache(maxsize=4096)

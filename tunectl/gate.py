@@ -41,11 +41,11 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
 
 
 def _gathered(findings: Iterable[Finding]) -> list[str]:
-    """One line for all targets of a knob that want the same."""
+    """One line for all targets of a knob that show the same, want the same and are mended alike."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
-        reason = "" if finding.knob == "irq.affinity" else finding.reason
-        key = (finding.knob, str(finding.observed), str(finding.desired), reason, finding.fix)
+        fix = "" if finding.knob.startswith("check.") else finding.fix
+        key = (finding.knob, finding.outcome, str(finding.observed), str(finding.desired), fix)
         groups.setdefault(key, []).append(finding)
     return [_line(members) for members in groups.values()]
 
@@ -55,14 +55,13 @@ def _line(members: list[Finding]) -> str:
     names = [finding.target[len(first.knob) + 1 : -1] for finding in members]
     if all(name.isdecimal() for name in names):
         names = [format_cpulist(map(int, names))]
-    target = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    if first.observed is None and first.desired is None:
-        what = first.reason
-    else:
-        what = f"is {_shown(first.observed)}, should be {_shown(first.desired)}"
-        if first.outcome is not Outcome.DRIFTED or first.points or first.knob.startswith(("check.", "thermal.")):
-            what += f": {first.reason}"
-    return f"{target} {what}" + (f"; {first.fix}" if first.fix else "")
+    line = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
+    if first.observed is not None or first.desired is not None:
+        line += f" is {_shown(first.observed)}, should be {_shown(first.desired)}"
+    several = len({finding.reason for finding in members})
+    if first.reason:
+        line += f": {first.reason}" + (f" (the first of {several} such reasons)" if several > 1 else "")
+    return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
 def _shown(value: Any) -> str:

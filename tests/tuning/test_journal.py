@@ -77,7 +77,7 @@ def test_a_full_disk_stops_before_the_write(tmp_path: Path) -> None:
     journal = load("/dev/full/../nowhere")
     journal.directory = str(tmp_path)
     (tmp_path / "journal.jsonl").symlink_to("/dev/full")
-    with pytest.raises(TunectlError, match="No space left on device|Invalid argument"):
+    with pytest.raises(TunectlError, match=r"No space left on device|Invalid argument"):
         journal.before(entry())
     assert not journal.entries
 

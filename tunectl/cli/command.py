@@ -35,7 +35,8 @@ def tunectl_command(*, formats: tuple[str, ...] = DATA, **attrs: Any) -> Callabl
 
         call.__doc__ = function.__doc__
         name = function.__name__.removesuffix("_command")
-        return click.command(name, **attrs)(shared_options(formats=formats)(call))
+        made: click.Command = click.command(name, cls=click.Command, **attrs)(shared_options(formats=formats)(call))
+        return made
 
     return decorate
 
@@ -55,9 +56,7 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def emit(
-    options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()
-) -> None:
+def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()) -> None:
     """The result, to stdout, in the format asked for."""
     from tunectl.report import render
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tunectl.cli.command import emit, open_root, tunectl_command
+from tunectl.cli.command import DATA, emit, open_root, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.errors import UsageError
@@ -13,7 +13,7 @@ from tunectl.knobs import KNOBS
 from tunectl.tuning.catalogue import catalogue
 
 
-@tunectl_command()
+@tunectl_command(formats=(*DATA, "markdown"))
 @click.argument("name", required=False)
 def command(options: Options, name: str | None) -> int:
     """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""

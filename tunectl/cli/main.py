@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -65,7 +66,7 @@ class Lazy(click.Group):
 @click.version_option(None, "--version", package_name="tunectl", message="tunectl %(version)s")
 @shared_options(top=True)
 @click.pass_context
-def cli(ctx: click.Context, **given: Any) -> None:
+def cli(ctx: click.Context, /, **given: Any) -> None:
     """Tune, prove and watch a Linux host for low-latency trading.
 
     Exit codes: 0 compliant or GO, 1 could not find out, 2 usage, 3 drifted or NO-GO, 4 only a reboot is pending.
@@ -120,5 +121,5 @@ def _nagios_wanted() -> bool:
     """A usage error happens before the options are known, and Nagios reads exit code 2 as CRITICAL."""
     words = sys.argv[1:]
     asked = [word.partition("=")[2] for word in words if word.startswith("--format=")]
-    asked += [after for word, after in zip(words, words[1:], strict=False) if word == "--format"]
+    asked += [after for word, after in pairwise(words) if word == "--format"]
     return (asked[-1] if asked else os.environ.get("TUNECTL_FORMAT", "")) == "nagios"

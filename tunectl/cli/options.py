@@ -65,7 +65,7 @@ def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "js
     def decorate(function: F) -> F:
         for option in reversed(
             [
-                click.option("--root", metavar="DIR", help="Read the host's files below DIR: a recorded host.", **env("ROOT")),
+                click.option("--root", metavar="DIR", help="Read the host's files below DIR.", **env("ROOT")),
                 click.option("--host", metavar="FILE", help="The host file [/etc/tunectl/host.toml].", **env("HOST")),
                 click.option("--state", metavar="DIR", help="Journal and lock [/var/lib/tunectl].", **env("STATE")),
                 click.option("--format", "fmt", metavar="FORMAT", type=kind, help=f"One of: {shown}.", **env("FORMAT")),

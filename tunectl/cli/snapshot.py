@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
+from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.recording import record
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
+from tunectl.tuning.session import read_wishes
 
 
 @tunectl_command()
@@ -22,11 +26,20 @@ def command(options: Options, output: str) -> int:
     root = open_root(options)
     if not os.path.isdir(os.path.dirname(os.path.abspath(output))):
         raise UsageError(f"--output {output}: no such directory")
-    facts = read_scope_facts(root)
-    stay_off(root, facts.kernel_isolated | facts.nohz_full)
+    quiet = _quiet(options, root)
+    stay_off(root, quiet)
     try:
-        summary = record(root, output)
+        summary = record(root, output, quiet)
     except OSError as error:
         raise TunectlError(f"cannot write {output}: {error.strerror}") from error
     emit(options, "snapshot", read_identity(root), summary)
     return OK
+
+
+def _quiet(options: Options, root: Sysroot) -> CpuSet:
+    """The CPUs that must not be interrupted: the kernel's isolated ones, and the host file's."""
+    facts = read_scope_facts(root)
+    quiet = facts.kernel_isolated | facts.nohz_full
+    with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
+        quiet |= read_wishes(options.host_path, facts).scope.isolated
+    return quiet

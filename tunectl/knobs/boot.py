@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.cpulist import format_cpulist
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
@@ -30,16 +31,17 @@ def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
         "asked": shown(desired),
         "next_boot": shown(found.next) if found.next_known else "unknown",
         "this_boot": shown(found.booted),
-        "kernel": (shown(found.kernel) or "") if found.kernel_known else "not shown by the kernel",
+        "kernel": format_cpulist(found.kernel) if found.evidence else "not shown by the kernel",
     }
-    accepted = not found.kernel_known or found.kernel == found.kernel_wants
 
     def judged(outcome: Outcome, reason: str, fix: str = "", changeable: bool = True) -> Judgement:
-        observed = shown(found.kernel if right(found.booted) and not accepted else found.booted)
+        denied = right(found.booted) and not found.accepted
+        observed = format_cpulist(found.kernel) if denied else shown(found.booted)
         return Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
 
-    argument = f"{knob.driver.describe()[0]}{'' if desired is True else knob.codec.encode(desired)}"
-    if right(found.booted) and accepted:
+    name = knob.driver.describe()[0]
+    argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
+    if right(found.booted) and found.accepted:
         if found.next_known and not right(found.next):
             reason = f"in force now, but the next boot will not have it: {found.next_problem or 'it is not configured'}"
             return judged(Outcome.DRIFTED, reason, *_mend(found, argument))
@@ -51,16 +53,17 @@ def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     if found.next_known and right(found.next):
         return judged(*_configured(found, facts, argument))
     reason = f"this boot had {_what(knob, found.booted)}; the next will have {_what(knob, found.next)}"
-    if found.next_problem:
-        reason += f": {found.next_problem}"
-    return judged(Outcome.DRIFTED, found.refusal or reason, *_mend(found, argument))
+    if found.obstacle or found.next_problem:
+        reason += f": {found.obstacle or found.next_problem}"
+    if found.refusal:
+        reason = f"this boot had {_what(knob, found.booted)}, and its boot loader's settings are not tunectl's to write"
+    return judged(Outcome.DRIFTED, reason, *_mend(found, argument))
 
 
 def _configured(found: BootFacts, facts: Facts, argument: str) -> tuple[Outcome, str, str, bool]:
     """The next boot will have it: it waits for that boot, or this one should have had it already."""
     if facts.configured_in in ("", facts.boot_id):
-        note = f" ({found.next_problem})" if found.next_problem else ""
-        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}{note}", "reboot", True
+        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}", "reboot", True
     reason = f"{argument} was configured before this boot, and yet this boot did not have it"
     return Outcome.DRIFTED, reason, "reboot into the boot menu's default entry, unedited", False
 
@@ -69,8 +72,8 @@ def _mend(found: BootFacts, argument: str) -> tuple[str, bool]:
     """(fix, can apply do it): "" stands for `tunectl apply`."""
     if found.refusal:
         return f"add {argument} to the kernel command line yourself, then reboot", False
-    if found.conflict:
-        return f"remove {found.conflict}, then `sudo tunectl apply`", False
+    if found.obstacle:
+        return f"{found.remedy} ({found.obstacle}), then sudo tunectl apply", False
     return "", True
 
 
@@ -102,7 +105,6 @@ KNOBS = (
         "drops the default `domain`, so both are written.",
         "only a reboot undoes it; threads must be pinned to these CPUs by hand",
         match=Match.COVERS,
-        first_wins=True,
         kernel="sys/devices/system/cpu/isolated",
         likely="the list or a flag is not what the kernel takes, `domain` is missing, or an earlier isolcpus= won",
         source="; kernel/sched/isolation.c",
@@ -112,9 +114,9 @@ KNOBS = (
         CPULIST,
         "With one runnable thread the tick stops on these CPUs: no timer interrupt hundreds of times a second.",
         "system calls cost more there; one more runnable thread brings the tick back",
-        first_wins=True,
         kernel="sys/devices/system/cpu/nohz_full",
-        likely="the kernel lacks CONFIG_NO_HZ_FULL, or the list differs from another housekeeping argument's",
+        config="CONFIG_NO_HZ_FULL",
+        likely="the list differs from another housekeeping argument's, or names the boot CPU",
         source="; Documentation/timers/no_hz.rst",
     ),
     _arg(

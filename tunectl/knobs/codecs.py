@@ -197,7 +197,7 @@ def satisfies(match: Match, observed: Any, desired: Any) -> bool:
 
 def _covers(observed: Any, desired: Any) -> bool:
     if isinstance(observed, Isolcpus):  # the CPUs must be these; more flags do no harm
-        return observed.flags >= desired.flags and observed.cpus == desired.cpus
+        return bool(observed.flags >= desired.flags and observed.cpus == desired.cpus)
     return bool(observed >= desired)
 
 

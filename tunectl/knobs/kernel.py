@@ -53,7 +53,8 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/sched_rt_runtime_us"),
         INT,
         Lifetime.RUNTIME,
-        why="By default a SCHED_FIFO spinner is stopped for 50 ms of every second, so that others may run. -1 is no limit.",
+        why="By default a SCHED_FIFO spinner is stopped for 50 ms of every second, so that others may run. -1: no "
+        "limit.",
         source="Documentation/scheduler/sched-rt-group.rst; kernel/sched/rt.c",
         risk="a runaway FIFO thread keeps its CPU for ever; kernel threads bound to that CPU starve",
     ),

@@ -13,15 +13,16 @@ from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Sco
 
 @dataclass(frozen=True)
 class View:
-    """What a driver sees: the host's files, the operator's CPU sets, and every desired value.
+    """What a driver sees: the host's files and the operator's CPU sets.
 
+    `texts` are the desired values by knob, as the kernel is given them, for drivers that write several at once;
     `invocation` is how this tunectl is started again (for the boot-time service); `memo` lets the
     rows of one facility share one reading of a large file.
     """
 
     root: Sysroot
     scope: Scope
-    desired: dict[str, Any] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
     invocation: tuple[str, ...] = ()
     memo: dict[str, Any] = field(default_factory=dict)
 

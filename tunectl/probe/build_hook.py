@@ -22,12 +22,14 @@ class ProbeBuildHook(BuildHookInterface[Any]):
         if self.target_name != "wheel":
             return
         if not shutil.which("make") or not shutil.which(os.environ.get("CC", "cc")):
-            raise SystemExit("tunectl needs a C compiler and make: apt install gcc make libc6-dev, or dnf install gcc make")
+            raise SystemExit(
+                "tunectl needs a C compiler and make: apt install gcc make libc6-dev, or dnf install gcc make"
+            )
         self._directory = tempfile.mkdtemp(prefix="tunectl-probe-")
-        subprocess.run(
-            ["make", "-s", "-C", os.path.join(self.root, _NATIVE), f"OUT={self._directory}", f"BUILD={self._directory}/build"],
-            check=True,
-        )
+        make = ["make", "-s", "-C", os.path.join(self.root, _NATIVE)]
+        # The version is the package's own, so that the program and the documents it writes say the same.
+        variables = [f"OUT={self._directory}", f"BUILD={self._directory}/build", f"VERSION={self.metadata.version}"]
+        subprocess.run([*make, *variables], check=True)
         build_data["pure_python"] = False
         build_data["tag"] = "py3-none-" + sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["shared_scripts"][os.path.join(self._directory, "tunectl-probe")] = "tunectl-probe"

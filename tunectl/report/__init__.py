@@ -18,6 +18,8 @@ FORMATS: dict[str, str] = {
     "junit": "tunectl.report.junit",
     "nagios": "tunectl.report.nagios",
     "prometheus": "tunectl.report.prometheus",
+    "markdown": "tunectl.report.markdown",  # of `knobs` only
+    "toml": "tunectl.report.toml",  # of `propose` only
 }
 
 

@@ -102,7 +102,7 @@ def instance_of(knob: str, target: str) -> str:
 def compact(instances: Iterable[str], limit: int = 24) -> str:
     """`24,27,30-33`; `eth0-rx-{0-3}`; at most `limit` parts, then how many there are in all."""
     families: dict[tuple[str, str], list[str]] = {}
-    for instance in dict.fromkeys(instances):
+    for instance in dict.fromkeys(filter(None, instances)):
         numbered = _NUMBERED.fullmatch(instance)
         families.setdefault((numbered[1], "") if numbered else ("", instance), []).append(instance)
     parts: list[str] = []

@@ -45,6 +45,8 @@ def settle(root: WritableSysroot, journal: Journal) -> None:
     """Decides what became of the writes during which an earlier run was killed, by what the host shows."""
     for seq, entry in list(journal.entries.items()):
         if entry.shown is None and entry.errno is None:
+            if entry.persistent or not root.live:
+                root.sweep(entry.path)
             stands = current(root, entry.kind, entry.path)
             if stands == entry.before:
                 journal.refused(seq, errno.EINTR)
@@ -90,7 +92,8 @@ def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> 
             _journaled(root, step._replace(kind="directory", path=directory, commands=()), journal, boot_id)
         writes = [step]
         if not root.live and step.kind == "value":
-            writes += [step._replace(path=path, content=text) for path, text in echoes(root, step.path, step.content)]
+            echoed = echoes(root, step.path, step.content)
+            writes += [step._replace(path=path, content=text, codec=None) for path, text in echoed]
         problem = ""
         for write in writes:
             problem = problem or _journaled(root, write, journal, boot_id)

@@ -32,7 +32,7 @@ def run_commands(root: Sysroot, names: Iterable[str]) -> tuple[list[str], list[s
         argv = next((argv for argv in COMMANDS[name] if root.exists(argv[0].lstrip("/"))), None)
         shown = " ".join(argv or COMMANDS[name][0])
         if not root.live:
-            not_run.append(f"{shown} (a recorded host)")
+            not_run.append(shown)
         elif name in _NEEDS_SYSTEMD and not root.exists("run/systemd/system"):
             not_run.append(f"{shown} (systemd does not run here)")
         elif argv is None:

@@ -124,7 +124,8 @@ def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:
     if missing := isolated - facts.present:
         raise UsageError(f"{where}: this host has no CPU {format_cpulist(missing)}", f"it has {present}")
     if not facts.online - isolated:
-        raise UsageError(f"{where}: no housekeeping CPU is left", f"leave at least one of {format_cpulist(facts.online)}")
+        online = format_cpulist(facts.online)
+        raise UsageError(f"{where}: no housekeeping CPU is left", f"leave at least one of {online}")
     for cpu in sorted(isolated):
         outside = facts.siblings.get(cpu, frozenset()) - isolated
         if outside and not hostfile.allow_split_siblings:

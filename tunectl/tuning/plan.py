@@ -8,7 +8,7 @@ from dataclasses import replace
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Change, Finding, Lifetime, Match, Outcome, Plan, Reading, Setting, State, Waiver, target_name
+from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Waiver, target_name
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
 APPLY = "sudo tunectl apply"
@@ -59,20 +59,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         return knob.judge(knob, desired, reading, facts)
     if satisfies(knob.match, reading.value, desired):
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
-    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.reason or _drift(knob))
-
-
-_RELATION = {
-    Match.EQUAL: "is not the desired value",
-    Match.WITHIN: "is not within the desired CPUs",
-    Match.COVERS: "leaves out some of the desired CPUs",
-    Match.AT_MOST: "is above the desired limit",
-    Match.AT_LEAST: "is below the desired value",
-}
-
-
-def _drift(knob: Knob) -> str:
-    return f"{knob.driver.describe()[0]} {_RELATION[knob.match]}. {knob.why}"
+    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.reason or knob.why)
 
 
 def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:

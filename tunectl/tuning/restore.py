@@ -41,7 +41,7 @@ class _File(NamedTuple):
 def files(journal: Journal, boot_id: str) -> list[_File]:
     """The files to bring back, newest first. Runtime values of an earlier boot died with it."""
     known: dict[str, _File] = {}
-    for seq, entry in sorted(journal.entries.items()):
+    for _, entry in sorted(journal.entries.items()):
         if not entry.persistent and entry.boot_id != boot_id:
             continue
         if entry.errno is not None:  # the write was not made

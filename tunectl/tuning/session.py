@@ -6,12 +6,14 @@ import errno
 import os
 from dataclasses import dataclass
 
+from tunectl.bootloader.detect import detect
 from tunectl.bootloader.grub import DROPIN
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, View
 from tunectl.model import HostId, Plan, Reading, Setting
 from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
@@ -35,8 +37,21 @@ class Session:
 
     def view(self) -> View:
         """A fresh look: nothing read earlier is remembered."""
-        desired = {setting.knob: setting.value for setting in self.wishes.settings}
-        return View(self.root, self.wishes.scope, desired, self.invocation)
+        texts = {setting.knob: KNOBS[setting.knob].codec.encode(setting.value) for setting in self.wishes.settings}
+        return View(self.root, self.wishes.scope, texts, self.invocation)
+
+    def notes(self) -> list[str]:
+        """What concerns the whole host: the boot loader, a damaged journal, interfaces that are not there."""
+        notes = []
+        loader = detect(self.root)
+        if not loader.supported and any(setting.knob.startswith("boot.") for setting in self.wishes.settings):
+            notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
+        if self.journal.damaged:
+            notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
+        for name in self.wishes.interfaces:
+            if not self.root.exists(f"sys/class/net/{name}"):
+                notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
+        return notes
 
     def assess(self, settings: tuple[Setting, ...] | None = None) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
@@ -47,7 +62,7 @@ class Session:
     def facts(self, readings: list[Reading]) -> Facts:
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
         boot_id = self.identity.boot_id
-        refused = set()
+        refused: set[tuple[str, str]] = set()
         configured_in = ""
         for entry in self.journal.entries.values():
             if entry.errno in _REFUSALS and entry.boot_id == boot_id:
@@ -86,7 +101,8 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
     from tunectl.tuning.propose import propose  # only without a host file
 
-    proposal = propose(read_topology(root), nic=None, count=None)
+    quiet = facts.kernel_isolated | facts.nohz_full
+    proposal = propose(read_topology(root, quiet=quiet))
     if proposal.refusal:
         return None, [proposal.refusal]
     from tunectl.cpulist import format_cpulist

@@ -1,0 +1,77 @@
+"""Fixtures for every test: recorded hosts, and the product called as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosts.builder import HostFactory
+
+TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
+LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Its output, parsed."""
+        return json.loads(self.out)
+
+
+@pytest.fixture(scope="session")
+def host_root(tmp_path_factory: pytest.TempPathFactory) -> HostFactory:
+    """Recorded hosts by name; see tests/hosts/builder.py."""
+    return HostFactory(tmp_path_factory.mktemp("hosts"))
+
+
+@pytest.fixture
+def lab4(host_root: HostFactory, tmp_path: Path) -> Path:
+    """A stock four-CPU host of one's own, with a host file that isolates CPUs 2-3."""
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, LOW_LATENCY)
+    return root
+
+
+def write_host_file(root: Path, text: str) -> Path:
+    """The recorded host's own host file."""
+    path = root / "etc/tunectl/host.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="session")
+def tunectl() -> Callable[..., Ran]:
+    """Runs the installed program: `tunectl("verify", "--root", root)`. Environment variables go in as `env=`."""
+
+    def run(*words: object, env: dict[str, str] | None = None, stdin: str | None = None) -> Ran:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("TUNECTL_", "COLUMNS"))}
+        done = subprocess.run(
+            [sys.executable, str(TUNECTL), *map(str, words)],
+            env={**clean, **(env or {})},
+            input=stdin,
+            stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return Ran(done.returncode, done.stdout, done.stderr)
+
+    return run

@@ -1,0 +1,60 @@
+"""tunectl propose"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+import click
+
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.exits import FAILED, OK
+from tunectl.cli.options import Options
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.identity import read_identity
+from tunectl.host.topology import read_scope_facts, read_topology
+from tunectl.tuning.profile import load_profile
+from tunectl.tuning.propose import propose, propose_body
+
+
+@tunectl_command(formats=("text", "toml", "json"))
+@click.option("--nic", metavar="IF", help="The interface that carries market data: CPUs next to it are taken.")
+@click.option("--count", type=click.IntRange(1), metavar="N", help="How many logical CPUs, rounded up to whole cores.")
+@click.option(
+    "--profile", default="low-latency", show_default=True, metavar="NAME", help="A shipped profile, or a path."
+)
+@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the host file there.")
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+def command(options: Options, nic: str | None, count: int | None, profile: str, output: str | None, force: bool) -> int:
+    """Propose isolated CPUs, with the reason for each choice, and print a host file."""
+    root = open_root(options)
+    load_profile(profile)
+    facts = read_scope_facts(root)
+    quiet = facts.kernel_isolated | facts.nohz_full
+    stay_off(root, quiet)
+    identity = read_identity(root)
+    proposal = propose(read_topology(root, quiet=quiet), nic=nic, count=count)
+    if proposal.refusal and nic:
+        raise UsageError(proposal.refusal)
+    body = propose_body(proposal, profile, identity.hostname)
+    if output and not proposal.refusal:
+        _write(output, body["host_file"], force)
+        body["written"] = os.path.abspath(output)
+    emit(options, "propose", identity, body)
+    return FAILED if proposal.refusal else OK
+
+
+def _write(path: str, text: str, force: bool) -> None:
+    """Whole or not at all; an existing file only by --force: it is the operator's own."""
+    if os.path.exists(path) and not force:
+        raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
+    directory = os.path.dirname(os.path.abspath(path))
+    try:
+        os.makedirs(directory, exist_ok=True)
+        fd, temporary = tempfile.mkstemp(prefix=".tunectl-", dir=directory)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+            os.fchmod(file.fileno(), 0o644)
+        os.rename(temporary, path)
+    except OSError as error:
+        raise TunectlError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,38 @@
+"""tunectl show"""
+
+from __future__ import annotations
+
+import os
+
+from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.exits import OK
+from tunectl.cli.options import Options
+from tunectl.host.identity import read_identity
+from tunectl.host.managers import read_managers
+from tunectl.host.topology import read_scope_facts, read_topology
+from tunectl.report.summary import counts
+from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.show import Roles, roles_of_kernel, show_body
+
+
+@tunectl_command()
+def command(options: Options) -> int:
+    """This host: CPUs, SMT siblings, caches, NUMA, NICs, interrupts, drivers, what is tuned, who else tunes."""
+    root = open_root(options)
+    session = _session(options)
+    facts = read_scope_facts(root)
+    isolated = session.wishes.scope.isolated if session else facts.kernel_isolated | facts.nohz_full
+    stay_off(root, isolated)
+    topology = read_topology(root, quiet=isolated)
+    roles = Roles(isolated, session.wishes.origin) if session else roles_of_kernel(topology)
+    tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
+    identity = read_identity(root)
+    emit(options, "show", identity, show_body(topology, read_managers(root), roles, identity, tuned))
+    return OK
+
+
+def _session(options: Options) -> Session | None:
+    """The operator's wishes, where there is a host file; a file that was named must be there."""
+    if not options.host and not os.path.exists(options.host_path):
+        return None
+    return open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
