@@ -100,9 +100,14 @@ def parse_shown(text: str) -> CpuSet:
 
 def format_cpulist(cpus: Iterable[int]) -> str:
     """The kernel's output form, `%*pbl`: ascending plain ranges, "" for the empty set."""
+    return _ranges(cpus if isinstance(cpus, frozenset) else frozenset(cpus))
+
+
+@lru_cache(maxsize=4096)
+def _ranges(cpus: CpuSet) -> str:
     parts: list[str] = []
     run: list[int] = []
-    for cpu in [*sorted(set(cpus)), None]:
+    for cpu in [*sorted(cpus), None]:
         if run and cpu != run[-1] + 1:
             parts.append(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}")
             run = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -68,8 +67,7 @@ class Change(NamedTuple):
     value: Any
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """desired minus observed: what to write, and how every target was judged."""
 
     changes: tuple[Change, ...]
@@ -98,8 +96,7 @@ class Reading(NamedTuple):
     facts: Any = None  # what the knob's own judge needs beside the value
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One desired value, with the reason the profile or the host file gives for it."""
 
     knob: str
@@ -107,8 +104,7 @@ class Setting:
     reason: str
 
 
-@dataclass(frozen=True)
-class Waiver:
+class Waiver(NamedTuple):
     """An operator's written permission for one target to differ, until a date."""
 
     knob: str
@@ -117,8 +113,7 @@ class Waiver:
     until: str  # ISO date, the last day it holds
 
 
-@dataclass(frozen=True)
-class Scope:
+class Scope(NamedTuple):
     """Which CPUs the operator decided on, on this machine. Every set is of logical CPU numbers."""
 
     present: CpuSet
@@ -132,8 +127,7 @@ class Scope:
         return self.present - self.isolated
 
 
-@dataclass(frozen=True)
-class HostId:
+class HostId(NamedTuple):
     """Which host, and which of its boots."""
 
     hostname: str = ""
@@ -142,15 +136,14 @@ class HostId:
     machine: str = ""
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A result to be reported: `name` is the schema's (verify, plan, ...), `body` its fields."""
 
     name: str
     host: HostId
     at: str  # UTC, RFC 3339
     body: Mapping[str, Any]
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
 
 
 def target_name(knob: str, instance: str) -> str:

@@ -19,7 +19,7 @@ from tunectl.monitor.thermal import ThermalSample, judge_thermal, read_thermal
 from tunectl.probe.budget import judge
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.hostfile import Thermal, Wishes
-from tunectl.tuning.journal import load
+from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
 from tunectl.tuning.session import Session, proposed_wishes, read_wishes
 from tunectl.verdict import verdict_of
@@ -73,7 +73,7 @@ def run_preflight(request: Request) -> Flight:
     request.stay_off(scope.isolated)
     if wishes:
         tell("reading the settings")
-        journal = load(request.state)
+        journal = peek(request.state)
         flight.session = Session(root, flight.identity, wishes, journal, request.invocation, request.today)
         flight.plan = flight.session.assess()
     thermal = read_thermal(root, scope)

@@ -55,7 +55,7 @@ def _write_irq(tree: Tree, spec: HostSpec, irq: Irq) -> None:
     tree.text(f"{directory}/spurious", "count 0\nunhandled 0\nlast_unhandled 0 ms\n", 0o444)
     if irq.action and "/" not in irq.action:
         tree.directory(f"{directory}/{irq.action}")
-    counts = ",".join(str(irq.count if cpu == effective else 0) for cpu in sorted(spec.all_possible)[:64])
+    counts = ",".join(str(irq.count if cpu == effective else 0) for cpu in sorted(spec.all_possible))[:4095]
     tree.values(
         f"sys/kernel/irq/{irq.irq}",
         actions=irq.action,

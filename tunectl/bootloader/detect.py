@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.settings import DIRECTORY, GRUB_CFG, MAIN
@@ -39,8 +39,7 @@ _ADVICE = {
 }
 
 
-@dataclass(frozen=True)
-class Loader:
+class Loader(NamedTuple):
     """Who boots this host, the files that say so, and where it is not supported the reason and the way by hand."""
 
     name: str

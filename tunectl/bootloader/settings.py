@@ -6,7 +6,7 @@ Source: grub-mkconfig of Debian's grub-common (the drop-in directory is Debian's
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
 from tunectl.bootloader.grub import DROPIN
@@ -24,16 +24,14 @@ LINUX = "GRUB_CMDLINE_LINUX"
 DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """An argument, and where it is written: `/etc/default/grub:6`."""
 
     arg: Arg
     where: str
 
 
-@dataclass(frozen=True)
-class Configured:
+class Configured(NamedTuple):
     """What the files give to every normal entry. With a `problem`, the two variables are not to be relied on."""
 
     linux: str = ""

@@ -11,10 +11,9 @@ from tunectl.cli.command import emit, now, stay_off, today, tunectl_command
 from tunectl.cli.exits import FAILED, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.plan import change_dict
-from tunectl.errors import UsageError
+from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.model import Document
-from tunectl.report.summary import finding_body
 from tunectl.tuning.apply import Result
 from tunectl.tuning.session import Session, open_session
 from tunectl.tuning.transaction import Run, require_root, run_apply, wanted
@@ -43,15 +42,17 @@ def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
 
 def _ask(session: Session, runtime: bool) -> None:
     plan = session.assess()
-    if not wanted(plan, runtime):
+    changes = wanted(plan, runtime)
+    if not changes:
         return
     if not sys.stdin.isatty():
         raise UsageError("apply asks before it writes, and there is no terminal to ask on", "say --yes")
     from tunectl.report import render
 
-    body = {"changes": [change_dict(change) for change in plan.changes], "reboot_required": plan.reboot_required}
+    body = {"changes": [change_dict(change) for change in changes], "reboot_required": plan.reboot_required}
     click.echo(render(Document("plan", session.identity, now(), body), "text"), err=True)
-    click.confirm("Apply these changes?", abort=True, err=True)
+    if not click.confirm("Apply these changes?", err=True):
+        raise TunectlError("nothing was changed: the answer was no")
 
 
 def _result_dict(result: Result) -> dict[str, Any]:
@@ -71,6 +72,6 @@ def _body(run: Run) -> dict[str, Any]:
         "reboot_required": run.plan.reboot_required,
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,
-        "findings": [finding_body(finding) for finding in run.plan.findings],
+        "findings": run.plan.findings,
         "notes": run.session.notes(),
     }

@@ -9,7 +9,7 @@ from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
-from tunectl.report.summary import finding_body
+from tunectl.errors import UsageError
 from tunectl.tuning.plan import waive
 from tunectl.tuning.session import open_session
 from tunectl.verdict import verdict_of
@@ -21,6 +21,8 @@ from tunectl.verdict import verdict_of
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
 def command(options: Options, paths: tuple[str, ...], window_s: float, strict: bool) -> int:
     """The behavioural checks on this host: the shipped ones, or pytest modules of your own in PATH."""
+    if not 0 < window_s <= 86400:
+        raise UsageError("--window: seconds, above 0 and at most a day")
     root = open_root(options)
     session = open_session(root, options.host_path, options.state_path, options.invocation, today())
     wishes = session.wishes
@@ -34,7 +36,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
         "verdict": verdict,
         "strict": strict,
         "window_s": window_s,
-        "findings": [finding_body(finding) for finding in findings],
+        "findings": findings,
     }
     emit(options, "check", session.identity, body, findings)
     return exit_code(verdict, options.fmt)

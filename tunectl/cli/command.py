@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -22,7 +21,9 @@ DATA = ("text", "json")
 GATE = ("text", "json", "junit", "nagios", "prometheus")
 
 
-def tunectl_command(*, formats: tuple[str, ...] = DATA, **attrs: Any) -> Callable[[Callable[..., int]], click.Command]:
+def tunectl_command(
+    *, formats: tuple[str, ...] = DATA, name: str = "command", **attrs: Any
+) -> Callable[[Callable[..., int]], click.Command]:
     """A click command whose function takes the merged Options first and returns the exit code."""
 
     def decorate(function: Callable[..., int]) -> click.Command:
@@ -34,7 +35,6 @@ def tunectl_command(*, formats: tuple[str, ...] = DATA, **attrs: Any) -> Callabl
             return function(options, *args, **own)
 
         call.__doc__ = function.__doc__
-        name = function.__name__.removesuffix("_command")
         made: click.Command = click.command(name, cls=click.Command, **attrs)(shared_options(formats=formats)(call))
         return made
 
@@ -61,9 +61,15 @@ def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], fi
     from tunectl.report import render
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    width = shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    width = _width() if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
     text = render(Document(name, identity, now(), body, tuple(findings)), options.fmt, width=width, colour=colour)
     click.echo(text, nl=not text.endswith("\n"), color=colour)
+
+
+def _width() -> int:
+    import shutil  # slow to import, and needed for a terminal only
+
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 def stay_off(root: Sysroot, isolated: CpuSet) -> None:

@@ -36,12 +36,22 @@ class Options:
     @property
     def host_path(self) -> str:
         """The host file: as given, or the recorded host's own."""
-        return os.path.abspath(self.host or os.path.join(self.root, HOST_FILE))
+        return os.path.abspath(self.host or self._below_root(HOST_FILE))
 
     @property
     def state_path(self) -> str:
         """The state directory: as given, or the recorded host's own."""
-        return os.path.abspath(self.state or os.path.join(self.root, STATE))
+        return os.path.abspath(self.state or self._below_root(STATE))
+
+    def _below_root(self, path: str) -> str:
+        """Where it lies; no link in a recorded host leads out of it."""
+        from tunectl.host.sysroot import Sysroot
+
+        root = Sysroot(self.root)
+        try:
+            return f"/{path}" if root.live else root.resolve(path)
+        except OSError as error:
+            raise UsageError(f"{root.path(path)}: {error.strerror}") from error
 
     @property
     def invocation(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_comman
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change
-from tunectl.report.summary import finding_body
 from tunectl.tuning.session import open_session
 from tunectl.verdict import verdict_of
 
@@ -23,7 +22,7 @@ def command(options: Options) -> int:
         "host_file": session.wishes.origin,
         "changes": [change_dict(change) for change in plan.changes],
         "reboot_required": plan.reboot_required,
-        "findings": [finding_body(finding) for finding in plan.findings],
+        "findings": plan.findings,
         "notes": session.notes(),
     }
     emit(options, "plan", session.identity, body, plan.findings)

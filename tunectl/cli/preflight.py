@@ -13,7 +13,6 @@ from tunectl.cli.progress import progress
 from tunectl.cli.verify import verify_body
 from tunectl.errors import UsageError
 from tunectl.preflight import Flight, Request, run_preflight
-from tunectl.report.summary import finding_body
 
 
 @tunectl_command(formats=GATE)
@@ -53,8 +52,8 @@ def _body(flight: Flight, strict: bool) -> dict[str, Any]:
         "reasons": flight.reasons,
         "strict": strict,
         "verify": verify,
-        "check": {"verdict": flight.check_verdict, "findings": [finding_body(one) for one in flight.check]},
+        "check": {"verdict": flight.check_verdict, "findings": flight.check},
         "probe": flight.probe,
-        "thermal": {**flight.thermal, "findings": [finding_body(one) for one in flight.thermal["findings"]]},
+        "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
         "notes": flight.notes,
     }

@@ -10,7 +10,6 @@ from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Plan
-from tunectl.report.summary import finding_body
 from tunectl.tuning.session import Session, open_session
 from tunectl.verdict import verdict_of
 
@@ -33,6 +32,6 @@ def verify_body(session: Session, plan: Plan, strict: bool) -> dict[str, Any]:
         "verdict": verdict_of(plan.findings, strict),
         "strict": strict,
         "host_file": session.wishes.origin,
-        "findings": [finding_body(finding) for finding in plan.findings],
+        "findings": plan.findings,
         "notes": session.notes(),
     }

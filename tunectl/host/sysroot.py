@@ -34,13 +34,11 @@ class Sysroot:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
         return self._prefix + path
 
-    def _open(self, path: str) -> int:
-        try:
-            return os.open(self._prefix + path, self._flags)
-        except OSError as error:
-            if error.errno != errno.ELOOP or self.live:
-                raise
-            return os.open(self.resolve(path), self._flags)
+    def _open_link(self, path: str, error: OSError) -> int:
+        """Of a recorded host, a last component that is a link is opened where it points inside the root."""
+        if error.errno != errno.ELOOP or self.live:
+            raise error
+        return os.open(self.resolve(path), self._flags)
 
     def resolve(self, path: str) -> str:
         """The real path of `path`, every link followed as the recorded host would: inside its root."""
@@ -67,7 +65,10 @@ class Sysroot:
 
     def read_value(self, path: str) -> str:
         """A short attribute (at most one page) in one read, without its trailing newline."""
-        fd = self._open(path)
+        try:
+            fd = os.open(self._prefix + path, self._flags)
+        except OSError as error:
+            fd = self._open_link(path, error)
         try:
             return os.read(fd, _VALUE_SIZE).decode("utf-8", "backslashreplace").rstrip("\n")
         finally:
@@ -75,7 +76,10 @@ class Sysroot:
 
     def read_bytes(self, path: str) -> bytes:
         """A whole file, however long."""
-        fd = self._open(path)
+        try:
+            fd = os.open(self._prefix + path, self._flags)
+        except OSError as error:
+            fd = self._open_link(path, error)
         try:
             chunks = []
             while chunk := os.read(fd, _CHUNK):

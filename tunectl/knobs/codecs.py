@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.cpulist import (
     Isolcpus,
@@ -26,8 +25,7 @@ from tunectl.errors import UsageError
 from tunectl.model import Match, Scalar, Scope
 
 
-@dataclass(frozen=True)
-class Codec:
+class Codec(NamedTuple):
     """How one kind of kernel text is read, written, shown and asked for."""
 
     name: str

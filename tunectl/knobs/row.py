@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from tunectl.host.sysroot import Sysroot
@@ -11,7 +11,6 @@ from tunectl.knobs.codecs import Codec
 from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope
 
 
-@dataclass(frozen=True)
 class View:
     """What a driver sees: the host's files and the operator's CPU sets.
 
@@ -20,11 +19,14 @@ class View:
     rows of one facility share one reading of a large file.
     """
 
-    root: Sysroot
-    scope: Scope
-    texts: dict[str, str] = field(default_factory=dict)
-    invocation: tuple[str, ...] = ()
-    memo: dict[str, Any] = field(default_factory=dict)
+    def __init__(
+        self, root: Sysroot, scope: Scope, texts: Mapping[str, str] | None = None, invocation: tuple[str, ...] = ()
+    ) -> None:
+        self.root = root
+        self.scope = scope
+        self.texts = texts or {}
+        self.invocation = invocation
+        self.memo: dict[str, Any] = {}
 
 
 class Step(NamedTuple):
@@ -53,15 +55,14 @@ class Judgement(NamedTuple):
     points: dict[str, Scalar] | None = None
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What the journal and the clock know and a reading cannot: handed to judges as data."""
 
     boot_id: str = ""
     live: bool = True
     refused: frozenset[tuple[str, str]] = frozenset()  # (knob, instance) the kernel refused in this boot
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
-    irq_counts: dict[str, int] = field(default_factory=dict)  # interrupts on isolated CPUs, of refused IRQs
+    irq_counts: Mapping[str, int] = MappingProxyType({})  # interrupts on isolated CPUs, of refused IRQs
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
 
 
@@ -81,8 +82,7 @@ class Driver(Protocol):
 Batch = Sequence[tuple["Knob", Change]]
 
 
-@dataclass(frozen=True)
-class Knob:
+class Knob(NamedTuple):
     """One row: a thing that can be tuned, where it lives, how its text is read, and why anyone would."""
 
     name: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from tunectl import __version__
-from tunectl.model import Document
+from tunectl.model import Document, Finding
+from tunectl.report.summary import finding_body
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
@@ -17,16 +17,28 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     header = {
         "schema": f"tunectl.{document.name}/1",
         "tunectl_version": __version__,
-        "host": asdict(document.host),
+        "host": document.host._asdict(),
         "at": document.at,
     }
-    whole = {**header, **document.body, **header}  # the header comes first, and wins
+    whole = {**header, **_plain(document.body), **header}  # the header comes first, and wins
     try:
         text = _dump(whole)
         text.encode()
     except ValueError:  # a NaN, or a lone surrogate: rare, so only then is every value looked at
         text = _dump(_safe(whole))
     return text + "\n"
+
+
+def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A body whose findings, on any level, are no longer typed."""
+    return {
+        key: [finding_body(item) if isinstance(item, Finding) else item for item in value]
+        if key == "findings"
+        else _plain(value)
+        if isinstance(value, Mapping)
+        else value
+        for key, value in body.items()
+    }
 
 
 def _dump(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 from typing import Any, NamedTuple, Protocol
 
@@ -97,10 +98,12 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
     scope = _scope(hostfile, facts, origin)
     limits = {key: value for key, value in msgspec.structs.asdict(hostfile.budget).items() if value is not None}
     for key, value in limits.items():
-        if value < 0:
-            raise UsageError(f"{origin}: budget.{key}: {value:g} is below zero")
+        if not 0 <= value < math.inf:  # NaN, too: nothing is ever above it
+            raise UsageError(f"{origin}: budget.{key}: {value:g} is no limit", "a number, zero or above")
     if not 0 < hostfile.thermal.min_ratio <= 1:
         raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
+    if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
+        raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
     return Wishes(
         scope,
         _settings(hostfile, scope, origin),

@@ -8,7 +8,6 @@ files outlive it. Bytes are kept as latin-1 text, which maps every byte to one c
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from contextlib import suppress
@@ -51,6 +50,7 @@ class Journal:
     created: tuple[str, ...] = ()  # directories made to hold it
     damaged: tuple[int, ...] = ()  # line numbers
     torn: bool = False  # the last line was cut off
+    unreadable: bool = False  # it belongs to root, and this is a look without root
     _good_size: int = 0
     _seq: int = 0
 
@@ -87,6 +87,8 @@ class Journal:
         self._append({"type": "end"})
 
     def _append(self, record: dict[str, Any]) -> None:
+        import json  # slow to import: only where there is a journal
+
         body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
         line = f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
         new = not os.path.exists(self.path)
@@ -149,11 +151,14 @@ def load(directory: str) -> Journal:
     damaged = []
     for number, line in enumerate(lines, start=1):
         record = _decode(line)
-        if record is None:
-            damaged.append(number)
-            continue
-        _replay(journal, record)
-    if damaged and damaged[-1] == len(lines) and not tail:
+        try:
+            if record is not None:
+                _replay(journal, record)
+                continue
+        except (KeyError, TypeError):
+            pass  # whole, and yet no record that this version writes
+        damaged.append(number)
+    if damaged and damaged[-1] == len(lines) and not tail and _decode(lines[-1]) is None:
         # The newest line is unreadable as a whole: cut off by a power loss that kept its newline.
         tail = lines[-1] + b"\n"
         damaged.pop()
@@ -163,8 +168,20 @@ def load(directory: str) -> Journal:
     return journal
 
 
+def peek(directory: str) -> Journal:
+    """The journal for one who only looks: where permission is missing, an empty one that says so."""
+    try:
+        return load(directory)
+    except TunectlError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return Journal(directory, unreadable=True)
+        raise
+
+
 def _decode(line: bytes) -> dict[str, Any] | None:
     crc, _, body = line.partition(b" ")
+    import json
+
     try:
         if int(crc, 16) != zlib.crc32(body):
             return None

@@ -43,8 +43,9 @@ def hold(directory: str, purpose: str, wait_s: float) -> Iterator[None]:
             raise TunectlError(f"another tunectl is at work: {_holder(path)} holds {path}", "wait for it to end")
         time.sleep(_POLL_S)
     try:
-        os.truncate(fd, 0)
-        os.write(fd, f"process {os.getpid()} (tunectl {purpose})\n".encode())
+        with suppress(OSError):  # on a full disk the holder stays unnamed, and holds it all the same
+            os.truncate(fd, 0)
+            os.write(fd, f"process {os.getpid()} (tunectl {purpose})\n".encode())
         yield
     finally:
         with suppress(OSError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
@@ -37,7 +36,7 @@ def diff(
             if finding.outcome is Outcome.DRIFTED and judgement.changeable:
                 changes.setdefault(knob.name, []).append(_change(knob, setting, reading, judgement))
         if knob.name == "boot.isolcpus" and any(one.outcome is Outcome.PENDING_REBOOT for one in found):
-            facts = replace(facts, managed_pending="managed_irq" in setting.value.flags)
+            facts = facts._replace(managed_pending="managed_irq" in setting.value.flags)
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
     reboot = any(change.lifetime is Lifetime.BOOT for change in ordered) or any(

@@ -58,6 +58,8 @@ def _find(name: str, relative_to: str) -> str:
         if not os.path.exists(path):
             raise UsageError(f"there is no profile '{name}'", f"shipped are {', '.join(shipped())}; or give a path")
         return path
+    if "\0" in name:
+        raise UsageError(f"profile {name!r}: a path holds no NUL character")
     return os.path.realpath(os.path.join(relative_to, name))
 
 
@@ -68,7 +70,7 @@ def read_toml(path: str, shape: type[Any]) -> Any:
             document = tomllib.load(file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so are a number or nesting beyond measure
         raise UsageError(f"{path}: not TOML: {error}") from error
     try:
         return msgspec.convert(document, shape)

@@ -17,7 +17,7 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, View
 from tunectl.model import HostId, Plan, Reading, Setting
 from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
-from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.observe import observe
 from tunectl.tuning.plan import diff
 
@@ -48,6 +48,8 @@ class Session:
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
         if self.journal.damaged:
             notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
+        if self.journal.unreadable:
+            notes.append(f"{self.journal.path} is root's: what the kernel refused in this boot is not known here")
         for name in self.wishes.interfaces:
             if not self.root.exists(f"sys/class/net/{name}"):
                 notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
@@ -81,13 +83,18 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def _isolated_counts(root: Sysroot, wishes: Wishes, numbers: set[str]) -> dict[str, int]:
-    table = parse_interrupts(root.get_text("proc/interrupts"))
-    columns = [place for place, cpu in enumerate(table.cpus) if cpu in wishes.scope.isolated]
-    return {
-        number: sum(table.rows[number].counts[place] for place in columns if place < len(table.rows[number].counts))
-        for number in numbers
-        if number in table.rows
-    }
+    """How often each interrupt was delivered to the isolated CPUs since boot."""
+    found: dict[str, int] = {}
+    for number in numbers:
+        # One column for each possible CPU; /proc/interrupts has the same, of all interrupts, in megabytes.
+        columns = root.get(f"sys/kernel/irq/{number}/per_cpu_count").split(",")
+        if len(columns) == wishes.scope.nr_cpus and all(column.isdecimal() for column in columns):
+            found[number] = sum(int(columns[cpu]) for cpu in wishes.scope.isolated)
+    missing = numbers - found.keys()
+    if not missing:
+        return found
+    table = parse_interrupts(root.get_text("proc/interrupts"), rows=missing, cpus=wishes.scope.isolated)
+    return found | {number: sum(row.counts) for number, row in table.rows.items()}
 
 
 def read_wishes(host_path: str, facts: CpuFacts) -> Wishes:
@@ -117,4 +124,4 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
 def open_session(root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str) -> Session:
     """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit."""
     wishes = read_wishes(host_path, read_scope_facts(root))
-    return Session(root, read_identity(root), wishes, load(state), invocation, today)
+    return Session(root, read_identity(root), wishes, peek(state), invocation, today)

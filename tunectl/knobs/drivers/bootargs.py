@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -42,8 +41,7 @@ class BootFacts(NamedTuple):
     remedy: str  # what an operator can do about the obstacle
 
 
-@dataclass(frozen=True)
-class BootArg:
+class BootArg(NamedTuple):
     """One argument of the kernel command line."""
 
     key: str
@@ -125,8 +123,7 @@ class BootArg:
         return (f"{self.key}=", *(("/" + self.kernel,) if self.kernel else ()))
 
 
-@dataclass(frozen=True)
-class _Boot:
+class _Boot(NamedTuple):
     """What all boot arguments of one host share."""
 
     loader: Loader

@@ -6,7 +6,6 @@ Source: Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpuidle/sysf
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tunectl.host.sysroot import ABSENT_ERRNOS
@@ -17,7 +16,6 @@ from tunectl.model import Reading, State
 _IDLE = "sys/devices/system/cpu/cpu{cpu}/cpuidle"
 
 
-@dataclass(frozen=True)
 class IdleStates:
     """The states of the isolated CPUs; those that take longer than the limit to leave are disabled."""
 

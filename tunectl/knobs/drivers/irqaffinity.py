@@ -6,7 +6,6 @@ Source: kernel/irq/proc.c; Documentation/core-api/irq/irq-affinity.rst.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
@@ -25,7 +24,6 @@ class IrqFacts(NamedTuple):
     settable: bool  # since 6.12 the kernel shows 0444 where it would refuse the write
 
 
-@dataclass(frozen=True)
 class IrqAffinity:
     """All of /proc/irq/N."""
 
@@ -34,23 +32,29 @@ class IrqAffinity:
         numbers = sorted(int(name) for name in view.root.listdir("proc/irq") if name.isdecimal())
         if not numbers:
             yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
+        good: dict[tuple[str, str], CpuSet] = {}  # thousands of interrupts share a few pairs of texts
         for number in numbers:
-            yield self._read(knob, view, str(number), want)
+            yield self._read(knob, view, str(number), want, good)
 
-    def _read(self, knob: Knob, view: View, irq: str, want: CpuSet) -> Reading:
+    def _read(self, knob: Knob, view: View, irq: str, want: CpuSet, good: dict[tuple[str, str], CpuSet]) -> Reading:
         read = view.root.read_value
+        path = f"proc/irq/{irq}/smp_affinity_list"
         try:
-            asked = parse_shown(read(f"proc/irq/{irq}/smp_affinity_list"))
+            shown = read(path)
+            try:  # absent before 4.14, and empty until the interrupt is first started
+                delivered = read(f"proc/irq/{irq}/effective_affinity_list")
+            except OSError:
+                delivered = ""
+            if known := good.get((shown, delivered)):
+                return Reading(knob.name, irq, State.READ, known)
+            asked, effective = parse_shown(shown), parse_shown(delivered)
         except OSError as error:
             state = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
-            return Reading(knob.name, irq, state, reason=f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}")
+            return Reading(knob.name, irq, state, reason=f"/{path}: {error.strerror}")
         except UsageError as error:
-            return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}/smp_affinity_list: {error}")
-        try:  # absent before 4.14, and empty until the interrupt is first started
-            effective = parse_shown(read(f"proc/irq/{irq}/effective_affinity_list"))
-        except (OSError, UsageError):
-            effective = frozenset()
-        if effective <= want and (asked <= want if not effective else asked & want):
+            return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}: {error}")
+        if effective <= want and (not asked.isdisjoint(want) if effective else asked <= want) and (effective or asked):
+            good[shown, delivered] = effective or asked
             return Reading(knob.name, irq, State.READ, effective or asked)
         return Reading(knob.name, irq, State.READ, effective or asked, facts=self._facts(view, irq, asked, effective))
 

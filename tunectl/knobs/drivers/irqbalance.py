@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
@@ -43,7 +42,6 @@ def with_ban(text: str, cpus: CpuSet) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
 class BanList:
     """The ban list as a CPU set; what is written is its union with what was banned before."""
 

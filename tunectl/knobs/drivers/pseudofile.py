@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import UsageError
@@ -14,8 +13,7 @@ from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 
-@dataclass(frozen=True)
-class PseudoFile:
+class PseudoFile(NamedTuple):
     """A kernel attribute that is a value."""
 
     path: str
@@ -80,8 +78,7 @@ class PseudoFile:
         return ("/" + self.file("N"),)
 
 
-@dataclass(frozen=True)
-class FirstOf:
+class FirstOf(NamedTuple):
     """The first of several attributes that this host has; drivers name the same switch differently."""
 
     options: tuple[tuple[PseudoFile, Codec], ...]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -41,7 +40,6 @@ WantedBy=multi-user.target
 """
 
 
-@dataclass(frozen=True)
 class ApplyService:
     """`enabled`: the unit is there, its program too, and multi-user.target wants it. Else `disabled` or `broken`."""
 

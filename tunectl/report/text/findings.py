@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.model import Finding, Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.summary import Group, Row, compact, finding_of, groups, name_of, spread
 from tunectl.report.text.layout import columns, line, prose
+from tunectl.report.text.sheet import Sheet
 
 _STYLES = {
     Outcome.DRIFTED: "red",
@@ -23,31 +22,31 @@ _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot",
 
 
 def parsed(bodies: Iterable[Any]) -> tuple[Finding, ...]:
-    """A body's findings, typed."""
-    return tuple(map(finding_of, bodies))
+    """A body's findings, typed; they may be so already."""
+    return tuple(body if isinstance(body, Finding) else finding_of(body) for body in bodies)
 
 
-def findings(console: Console, found: Sequence[Finding], *, indent: int = 0, told: Collection[Outcome] = ()) -> None:
+def findings(sheet: Sheet, found: Sequence[Finding], *, indent: int = 0, told: Collection[Outcome] = ()) -> None:
     """Every finding: attention first, then one compact block for each class that must be listed.
 
     `told` are the outcomes whose findings the page has already told of one by one.
     """
-    gathered = groups(found)
+    gathered = groups(finding for finding in found if finding.outcome is not Outcome.COMPLIANT)
     for group in gathered:
         if _needs_attention(group) and group.outcome not in told:
-            _attention(console, group, indent)
+            _attention(sheet, group, indent)
     quiet = [group for group in gathered if not _needs_attention(group)]
-    _listed(console, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)
-    _listed(console, "refused by the kernel, harmless", [g for g in quiet if g.outcome is Outcome.REFUSED], indent)
-    _listed(console, "waived", [g for g in quiet if g.outcome is Outcome.WAIVED], indent)
+    _listed(sheet, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)
+    _listed(sheet, "refused by the kernel, harmless", [g for g in quiet if g.outcome is Outcome.REFUSED], indent)
+    _listed(sheet, "waived", [g for g in quiet if g.outcome is Outcome.WAIVED], indent)
 
 
-def compliant(console: Console, found: Sequence[Finding]) -> None:
+def compliant(sheet: Sheet, found: Sequence[Finding]) -> None:
     """How much is as it should be, in one line."""
     good = [finding.knob for finding in found if finding.outcome is Outcome.COMPLIANT]
     if good:
-        console.line()
-        line(console, ("compliant", "green"), f": {plural(len(good), 'target')} of {plural(len(set(good)), 'knob')}")
+        sheet.line()
+        line(sheet, ("compliant", "green"), f": {plural(len(good), 'target')} of {plural(len(set(good)), 'knob')}")
 
 
 def _needs_attention(group: Group) -> bool:
@@ -59,28 +58,28 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def _attention(console: Console, group: Group, indent: int) -> None:
+def _attention(sheet: Sheet, group: Group, indent: int) -> None:
     word = group.outcome.value.replace("-", " ") + (", harmful" if group.outcome is Outcome.REFUSED else "")
-    console.line()
+    sheet.line()
     total = len(group.instances)
     line(
-        console,
+        sheet,
         " " * indent,
         (printable(group.knob), "bold"),
         "  ",
         (word, _STYLES[group.outcome]),
         f", {plural(total, 'target')}" if total > 1 else "",
     )
-    _rows(console, group, indent + 2)
+    _rows(sheet, group, indent + 2)
     for point, label in _POINTS.items():
         if group.points is not None and point in group.points:
-            prose(console, shown(group.points[point]), indent=indent + 2, label=label, hang=11)
+            prose(sheet, shown(group.points[point]), indent=indent + 2, label=label, hang=11)
     for label, text in (("why", group.reason), ("fix", group.fix)):
         if text:
-            prose(console, text, indent=indent + 2, label=label, hang=5)
+            prose(sheet, text, indent=indent + 2, label=label, hang=5)
 
 
-def _rows(console: Console, group: Group, indent: int) -> None:
+def _rows(sheet: Sheet, group: Group, indent: int) -> None:
     """One line a value: which targets show it, and what they should show."""
     rows = group.rows
     within = spread([row.observed for row in rows], [row.desired for row in rows]) if len(rows) > MAX_ROWS else None
@@ -96,21 +95,21 @@ def _rows(console: Console, group: Group, indent: int) -> None:
         for row in kept
     ]
     skip = 0 if any(cell[0] for cell in cells) else 1
-    columns(console, [cell[skip:] for cell in cells], indent=indent)
+    columns(sheet, [cell[skip:] for cell in cells], indent=indent)
     if len(kept) < len(rows):
         hidden = sum(len(row.instances) for row in rows) - sum(len(row.instances) for row in kept)
         text = f"and {len(rows) - len(kept)} more values on {plural(hidden, 'target')}; --format json lists each"
-        prose(console, text, indent=indent)
+        prose(sheet, text, indent=indent)
 
 
 def _observed(group: Group, row: Row) -> tuple[str, ...]:
     return () if group.outcome is Outcome.UNREADABLE else (f"observed {shown(row.observed)}",)
 
 
-def _listed(console: Console, title: str, quiet: Sequence[Group], indent: int) -> None:
+def _listed(sheet: Sheet, title: str, quiet: Sequence[Group], indent: int) -> None:
     if not quiet:
         return
-    console.line()
-    prose(console, f"{title}:", indent=indent)
+    sheet.line()
+    prose(sheet, f"{title}:", indent=indent)
     cells = [(name_of(group.knob, group.instances), group.reason) for group in quiet]
-    columns(console, cells, indent=indent + 2, styles=("", "dim"))
+    columns(sheet, cells, indent=indent + 2, styles=("", "dim"))

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.report.text.cpugrid import size
 from tunectl.report.text.layout import heading, prose
+from tunectl.report.text.sheet import Sheet
 
 _LABEL = 12
 # The kernel's words in smt/control, where they do not speak for themselves.
 _SMT = {"notsupported": "none: one thread a core", "notimplemented": "", "forceoff": "off until the next boot"}
 
 
-def render_hardware(console: Console, body: Mapping[str, Any]) -> None:
+def render_hardware(sheet: Sheet, body: Mapping[str, Any]) -> None:
     """Prints caches, frequencies, idle states and clock of a tunectl.show/1 body."""
     drivers = body["drivers"]
-    heading(console, "Hardware and drivers")
+    heading(sheet, "Hardware and drivers")
     rows = {
         "caches": "; ".join(_caches(body["caches"])),
         "frequency": "; ".join(_frequency(body)) or "no cpufreq: the host below or the firmware decides",
@@ -29,7 +28,7 @@ def render_hardware(console: Console, body: Mapping[str, Any]) -> None:
     }
     for label, text in rows.items():
         if text:
-            prose(console, text, indent=2, label=label, hang=_LABEL)
+            prose(sheet, text, indent=2, label=label, hang=_LABEL)
 
 
 def _caches(caches: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.report.text.layout import columns, prose
+from tunectl.report.text.sheet import Sheet
 
 _STEPS = (1, 2, 5)  # of a decade
 
@@ -24,7 +23,7 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
     return f"{value:.3g}{space}ns"
 
 
-def histogram(console: Console, cpus: Iterable[Mapping[str, Any]], indent: int = 0) -> None:
+def histogram(sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0) -> None:
     """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing where there were none."""
     bins: dict[tuple[int, int], int] = {}
     for cpu in cpus:
@@ -34,9 +33,9 @@ def histogram(console: Console, cpus: Iterable[Mapping[str, Any]], indent: int =
                 bins[place] = bins.get(place, 0) + count
     if not bins:
         return
-    console.line()
-    prose(console, "interruptions by length (both scales logarithmic)", indent=indent)
-    room = max(console.width - indent - 2 - 18 - 14, 10)
+    sheet.line()
+    prose(sheet, "interruptions by length (both scales logarithmic)", indent=indent)
+    room = max(sheet.width - indent - 2 - 18 - 14, 10)
     most = math.log10(max(bins.values())) + 1
     rows = []
     place = min(bins)
@@ -45,7 +44,7 @@ def histogram(console: Console, cpus: Iterable[Mapping[str, Any]], indent: int =
         bar = "█" * max(round(room * (math.log10(count) + 1) / most), 1) if count else ""
         rows.append((f"{nanoseconds(_value(place))} to {nanoseconds(_value(_next(place)))}", f"{count:,}", bar))
         place = _next(place)
-    columns(console, rows, indent=indent + 2, right={0, 1}, styles=("", "", "cyan"))
+    columns(sheet, rows, indent=indent + 2, right={0, 1}, styles=("", "", "cyan"))
 
 
 def _bin(value: float) -> tuple[int, int]:

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.cpulist import format_cpulist
 from tunectl.report.escape import printable
 from tunectl.report.probed import budget_of, figure
 from tunectl.report.text.histogram import histogram, nanoseconds
 from tunectl.report.text.layout import columns, prose
 from tunectl.report.text.notes import notes
+from tunectl.report.text.sheet import Sheet
 
 MAX_CPUS = 64  # rows of the table; the CPUs with the longest gaps
 MAX_IRQS = 8  # sources of interrupts named; the most frequent ones
@@ -26,26 +25,26 @@ _LIMITS: dict[str, tuple[str, Callable[[float], str]]] = {
 }
 
 
-def render(body: Mapping[str, Any], console: Console) -> None:
+def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.probe.jitter/1 body."""
-    measured(body, console)
-    notes(console, body.get("warnings", ()), "Warnings")
+    measured(body, sheet)
+    notes(sheet, body.get("warnings", ()), "Warnings")
 
 
-def measured(body: Mapping[str, Any], console: Console, indent: int = 0) -> None:
+def measured(body: Mapping[str, Any], sheet: Sheet, indent: int = 0) -> None:
     """The verdict, the table and the histogram, without the warnings: also a section of preflight."""
     cpus = body["cpus"]
-    prose(console, _summary(body), indent=indent, style="bold")
-    _budget(console, body, indent)
-    console.line()
+    prose(sheet, _summary(body), indent=indent, style="bold")
+    _budget(sheet, body, indent)
+    sheet.line()
     rows = sorted(cpus, key=lambda cpu: -(cpu.get("max_ns") or 0))[:MAX_CPUS] if len(cpus) > MAX_CPUS else cpus
-    columns(console, [_row(body, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
+    columns(sheet, [_row(body, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
     if len(cpus) > len(rows):
-        prose(console, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
+        prose(sheet, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
     legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
-    prose(console, legend, indent=indent, style="dim")
-    histogram(console, cpus, indent)
-    _during(console, body, indent)
+    prose(sheet, legend, indent=indent, style="dim")
+    histogram(sheet, cpus, indent)
+    _during(sheet, body, indent)
 
 
 def _summary(body: Mapping[str, Any]) -> str:
@@ -57,16 +56,16 @@ def _summary(body: Mapping[str, Any]) -> str:
     return f"CPUs {cpus or '(none)'} for {body['duration_s']:.3g} s: {what}{source}{granule}"
 
 
-def _budget(console: Console, body: Mapping[str, Any], indent: int) -> None:
+def _budget(sheet: Sheet, body: Mapping[str, Any], indent: int) -> None:
     budget = budget_of(body)
     for text in budget.get("broken") or ():
-        prose(console, str(text), indent=indent, label="over budget: ", style="red")
+        prose(sheet, str(text), indent=indent, label="over budget: ", style="red")
     if budget.get("verdict") == "within":
         limits = (budget.get("limits") or {}).items()
         known = [f"{_LIMITS[name][0]} {_LIMITS[name][1](value)}" for name, value in limits if name in _LIMITS]
-        prose(console, f"within budget ({', '.join(known)})", indent=indent, style="green")
+        prose(sheet, f"within budget ({', '.join(known)})", indent=indent, style="green")
     elif not budget.get("broken"):
-        prose(console, f"not judged: {budget.get('reason') or 'no budget'}", indent=indent, style="magenta")
+        prose(sheet, f"not judged: {budget.get('reason') or 'no budget'}", indent=indent, style="magenta")
 
 
 def _row(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> Sequence[str]:
@@ -87,7 +86,7 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:.2g}"
 
 
-def _during(console: Console, body: Mapping[str, Any], indent: int) -> None:
+def _during(sheet: Sheet, body: Mapping[str, Any], indent: int) -> None:
     """What the kernel counted on these CPUs while the probe ran: the likely causes."""
     irqs: Counter[str] = Counter()
     others: Counter[str] = Counter()
@@ -102,6 +101,6 @@ def _during(console: Console, body: Mapping[str, Any], indent: int) -> None:
     rows = [(f"{delta:,}", printable(irq), printable(names.get(irq, ""))) for irq, delta in irqs.most_common(MAX_IRQS)]
     rows += [(f"{count:,}", "", name) for name, count in others.items() if count]
     if rows:
-        console.line()
-        prose(console, "meanwhile, on these CPUs", indent=indent)
-        columns(console, rows, indent=indent + 2, right={0})
+        sheet.line()
+        prose(sheet, "meanwhile, on these CPUs", indent=indent)
+        columns(sheet, rows, indent=indent + 2, right={0})

@@ -6,10 +6,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells
-from rich.console import Console
-from rich.text import Text
 
 from tunectl.report.escape import printable
+from tunectl.report.text.sheet import Sheet
 
 Part = str | tuple[str, str]  # a text, or a text and its style
 
@@ -29,37 +28,32 @@ _LEAST = 6  # cells a squeezed column keeps
 _LEAST_LAST = 24
 
 
-def line(console: Console, *parts: Part) -> None:
+def line(sheet: Sheet, *parts: Part) -> None:
     """One line of parts, neither wrapped nor cut. All text of a page passes here, so here it is made safe to print."""
-    text = Text()
-    for part in parts:
-        words, style = (part, "") if isinstance(part, str) else part
-        text.append(printable(words), style)
-    text.rstrip()
-    console.print(text, soft_wrap=True)
+    sheet.add([(printable(part), "") if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts])
 
 
-def heading(console: Console, text: str, *rest: Part) -> None:
+def heading(sheet: Sheet, text: str, *rest: Part) -> None:
     """A blank line and a section's title."""
-    console.line()
-    line(console, (printable(text), "bold"), *rest)
+    sheet.line()
+    line(sheet, (printable(text), "bold"), *rest)
 
 
-def prose(console: Console, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
+def prose(sheet: Sheet, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
     """A wrapped paragraph; `label` stands in front, the rest hangs `hang` cells (or the label's width) further in."""
     hang = max(hang, cell_len(label))
-    for number, wrapped in enumerate(wrap(text, console.width - indent - hang)):
+    for number, wrapped in enumerate(wrap(text, sheet.width - indent - hang)):
         lead = label if number == 0 else ""
-        line(console, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
+        line(sheet, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
 
 
-def banner(console: Console, verdict: str, said: str) -> None:
+def banner(sheet: Sheet, verdict: str, said: str) -> None:
     """A verdict in capitals, then what it rests on."""
     word = printable(verdict).upper().replace("PENDING-REBOOT", "PENDING REBOOT")
     style = VERDICT_STYLES.get(verdict, "magenta")
     hang = cell_len(word) + _GAP
-    for number, wrapped in enumerate(wrap(said, console.width - hang)):
-        line(console, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
+    for number, wrapped in enumerate(wrap(said, sheet.width - hang)):
+        line(sheet, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -79,7 +73,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def columns(
-    console: Console,
+    sheet: Sheet,
     rows: Sequence[Sequence[str]],
     *,
     indent: int = 0,
@@ -96,7 +90,7 @@ def columns(
     whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not whole:
         return
-    widths = widths or column_widths(whole, console.width - indent)
+    widths = widths or column_widths(whole, sheet.width - indent)
     for number, row in enumerate(whole):
         looks = ["bold"] * len(row) if header and number == 0 else [*styles, *[""] * len(row)]
         cells = [_cell(text, width) for text, width in zip(row, widths, strict=True)]
@@ -107,7 +101,7 @@ def columns(
                 pad = " " * (width - cell_len(text))
                 parts += [pad, (text, looks[column])] if column in right else [(text, looks[column]), pad]
                 parts.append(" " * _GAP)
-            line(console, *parts)
+            line(sheet, *parts)
 
 
 def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:

@@ -6,32 +6,31 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.summary import brief, generalised, instance_of, name_of, spread
 from tunectl.report.text.findings import findings, parsed, plural
 from tunectl.report.text.layout import column_widths, columns, prose
 from tunectl.report.text.notes import notes, reboot
+from tunectl.report.text.sheet import Sheet
 
 MAX_VALUES = 8  # lines of one knob in one block; then they are counted
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
 Changes = Sequence[Mapping[str, Any]]
 
 
-def render(body: Mapping[str, Any], console: Console) -> None:
+def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.plan/1 body."""
     changes: Changes = body["changes"]
     found = parsed(body.get("findings", ()))
     if changes:
-        prose(console, f"{plan_of(changes)}. Nothing was written.", style="bold")
+        prose(sheet, f"{plan_of(changes)}. Nothing was written.", style="bold")
     else:
-        prose(console, "Nothing to change.", style="bold green")
+        prose(sheet, "Nothing to change.", style="bold green")
     if found:
-        prose(console, f"As it stands: {brief(found)}.")
-    change_blocks(console, changes)
-    reboot(console, body)
+        prose(sheet, f"As it stands: {brief(found)}.")
+    change_blocks(sheet, changes)
+    reboot(sheet, body)
     # A drifted target is in the changes above already, unless nothing can be done about it.
     planned = {(change["knob"], change["target"]) for change in changes}
     rest = [
@@ -39,8 +38,8 @@ def render(body: Mapping[str, Any], console: Console) -> None:
         for finding in found
         if finding.outcome is not Outcome.COMPLIANT and (finding.knob, finding.target) not in planned
     ]
-    findings(console, rest)
-    notes(console, body.get("notes", ()))
+    findings(sheet, rest)
+    notes(sheet, body.get("notes", ()))
 
 
 def plan_of(changes: Changes) -> str:
@@ -50,7 +49,7 @@ def plan_of(changes: Changes) -> str:
     return f"{plural(len(changes), 'change')}: " + ", ".join(part for part in parts if not part.startswith("0 "))
 
 
-def change_blocks(console: Console, changes: Changes, last: Callable[[Mapping[str, Any]], str] | None = None) -> None:
+def change_blocks(sheet: Sheet, changes: Changes, last: Callable[[Mapping[str, Any]], str] | None = None) -> None:
     """A table of targets, `observed → desired` and lifetime (or `last`), with the reason under each knob's rows.
 
     A change that carries a `message` (of the kernel, when it was applied) shows it under its rows too.
@@ -61,16 +60,16 @@ def change_blocks(console: Console, changes: Changes, last: Callable[[Mapping[st
         said = generalised(change["reason"], instance), generalised(change.get("message") or "", instance)
         blocks.setdefault((change["knob"], *said), []).append(change)
     tables = [_rows(members, last or _lifetime) for members in blocks.values()]
-    widths = column_widths([row for table in tables for row in table], console.width)
+    widths = column_widths([row for table in tables for row in table], sheet.width)
     for (_, reason, message), members, table in zip(blocks, blocks.values(), tables, strict=True):
-        console.line()
-        columns(console, table[:MAX_VALUES], widths=widths, styles=("bold", "", "cyan"))
+        sheet.line()
+        columns(sheet, table[:MAX_VALUES], widths=widths, styles=("bold", "", "cyan"))
         if len(table) > MAX_VALUES:
-            prose(console, f"and {len(table) - MAX_VALUES} more values; --format json lists each", indent=4)
+            prose(sheet, f"and {len(table) - MAX_VALUES} more values; --format json lists each", indent=4)
         alone = members[0] if len(members) == 1 else {}
-        prose(console, alone.get("reason", reason), indent=4, style="dim")
+        prose(sheet, alone.get("reason", reason), indent=4, style="dim")
         if message:
-            prose(console, alone.get("message", message), indent=4, style="yellow")
+            prose(sheet, alone.get("message", message), indent=4, style="yellow")
 
 
 def _lifetime(change: Mapping[str, Any]) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.summary import brief
@@ -14,6 +12,7 @@ from tunectl.report.text.findings import findings, parsed
 from tunectl.report.text.jitter import measured
 from tunectl.report.text.layout import VERDICT_STYLES, banner, heading, line, prose
 from tunectl.report.text.notes import notes
+from tunectl.report.text.sheet import Sheet
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -27,47 +26,47 @@ _MEANS = {
 _REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
 
 
-def render(body: Mapping[str, Any], console: Console) -> None:
+def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.preflight/1 body."""
     verdict = str(body["verdict"])
-    banner(console, verdict, _MEANS.get(verdict, ""))
+    banner(sheet, verdict, _MEANS.get(verdict, ""))
     reasons = body.get("reasons", ())
     for number, reason in enumerate(reasons, 1):
-        prose(console, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
+        prose(sheet, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
     for name, title in (("verify", "Tuning"), ("check", "Checks")):
-        _section(console, title, body.get(name), body.get("notes", ()))
-    _probe(console, body.get("probe"))
-    _section(console, "Thermal state", body.get("thermal"), ())
-    notes(console, body.get("notes", ()))
+        _section(sheet, title, body.get(name), body.get("notes", ()))
+    _probe(sheet, body.get("probe"))
+    _section(sheet, "Thermal state", body.get("thermal"), ())
+    notes(sheet, body.get("notes", ()))
 
 
-def _section(console: Console, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
+def _section(sheet: Sheet, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
     """One part's verdict, counts and findings; of its notes only those the page does not say `elsewhere`."""
     if section is None:
-        heading(console, title, ": not run")
+        heading(sheet, title, ": not run")
         return
     verdict = str(section["verdict"])
     found = parsed(section.get("findings", ()))
-    console.line()
+    sheet.line()
     word = printable(verdict).replace("-", " ")
-    line(console, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
-    prose(console, brief(found), indent=2)
-    findings(console, found, indent=2, told=_REASONS)
-    _evidence(console, section.get("evidence") or {})
-    notes(console, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
+    line(sheet, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
+    prose(sheet, brief(found), indent=2)
+    findings(sheet, found, indent=2, told=_REASONS)
+    _evidence(sheet, section.get("evidence") or {})
+    notes(sheet, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
 
 
-def _evidence(console: Console, evidence: Mapping[str, Any]) -> None:
+def _evidence(sheet: Sheet, evidence: Mapping[str, Any]) -> None:
     """What a judgement rests on, nested names joined with dots."""
     known = {name: value for name, value in evidence.items() if value}
     if known:
-        console.line()
+        sheet.line()
     for name, value in known.items():
         if isinstance(value, Mapping):
             text = ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items())
         else:
             text = _plain(value)
-        prose(console, text, indent=2, label=f"{printable(str(name))}: ")
+        prose(sheet, text, indent=2, label=f"{printable(str(name))}: ")
 
 
 def _plain(value: Any) -> str:
@@ -78,10 +77,10 @@ def _plain(value: Any) -> str:
     return shown(value)
 
 
-def _probe(console: Console, probe: Mapping[str, Any] | None) -> None:
+def _probe(sheet: Sheet, probe: Mapping[str, Any] | None) -> None:
     if probe is None:
-        heading(console, "Probe", ": not run")
+        heading(sheet, "Probe", ": not run")
         return
-    heading(console, "Probe")
-    measured(probe, console, indent=2)
-    notes(console, probe.get("warnings", ()), "Probe: warnings")
+    heading(sheet, "Probe")
+    measured(probe, sheet, indent=2)
+    notes(sheet, probe.get("warnings", ()), "Probe: warnings")

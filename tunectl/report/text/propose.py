@@ -5,31 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.report.escape import printable
 from tunectl.report.text.findings import plural
 from tunectl.report.text.layout import columns, heading, line, prose
+from tunectl.report.text.sheet import Sheet
 
 
-def render(body: Mapping[str, Any], console: Console) -> None:
+def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.propose/1 body."""
     if refusal := body.get("refusal"):
-        prose(console, refusal, style="bold red")
+        prose(sheet, refusal, style="bold red")
     else:
-        columns(console, [(role, body[role]) for role in ("isolated", "housekeeping")], styles=("dim", "bold"))
-        heading(console, f"Why ({plural(body['count'], 'isolated CPU')})")
+        columns(sheet, [(role, body[role]) for role in ("isolated", "housekeeping")], styles=("dim", "bold"))
+        heading(sheet, f"Why ({plural(body['count'], 'isolated CPU')})")
         for reason in body["reasons"]:
             style = "cyan" if reason["role"] == "isolated" else ""
-            columns(console, [(reason["role"], reason["cpus"])], indent=2, styles=(style, style))
-            prose(console, reason["text"], indent=4, style="dim")
+            columns(sheet, [(reason["role"], reason["cpus"])], indent=2, styles=(style, style))
+            prose(sheet, reason["text"], indent=4, style="dim")
     if body["notes"]:
-        heading(console, "Note")
+        heading(sheet, "Note")
         for note in body["notes"]:
-            prose(console, note, indent=2, label="- ")
+            prose(sheet, note, indent=2, label="- ")
     if body["host_file"]:
-        heading(console, "Host file", ("  for /etc/tunectl/host.toml; --output FILE writes it", "dim"))
+        heading(sheet, "Host file", ("  for /etc/tunectl/host.toml; --output FILE writes it", "dim"))
         # Not wrapped: it is meant to be copied. Its comments are the reasons above, and are not said twice.
         for text in body["host_file"].rstrip().split("\n"):
             if not text.startswith("#") and text:
-                line(console, "  ", printable(text))
+                line(sheet, "  ", printable(text))

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.model import Scalar
 from tunectl.report.escape import printable, shown
 from tunectl.report.summary import compact
 from tunectl.report.text.findings import plural
 from tunectl.report.text.layout import columns, heading, prose
 from tunectl.report.text.notes import not_run, notes, reboot
+from tunectl.report.text.sheet import Sheet
 
 # result: what it means, and whether the values belong on the page
 _RESULTS = {
@@ -25,29 +24,29 @@ _RESULTS = {
 }
 
 
-def render(body: Mapping[str, Any], console: Console) -> None:
+def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.restore/1 body."""
     results: Sequence[Mapping[str, Any]] = body["results"]
     found = Counter(result["result"] for result in results)
     words = [f"{found[word]} {word.replace('-', ' ')}" for word in reversed(_RESULTS) if found[word]]
     said = f"{plural(len(results), 'file')}: {', '.join(words)}." if results else "Nothing to restore."
-    prose(console, said, style="bold" if set(found) <= {"restored", "already"} else "bold yellow")
+    prose(sheet, said, style="bold" if set(found) <= {"restored", "already"} else "bold yellow")
     for result, (title, in_full) in _RESULTS.items():
         members = [each for each in results if each["result"] == result]
         if members:
-            heading(console, f"{title} ({len(members)})")
-            (_in_full if in_full else _in_brief)(console, members)
-    not_run(console, body)
-    reboot(console, body)
-    notes(console, body.get("notes", ()))
+            heading(sheet, f"{title} ({len(members)})")
+            (_in_full if in_full else _in_brief)(sheet, members)
+    not_run(sheet, body)
+    reboot(sheet, body)
+    notes(sheet, body.get("notes", ()))
 
 
-def _in_full(console: Console, members: Sequence[Mapping[str, Any]]) -> None:
+def _in_full(sheet: Sheet, members: Sequence[Mapping[str, Any]]) -> None:
     for each in members:
-        prose(console, printable(each["path"]), indent=2)
-        prose(console, _values(each.get("observed"), each.get("before")), indent=6)
+        prose(sheet, printable(each["path"]), indent=2)
+        prose(sheet, _values(each.get("observed"), each.get("before")), indent=6)
         if each.get("message"):
-            prose(console, each["message"], indent=6, style="yellow")
+            prose(sheet, each["message"], indent=6, style="yellow")
 
 
 def _values(observed: Scalar, before: Scalar) -> str:
@@ -55,7 +54,7 @@ def _values(observed: Scalar, before: Scalar) -> str:
     return now + ("was not there before" if before is None else f"before it held {shown(before)}")
 
 
-def _in_brief(console: Console, members: Sequence[Mapping[str, Any]]) -> None:
+def _in_brief(sheet: Sheet, members: Sequence[Mapping[str, Any]]) -> None:
     """By knob: `irq.affinity [24,27,30-33]`; a file that belongs to no target by its path."""
     knobs: dict[str, list[str]] = {}
     for each in members:
@@ -66,4 +65,4 @@ def _in_brief(console: Console, members: Sequence[Mapping[str, Any]]) -> None:
     for knob, instances in knobs.items():
         inner = compact(instance for instance in instances if instance)
         cells.append((printable(knob), f"[{inner}]" if inner else ""))
-    columns(console, cells, indent=2)
+    columns(sheet, cells, indent=2)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend
 from tunectl.report.text.findings import plural
 from tunectl.report.text.hardware import render_hardware
 from tunectl.report.text.layout import columns, heading, line, prose
+from tunectl.report.text.sheet import Sheet
 
 MAX_IRQS = 8
 MAX_NICS = 16
@@ -19,44 +18,44 @@ _LABEL = 12
 _OUTCOME_STYLES = {"drifted": "red", "pending-reboot": "yellow", "unreadable": "magenta", "compliant": "green"}
 
 
-def render(body: Mapping[str, Any], console: Console) -> None:
+def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.show/1 body."""
-    _header(console, body)
+    _header(sheet, body)
     explained = legend(body)
-    heading(console, "CPUs", (f"   {explained}" if explained else "", "dim"))
-    draw(console, body)
+    heading(sheet, "CPUs", (f"   {explained}" if explained else "", "dim"))
+    draw(sheet, body)
     if offline := body["cpu_sets"]["offline"]:
-        prose(console, offline, indent=2, label="offline ")
-    render_hardware(console, body)
-    _network(console, body)
-    _interrupts(console, body)
-    _tuned(console, body)
-    _managers(console, body["managers"])
+        prose(sheet, offline, indent=2, label="offline ")
+    render_hardware(sheet, body)
+    _network(sheet, body)
+    _interrupts(sheet, body)
+    _tuned(sheet, body)
+    _managers(sheet, body["managers"])
 
 
-def _header(console: Console, body: Mapping[str, Any]) -> None:
+def _header(sheet: Sheet, body: Mapping[str, Any]) -> None:
     system, sets = body["system"], body["cpu_sets"]
     name = printable(system["hostname"] or "this host")
     known = [system["os"], f"Linux {system['kernel']}" if system["kernel"] else "", system["machine"]]
-    line(console, (name, "bold"), "  ", ", ".join(printable(part) for part in known if part))
+    line(sheet, (name, "bold"), "  ", ", ".join(printable(part) for part in known if part))
     if machine := ", ".join(part for part in (system["model"], _virtual(system["hypervisor"])) if part):
-        prose(console, machine)
+        prose(sheet, machine)
     online = [cpu for cpu in body["cpus"] if cpu["online"]]
     cores = {tuple(cpu["smt_siblings"]) for cpu in online}
     counts = [plural(len(online), "CPU"), plural(len(cores), "core")]
     counts += [f"{max(map(len, cores))} threads a core"] if max(map(len, cores)) > 1 else []
     counts.append(plural(len({cpu["package"] for cpu in online}), "package"))
     counts += [plural(len(body["numa_nodes"]), "NUMA node")] if body["numa_nodes"] else []
-    prose(console, ", ".join(counts))
+    prose(sheet, ", ".join(counts))
     rows = [("isolated", f"{sets['isolated']}, from {body['roles_from']}")] if sets["isolated"] else []
     rows += [("housekeeping", sets["housekeeping"])] if sets["isolated"] else []
     if body["roles_from"] != "the kernel":
         booted = {"isolcpus": sets["kernel_isolated"], "nohz_full": sets["nohz_full"]}
         said = ", ".join(f"{name} {cpus}" for name, cpus in booted.items() if cpus)
         rows.append(("this boot", said or "isolates none"))
-    columns(console, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
+    columns(sheet, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
     if not sets["isolated"]:
-        prose(console, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
+        prose(sheet, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
 
 
 def _virtual(hypervisor: str) -> str:
@@ -65,11 +64,11 @@ def _virtual(hypervisor: str) -> str:
     return "a virtual machine" if hypervisor == "unknown" else f"a virtual machine ({hypervisor})"
 
 
-def _network(console: Console, body: Mapping[str, Any]) -> None:
+def _network(sheet: Sheet, body: Mapping[str, Any]) -> None:
     nics = body["nics"]
     if not nics:
         return
-    heading(console, "Network")
+    heading(sheet, "Network")
     where = {irq["irq"]: irq for irq in body["irqs"]}
     rows = []
     for nic in nics[:MAX_NICS]:
@@ -80,14 +79,14 @@ def _network(console: Console, body: Mapping[str, Any]) -> None:
         hits = sum(where[number]["hits_isolated"] for number in nic["irqs"] if number in where)
         irqs += f", {hits} to isolated CPUs" if hits else ""
         rows.append((printable(nic["name"]), printable(nic["driver"]), speed, printable(nic["state"]), node, irqs))
-    columns(console, rows, indent=2, right=(2,), styles=("cyan",))
+    columns(sheet, rows, indent=2, right=(2,), styles=("cyan",))
     if len(nics) > MAX_NICS:
-        prose(console, f"and {len(nics) - MAX_NICS} more", indent=2)
+        prose(sheet, f"and {len(nics) - MAX_NICS} more", indent=2)
 
 
-def _interrupts(console: Console, body: Mapping[str, Any]) -> None:
+def _interrupts(sheet: Sheet, body: Mapping[str, Any]) -> None:
     irqs = body["irqs"]
-    heading(console, "Interrupts")
+    heading(sheet, "Interrupts")
     managed = sum(irq["managed"] == "yes" for irq in irqs)
     told = all(irq["managed"] != "unknown" for irq in irqs)
     said = (
@@ -98,7 +97,7 @@ def _interrupts(console: Console, body: Mapping[str, Any]) -> None:
     hits = sorted((irq for irq in irqs if irq["hits_isolated"]), key=lambda irq: (-irq["count_isolated"], irq["irq"]))
     if body["cpu_sets"]["isolated"]:
         said += f"; {len(hits):,} may arrive on isolated CPUs" if hits else "; none arrives on an isolated CPU"
-    prose(console, said, indent=2)
+    prose(sheet, said, indent=2)
     movers = {"yes": "kernel-managed", "no": "movable", "unknown": ""}
     rows = [
         (
@@ -110,31 +109,31 @@ def _interrupts(console: Console, body: Mapping[str, Any]) -> None:
         )
         for irq in hits[:MAX_IRQS]
     ]
-    columns(console, rows, indent=4, right=(0, 3), styles=("", "cyan"))
+    columns(sheet, rows, indent=4, right=(0, 3), styles=("", "cyan"))
     if len(hits) > MAX_IRQS:
-        prose(console, f"and {len(hits) - MAX_IRQS:,} more; --format json lists each", indent=4)
+        prose(sheet, f"and {len(hits) - MAX_IRQS:,} more; --format json lists each", indent=4)
 
 
-def _tuned(console: Console, body: Mapping[str, Any]) -> None:
+def _tuned(sheet: Sheet, body: Mapping[str, Any]) -> None:
     if counts := {outcome: count for outcome, count in (body.get("tuned") or {}).items() if count}:
-        heading(console, "Tuned")
+        heading(sheet, "Tuned")
         parts = [
             (f"{count:,} {outcome.replace('-', ' ')}", _OUTCOME_STYLES.get(outcome, ""))
             for outcome, count in counts.items()
         ]
         separated = [part for each in parts for part in (", ", each)][1:]
-        line(console, "  ", *separated, "; `tunectl verify` lists each")
+        line(sheet, "  ", *separated, "; `tunectl verify` lists each")
 
 
-def _managers(console: Console, managers: Sequence[Mapping[str, Any]]) -> None:
-    heading(console, "Who else tunes this host")
+def _managers(sheet: Sheet, managers: Sequence[Mapping[str, Any]]) -> None:
+    heading(sheet, "Who else tunes this host")
     working = [manager for manager in managers if manager["active"] or manager["enabled"]]
     for manager in working:
         state = "runs" if manager["active"] and not manager["settings"] else "starts at boot"
         said = manager["detail"] if manager["settings"] else "; ".join(filter(None, (state, manager["detail"])))
-        prose(console, said, indent=2, label=f"{manager['name']}  ", hang=_LABEL)
-        prose(console, f"may overwrite {', '.join(manager['overwrites'])}", indent=2 + _LABEL, style="yellow")
+        prose(sheet, said, indent=2, label=f"{manager['name']}  ", hang=_LABEL)
+        prose(sheet, f"may overwrite {', '.join(manager['overwrites'])}", indent=2 + _LABEL, style="yellow")
     if idle := [manager["name"] for manager in managers if manager not in working]:
-        prose(console, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
+        prose(sheet, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
     if not managers:
-        prose(console, "nobody that tunectl knows of", indent=2)
+        prose(sheet, "nobody that tunectl knows of", indent=2)

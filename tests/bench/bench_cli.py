@@ -1,0 +1,135 @@
+"""How fast the command line is, as ratios within one run: `python tests/bench/bench_cli.py`.
+
+- `tunectl --help` against `python -c pass`
+- `tunectl verify`, the whole process, against a C program that opens, reads and closes the same files
+- the largest resident memory of `tunectl verify`
+
+on a generated recorded host with 256 CPUs and 4,096 interrupts. Nothing is asserted: times belong to a machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent.parent))
+
+from tests.hosts.builder import build, generated
+from tunectl.host.sysroot import Sysroot
+from tunectl.tuning.session import open_session
+
+TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
+READER = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    static char line[4096], buffer[1 << 16];
+    FILE *list = fopen(argv[1], "r");
+    (void)argc;
+    while (list && fgets(line, sizeof line, list)) {
+        line[strcspn(line, "\n")] = 0;
+        int fd = open(line, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) continue;
+        while (read(fd, buffer, sizeof buffer) == (ssize_t)sizeof buffer) { }
+        close(fd);
+    }
+    return list ? 0 : 1;
+}
+"""
+
+
+class Listing(Sysroot):
+    """A root that remembers what was opened."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.opened: list[str] = []
+
+    def read_value(self, path: str) -> str:
+        """One more."""
+        self.opened.append(self.path(path))
+        return super().read_value(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        """One more."""
+        self.opened.append(self.path(path))
+        return super().read_bytes(path)
+
+
+def main() -> None:
+    """Builds, measures, prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cpus", type=int, default=256)
+    parser.add_argument("--irqs", type=int, default=4096)
+    parser.add_argument("--rounds", type=int, default=11)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        work = Path(place)
+        tree = host(work / "host", options.cpus, options.irqs)
+        reader, files = c_reader(work, tree)
+        verify = [str(TUNECTL), "--root", str(tree), "verify"]
+        print(
+            f"{options.cpus} CPUs, {options.irqs} interrupts, {files} files opened by verify; {options.rounds} rounds"
+        )
+        bare, helped = alternate([[sys.executable, "-c", "pass"], [str(TUNECTL), "--help"]], options.rounds)
+        print(f"--help   {helped * 1e3:7.1f} ms  python -c pass {bare * 1e3:7.1f} ms  ratio {helped / bare:.2f}")
+        c, text, json = alternate([reader, verify, [*verify, "--format", "json"]], options.rounds)
+        print(f"verify   {text * 1e3:7.1f} ms  C reader       {c * 1e3:7.1f} ms  ratio {text / c:.2f}")
+        print(f"  (json) {json * 1e3:7.1f} ms  C reader       {c * 1e3:7.1f} ms  ratio {json / c:.2f}")
+        print(f"memory   {largest_child_mib():7.1f} MiB, the largest of all the processes above")
+
+
+def host(root: Path, cpus: int, irqs: int) -> Path:
+    """The recorded host, with a host file that isolates the upper half of each core's CPUs."""
+    build(root, generated(cpus, irqs))
+    facts = Sysroot(str(root))
+    siblings = facts.get("sys/devices/system/cpu/cpu1/topology/thread_siblings_list")
+    (root / "etc/tunectl").mkdir(parents=True, exist_ok=True)
+    text = f'profile = "low-latency"\nisolated = "{siblings}"\n'
+    (root / "etc/tunectl/host.toml").write_text(text)
+    return root
+
+
+def c_reader(work: Path, tree: Path) -> tuple[list[str], int]:
+    """The C program and its list: the files that verify opens, in its order."""
+    root = Listing(str(tree))
+    open_session(root, f"{tree}/etc/tunectl/host.toml", f"{tree}/var/lib/tunectl", (), "2026-11-21").assess()
+    (work / "files").write_text("".join(f"{path}\n" for path in root.opened))
+    (work / "reader.c").write_text(READER)
+    subprocess.run(["cc", "-O2", "-o", str(work / "reader"), str(work / "reader.c")], check=True)
+    return [str(work / "reader"), str(work / "files")], len(root.opened)
+
+
+def alternate(commands: Sequence[Sequence[str]], rounds: int) -> list[float]:
+    """The median time of each command in seconds, taken in turns so that all meet the same machine."""
+    times: list[list[float]] = [[] for _ in commands]
+    # An installed package has its bytecode beside it; an editable one gets it in the first round.
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    for number in range(rounds + 1):
+        for command, taken in zip(commands, times, strict=True):
+            start = time.perf_counter()
+            subprocess.run(command, stdout=subprocess.DEVNULL, env=environment)
+            if number:  # the first round fills the caches
+                taken.append(time.perf_counter() - start)
+    return [statistics.median(taken) for taken in times]
+
+
+def largest_child_mib() -> float:
+    """ru_maxrss of the children, in MiB."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
