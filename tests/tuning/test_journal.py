@@ -73,6 +73,20 @@ def test_damage_in_the_middle_is_told_by_its_line(tmp_path: Path) -> None:
     assert len(damaged.entries) == 2
 
 
+def test_dead_values_are_forgotten_and_files_are_not(tmp_path: Path) -> None:
+    journal = filled(tmp_path)
+    kept = journal.before(entry("etc/default/irqbalance")._replace(kind="file"))
+    journal.after(kept, "x")
+    journal.prune("boot-2")
+    again = load(str(tmp_path))
+    assert [one.path for one in again.entries.values()] == ["etc/default/irqbalance"]
+    assert again.entries[kept].shown == "x"
+    assert not again.damaged
+    journal.prune("boot-2")
+    assert journal.before(entry(boot="boot-2")) == kept + 1
+    assert len(load(str(tmp_path)).entries) == 2
+
+
 def test_a_full_disk_stops_before_the_write(tmp_path: Path) -> None:
     journal = load("/dev/full/../nowhere")
     journal.directory = str(tmp_path)

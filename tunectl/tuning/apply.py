@@ -186,7 +186,7 @@ def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
         raise TunectlError(
             f"cannot write {where}: {os.strerror(number)}", "what was changed before that, `tunectl restore` undoes"
         ) from error
-    if step.refusable and number in (errno.EIO, errno.EPERM) and os.geteuid() == 0:
+    if step.refusable and number in (errno.EIO, errno.EPERM) and (os.geteuid() == 0 or not root.live):
         return Result(first, "refused", number, "the kernel manages this interrupt itself")
     if number in _GONE:
         return Result(first, "failed", number, f"{where} went away: the device or CPU was removed")

@@ -8,6 +8,7 @@ files outlive it. Bytes are kept as latin-1 text, which maps every byte to one c
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
 from contextlib import suppress
@@ -64,6 +65,41 @@ class Journal:
         self.created = self.created or created
         self._append({"type": "start", "boot_id": boot_id, "created": list(self.created)})
 
+    def prune(self, boot_id: str) -> None:
+        """Forgets the runtime values of earlier boots, which died with them; else every boot would add to the file."""
+        dead = [seq for seq, entry in self.entries.items() if not entry.persistent and entry.boot_id != boot_id]
+        if not dead:
+            return
+        for seq in dead:
+            del self.entries[seq]
+        records: list[dict[str, Any]] = [{"type": "start", "boot_id": boot_id, "created": list(self.created)}]
+        for seq, entry in self.entries.items():
+            records.append({"type": "before", **entry._replace(shown=None, errno=None)._asdict()})
+            if entry.shown is not None:
+                records.append({"type": "after", "seq": seq, "shown": entry.shown})
+            if entry.errno is not None:
+                records.append({"type": "refused", "seq": seq, "errno": entry.errno})
+        self._replace(b"".join(map(_line, records)))
+
+    def _replace(self, data: bytes) -> None:
+        """The whole file, atomically: a crash leaves the old one or the new one."""
+        temporary = f"{self.path}.new"
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                if os.write(fd, data) != len(data):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.rename(temporary, self.path)
+        except OSError as error:
+            raise TunectlError(
+                f"cannot write the journal {self.path}: {error.strerror}; nothing was changed"
+            ) from error
+        _sync(self.directory)
+        self._good_size = len(data)
+
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""
         self._seq += 1
@@ -87,10 +123,7 @@ class Journal:
         self._append({"type": "end"})
 
     def _append(self, record: dict[str, Any]) -> None:
-        import json  # slow to import: only where there is a journal
-
-        body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
-        line = f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
+        line = _line(record)
         new = not os.path.exists(self.path)
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -98,7 +131,7 @@ class Journal:
                 os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
                 os.lseek(fd, 0, os.SEEK_END)
                 if os.write(fd, line) != len(line):
-                    raise OSError(28, os.strerror(28))
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(fd)
             except OSError:
                 with suppress(OSError):
@@ -117,8 +150,9 @@ class Journal:
 
     def remove(self) -> None:
         """Everything was restored: the journal goes."""
-        with suppress(FileNotFoundError):
-            os.unlink(self.path)
+        for path in (f"{self.path}.new", self.path):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
         self.entries.clear()
 
     def remove_directories(self) -> None:
@@ -176,6 +210,13 @@ def peek(directory: str) -> Journal:
         if isinstance(error.__cause__, PermissionError):
             return Journal(directory, unreadable=True)
         raise
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    import json  # slow to import: only where there is a journal
+
+    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
+    return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
 
 
 def _decode(line: bytes) -> dict[str, Any] | None:

@@ -49,6 +49,7 @@ def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_on
                 f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
             )
         session = replace(session, root=root, journal=journal)
+        journal.prune(session.identity.boot_id)
         journal.start(session.identity.boot_id, created)
         settle(root, journal)
         return _passes(session, root, runtime_only)
