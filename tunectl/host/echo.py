@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
-from tunectl.cpulist import format_cpumask, parse_cpulist
+from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist, parse_shown
 from tunectl.host.sysroot import Sysroot
 
+_CPU = re.compile(r"sys/devices/system/cpu/cpu(\d+)/online")
+_ONLINE = "sys/devices/system/cpu/online"
 _IRQ = re.compile(r"(proc/irq/\d+)/smp_affinity_list")
 
 
@@ -25,4 +27,7 @@ def echoes(root: Sysroot, path: str, text: str) -> list[tuple[str, str]]:
             (f"{irq[1]}/smp_affinity", mask),
             (f"{irq[1]}/effective_affinity", mask),
         ]
+    if cpu := _CPU.fullmatch(path):
+        online = parse_shown(root.get(_ONLINE)) - {int(cpu[1])} | ({int(cpu[1])} if text == "1" else set())
+        found = [(_ONLINE, format_cpulist(online))]
     return [(other, content) for other, content in found if root.exists(other)]

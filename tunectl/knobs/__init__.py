@@ -5,10 +5,10 @@ The order of the facilities is the order of operations; `after` on a row mends i
 
 from __future__ import annotations
 
-from tunectl.knobs import boot, cpufreq, cpuidle, irq, kernel, mm, smt, systemd, workqueue
+from tunectl.knobs import boot, cpu, cpufreq, cpuidle, irq, kernel, mm, smt, systemd, workqueue
 from tunectl.knobs.row import Knob
 
-ALL = (smt, irq, workqueue, cpuidle, cpufreq, mm, kernel, systemd, boot)
+ALL = (smt, cpu, irq, workqueue, cpuidle, cpufreq, mm, kernel, systemd, boot)
 
 KNOBS: dict[str, Knob] = {knob.name: knob for facility in ALL for knob in facility.KNOBS}
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from tunectl import __version__
 from tunectl.model import Document, Finding
 from tunectl.report.summary import finding_body
+
+_TERMINAL = re.compile("[\x7f-\x9f]")  # control characters that JSON allows as they are, and terminals obey
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
@@ -42,7 +45,8 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dump(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    return _TERMINAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _safe(value: Any) -> Any:

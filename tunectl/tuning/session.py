@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tunectl.bootloader.detect import detect
 from tunectl.bootloader.grub import DROPIN
+from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.interrupts import parse_interrupts
@@ -38,7 +39,10 @@ class Session:
     def view(self) -> View:
         """A fresh look: nothing read earlier is remembered."""
         texts = {setting.knob: KNOBS[setting.knob].codec.encode(setting.value) for setting in self.wishes.settings}
-        return View(self.root, self.wishes.scope, texts, self.invocation)
+        # A change of cpu.online or smt.control is itself a reason to look again at which CPUs are on.
+        shown = parse_shown(self.root.get("sys/devices/system/cpu/online"))
+        scope = self.wishes.scope._replace(online=shown & self.wishes.scope.present or self.wishes.scope.online)
+        return View(self.root, scope, texts, self.invocation)
 
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a damaged journal, interfaces that are not there."""
@@ -112,8 +116,6 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
     proposal = propose(read_topology(root, quiet=quiet))
     if proposal.refusal:
         return None, [proposal.refusal]
-    from tunectl.cpulist import format_cpulist
-
     isolated = format_cpulist(proposal.isolated)
     hostfile = HostFile(profile="low-latency", isolated=isolated)
     return resolve(hostfile, facts, "tunectl's own proposal"), [

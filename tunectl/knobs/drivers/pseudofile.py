@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
@@ -17,7 +18,7 @@ class PseudoFile(NamedTuple):
     """A kernel attribute that is a value."""
 
     path: str
-    cpus: str = "online"  # which CPUs `{cpu}` runs over: "online", or the "isolated" that are online
+    cpus: str = "online"  # which CPUs `{cpu}` runs over; see instances()
     words: tuple[tuple[str, str], ...] = ()  # a desired word, and the file that gives its value on this CPU
     choices: str = ""  # the file that lists what may be written
     disturbs: bool = False  # reading it interrupts the CPU it belongs to (FACTS 2.3)
@@ -27,7 +28,12 @@ class PseudoFile(NamedTuple):
         if "{cpu}" not in self.path:
             return [""]
         scope = view.scope
-        return [str(cpu) for cpu in sorted(scope.online & scope.isolated if self.cpus == "isolated" else scope.online)]
+        cpus = {
+            "online": scope.online,
+            "isolated": scope.online & scope.isolated,
+            "isolated, also offline": scope.present & scope.isolated,
+        }
+        return [str(cpu) for cpu in sorted(cpus[self.cpus])]
 
     def file(self, instance: str) -> str:
         """The path of one instance."""
@@ -130,7 +136,10 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]
 def kernel_isolated(view: View) -> CpuSet:
     """The CPUs the kernel isolates now, by isolcpus=domain or nohz_full=."""
     if "kernel_isolated" not in view.memo:
-        shown = [view.root.get(f"sys/devices/system/cpu/{name}") for name in ("isolated", "nohz_full")]
-        view.memo["kernel_isolated"] = frozenset[int]().union(*(parse_shown(text) for text in shown))
+        found = set[int]()
+        for name in ("isolated", "nohz_full"):
+            with suppress(UsageError):  # no list: nothing is known to be isolated
+                found |= parse_shown(view.root.get(f"sys/devices/system/cpu/{name}"))
+        view.memo["kernel_isolated"] = frozenset(found)
     isolated: CpuSet = view.memo["kernel_isolated"]
     return isolated
