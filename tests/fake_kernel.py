@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tunectl.host.sysroot import WritableSysroot
+from tunectl.knobs.codecs import CHOICE
 
 
 @dataclass
@@ -44,5 +45,6 @@ class KernelRoot(WritableSysroot):
             return self.manners.clamp[path] + "\n"
         if "transparent_hugepage" in path:
             words = [word.strip("[]") for word in self.read_value(path).split()]
-            return " ".join(f"[{word}]" if word == text.strip() else word for word in words) + "\n"
+            chosen = CHOICE.decode(text)
+            return " ".join(f"[{word}]" if word == chosen else word for word in words) + "\n"
         return text

@@ -22,7 +22,7 @@ def entry(path: str = "proc/sys/vm/swappiness", before: str | None = "60\n", boo
 
 def filled(directory: Path, count: int = 3) -> Journal:
     journal = load(str(directory))
-    journal.start("boot-1", ())
+    journal.start("boot-1", "/", ())
     for number in range(count):
         seq = journal.before(entry(f"proc/sys/vm/n{number}"))
         journal.after(seq, "1\n")

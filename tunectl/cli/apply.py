@@ -35,7 +35,7 @@ def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
     run = run_apply(session, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
     body = _body(run)
     emit(options, "apply", session.identity, body, run.plan.findings)
-    if any(result.result == "failed" and not result.gone for result in run.applied.results):
+    if run.applied.failed or any(one.result == "failed" and not one.gone for one in run.applied.results):
         return FAILED
     return exit_code(body["verdict"], options.fmt)
 
@@ -73,5 +73,5 @@ def _body(run: Run) -> dict[str, Any]:
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,
         "findings": run.plan.findings,
-        "notes": run.session.notes(),
+        "notes": [*run.applied.failed, *run.session.notes()],
     }

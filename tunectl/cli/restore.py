@@ -16,13 +16,14 @@ from tunectl.tuning.transaction import Undone, require_root, run_restore
 
 @tunectl_command()
 @click.option("--salvage", is_flag=True, help="Restore what the intact lines of a damaged journal tell.")
+@click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
-def command(options: Options, salvage: bool, wait_s: float) -> int:
+def command(options: Options, salvage: bool, force: bool, wait_s: float) -> int:
     """The journal backwards: the earlier value where ours still stands; the rest is reported."""
     root = WritableSysroot(options.root)
     identity = read_identity(root)
     require_root(root, "restore", options.invocation)
-    undone = run_restore(root, options.state_path, identity.boot_id, salvage=salvage, wait_s=wait_s)
+    undone = run_restore(root, options.state_path, identity.boot_id, salvage=salvage, wait_s=wait_s, force=force)
     emit(options, "restore", identity, _body(undone))
     if not undone.complete or undone.set_aside:
         return FAILED

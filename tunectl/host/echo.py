@@ -31,3 +31,11 @@ def echoes(root: Sysroot, path: str, text: str) -> list[tuple[str, str]]:
         online = parse_shown(root.get(_ONLINE)) - {int(cpu[1])} | ({int(cpu[1])} if text == "1" else set())
         found = [(_ONLINE, format_cpulist(online))]
     return [(other, content) for other, content in found if root.exists(other)]
+
+
+def as_shown(root: Sysroot, path: str, text: str) -> str:
+    """How a kernel would show the written word: in brackets among the choices, where the file lists them."""
+    words = [word.strip("[]") for word in root.get(path).split()]
+    if "[" not in root.get(path) or text not in words:
+        return text
+    return " ".join(f"[{word}]" if word == text else word for word in words)

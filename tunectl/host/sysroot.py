@@ -64,13 +64,16 @@ class Sysroot:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self._prefix + path)
 
     def read_value(self, path: str) -> str:
-        """A short attribute (at most one page) in one read, without its trailing newline."""
+        """An attribute, in one read where it fits a page, without its trailing newline."""
         try:
             fd = os.open(self._prefix + path, self._flags)
         except OSError as error:
             fd = self._open_link(path, error)
         try:
-            return os.read(fd, _VALUE_SIZE).decode("utf-8", "backslashreplace").rstrip("\n")
+            data = os.read(fd, _VALUE_SIZE)
+            while len(data) % _VALUE_SIZE == 0 and (more := os.read(fd, _VALUE_SIZE)):
+                data += more  # a list of CPUs in /proc may be longer than a page
+            return data.decode("utf-8", "backslashreplace").rstrip("\n")
         finally:
             os.close(fd)
 
@@ -118,11 +121,15 @@ class Sysroot:
         return os.path.lexists(self._prefix + path)
 
     def mode(self, path: str) -> int | None:
-        """The permission bits, or None where there is no such file. Never raises."""
+        """The permission bits of the file, links followed, or None where there is none. Never raises."""
         try:
-            return stat.S_IMODE(os.lstat(self._prefix + path).st_mode)
+            return stat.S_IMODE(os.lstat(self.resolve(path)).st_mode)
         except OSError:
             return None
+
+    def real(self, path: str) -> str:
+        """The same file's own path below the root, links followed: two names of one file have one."""
+        return os.path.relpath(self.resolve(path), self.root)
 
     def lstat(self, path: str) -> os.stat_result:
         """lstat(2) of a path."""
@@ -156,7 +163,9 @@ class WritableSysroot(Sysroot):
     def write_value(self, path: str, text: str) -> None:
         """One write(2) into a kernel attribute; on a recorded host, the file replaced as a whole."""
         if not self.live:
-            self.replace_file(self._inside(path), text.encode(), None)
+            if not self.exists(path):
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
+            self.replace_file(path, text.encode(), None)
             return
         fd = os.open(self._prefix + path, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -164,14 +173,12 @@ class WritableSysroot(Sysroot):
         finally:
             os.close(fd)
 
-    def _inside(self, path: str) -> str:
-        if not self.exists(path):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
-        return os.path.relpath(self.resolve(path), self.root)
-
     def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
-        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept."""
-        place = self._place(path)
+        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept.
+
+        Where the path is a link, the file it points to is replaced, and the link stays.
+        """
+        place = self.resolve(path)
         temporary = place + TEMPORARY
         try:
             before: os.stat_result | None = os.lstat(place)
@@ -210,11 +217,12 @@ class WritableSysroot(Sysroot):
         os.chmod(place, 0o755)
         _sync_directory(place)
 
-    def remove(self, path: str) -> None:
-        """A file or link goes away; nothing happens where there is none."""
+    def remove(self, path: str, *, link: bool = False) -> None:
+        """A file (or, with `link`, the link itself) goes away; nothing happens where there is none."""
+        place = self._place(path) if link else self.resolve(path)
         with suppress(FileNotFoundError):
-            os.unlink(self._place(path))
-            _sync_directory(self._place(path))
+            os.unlink(place)
+            _sync_directory(place)
 
     def remove_directory(self, path: str) -> bool:
         """An empty directory goes away; False where it is not empty, and so stays."""
@@ -230,8 +238,9 @@ class WritableSysroot(Sysroot):
 
     def sweep(self, path: str) -> None:
         """What a killed replace_file() or make_link() of `path` may have left beside it goes away."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            os.unlink(self._place(path) + TEMPORARY)
+        for place in {self._place(path), self.resolve(path)}:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.unlink(place + TEMPORARY)
 
 
 def _write_all(fd: int, data: bytes) -> None:

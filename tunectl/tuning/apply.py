@@ -9,12 +9,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.echo import echoes
+from tunectl.host.echo import as_shown, echoes
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
 from tunectl.model import Change, target_name
-from tunectl.tuning.commands import run_commands
+from tunectl.tuning.commands import Told, run_commands
 from tunectl.tuning.journal import Entry, Journal
 
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
@@ -39,6 +39,7 @@ class Applied(NamedTuple):
 
     results: list[Result]
     not_run: list[str]
+    failed: list[str]  # programs that could not be told of a change
 
 
 def settle(root: WritableSysroot, journal: Journal) -> None:
@@ -64,24 +65,47 @@ def steps_of(view: View, changes: Sequence[Change]) -> Iterator[Step]:
 def execute(root: WritableSysroot, view: View, changes: Sequence[Change], journal: Journal, boot_id: str) -> Applied:
     """Makes the changes. TunectlError where the host or the disk stops all of it: what was done stays journaled."""
     results: dict[str, Result] = {}
-    commands: list[str] = []
-    checks: list[Step] = []
+    written: dict[str, str] = {}
+    made: list[Step] = []
     for step in steps_of(view, changes):
-        result = _make(root, step, journal, boot_id)
+        real = root.real(step.path) if step.kind == "value" else step.path
+        if written.get(real) == step.content:  # CPUs of one frequency policy share the file
+            result = Result(step.changes[0], "changed")
+        else:
+            result = _make(root, step._replace(path=real), journal, boot_id)
+            written[real] = step.content
         for change in step.changes:
             earlier = results.get(change.target)
             if earlier is None or earlier.result == "changed":
                 results[change.target] = result._replace(change=change)
-        if result.result == "changed":
-            commands.extend(step.commands)
-            checks.extend([step] if step.read_back else [])
-    not_run, failed = run_commands(root, commands)
-    for step in checks:
-        problem = "; ".join(failed) or (step.read_back(root) if step.read_back else None)
+        made.extend([step] if result.result == "changed" else [])
+    told = tell(root, journal)
+    for step in made:
+        problem = "; ".join(told.failed[name] for name in step.commands if name in told.failed)
+        problem = problem or (step.read_back(root) if step.read_back else None) or ""
         if problem:
             results.update({change.target: Result(change, "failed", None, problem) for change in step.changes})
     ordered = [results.get(change.target, Result(change, "failed", None, "no way to write it")) for change in changes]
-    return Applied(ordered, not_run + failed)
+    return Applied(ordered, told.not_run, list(told.failed.values()))
+
+
+def untold(journal: Journal) -> dict[int, tuple[str, ...]]:
+    """Entries whose programs have not heard of the change yet, in an earlier run perhaps: their commands."""
+    return {
+        seq: entry.commands
+        for seq, entry in journal.entries.items()
+        if entry.commands and entry.shown is not None and not entry.told
+    }
+
+
+def tell(root: WritableSysroot, journal: Journal) -> Told:
+    """Runs the programs that must hear of the journaled changes, and notes which have."""
+    waiting = untold(journal)
+    told = run_commands(root, (name for names in waiting.values() for name in names))
+    heard = [seq for seq, names in waiting.items() if not any(name in told.failed for name in names)]
+    if heard:
+        journal.told(heard)
+    return told
 
 
 def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> Result:
@@ -93,6 +117,7 @@ def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> 
         writes = [step]
         if not root.live and step.kind == "value":
             echoed = echoes(root, step.path, step.content)
+            writes = [step._replace(content=as_shown(root, step.path, step.content))]
             writes += [step._replace(path=path, content=text, codec=None) for path, text in echoed]
         problem = ""
         for write in writes:
@@ -152,6 +177,8 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
         root.replace_file(path, content.encode("utf-8"), None)
     elif kind == "link":
         root.make_link(path, content)
+    elif kind == "removal":
+        root.remove(path)
     else:
         root.make_directory(path)
 

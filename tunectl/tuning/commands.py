@@ -6,7 +6,9 @@ Each row: the name, and the argument lists to try; the first whose program is in
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from tunectl.errors import TunectlError
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
 
@@ -24,22 +26,36 @@ _NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance")
 _TIMEOUT_S = 300
 
 
-def run_commands(root: Sysroot, names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Runs each once: (what was not run, what failed), as lines. On a recorded host nothing is run."""
-    not_run: list[str] = []
-    failed: list[str] = []
+class Told(NamedTuple):
+    """What became of the programs: lines for people, and the names of those that did not do their work."""
+
+    not_run: list[str]
+    failed: dict[str, str]
+
+
+def run_commands(root: Sysroot, names: Iterable[str]) -> Told:
+    """Runs each once. On a recorded host nothing is run."""
+    told = Told([], {})
     for name in dict.fromkeys(names):
         argv = next((argv for argv in COMMANDS[name] if root.exists(argv[0].lstrip("/"))), None)
         shown = " ".join(argv or COMMANDS[name][0])
         if not root.live:
-            not_run.append(shown)
+            told.not_run.append(shown)
         elif name in _NEEDS_SYSTEMD and not root.exists("run/systemd/system"):
-            not_run.append(f"{shown} (systemd does not run here)")
-        elif argv is None:
-            failed.append(f"{shown}: not installed")
-        else:
-            done = run(argv, timeout_s=_TIMEOUT_S)
-            if done.returncode:
-                said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-                failed.append(f"{shown}: exit status {done.returncode}: {said}")
-    return not_run, failed
+            told.not_run.append(f"{shown} (systemd does not run here)")
+        elif problem := _run(argv):
+            told.failed[name] = f"{shown}: {problem}"
+    return told
+
+
+def _run(argv: tuple[str, ...] | None) -> str:
+    """What went wrong, or ""."""
+    if argv is None:
+        return "not installed"
+    try:
+        done = run(argv, timeout_s=_TIMEOUT_S)
+    except TunectlError as error:
+        return error.message
+    if not done.returncode:
+        return ""
+    return f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"

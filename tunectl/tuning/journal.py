@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import zlib
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 from tunectl.errors import TunectlError
 
 NAME = "journal.jsonl"
+KINDS = ("value", "file", "link", "directory", "removal")
 
 
 class Entry(NamedTuple):
@@ -25,7 +27,7 @@ class Entry(NamedTuple):
 
     seq: int
     boot_id: str
-    kind: str  # value, file, link, directory
+    kind: str  # one of KINDS
     path: str
     before: str | None  # None: there was none
     undo: str  # what to write to a kernel attribute to have `before` again
@@ -35,6 +37,7 @@ class Entry(NamedTuple):
     commands: tuple[str, ...]
     shown: str | None = None  # what the host showed after the write; None: the write may not have happened
     errno: int | None = None  # the write was refused or failed
+    told: bool = False  # the programs named in `commands` have heard of it
 
     @property
     def persistent(self) -> bool:
@@ -48,6 +51,7 @@ class Journal:
 
     directory: str
     entries: dict[int, Entry] = field(default_factory=dict)
+    root: str = ""  # of the host it belongs to; "" in a new one
     created: tuple[str, ...] = ()  # directories made to hold it
     damaged: tuple[int, ...] = ()  # line numbers
     torn: bool = False  # the last line was cut off
@@ -60,25 +64,32 @@ class Journal:
         """The journal's file."""
         return os.path.join(self.directory, NAME)
 
-    def start(self, boot_id: str, created: tuple[str, ...]) -> None:
-        """A run begins; `created` are the directories made for the state."""
+    def start(self, boot_id: str, root: str, created: tuple[str, ...]) -> None:
+        """A run on the host below `root` begins; `created` are the directories made for the state."""
         self.created = self.created or created
-        self._append({"type": "start", "boot_id": boot_id, "created": list(self.created)})
+        self.root = root
+        self._append(self._start(boot_id))
+
+    def _start(self, boot_id: str) -> dict[str, Any]:
+        return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created)}
 
     def prune(self, boot_id: str) -> None:
         """Forgets the runtime values of earlier boots, which died with them; else every boot would add to the file."""
-        dead = [seq for seq, entry in self.entries.items() if not entry.persistent and entry.boot_id != boot_id]
-        if not dead:
-            return
-        for seq in dead:
-            del self.entries[seq]
-        records: list[dict[str, Any]] = [{"type": "start", "boot_id": boot_id, "created": list(self.created)}]
+        alive = [seq for seq, entry in self.entries.items() if entry.persistent or entry.boot_id == boot_id]
+        if len(alive) < len(self.entries):
+            self.keep(alive, boot_id)
+
+    def keep(self, numbers: Iterable[int], boot_id: str) -> None:
+        """Forgets every entry but these."""
+        self.entries = {seq: self.entries[seq] for seq in numbers}
+        records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
-            records.append({"type": "before", **entry._replace(shown=None, errno=None)._asdict()})
+            records.append({"type": "before", **entry._replace(shown=None, errno=None, told=False)._asdict()})
             if entry.shown is not None:
                 records.append({"type": "after", "seq": seq, "shown": entry.shown})
             if entry.errno is not None:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
+        records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.told]})
         self._replace(b"".join(map(_line, records)))
 
     def _replace(self, data: bytes) -> None:
@@ -110,7 +121,7 @@ class Journal:
 
     def after(self, seq: int, shown: str) -> None:
         """The write was made, and this is how the host shows it."""
-        self._append({"type": "after", "seq": seq, "shown": shown})
+        self._append({"type": "after", "seq": seq, "shown": shown}, durable=False)  # settle() can do without
         self.entries[seq] = self.entries[seq]._replace(shown=shown)
 
     def refused(self, seq: int, errno: int) -> None:
@@ -118,11 +129,18 @@ class Journal:
         self._append({"type": "refused", "seq": seq, "errno": errno})
         self.entries[seq] = self.entries[seq]._replace(errno=errno)
 
+    def told(self, numbers: Iterable[int]) -> None:
+        """The programs that had to hear of these changes have."""
+        numbers = list(numbers)
+        self._append({"type": "told", "seqs": numbers}, durable=False)
+        for seq in numbers:
+            self.entries[seq] = self.entries[seq]._replace(told=True)
+
     def end(self) -> None:
         """The run is complete."""
-        self._append({"type": "end"})
+        self._append({"type": "end"}, durable=False)
 
-    def _append(self, record: dict[str, Any]) -> None:
+    def _append(self, record: dict[str, Any], *, durable: bool = True) -> None:
         line = _line(record)
         new = not os.path.exists(self.path)
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -132,7 +150,8 @@ class Journal:
                 os.lseek(fd, 0, os.SEEK_END)
                 if os.write(fd, line) != len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(fd)
+                if durable:
+                    os.fsync(fd)
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(fd, self._good_size)
@@ -189,7 +208,7 @@ def load(directory: str) -> Journal:
             if record is not None:
                 _replay(journal, record)
                 continue
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, ValueError):
             pass  # whole, and yet no record that this version writes
         damaged.append(number)
     if damaged and damaged[-1] == len(lines) and not tail and _decode(lines[-1]) is None:
@@ -220,9 +239,10 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _decode(line: bytes) -> dict[str, Any] | None:
-    crc, _, body = line.partition(b" ")
+    """One record; None where the line is not as it was written."""
     import json
 
+    crc, _, body = line.partition(b" ")
     try:
         if int(crc, 16) != zlib.crc32(body):
             return None
@@ -237,12 +257,18 @@ def _replay(journal: Journal, record: dict[str, Any]) -> None:
     seq = record.get("seq", 0)
     if kind == "start":
         journal.created = journal.created or tuple(record["created"])
+        journal.root = record["root"]
     elif kind == "before":
         entry = Entry(**{**record, "knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])})
+        if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
+            raise ValueError("no path below the root")
         journal.entries[seq] = entry
         journal._seq = max(journal._seq, seq)
     elif kind == "after" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(shown=record["shown"])
+    elif kind == "told":
+        for number in record["seqs"]:
+            journal.entries[number] = journal.entries[number]._replace(told=True)
     elif kind == "refused" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(errno=record["errno"])
 

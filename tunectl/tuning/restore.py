@@ -46,22 +46,30 @@ def files(journal: Journal, boot_id: str) -> list[_File]:
             continue
         if entry.errno is not None:  # the write was not made
             continue
-        first = known[entry.path].first if entry.path in known else entry
+        earlier = known.get(entry.path)
+        first = earlier.first if earlier and not _edited_between(earlier, entry) else entry
         known[entry.path] = _File(first, entry, entry.shown is None)
     return sorted(known.values(), key=lambda file: file.first.seq, reverse=True)
 
 
-def restore(root: WritableSysroot, journal: Journal, boot_id: str) -> Outcome:
-    """Brings back every file, and tells the programs that must hear of it."""
+def _edited_between(earlier: _File, entry: Entry) -> bool:
+    """Did the operator change his own file between two applies? Then his newest text is what to bring back."""
+    if entry.kind != "file" or earlier.first.before is None or entry.before is None or earlier.in_flight:
+        return False
+    return entry.before not in (earlier.last.after, earlier.last.shown, earlier.first.before)
+
+
+def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
+    """Brings back every file (`force`: also what was changed since), and tells the programs that must hear of it."""
     results: list[Restored] = []
     commands: list[str] = []
     for file in files(journal, boot_id):
-        result = _one(root, file)
+        result = _one(root, file._replace(in_flight=file.in_flight or force))
         results.append(result)
-        if result.result == "restored":
+        if result.result in ("restored", "already"):  # an earlier restore may have ended before the program was told
             commands.extend(file.first.commands or file.last.commands)
-    not_run, failed = run_commands(root, _in_order(commands))
-    return Outcome(results, not_run, failed)
+    told = run_commands(root, _in_order(commands))
+    return Outcome(results, told.not_run, list(told.failed.values()))
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
@@ -102,13 +110,13 @@ def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[s
     """Puts the before-image back; returns result, what stood, message."""
     if first.kind == "directory":
         removed = root.remove_directory(first.path)
-        message = "" if removed else "it holds files that are not ours"
-        return ("restored" if removed else "changed-since"), observed, message
+        message = "" if removed else "it holds files that are not ours, and stays"
+        return ("restored" if removed else "already"), observed, message
     if first.before is None:
-        root.remove(first.path)
+        root.remove(first.path, link=first.kind == "link")
     elif first.kind == "link":
         root.make_link(first.path, first.before)
-    elif first.kind == "file" or not root.live:
+    elif first.kind in ("file", "removal") or not root.live:
         root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
     else:
         root.write_value(first.path, first.undo + "\n")

@@ -11,8 +11,8 @@ from tunectl.errors import TunectlError
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
-from tunectl.tuning.apply import Applied, Result, execute, settle
-from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.apply import Applied, Result, execute, settle, tell, untold
+from tunectl.tuning.journal import NAME, Journal, load
 from tunectl.tuning.lock import hold, make_directory
 from tunectl.tuning.session import Session
 
@@ -38,11 +38,13 @@ def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str])
 def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
     """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed."""
     plan = session.assess()
-    if not wanted(plan, runtime_only):
-        return Run(Applied([], []), plan, session)
+    if not wanted(plan, runtime_only) and not untold(session.journal):
+        return Run(Applied([], [], []), plan, session)
     created = make_directory(state)
+    require_private(root, state)
     with hold(state, "apply", wait_s):
         journal = load(state)
+        _require_same_host(journal, root, state)
         if journal.damaged:
             lines = ", ".join(map(str, journal.damaged))
             raise TunectlError(
@@ -50,14 +52,16 @@ def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_on
             )
         session = replace(session, root=root, journal=journal)
         journal.prune(session.identity.boot_id)
-        journal.start(session.identity.boot_id, created)
+        journal.start(session.identity.boot_id, root.root, created)
         settle(root, journal)
         return _passes(session, root, runtime_only)
 
 
 def _passes(session: Session, root: WritableSysroot, runtime_only: bool) -> Run:
     results: dict[str, Result] = {}
-    not_run: dict[str, None] = {}
+    earlier = tell(root, session.journal)
+    not_run = dict.fromkeys(earlier.not_run)
+    failed = dict.fromkeys(earlier.failed.values())
     plan = session.assess()
     for _ in range(_PASSES):
         changes = [change for change in wanted(plan, runtime_only) if change.target not in results]
@@ -66,9 +70,10 @@ def _passes(session: Session, root: WritableSysroot, runtime_only: bool) -> Run:
         applied = execute(root, session.view(), changes, session.journal, session.identity.boot_id)
         results.update({result.change.target: result for result in applied.results})
         not_run.update(dict.fromkeys(applied.not_run))
+        failed.update(dict.fromkeys(applied.failed))
         plan = session.assess()
     session.journal.end()
-    return Run(Applied(list(results.values()), list(not_run)), plan, session)
+    return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, session)
 
 
 def wanted(plan: Plan, runtime_only: bool) -> list[Change]:
@@ -85,21 +90,31 @@ class Undone(NamedTuple):
     set_aside: bool
 
 
-def run_restore(root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float) -> Undone:
-    """The journal backwards, under the lock; then the journal goes. A damaged one is kept aside."""
+def run_restore(
+    root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float, force: bool = False
+) -> Undone:
+    """The journal backwards, under the lock; then the journal goes. A damaged one is kept aside.
+
+    What somebody changed since stays in the journal, to be restored by `force`.
+    """
     if not os.path.isdir(state):
         return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+    require_private(root, state)
     with hold(state, "restore", wait_s):
         journal = load(state)
+        _require_same_host(journal, root, state)
         _refuse_damaged(journal, salvage)
         notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
-        outcome = backwards.restore(root, journal, boot_id)
+        outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
         set_aside = bool(journal.damaged)
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
+        elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
+            journal.keep([seq for seq, entry in journal.entries.items() if entry.path in left], boot_id)
+            notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()
         if journal.torn:
@@ -107,6 +122,28 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, salvage: boo
     if not failed:
         journal.remove_directories()
     return Undone(outcome, notes, not failed, set_aside)
+
+
+def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:
+    """A state directory that was named on the command line may belong to another host's root."""
+    inside = os.path.realpath(state).startswith(root.root.rstrip("/") + "/") and not root.live
+    if journal.root and journal.root != root.root and not inside:
+        raise TunectlError(
+            f"{journal.path} belongs to the host below {journal.root}, not to {root.root}; nothing was touched",
+            "name the --root or the --state that belong together",
+        )
+
+
+def require_private(root: WritableSysroot, state: str) -> None:
+    """Root obeys the journal: nobody else may have written it. TunectlError otherwise."""
+    for path in (state, os.path.join(state, NAME)):
+        if not root.live or os.geteuid() != 0 or not os.path.exists(path):
+            continue
+        info = os.lstat(path)
+        if info.st_uid != 0 or info.st_mode & 0o022:
+            raise TunectlError(
+                f"{path} can be written by others than root; nothing was touched", "a journal says what root writes"
+            )
 
 
 def _refuse_damaged(journal: Journal, salvage: bool) -> None:
