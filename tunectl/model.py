@@ -93,6 +93,7 @@ class Reading(NamedTuple):
     reason: str = ""
     wanted: Any = None  # the desired value where it is a word that only this host can resolve
     write: Any = None  # what to write where that is more than the desired value (a union)
+    blocked: str = ""  # why the desired value cannot be written on this host
     facts: Any = None  # what the knob's own judge needs beside the value
 
 

@@ -101,7 +101,7 @@ def _wishes(request: Request, facts: CpuFacts, flight: Flight) -> Wishes | None:
         return read_wishes(request.host_path, facts)
     wishes, notes = proposed_wishes(request.root, facts)
     if wishes is None:
-        flight.reasons += [f"no CPU of this host can be isolated: {note}" for note in notes]
+        flight.reasons += notes
     else:
         flight.notes += notes
     return wishes

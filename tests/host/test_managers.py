@@ -60,7 +60,12 @@ def test_installed_enabled_masked(tmp_path: Path) -> None:
         ("IRQBALANCE_BANNED_CPULIST=\n", frozenset(), "bans nothing (/etc/default/irqbalance:1)"),
         ('X=1\nIRQBALANCE_BANNED_CPULIST="2-3"\n', {2, 3}, "bans 2-3 (/etc/default/irqbalance:2)"),
         ("IRQBALANCE_BANNED_CPUS=0000000c\n", {2, 3}, "bans 2-3 (/etc/default/irqbalance:1)"),
-        ("IRQBALANCE_BANNED_CPUS=1\nIRQBALANCE_BANNED_CPULIST=3\n", {3}, "bans 3 (/etc/default/irqbalance:2)"),
+        (
+            "IRQBALANCE_BANNED_CPUS=a\nIRQBALANCE_BANNED_CPULIST=2-3\n",
+            {3},
+            "bans 3 (/etc/default/irqbalance:2, /etc/default/irqbalance:1)",
+        ),
+        ("IRQBALANCE_BANNED_CPUS=\nIRQBALANCE_BANNED_CPULIST=3\n", {3}, "bans 3 (/etc/default/irqbalance:2)"),
         ("IRQBALANCE_BANNED_CPULIST=1\nIRQBALANCE_BANNED_CPULIST=3\n", {3}, "bans 3 (/etc/default/irqbalance:2)"),
     ],
 )

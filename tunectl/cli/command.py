@@ -60,7 +60,7 @@ def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], fi
     """The result, to stdout, in the format asked for."""
     from tunectl.report import render
 
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = _width() if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
     text = render(Document(name, identity, now(), body, tuple(findings)), options.fmt, width=width, colour=colour)
     click.echo(text, nl=not text.endswith("\n"), color=colour)

@@ -34,7 +34,7 @@ def command(options: Options, nic: str | None, count: int | None, profile: str, 
     stay_off(root, quiet)
     identity = read_identity(root)
     proposal = propose(read_topology(root, quiet=quiet), nic=nic, count=count)
-    if proposal.refusal and nic:
+    if proposal.refusal and (nic or count):
         raise UsageError(proposal.refusal)
     body = propose_body(proposal, profile, identity.hostname)
     if output and not proposal.refusal:

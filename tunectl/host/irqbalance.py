@@ -71,12 +71,16 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
 
 
 def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:
-    for name, parse in ((_LIST, parse_cpulist), (_MASK, parse_cpumask)):
-        if name not in values:
-            continue
-        value, source = values[name]
-        try:
-            return Ban(parse(value) if value else frozenset(), source)
-        except UsageError as error:
-            return Ban(None, source, str(error))
-    return Ban(None, "")
+    """Versions differ in which variable wins where both say something: only what both ban is sure to be banned."""
+    said = [
+        (parse, *values[name])
+        for name, parse in ((_LIST, parse_cpulist), (_MASK, parse_cpumask))
+        if name in values and (values[name][0] or name == _LIST)  # an empty mask counts as none
+    ]
+    try:
+        sets = [parse(value) if value else frozenset[int]() for parse, value, _ in said]
+    except UsageError as error:
+        return Ban(None, said[0][2], str(error))
+    if not sets:
+        return Ban(None, "")
+    return Ban(frozenset.intersection(*sets), ", ".join(source for _, _, source in said))

@@ -64,8 +64,8 @@ def _proc_of(root: Sysroot) -> Iterator[None]:
 
 
 def read_pids(root: Sysroot) -> list[int]:
-    """The processes of the host, ascending; none where there is no /proc."""
-    with _proc_of(root), suppress(OSError):
+    """The processes of the host, ascending; none where there is no /proc, or a recorded one without processes."""
+    with _proc_of(root), suppress(OSError, IndexError):  # psutil looks at the first entry to learn of its place
         return sorted(psutil.pids())
     return []
 

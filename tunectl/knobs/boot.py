@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.bootloader.grub import DROPIN
 from tunectl.cpulist import format_cpulist
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
@@ -18,6 +19,11 @@ _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
 def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """An argument that is wanted, at its four points; or one that no longer is, and still configured by us."""
+    return _left_over(knob, reading) if desired is None else _judge_wanted(knob, desired, reading, facts)
+
+
+def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Which of the four points fails, and what to do about it."""
     found: BootFacts = reading.facts
 
@@ -60,10 +66,18 @@ def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     return judged(Outcome.DRIFTED, reason, *_mend(found, argument))
 
 
+def _left_over(knob: Knob, reading: Reading) -> Judgement:
+    """Our drop-in still asks for an argument that nobody wants now."""
+    reason = f"/{DROPIN} still asks for {knob.name.removeprefix('boot.')}, and the host file no longer does"
+    observed = None if reading.value is None else knob.codec.show(reading.value)
+    return Judgement(Outcome.DRIFTED, observed, None, reason)
+
+
 def _configured(found: BootFacts, facts: Facts, argument: str) -> tuple[Outcome, str, str, bool]:
     """The next boot will have it: it waits for that boot, or this one should have had it already."""
     if facts.configured_in in ("", facts.boot_id):
-        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}", "reboot", True
+        note = "" if facts.live else ", once update-grub has run (it was not: a recorded host)"
+        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}{note}", "reboot", True
     reason = f"{argument} was configured before this boot, and yet this boot did not have it"
     return Outcome.DRIFTED, reason, "reboot into the boot menu's default entry, unedited", False
 

@@ -49,8 +49,17 @@ def _want_integer(value: Any, scope: Scope) -> int:
 INT = Codec("int", "a whole number", _integer, str, lambda value: int(value), _want_integer)
 
 
+def _want_natural(value: Any, scope: Scope) -> int:
+    if _want_integer(value, scope) < 0:
+        raise ValueError("below zero")
+    return int(value)
+
+
+NATURAL = INT._replace(expects="a whole number from 0 on", want=_want_natural)
+
+
 def _want_khz(value: Any, scope: Scope) -> int | str:
-    return value if value in ("hardware-max", "hardware-min") else _want_integer(value, scope)
+    return value if value in ("hardware-max", "hardware-min") else _want_natural(value, scope)
 
 
 # The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the very CPU.
@@ -161,7 +170,7 @@ RESUME_LATENCY = Codec(
     _decode_resume_latency,
     _encode_resume_latency,
     lambda value: "no constraint" if value == math.inf else int(value),
-    _want_integer,
+    _want_natural,
 )
 
 

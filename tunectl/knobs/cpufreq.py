@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, SWITCH
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
 from tunectl.knobs.row import Knob
-from tunectl.model import Lifetime, Match
+from tunectl.model import Lifetime
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
 _LIMITS = (("hardware-max", f"{_POLICY}/cpuinfo_max_freq"), ("hardware-min", f"{_POLICY}/cpuinfo_min_freq"))
@@ -26,7 +26,6 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/scaling_max_freq", words=_LIMITS),
         KHZ,
         Lifetime.RUNTIME,
-        match=Match.AT_LEAST,
         why="Whoever lowers this cap (a power daemon, a thermal daemon) slows the CPU without any other trace.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat under load",
@@ -37,7 +36,6 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/scaling_min_freq", words=_LIMITS),
         KHZ,
         Lifetime.RUNTIME,
-        match=Match.AT_LEAST,
         why="Every change of frequency stops the core for microseconds; a floor at the top leaves nothing to change.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat, also when idle",

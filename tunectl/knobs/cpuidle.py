@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import INT, RESUME_LATENCY
+from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.idlestates import IdleStates
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
@@ -12,7 +12,7 @@ KNOBS = (
     Knob(
         "cpuidle.max_latency_us",
         IdleStates(),
-        INT,
+        NATURAL,
         Lifetime.RUNTIME,
         match=Match.AT_MOST,
         why="A CPU that sleeps deeply takes its exit latency to answer: tens to hundreds of microseconds. Every state "

@@ -40,7 +40,7 @@ def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, dev
     fired = f"; {count} so far on isolated CPUs" if count else "; none so far on isolated CPUs"
     what = f"the kernel manages interrupt {reading.instance}{device} itself"
     fix = ""
-    if not found.device or not found.effective:
+    if (found.device == "" or not found.effective) and not count:
         reason, harmful = f"{what}; no driver uses it now, so it does not fire", False
     elif not found.asked & desired:
         reason = f"{what}; it may go to isolated CPUs only, so it fires for I/O submitted from them only{fired}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import CPULIST, INT, SWITCH
+from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match
@@ -41,7 +41,7 @@ KNOBS = (
     Knob(
         "kernel.stat_interval",
         PseudoFile("proc/sys/vm/stat_interval"),
-        INT,
+        NATURAL,
         Lifetime.RUNTIME,
         match=Match.AT_LEAST,
         why="Every so many seconds each CPU with pending counters runs a worker that folds them.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import CHOICE, INT, SWITCH, mapped
+from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, mapped
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match
@@ -43,7 +43,7 @@ KNOBS = (
     Knob(
         "mm.swappiness",
         PseudoFile("proc/sys/vm/swappiness"),
-        INT,
+        NATURAL,
         Lifetime.RUNTIME,
         match=Match.AT_MOST,
         why="A page that was swapped out costs a disk read on the next touch.",

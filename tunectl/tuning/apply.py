@@ -193,6 +193,8 @@ def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
 
 
 def _read_back(step: Step, shown: str | None) -> str:
+    if step.kind == "removal":
+        return f"/{step.path} is still there" if shown is not None else ""
     if step.kind != "value" or step.codec is None:
         return "" if step.kind != "file" or shown == step.content else f"/{step.path} does not hold what was written"
     try:

@@ -46,6 +46,9 @@ def diff(
 
 
 def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judgement:
+    if setting.value is None:  # nothing is wanted any more: only a row's own judge knows what that means
+        assert knob.judge
+        return knob.judge(knob, None, reading, facts)
     show = knob.codec.show
     desired = setting.value if reading.wanted is None else reading.wanted
     if reading.state is State.ABSENT:
@@ -58,6 +61,9 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         return knob.judge(knob, desired, reading, facts)
     if satisfies(knob.match, reading.value, desired):
         return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
+    if reading.blocked:
+        fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
+        return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.blocked, fix, changeable=False)
     return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.reason or knob.why)
 
 
@@ -85,7 +91,7 @@ def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -
         target_name(knob.name, reading.instance),
         reading.instance,
         judged.observed,
-        knob.codec.show(value),
+        None if value is None else knob.codec.show(value),
         knob.lifetime,
         setting.reason,
         value,

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 
 from tunectl.bootloader.detect import detect
-from tunectl.bootloader.grub import DROPIN
+from tunectl.bootloader.grub import DROPIN, parse_dropin
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
@@ -54,6 +54,8 @@ class Session:
             notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
         if self.journal.unreadable:
             notes.append(f"{self.journal.path} is root's: what the kernel refused in this boot is not known here")
+        if 0 in self.wishes.scope.isolated:
+            notes.append("CPU 0 boots the host: the kernel takes it out of nohz_full and keeps interrupts on it")
         for name in self.wishes.interfaces:
             if not self.root.exists(f"sys/class/net/{name}"):
                 notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
@@ -61,9 +63,17 @@ class Session:
 
     def assess(self, settings: tuple[Setting, ...] | None = None) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
-        chosen = self.wishes.settings if settings is None else settings
+        chosen = (*self.wishes.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)
         return diff(chosen, readings, self.facts(readings), self.wishes.waivers, self.today)
+
+    def leftovers(self) -> tuple[Setting, ...]:
+        """Boot arguments of our drop-in that an earlier host file asked for, and this one does not."""
+        wanted = {setting.knob for setting in self.wishes.settings}
+        ours = parse_dropin(self.root.get_text(DROPIN)) or ()
+        names = dict.fromkeys(f"boot.{arg.partition('=')[0]}" for arg in ours)
+        reason = "an earlier host file asked for it, this one does not"
+        return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
 
     def facts(self, readings: list[Reading]) -> Facts:
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
@@ -119,7 +129,8 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
     isolated = format_cpulist(proposal.isolated)
     hostfile = HostFile(profile="low-latency", isolated=isolated)
     return resolve(hostfile, facts, "tunectl's own proposal"), [
-        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency"
+        f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency; "
+        "`sudo tunectl propose --output /etc/tunectl/host.toml` writes it, and then `sudo tunectl apply` can act"
     ]
 
 

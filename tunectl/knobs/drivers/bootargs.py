@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from tunectl.bootloader.cmdline import RULES, Arg, lookup, parse_cmdline
+from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.detect import Loader, detect
 from tunectl.bootloader.dropin import Desired, DropinPlan, plan_dropin, unmet
 from tunectl.bootloader.grub import DROPIN
@@ -53,6 +54,10 @@ class BootArg(NamedTuple):
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading; its value is what this boot had, its facts are the other points."""
+        if want is None:
+            booted = self._value(knob, view, parse_cmdline(view.root.get_text("proc/cmdline")), None)
+            yield Reading(knob.name, "", State.READ, booted)
+            return
         try:
             line = view.root.read_text("proc/cmdline")
         except OSError as error:
@@ -64,10 +69,10 @@ class BootArg(NamedTuple):
             return
         boot = _boot(view)
         known = boot.next is not None and boot.next.line is not None
-        upcoming = self._value(knob, view, parse_cmdline(boot.next.line or "")) if boot.next else None
+        upcoming = self._value(knob, view, parse_cmdline(boot.next.line or ""), want) if boot.next else None
         kernel, accepted, evidence = self._accepted(view, want)
         obstacle, remedy = boot.obstacle(self.key)
-        booted = self._value(knob, view, parse_cmdline(line))
+        booted = self._value(knob, view, parse_cmdline(line), want)
         facts = BootFacts(
             upcoming,
             known,
@@ -83,17 +88,19 @@ class BootArg(NamedTuple):
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
-    def _value(self, knob: Knob, view: View, args: tuple[Arg, ...]) -> Any:
+    def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value the kernel heeds, typed; a text it would refuse counts as none."""
+        nr_cpus = view.scope.nr_cpus
+        values = []
         for key in filter(None, (self.key, self.implied_by)):
-            found = lookup(args, key, RULES[key], partial(_same, view.scope.nr_cpus, key))
-            if found is None:
-                continue
-            try:
-                return _typed(key, found.value or "", view.scope.nr_cpus, knob)
-            except (ValueError, UsageError):
-                continue
-        return None
+            found = lookup(args, key, RULES[key], partial(_same, nr_cpus, key))
+            every = (found.arg, *found.others) if found and RULES[key] is Rule.EACH else (found.arg,) if found else ()
+            for arg in every:
+                with suppress(ValueError, UsageError):
+                    values.append(_typed(key, arg.value or "", nr_cpus, knob))
+        if self.implied_by and values:  # the kernel offloads both
+            return frozenset[int]().union(*values)
+        return want if want in values else values[0] if values else None
 
     def _accepted(self, view: View, want: Any) -> tuple[CpuSet, bool, str]:
         """(CPUs the kernel shows, are they right, where and what). What the kernel does not show is taken as right."""
@@ -113,9 +120,11 @@ class BootArg(NamedTuple):
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The drop-in as a whole, for every boot argument that is desired."""
         plan = _boot(view).plan
-        if plan is not None and plan.content is not None:
-            changes = tuple(change for _, change in batch)
-            check = partial(_read_back, view=view)
+        changes = tuple(change for _, change in batch)
+        check = partial(_read_back, view=view)
+        if plan is not None and plan.content is None and all(change.value is None for change in changes):
+            yield Step("removal", DROPIN, "", changes, commands=("update-grub",), read_back=check)
+        elif plan is not None and plan.content is not None:
             yield Step("file", DROPIN, plan.content, changes, commands=("update-grub",), read_back=check)
 
     def describe(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ class IrqFacts(NamedTuple):
 
     asked: CpuSet
     effective: CpuSet
-    device: str
+    device: str | None  # "" for an interrupt without a driver; None where the host does not say
     settable: bool  # since 6.12 the kernel shows 0444 where it would refuse the write
 
 
@@ -62,7 +62,8 @@ class IrqAffinity:
         """Read only for an interrupt that is not where it should be."""
         path = f"proc/irq/{irq}/smp_affinity_list"
         mode = view.root.mode(path)
-        device = view.root.get(f"sys/kernel/irq/{irq}/actions")
+        actions = f"sys/kernel/irq/{irq}/actions"
+        device = view.root.get(actions) if view.root.exists(actions) else None
         return IrqFacts(asked, effective, device, mode is None or bool(mode & 0o222))
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:

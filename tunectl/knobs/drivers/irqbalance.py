@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.irqbalance import read_configured_ban
 from tunectl.knobs.drivers.pseudofile import kernel_isolated
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
@@ -19,14 +19,6 @@ from tunectl.model import Reading, State
 FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 _SETTING = re.compile(rf"^[ \t]*({_LIST}|{_MASK})=(.*)$", re.MULTILINE)
-
-
-def banned(text: str, nr_cpus: int) -> CpuSet | None:
-    """The CPUs a configuration bans, or None where it leaves that to irqbalance. UsageError for an unreadable list."""
-    found = {key: value.strip().strip("\"'") for key, value in _SETTING.findall(text)}
-    if _LIST in found:
-        return parse_cpulist(found[_LIST], nr_cpus=nr_cpus)
-    return parse_cpumask(found[_MASK]) if found.get(_MASK) else None
 
 
 def with_ban(text: str, cpus: CpuSet) -> str:
@@ -60,15 +52,18 @@ class BanList:
         if path is None:
             yield Reading(knob.name, "", State.ABSENT, reason="irqbalance is not installed")
             return
-        try:
-            explicit = banned(view.root.read_text(path) if view.root.exists(path) else "", view.scope.nr_cpus)
-        except OSError as error:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{path}: {error.strerror}")
-            return
-        except UsageError as error:
+        if view.root.exists(path):
+            try:
+                view.root.read_text(path)
+            except OSError as error:
+                yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{path}: {error.strerror}")
+                return
+        ban = read_configured_ban(view.root)
+        if ban.problem:
             # irqbalance ignores what it cannot read: nothing is banned, and the line is ours to replace.
-            yield Reading(knob.name, "", State.READ, frozenset(), f"/{path}: {error}", write=want)
+            yield Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
             return
+        explicit = ban.cpus
         automatic = kernel_isolated(view)
         union = want | automatic | (explicit or frozenset())
         yield Reading(knob.name, "", State.READ, automatic if explicit is None else explicit, write=union)

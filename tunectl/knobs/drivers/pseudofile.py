@@ -54,10 +54,8 @@ class PseudoFile(NamedTuple):
         value, state, reason = read_value(view.root, self.file(instance), knob.codec)
         if state is not State.READ:
             return Reading(knob.name, instance, state, reason=reason)
-        wanted, missing = self._wanted(knob, view, instance, want)
-        if missing:
-            return Reading(knob.name, instance, State.ABSENT, value, missing)
-        return Reading(knob.name, instance, State.READ, value, wanted=wanted)
+        wanted, blocked = self._wanted(knob, view, instance, want)
+        return Reading(knob.name, instance, State.READ, _present(value, view), wanted=wanted, blocked=blocked)
 
     def _wanted(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
         """What a desired word stands for on this CPU; and why it cannot be had, where it cannot."""
@@ -131,6 +129,11 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]
         return codec.decode(text), State.READ, ""
     except (ValueError, UsageError) as error:
         return None, State.UNREADABLE, f"/{path} holds {text[:60]!r}: {error}"
+
+
+def _present(value: Any, view: View) -> Any:
+    """A mask covers every CPU that may ever be plugged in; those that are not there are nobody's."""
+    return value & view.scope.present if isinstance(value, frozenset) else value
 
 
 def kernel_isolated(view: View) -> CpuSet:

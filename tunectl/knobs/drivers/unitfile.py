@@ -6,7 +6,9 @@ Source: systemd.unit(5), systemd.service(5).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -15,12 +17,12 @@ from tunectl.model import Reading, State
 _SYSTEM = "etc/systemd/system"
 UNIT = f"{_SYSTEM}/tunectl-apply.service"
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
-_EXEC = re.compile(r'^ExecStart="?([^"\s]+)"?(?: .*)? apply(?: |$)', re.MULTILINE)
+_EXEC = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
 
 
 def render(invocation: tuple[str, ...]) -> str:
     """The unit. It runs after what sets sysctls, and before irqbalance may move an interrupt."""
-    command = " ".join(f'"{word}"' if re.search(r"\s", word) else word for word in invocation)
+    command = " ".join(_quoted(word) for word in invocation)
     return f"""\
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
@@ -40,8 +42,29 @@ WantedBy=multi-user.target
 """
 
 
+def _quoted(word: str) -> str:
+    """One word of ExecStart= as systemd reads it back (systemd.service(5), "Command lines")."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"' if re.search(r"[\s'\"\\;]", word) else escaped
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return []
+
+
+def host_file_of(words: Sequence[str]) -> str:
+    """The host file a command line names; "" for the default."""
+    return next((after for word, after in pairwise(words) if word == "--host"), "")
+
+
 class ApplyService:
-    """`enabled`: the unit is there, its program too, and multi-user.target wants it. Else `disabled` or `broken`."""
+    """`enabled`: the unit is there, for this host file, its program too, and multi-user.target wants it.
+
+    Else `disabled`, `outdated` (it applies another host file) or `broken` (its program is gone).
+    """
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading."""
@@ -54,13 +77,14 @@ class ApplyService:
         except OSError as error:
             yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{UNIT}: {error.strerror}")
             return
-        program = _EXEC.search(text)
+        found = _EXEC.search(text)
+        words = [word.replace("%%", "%").replace("$$", "$") for word in _split(found[1])] if found else []
         if not text or not root.exists(LINK):
             value = "disabled"
-        elif program and (not root.live or root.exists(program[1].lstrip("/"))):
-            value = "enabled"
-        else:
+        elif not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
             value = "broken"
+        else:
+            value = "enabled" if host_file_of(words) == host_file_of(view.invocation) else "outdated"
         yield Reading(knob.name, "", State.READ, value)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:

@@ -1,0 +1,177 @@
+"""What a review by hand found wrong once, each as a test."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.trees import differences, picture
+from tests.tuning.test_apply import apply, restore, results, session_on
+from tunectl.errors import TunectlError
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.model import Finding, Outcome
+from tunectl.tuning.transaction import run_apply, run_restore
+
+CPUFREQ = "sys/devices/system/cpu/cpufreq"
+
+
+def judged(root: WritableSysroot, target: str) -> Finding:
+    (finding,) = [one for one in session_on(root).assess().findings if one.target == target]
+    return finding
+
+
+def test_a_linked_file_stays_a_link_and_keeps_its_mode(lab4: Path) -> None:
+    (lab4 / "opt").mkdir()
+    os.rename(lab4 / "etc/default/irqbalance", lab4 / "opt/irqbalance")
+    (lab4 / "opt/irqbalance").chmod(0o640)
+    os.symlink("../../opt/irqbalance", lab4 / "etc/default/irqbalance")
+    before = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    assert (lab4 / "etc/default/irqbalance").is_symlink()
+    assert (lab4 / "opt/irqbalance").stat().st_mode & 0o777 == 0o640
+    assert "IRQBALANCE_BANNED_CPULIST=2-3" in (lab4 / "opt/irqbalance").read_text()
+    restore(root)
+    assert not differences(before, lab4)
+
+
+def test_two_cpus_of_one_policy_keep_the_original(lab4: Path) -> None:
+    link = lab4 / "sys/devices/system/cpu/cpu3/cpufreq"
+    link.unlink()
+    os.symlink("../cpufreq/policy2", link)
+    before = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    write_host_file(lab4, LOW_LATENCY + '[knobs]\n"cpufreq.governor" = "powersave"\n')
+    apply(root)
+    assert (lab4 / CPUFREQ / "policy2/scaling_governor").read_text() == "powersave\n"
+    restore(root)
+    write_host_file(lab4, LOW_LATENCY)
+    assert not differences(before, lab4)
+
+
+def test_a_journal_of_another_root_is_left_alone(host_root, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    state = str(tmp_path / "state")
+    one, other = (WritableSysroot(str(host_root.fresh("lab4", tmp_path))) for _ in range(2))
+    for root in (one, other):
+        write_host_file(Path(root.root), LOW_LATENCY)
+    run_apply(session_on(one), one, state, runtime_only=False, wait_s=0)
+    with pytest.raises(TunectlError, match="belongs to the host below"):
+        run_restore(other, state, "", salvage=False, wait_s=0)
+    boot_id = (Path(one.root) / "proc/sys/kernel/random/boot_id").read_text().strip()
+    assert run_restore(one, state, boot_id, salvage=False, wait_s=0).complete
+
+
+def test_an_edit_between_two_applies_is_what_comes_back(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    (lab4 / "etc/default/irqbalance").write_text("# mine\nIRQBALANCE_ARGS=--debug\n")
+    apply(root)
+    restore(root)
+    assert (lab4 / "etc/default/irqbalance").read_text() == "# mine\nIRQBALANCE_ARGS=--debug\n"
+
+
+def test_what_was_changed_since_can_still_be_forced(lab4: Path) -> None:
+    before = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
+    restore(root)
+    state = f"{lab4}/var/lib/tunectl"
+    boot_id = (lab4 / "proc/sys/kernel/random/boot_id").read_text().strip()
+    again = run_restore(root, state, boot_id, salvage=False, wait_s=0)
+    assert [one.result for one in again.outcome.results] == ["changed-since"]
+    run_restore(root, state, boot_id, salvage=False, wait_s=0, force=True)
+    assert not differences(before, lab4)
+
+
+def test_an_unmovable_interrupt_without_further_evidence_is_harmful(lab4: Path) -> None:
+    irq = lab4 / "proc/irq/77"
+    irq.mkdir()
+    (irq / "smp_affinity_list").write_text("0-3\n")
+    (irq / "effective_affinity_list").write_text("2\n")
+    (irq / "smp_affinity_list").chmod(0o444)
+    finding = judged(WritableSysroot(str(lab4)), "irq.affinity[77]")
+    assert (finding.outcome, finding.harmful) == (Outcome.REFUSED, True)
+
+
+def test_a_value_the_kernel_does_not_offer_fails_the_gate(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY + '[knobs]\n"cpufreq.governor" = "perfomance"\n')
+    finding = judged(WritableSysroot(str(lab4)), "cpufreq.governor[2]")
+    assert finding.outcome is Outcome.DRIFTED
+    assert finding.reason.startswith("this kernel offers only ")
+    assert not [
+        one for one in session_on(WritableSysroot(str(lab4))).assess().changes if one.knob == "cpufreq.governor"
+    ]
+
+
+def test_a_choice_stays_a_choice_on_a_recorded_host(lab4: Path) -> None:
+    apply(WritableSysroot(str(lab4)))
+    text = (lab4 / "sys/kernel/mm/transparent_hugepage/enabled").read_text()
+    assert text == "always madvise [never]\n"
+
+
+def test_the_service_is_outdated_when_the_host_file_is_another(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    first = session_on(root)
+    run_apply(
+        first.__class__(**{**first.__dict__, "invocation": ("/usr/bin/tunectl", "--host", "/a 100%.toml")}),
+        root,
+        f"{lab4}/var/lib/tunectl",
+        runtime_only=False,
+        wait_s=0,
+    )
+    unit = (lab4 / "etc/systemd/system/tunectl-apply.service").read_text()
+    assert 'ExecStart=/usr/bin/tunectl --host "/a 100%%.toml" apply --yes --runtime' in unit
+    assert judged(root, "systemd.apply_at_boot").observed == "outdated"
+
+
+def test_boot_arguments_nobody_wants_any_more_are_found_and_removed(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    write_host_file(lab4, LOW_LATENCY.replace("low-", "balanced-"))
+    assert judged(root, "boot.isolcpus").outcome is Outcome.DRIFTED
+    assert results(apply(root))["boot.isolcpus"] == "changed"
+    assert not (lab4 / "etc/default/grub.d/99-tunectl.cfg").exists()
+    write_host_file(lab4, LOW_LATENCY + '[knobs]\n"boot.tsc" = "unmanaged"\n')
+    apply(root)
+    assert "tsc=" not in (lab4 / "etc/default/grub.d/99-tunectl.cfg").read_text()
+
+
+def test_an_explicit_clock_limit_is_a_limit(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY + '[knobs]\n"cpufreq.max_khz" = 2400000\n')
+    assert judged(WritableSysroot(str(lab4)), "cpufreq.max_khz[2]").outcome is Outcome.DRIFTED
+
+
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [
+        ("boot.tsc", "tsc=reliable tsc=nowatchdog"),
+        ("boot.rcu_nocbs", "rcu_nocbs=2 nohz_full=2-3"),
+        ("boot.isolcpus", "isolcpus=domain,managed_irq,2,3 isolcpus=domain,1"),
+    ],
+)
+def test_arguments_in_force_are_not_called_broken(host_root, tmp_path: Path, target: str, line: str) -> None:  # type: ignore[no-untyped-def]
+    tree = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    write_host_file(tree, LOW_LATENCY)
+    cmdline = tree / "proc/cmdline"
+    cmdline.chmod(0o644)
+    key = target.removeprefix("boot.")
+    rest = [word for word in cmdline.read_text().split() if not word.startswith((f"{key}=", "nohz_full="))]
+    more = "" if "nohz_full" in line else " nohz_full=2-3"
+    cmdline.write_text(" ".join(rest) + f" {line}{more}\n")
+    assert judged(WritableSysroot(str(tree)), target).outcome is Outcome.COMPLIANT
+
+
+def test_cpus_that_are_not_there_are_nobodys(lab4: Path) -> None:
+    (lab4 / "sys/devices/system/cpu/possible").write_text("0-127\n")
+    (lab4 / "proc/irq/default_smp_affinity").write_text("ffffffff,ffffffff,ffffffff,fffffff3\n")
+    assert judged(WritableSysroot(str(lab4)), "irq.default_affinity").outcome is Outcome.COMPLIANT
+
+
+def test_smt_that_is_not_there_is_off(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY + '[knobs]\n"smt.control" = "off"\n')
+    assert judged(WritableSysroot(str(lab4)), "smt.control").outcome is Outcome.COMPLIANT
