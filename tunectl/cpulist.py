@@ -166,4 +166,5 @@ def format_isolcpus(value: Isolcpus) -> str:
 
 def _bad(text: str, why: str, kind: str = "list") -> UsageError:
     shown = text.strip() if len(text) <= 60 else text.strip()[:57] + "..."
+    why = why if len(why) <= 200 else f"{why[:57]}... {why[-60:]}"  # it quotes a part of the text
     return UsageError(f"not a CPU {kind}: '{shown}': {why}", "a CPU list looks like 2-5,8")

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.tuning.journal import Entry, Journal, load
+from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.lock import hold, make_directory
+from tunectl.tuning.records import Entry
 
 
 def entry(path: str = "proc/sys/vm/swappiness", before: str | None = "60\n", boot: str = "boot-1") -> Entry:

@@ -14,6 +14,7 @@ from contextlib import suppress
 
 _VALUE_SIZE = 4096  # a sysfs attribute is at most one page, and one read(2) returns all of it
 _CHUNK = 1 << 20
+_OF_LISTS = b"0123456789abcdef,-"
 TEMPORARY = ".tunectl-tmp"
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
@@ -27,6 +28,7 @@ class Sysroot:
         self.root = os.path.realpath(root)
         self.live = self.root == "/"
         self._prefix = "/" if self.live else self.root + "/"
+        self._straight: set[str] = set()  # directories of a recorded host that were found to lie inside it
         # On a recorded host the last component must not be a link that leaves the tree, nor a FIFO that blocks.
         self._flags = os.O_RDONLY | os.O_CLOEXEC | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
 
@@ -34,11 +36,25 @@ class Sysroot:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
         return self._prefix + path
 
-    def _open_link(self, path: str, error: OSError) -> int:
-        """Of a recorded host, a last component that is a link is opened where it points inside the root."""
-        if error.errno != errno.ELOOP or self.live:
-            raise error
-        return os.open(self.resolve(path), self._flags)
+    def _open_recorded(self, path: str) -> int:
+        """Opens a file of a recorded host; where a link is on the way, what it means inside the root."""
+        try:
+            fd = os.open(self._prefix + path, self._flags)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOENT):
+                raise
+            place = self.resolve(path)
+            if place == self._prefix + path:
+                raise
+            return os.open(place, self._flags)
+        directory = path[: path.rfind("/") + 1]
+        if directory not in self._straight:
+            # The kernel followed links of directories as this machine's own: where did that lead?
+            if not os.readlink(f"/proc/self/fd/{fd}").startswith(self._prefix):
+                os.close(fd)
+                return os.open(self.resolve(path), self._flags)
+            self._straight.add(directory)
+        return fd
 
     def resolve(self, path: str) -> str:
         """The real path of `path`, every link followed as the recorded host would: inside its root."""
@@ -65,24 +81,18 @@ class Sysroot:
 
     def read_value(self, path: str) -> str:
         """An attribute, in one read where it fits a page, without its trailing newline."""
-        try:
-            fd = os.open(self._prefix + path, self._flags)
-        except OSError as error:
-            fd = self._open_link(path, error)
+        fd = os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
         try:
             data = os.read(fd, _VALUE_SIZE)
-            while len(data) % _VALUE_SIZE == 0 and (more := os.read(fd, _VALUE_SIZE)):
-                data += more  # a list of CPUs in /proc may be longer than a page
+            while len(data) % _VALUE_SIZE == 0 and not data.strip(_OF_LISTS) and (more := os.read(fd, _VALUE_SIZE)):
+                data += more  # only a list or mask of CPUs in /proc may be longer than a page
             return data.decode("utf-8", "backslashreplace").rstrip("\n")
         finally:
             os.close(fd)
 
     def read_bytes(self, path: str) -> bytes:
         """A whole file, however long."""
-        try:
-            fd = os.open(self._prefix + path, self._flags)
-        except OSError as error:
-            fd = self._open_link(path, error)
+        fd = os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
         try:
             chunks = []
             while chunk := os.read(fd, _CHUNK):
@@ -112,13 +122,19 @@ class Sysroot:
     def listdir(self, path: str) -> list[str]:
         """The names in a directory, unsorted; none where it is absent. Never raises."""
         try:
-            return os.listdir(self._prefix + path)
+            return os.listdir(self._prefix + path if self.live else self.resolve(path))
         except OSError:
             return []
 
     def exists(self, path: str) -> bool:
         """Is there a file, directory or (even dangling) link? Never raises."""
-        return os.path.lexists(self._prefix + path)
+        if self.live:
+            return os.path.lexists(self._prefix + path)
+        directory, _, name = path.rpartition("/")
+        try:
+            return os.path.lexists(f"{self.resolve(directory)}/{name}")
+        except OSError:
+            return False
 
     def mode(self, path: str) -> int | None:
         """The permission bits of the file, links followed, or None where there is none. Never raises."""

@@ -98,7 +98,7 @@ def switch(name: str, *, on: str, off: str, also_off: tuple[str, ...] = ()) -> C
     def decode(text: str) -> bool:
         bare = text.strip()
         if bare not in (on, off, *also_off):
-            raise ValueError(f"'{bare}' is neither {on} nor {off}")
+            raise ValueError(f"'{bare[:60]}' is neither {on} nor {off}")
         return bare == on
 
     return Codec(
@@ -180,7 +180,7 @@ def mapped(name: str, words: Mapping[str, str], encode: Mapping[str, str]) -> Co
     def decode(text: str) -> str:
         bare = text.strip()
         if bare not in words:
-            raise ValueError(f"'{bare}' is none of {', '.join(words)}")
+            raise ValueError(f"'{bare[:60]}' is none of {', '.join(words)}")
         return words[bare]
 
     def want(value: Any, scope: Scope) -> str:

@@ -15,7 +15,8 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
 from tunectl.model import Change, target_name
 from tunectl.tuning.commands import Told, run_commands
-from tunectl.tuning.journal import Entry, Journal
+from tunectl.tuning.journal import Journal
+from tunectl.tuning.records import Entry
 
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 

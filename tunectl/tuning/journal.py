@@ -10,39 +10,15 @@ from __future__ import annotations
 
 import errno
 import os
-import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from tunectl.errors import TunectlError
+from tunectl.tuning.records import KINDS, Entry, decode, line_of
 
 NAME = "journal.jsonl"
-KINDS = ("value", "file", "link", "directory", "removal")
-
-
-class Entry(NamedTuple):
-    """One write, as the journal knows it."""
-
-    seq: int
-    boot_id: str
-    kind: str  # one of KINDS
-    path: str
-    before: str | None  # None: there was none
-    undo: str  # what to write to a kernel attribute to have `before` again
-    after: str
-    mode: int | None
-    knobs: tuple[str, ...]  # knob and instance of each change: ("irq.affinity", "42") as "irq.affinity[42]"
-    commands: tuple[str, ...]
-    shown: str | None = None  # what the host showed after the write; None: the write may not have happened
-    errno: int | None = None  # the write was refused or failed
-    told: bool = False  # the programs named in `commands` have heard of it
-
-    @property
-    def persistent(self) -> bool:
-        """Does it outlive the boot?"""
-        return self.kind != "value"
 
 
 @dataclass
@@ -90,7 +66,7 @@ class Journal:
             if entry.errno is not None:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
         records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.told]})
-        self._replace(b"".join(map(_line, records)))
+        self._replace(b"".join(map(line_of, records)))
 
     def _replace(self, data: bytes) -> None:
         """The whole file, atomically: a crash leaves the old one or the new one."""
@@ -141,7 +117,7 @@ class Journal:
         self._append({"type": "end"}, durable=False)
 
     def _append(self, record: dict[str, Any], *, durable: bool = True) -> None:
-        line = _line(record)
+        line = line_of(record)
         new = not os.path.exists(self.path)
         fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -203,7 +179,7 @@ def load(directory: str) -> Journal:
     tail = lines.pop()
     damaged = []
     for number, line in enumerate(lines, start=1):
-        record = _decode(line)
+        record = decode(line)
         try:
             if record is not None:
                 _replay(journal, record)
@@ -211,7 +187,7 @@ def load(directory: str) -> Journal:
         except (KeyError, TypeError, ValueError):
             pass  # whole, and yet no record that this version writes
         damaged.append(number)
-    if damaged and damaged[-1] == len(lines) and not tail and _decode(lines[-1]) is None:
+    if damaged and damaged[-1] == len(lines) and not tail and decode(lines[-1]) is None:
         # The newest line is unreadable as a whole: cut off by a power loss that kept its newline.
         tail = lines[-1] + b"\n"
         damaged.pop()
@@ -229,27 +205,6 @@ def peek(directory: str) -> Journal:
         if isinstance(error.__cause__, PermissionError):
             return Journal(directory, unreadable=True)
         raise
-
-
-def _line(record: dict[str, Any]) -> bytes:
-    import json  # slow to import: only where there is a journal
-
-    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
-    return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
-
-
-def _decode(line: bytes) -> dict[str, Any] | None:
-    """One record; None where the line is not as it was written."""
-    import json
-
-    crc, _, body = line.partition(b" ")
-    try:
-        if int(crc, 16) != zlib.crc32(body):
-            return None
-        record = json.loads(body)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def _replay(journal: Journal, record: dict[str, Any]) -> None:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.tuning.apply import current
 from tunectl.tuning.commands import run_commands
-from tunectl.tuning.journal import Entry, Journal
+from tunectl.tuning.journal import Journal
+from tunectl.tuning.records import Entry
 
 
 class Restored(NamedTuple):

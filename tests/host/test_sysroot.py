@@ -1,0 +1,312 @@
+"""The one module that opens host files: what it follows, what it never leaves, what it keeps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.trees import differences, picture
+from tunectl.host.sysroot import TEMPORARY, Sysroot, WritableSysroot
+
+IS_ROOT = os.geteuid() == 0
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A recorded host, with a secret beside it."""
+    (tmp_path / "secret").write_text("secret\n")
+    root = tmp_path / "host"
+    for path, text in {"etc/file": "text\n", "sys/real/value": "7\n", "proc/sys/vm/swappiness": "60\n"}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def number(error: pytest.ExceptionInfo[OSError]) -> int | None:
+    return error.value.errno
+
+
+# ---- reading
+
+
+def test_a_value_is_without_its_newline(tree: Path) -> None:
+    root = Sysroot(str(tree))
+    assert root.read_value("etc/file") == "text"
+    assert root.get("etc/file") == "text"
+    assert root.read_text("etc/file") == "text\n"
+    assert root.read_bytes("etc/file") == b"text\n"
+
+
+def test_a_long_file_is_read_to_its_end(tree: Path) -> None:
+    root = Sysroot(str(tree))
+    for size in (0, 1, 4095, 4096, 4097, 8192, 3_000_000):
+        (tree / "etc/long").write_bytes(b"1" * size)
+        assert len(root.read_value("etc/long")) == size
+        assert len(root.read_text("etc/long")) == size
+
+
+def test_an_attribute_that_is_no_list_is_a_page_at_most(tree: Path) -> None:
+    (tree / "etc/long").write_bytes(b"x" * 3_000_000)
+    assert len(Sysroot(str(tree)).read_value("etc/long")) == 4096
+
+
+def test_bytes_that_are_no_text_are_shown(tree: Path) -> None:
+    (tree / "etc/file").write_bytes(b"a\xff\xfeb\0\n")
+    assert Sysroot(str(tree)).read_value("etc/file") == "a\\xff\\xfeb\0"
+    assert Sysroot(str(tree)).read_text("etc/file") == "a\\xff\\xfeb\0\n"
+
+
+def test_what_is_not_there(tree: Path) -> None:
+    root = Sysroot(str(tree))
+    assert (root.get("no/such"), root.get("no/such", "default")) == ("", "default")
+    assert (root.get_text("no/such", "x"), root.listdir("no/such"), root.exists("no/such")) == ("x", [], False)
+    assert (root.mode("no/such"), root.readlink("no/such"), list(root.walk("no/such"))) == (None, "", [])
+    with pytest.raises(FileNotFoundError):
+        root.read_value("no/such")
+    with pytest.raises(NotADirectoryError):
+        root.read_value("etc/file/below")
+
+
+def test_a_directory_is_no_file(tree: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        Sysroot(str(tree)).read_value("etc")
+    assert Sysroot(str(tree)).get("etc") == ""
+
+
+@pytest.mark.skipif(IS_ROOT, reason="root may read everything")
+def test_what_may_not_be_read(tree: Path) -> None:
+    (tree / "etc/file").chmod(0)
+    with pytest.raises(PermissionError):
+        Sysroot(str(tree)).read_value("etc/file")
+
+
+@pytest.mark.parametrize(
+    "target", ["../sys/real/value", "/sys/real/value", "/sys/again", "../sys/./real/../real/value"]
+)
+def test_links_inside_the_root_are_followed(tree: Path, target: str) -> None:
+    os.symlink("real/value", tree / "sys/again")
+    os.symlink(target, tree / "etc/link")
+    assert Sysroot(str(tree)).read_value("etc/link") == "7"
+
+
+@pytest.mark.parametrize("target", ["../../secret", "../../../../../../../../{outside}/secret", "/{outside}/secret"])
+def test_links_out_of_the_root_lead_nowhere(tree: Path, tmp_path: Path, target: str) -> None:
+    os.symlink(target.format(outside=str(tmp_path).lstrip("/")), tree / "etc/link")
+    root = Sysroot(str(tree))
+    assert root.get("etc/link") == ""
+    assert root.resolve("etc/link").startswith(f"{tree}/")
+    with pytest.raises(FileNotFoundError):
+        root.read_value("etc/link")
+
+
+@pytest.mark.parametrize("target", ["../..", "/{outside}"])
+def test_linked_directories_do_not_leave_the_root(tree: Path, tmp_path: Path, target: str) -> None:
+    os.symlink(target.format(outside=str(tmp_path).lstrip("/")), tree / "etc/out")
+    root = Sysroot(str(tree))
+    assert (root.get("etc/out/secret"), root.exists("etc/out/secret")) == ("", False)
+
+
+@pytest.mark.parametrize("target", ["loop", "/etc/loop", "other"])
+def test_links_in_a_circle_end(tree: Path, target: str) -> None:
+    os.symlink(target, tree / "etc/loop")
+    os.symlink("loop", tree / "etc/other")
+    with pytest.raises(OSError) as error:
+        Sysroot(str(tree)).read_value("etc/loop")
+    assert number(error) == errno.ELOOP
+    assert Sysroot(str(tree)).get("etc/loop") == ""
+
+
+def test_dots_stay_below_the_root(tree: Path) -> None:
+    root = Sysroot(str(tree))
+    assert root.resolve("../../../etc/file") == f"{tree}/etc/file"
+    assert root.resolve("etc/../etc/./file") == f"{tree}/etc/file"
+
+
+def test_a_fifo_does_not_block(tree: Path) -> None:
+    os.mkfifo(tree / "etc/fifo")
+    started = time.monotonic()
+    assert Sysroot(str(tree)).read_value("etc/fifo") == ""
+    assert Sysroot(str(tree)).read_bytes("etc/fifo") == b""
+    assert time.monotonic() - started < 5
+
+
+def test_the_root_may_itself_be_a_link(tree: Path, tmp_path: Path) -> None:
+    os.symlink(tree, tmp_path / "link")
+    root = Sysroot(str(tmp_path / "link"))
+    assert root.root == str(tree)
+    assert root.read_value("etc/file") == "text"
+    assert root.path("etc/file") == f"{tree}/etc/file"
+
+
+def test_only_slash_is_the_running_host(tree: Path) -> None:
+    assert Sysroot("/").live
+    assert Sysroot("//").live
+    assert not Sysroot(str(tree)).live
+    assert Sysroot("/").path("proc/version") == "/proc/version"
+    assert Sysroot("/").read_value("proc/sys/kernel/ostype") == "Linux"
+
+
+def test_walk_lists_files_and_links_in_order(tree: Path) -> None:
+    os.symlink("..", tree / "etc/up")
+    (tree / "etc/a").mkdir()
+    (tree / "etc/a/z").touch()
+    assert list(Sysroot(str(tree)).walk("etc")) == ["etc/a/z", "etc/file", "etc/up"]
+
+
+def test_a_dangling_link_exists(tree: Path) -> None:
+    os.symlink("nowhere", tree / "etc/link")
+    root = Sysroot(str(tree))
+    assert root.exists("etc/link")
+    assert root.readlink("etc/link") == "nowhere"
+    assert stat.S_ISLNK(root.lstat("etc/link").st_mode)
+
+
+# ---- writing
+
+
+def test_reading_roots_cannot_write(tree: Path) -> None:
+    assert [name for name in dir(Sysroot) if name.startswith(("write", "replace", "make", "remove", "sweep"))] == []
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o755, 0o444])
+def test_a_replaced_file_keeps_its_mode(tree: Path, mode: int) -> None:
+    (tree / "etc/file").chmod(mode)
+    before = (tree / "etc/file").stat().st_ino
+    WritableSysroot(str(tree)).replace_file("etc/file", b"new\n", None)
+    assert (tree / "etc/file").read_bytes() == b"new\n"
+    assert stat.S_IMODE((tree / "etc/file").stat().st_mode) == mode
+    assert (tree / "etc/file").stat().st_ino != before
+    assert sorted(path.name for path in (tree / "etc").iterdir()) == ["file"]
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root may give files away")
+def test_a_replaced_file_keeps_its_owner(tree: Path) -> None:
+    os.chown(tree / "etc/file", 1234, 4321)
+    WritableSysroot(str(tree)).replace_file("etc/file", b"new\n", None)
+    assert ((tree / "etc/file").stat().st_uid, (tree / "etc/file").stat().st_gid) == (1234, 4321)
+
+
+def test_a_new_file_is_readable_by_all_whatever_the_umask(tree: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        WritableSysroot(str(tree)).replace_file("etc/new", b"x", None)
+        WritableSysroot(str(tree)).make_directory("etc/d")
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tree / "etc/new").stat().st_mode) == 0o644
+    assert stat.S_IMODE((tree / "etc/d").stat().st_mode) == 0o755
+
+
+def test_a_mode_may_be_given(tree: Path) -> None:
+    WritableSysroot(str(tree)).replace_file("etc/file", b"x", 0o640)
+    assert stat.S_IMODE((tree / "etc/file").stat().st_mode) == 0o640
+
+
+def test_a_reader_keeps_the_file_it_opened(tree: Path) -> None:
+    with (tree / "etc/file").open() as file:
+        WritableSysroot(str(tree)).replace_file("etc/file", b"new\n", None)
+        assert file.read() == "text\n"
+
+
+def test_a_value_of_a_recorded_host_is_written_whole(tree: Path) -> None:
+    WritableSysroot(str(tree)).write_value("proc/sys/vm/swappiness", "1\n")
+    assert (tree / "proc/sys/vm/swappiness").read_text() == "1\n"
+
+
+def test_a_value_that_is_not_there_is_not_made(tree: Path) -> None:
+    before = picture(tree)
+    with pytest.raises(FileNotFoundError):
+        WritableSysroot(str(tree)).write_value("proc/sys/vm/nothing", "1\n")
+    assert not differences(before, tree)
+
+
+def test_a_value_behind_a_link_is_written_where_it_lies(tree: Path) -> None:
+    os.symlink("../sys/real", tree / "etc/real")
+    WritableSysroot(str(tree)).write_value("etc/real/value", "8\n")
+    assert (tree / "sys/real/value").read_text() == "8\n"
+    assert (tree / "etc/real").is_symlink()
+
+
+def test_no_write_leaves_the_root(tree: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "value").write_text("1\n")
+    os.symlink(outside, tree / "etc/out")
+    os.symlink(outside / "value", tree / "etc/value")
+    before = picture(outside)
+    root = WritableSysroot(str(tree))
+    with pytest.raises(FileNotFoundError):
+        root.write_value("etc/out/value", "2\n")
+    with pytest.raises(FileNotFoundError):
+        root.write_value("etc/value", "2\n")
+    with pytest.raises(FileNotFoundError):
+        root.replace_file("etc/out/new", b"", None)
+    with pytest.raises(FileNotFoundError):
+        root.make_link("etc/out/link", "x")
+    with pytest.raises(FileNotFoundError):
+        root.make_directory("etc/out/dir")
+    root.remove("etc/out/value")
+    root.sweep("etc/out/value")
+    assert root.remove_directory("etc/out/dir")
+    with pytest.raises(FileNotFoundError):
+        root.replace_file("etc/value", b"ours\n", None)
+    assert not differences(before, outside)
+
+
+def test_a_replaced_link_stays_and_what_it_points_to_is_replaced(tree: Path) -> None:
+    os.symlink("/sys/real/value", tree / "etc/link")
+    WritableSysroot(str(tree)).replace_file("etc/link", b"8\n", None)
+    assert (tree / "etc/link").is_symlink()
+    assert (tree / "sys/real/value").read_text() == "8\n"
+
+
+def test_a_temporary_that_is_a_link_is_not_followed(tree: Path, tmp_path: Path) -> None:
+    os.symlink(tmp_path / "secret", tree / f"etc/file{TEMPORARY}")
+    with pytest.raises(OSError) as error:
+        WritableSysroot(str(tree)).replace_file("etc/file", b"new", None)
+    assert number(error) == errno.ELOOP
+    assert (tmp_path / "secret").read_text() == "secret\n"
+    assert (tree / "etc/file").read_text() == "text\n"
+
+
+def test_links_are_made_and_replaced(tree: Path) -> None:
+    root = WritableSysroot(str(tree))
+    root.make_link("etc/link", "/one")
+    root.make_link("etc/link", "/two")
+    assert os.readlink(tree / "etc/link") == "/two"
+    root.make_link("etc/file", "/three")
+    assert os.readlink(tree / "etc/file") == "/three"
+    assert sorted(path.name for path in (tree / "etc").iterdir()) == ["file", "link"]
+
+
+def test_removing(tree: Path) -> None:
+    root = WritableSysroot(str(tree))
+    root.remove("etc/file")
+    root.remove("etc/file")
+    assert root.remove_directory("etc")
+    assert root.remove_directory("etc")
+    assert not root.remove_directory("proc")
+    assert not (tree / "etc").exists()
+    assert (tree / "proc/sys/vm/swappiness").exists()
+
+
+def test_what_a_killed_write_left_is_swept(tree: Path) -> None:
+    before = picture(tree)
+    (tree / f"etc/file{TEMPORARY}").write_text("half")
+    os.symlink("nowhere", tree / f"etc/link{TEMPORARY}")
+    root = WritableSysroot(str(tree))
+    for path in ("etc/file", "etc/link", "etc/other", "no/such"):
+        root.sweep(path)
+    assert not differences(before, tree)
+
+
+def test_a_leftover_temporary_is_written_over(tree: Path) -> None:
+    (tree / f"etc/file{TEMPORARY}").write_text("half of something much longer")
+    WritableSysroot(str(tree)).replace_file("etc/file", b"new\n", None)
+    assert (tree / "etc/file").read_text() == "new\n"
+    assert sorted(path.name for path in (tree / "etc").iterdir()) == ["file"]
