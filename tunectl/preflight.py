@@ -55,6 +55,7 @@ class Flight:
     probe: dict[str, Any] | None = None
     thermal: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    scope: Scope | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -70,6 +71,7 @@ def run_preflight(request: Request) -> Flight:
     facts = read_scope_facts(root)
     wishes = _wishes(request, facts, flight)
     scope = wishes.scope if wishes else _fallback(facts)
+    flight.scope = scope
     request.stay_off(scope.isolated)
     if wishes:
         tell("reading the settings")

@@ -11,6 +11,7 @@ from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
 from tunectl.cli.verify import verify_body
+from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight import Flight, Request, run_preflight
 
@@ -51,9 +52,18 @@ def _body(flight: Flight, strict: bool) -> dict[str, Any]:
         "verdict": flight.verdict,
         "reasons": flight.reasons,
         "strict": strict,
+        "cpu_sets": _cpu_sets(flight),
         "verify": verify,
         "check": {"verdict": flight.check_verdict, "findings": flight.check},
         "probe": flight.probe,
         "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
         "notes": flight.notes,
     }
+
+
+def _cpu_sets(flight: Flight) -> dict[str, str]:
+    """Which CPUs were judged, and who says so."""
+    scope = flight.scope
+    sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
+    named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))
+    return {**named, "from": flight.session.wishes.origin if flight.session else "nobody: none can be isolated"}

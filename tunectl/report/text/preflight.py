@@ -30,6 +30,7 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.preflight/1 body."""
     verdict = str(body["verdict"])
     banner(sheet, verdict, _MEANS.get(verdict, ""))
+    _cpu_sets(sheet, body.get("cpu_sets") or {})
     reasons = body.get("reasons", ())
     for number, reason in enumerate(reasons, 1):
         prose(sheet, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
@@ -38,6 +39,15 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     _probe(sheet, body.get("probe"))
     _section(sheet, "Thermal state", body.get("thermal"), ())
     notes(sheet, body.get("notes", ()))
+
+
+def _cpu_sets(sheet: Sheet, sets: Mapping[str, Any]) -> None:
+    """Which CPUs this is about."""
+    if sets:
+        isolated, rest = shown(sets.get("isolated")), shown(sets.get("housekeeping"))
+        text = f"CPUs {shown(sets.get('online'))} online: {isolated} to trade on, {rest} for everything else"
+        prose(sheet, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
+        sheet.line()
 
 
 def _section(sheet: Sheet, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
