@@ -70,7 +70,11 @@ class BootArg(NamedTuple):
         boot = _boot(view)
         known = boot.next is not None and boot.next.line is not None
         upcoming = self._value(knob, view, parse_cmdline(boot.next.line or ""), want) if boot.next else None
-        kernel, accepted, evidence = self._accepted(view, want)
+        try:
+            kernel, accepted, evidence = self._accepted(view, want)
+        except (OSError, UsageError) as error:
+            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}")
+            return
         obstacle, remedy = boot.obstacle(self.key)
         booted = self._value(knob, view, parse_cmdline(line), want)
         facts = BootFacts(
@@ -106,11 +110,10 @@ class BootArg(NamedTuple):
         """(CPUs the kernel shows, are they right, where and what). What the kernel does not show is taken as right."""
         wanted = want.cpus if isinstance(want, Isolcpus) else want
         if self.kernel and not (isinstance(want, Isolcpus) and "domain" not in want.flags):
-            try:
-                text = view.root.read_value(self.kernel)
-                shown = parse_shown(text)
-            except (OSError, UsageError):
+            if not view.root.exists(self.kernel):
                 return frozenset(), True, ""
+            text = view.root.read_value(self.kernel)
+            shown = parse_shown(text)
             return shown, shown == wanted, f"/{self.kernel} shows '{text.strip()}'"
         offloaded = _rcu_offloaded(view) if self.rcu_threads else None
         if offloaded is None:

@@ -1,0 +1,38 @@
+"""Places that nobody may enter, and a host nobody may change."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import HostFactory
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that everybody may read: pytest's own are closed to others."""
+    place = Path(tempfile.mkdtemp(prefix="tunectl-public-"))
+    place.chmod(0o755)
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.fixture(scope="session")
+def stock(host_root: HostFactory) -> Path:
+    """lab4 as delivered, with a host file: shared, for reading only."""
+    root = host_root("lab4")
+    write_host_file(root, LOW_LATENCY)
+    return root
+
+
+@pytest.fixture
+def tuned(host_root: HostFactory, tmp_path: Path) -> Path:
+    """lab4 booted with CPUs 2-3 isolated, with a host file: one's own, not applied yet."""
+    root = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, LOW_LATENCY)
+    return root

@@ -1,0 +1,133 @@
+"""Where and as whom the program is run: on a terminal, without root, in a mount namespace of its own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import TUNECTL, Ran
+
+NOBODY = 65534
+IS_ROOT = os.geteuid() == 0
+PROGRAM = [sys.executable, str(TUNECTL)]
+
+_can_unshare = IS_ROOT and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+needs_mounts = pytest.mark.skipif(not _can_unshare, reason="needs root and unshare(1), to mount in a namespace")
+
+
+def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Ours, without what would change the program's answers."""
+    dropped = ("TUNECTL_", "COLUMNS", "NO_COLOR")
+    return {**{key: value for key, value in os.environ.items() if not key.startswith(dropped)}, **(extra or {})}
+
+
+def unprivileged() -> list[str]:
+    """The words in front of a command that take root away. Skips where that cannot be done."""
+    if not IS_ROOT:
+        return []
+    if not shutil.which("setpriv"):
+        pytest.skip("needs setpriv(1), to give root up")
+    words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+    if subprocess.run([*words, *PROGRAM, "--version"], capture_output=True).returncode:
+        pytest.skip(f"nobody may not run {TUNECTL}")
+    return words
+
+
+def as_nobody(*words: object, env: Mapping[str, str] | None = None) -> Ran:
+    """The program without root; like the `tunectl` fixture otherwise."""
+    command = [*unprivileged(), *PROGRAM, *map(str, words)]
+    done = subprocess.run(
+        command, env=environment(env), cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def with_mounts(script: str, *words: object) -> list[Ran]:
+    """A shell script in a mount namespace of its own, where `run` is the program. What became of every `run`."""
+    prologue = "run() { n=$((n + 1)); mkdir r$n; rc=0\n"
+    prologue += '"$PYTHON" "$TUNECTL" "$@" >r$n/out 2>r$n/err </dev/null || rc=$?; echo $rc >r$n/rc; }\n'
+    place = Path(tempfile.mkdtemp())
+    try:
+        env = environment({"PYTHON": sys.executable, "TUNECTL": str(TUNECTL)})
+        command = ["unshare", "-m", "sh", "-euc", f"n=0\n{prologue}{script}", "sh", *map(str, words)]
+        subprocess.run(command, env=env, cwd=place, check=True, timeout=120)
+        results = sorted(place.glob("r[0-9]*"), key=lambda path: int(path.name[1:]))
+        return [
+            Ran(int((one / "rc").read_text()), (one / "out").read_text(), (one / "err").read_text()) for one in results
+        ]
+    finally:
+        shutil.rmtree(place)
+
+
+def on_terminal(
+    *words: object,
+    answer: str = "",
+    at: str = "",
+    then: Callable[[], None] | None = None,
+    env: Mapping[str, str] | None = None,
+    result_too: bool = False,
+) -> tuple[int, str]:
+    """Runs the program with stdin and stderr (`result_too`: and stdout) on a terminal: (exit code, what it showed).
+
+    Once it shows `at`, `then` is called and `answer` typed.
+    """
+    master, slave = pty.openpty()
+    out = slave if result_too else subprocess.DEVNULL
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, words)],
+        stdin=slave,
+        stdout=out,
+        stderr=slave,
+        env=environment({"TERM": "xterm", **(env or {})}),
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,  # so that typing ^C means something
+    )
+    os.close(slave)
+    shown = typed = b""
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([master], [], [], 0.2)[0]:
+                if process.poll() is not None:
+                    break
+                if typed in (b"\x03", b"\x04"):  # it may have come a moment before the program waited for it
+                    os.write(master, typed)
+                continue
+            try:
+                shown += os.read(master, 65536)
+            except OSError:  # EIO: the last one who held the terminal has gone
+                break
+            if answer and at.encode() in shown:
+                if then:
+                    then()
+                typed, answer = answer.encode(), ""
+                os.write(master, typed)
+        return process.wait(timeout=10), shown.decode("utf-8", "replace")
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+
+
+def complaint(done: Ran, code: int) -> str:
+    """What a failed command says: one line, the right exit code, no result."""
+    assert (done.code, done.out) == (code, ""), (done.code, done.out[:500], done.err)
+    assert done.err.startswith("tunectl: ")
+    assert done.err.endswith("\n")
+    assert done.err.count("\n") == 1
+    assert done.err.rstrip("\n").isprintable()
+    assert "internal error" not in done.err
+    return done.err.removeprefix("tunectl: ").rstrip("\n")

@@ -1,0 +1,668 @@
+"""Bad input (issue 2): one clear line, the right exit code, nothing changed, nothing lost, no traceback."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.places import PROGRAM, as_nobody, complaint, environment, needs_mounts, on_terminal, with_mounts
+from tests.conftest import LOW_LATENCY, Ran, write_host_file
+from tests.hosts.builder import HostFactory
+from tests.trees import differences, picture
+
+Run = Callable[..., Ran]
+LIVE_CPUS = sorted(os.sched_getaffinity(0))
+WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(
+            'profile = "low-latency"\nisolatd = "2-3"\n',
+            ["unknown key 'isolatd'", "known here: profile, isolated, allow_split_siblings"],
+            id="unknown key",
+        ),
+        pytest.param(
+            f"{LOW_LATENCY}[budget]\nmax_us = 4\n",
+            ["unknown key 'budget.max_us'", "known here: max_ns, p99_9_ns, interruptions_per_s, stolen_ppm"],
+            id="unknown key in a table",
+        ),
+        pytest.param(
+            LOW_LATENCY + WAIVER + "who = 1\n",
+            ["unknown key 'waivers[0].who'", "known here: knob, reason, until, target"],
+            id="unknown key of a waiver",
+        ),
+        pytest.param('profile = "low-latency"\n', ["missing key 'isolated'"], id="missing key"),
+        pytest.param("", ["missing key 'profile'"], id="empty file"),
+        pytest.param('profile = "low-latency"\nisolated = 23\n', ["isolated: Expected 'str', got 'int'"], id="type"),
+        pytest.param(f'{LOW_LATENCY}[budget]\nmax_ns = "4"\n', ["budget.max_ns: Expected", "got 'str'"], id="budget"),
+        pytest.param(f"{LOW_LATENCY}[budget]\nmax_ns = -4\n", ["budget.max_ns: -4", "zero or above"], id="below zero"),
+        pytest.param(f"{LOW_LATENCY}[budget]\nmax_ns = nan\n", ["budget.max_ns: nan is no limit"], id="no number"),
+        pytest.param(f"{LOW_LATENCY}[thermal]\nmin_ratio = 90\n", ["thermal.min_ratio", "at most 1"], id="ratio"),
+        pytest.param(
+            f"{LOW_LATENCY}[thermal]\nbase_frequency_khz = 0\n", ["thermal.base_frequency_khz"], id="base frequency"
+        ),
+        pytest.param(f"{LOW_LATENCY}[network]\ninterfaces = 'eth0'\n", ["network.interfaces: Expected"], id="array"),
+        pytest.param(LOW_LATENCY + "isolated = \n", ["not TOML", "line 3"], id="syntax"),
+        pytest.param(LOW_LATENCY + "[budget\n", ["not TOML", "line 3"], id="bracket"),
+        pytest.param(LOW_LATENCY + 'isolated = "1"\n', ["not TOML", "line 3"], id="twice"),
+        pytest.param(LOW_LATENCY + "x = " + "1" * 5000 + "\n", ["not TOML"], id="an endless number"),
+        pytest.param(LOW_LATENCY + "x = " + "[" * 5000 + "\n", ["not TOML"], id="endless nesting"),
+        pytest.param('profile = "low-latency"\nisolated = "2-9"\n', ["2-9", "past the last CPU, 3"], id="no such CPU"),
+        pytest.param('profile = "low-latency"\nisolated = "3-1"\n', ["3-1", "runs backwards"], id="backwards"),
+        pytest.param('profile = "low-latency"\nisolated = "two"\n', ["two", "looks like 2-5,8"], id="no list"),
+        pytest.param('profile = "low-latency"\nisolated = ""\n', ["no CPU is named", "CPUs 0-3"], id="no CPU"),
+        pytest.param(
+            'profile = "low-latency"\nisolated = "0-3"\n', ["no housekeeping CPU is left", "one of 0-3"], id="all CPUs"
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"mm.swapiness" = 1\n',
+            ["knobs.mm.swapiness: unknown knob", "did you mean mm.swappiness?"],
+            id="unknown knob",
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"zzz" = 1\n', ["unknown knob 'zzz'", "see `tunectl knobs`"], id="no such knob"
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = "low"\n',
+            ["knobs.mm.swappiness: 'low': a whole number", "or unmanaged"],
+            id="knob: a word for a number",
+        ),
+        pytest.param(f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = [1]\n', ["Expected 'bool"], id="knob: array"),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"mm.numa_balancing" = 0\n', ["true, false, on or off"], id="knob: no switch"
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"irq.affinity" = "0-9"\n',
+            ["knobs.irq.affinity", "past the last CPU"],
+            id="knob: CPUs",
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"boot.isolcpus" = "domain,2-"\n', ["knobs.boot.isolcpus", "2-"], id="knob: isolcpus"
+        ),
+        pytest.param(
+            LOW_LATENCY + WAIVER.replace("mm.ksm", "mm.kms"),
+            ["waivers[0].knob", "did you mean mm.ksm"],
+            id="waiver: knob",
+        ),
+        pytest.param(LOW_LATENCY + WAIVER.replace("why", " "), ["waivers[0].reason: is empty"], id="waiver: reason"),
+        pytest.param(
+            LOW_LATENCY + WAIVER.replace("2099-01-01", '"soon"'), ["waivers[0].until: Invalid"], id="waiver: date"
+        ),
+        pytest.param(
+            LOW_LATENCY + WAIVER.replace("until = 2099-01-01", ""),
+            ["waivers[0]: missing key 'until'"],
+            id="waiver: end",
+        ),
+        pytest.param(
+            'profile = "low-latncy"\nisolated = "2-3"\n',
+            ["there is no profile 'low-latncy'", "shipped are balanced-latency, low-latency"],
+            id="no such profile",
+        ),
+        pytest.param('profile = "./my.toml"\nisolated = "2-3"\n', ["cannot read", "/my.toml: No such file"], id="path"),
+        pytest.param('profile = "a\\u0000/b"\nisolated = "2-3"\n', ["NUL"], id="a NUL in a path"),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"\\u001b[31m[bold]x" = 1\n',
+            ["unknown knob '\\x1b[31m[bold]x'"],
+            id="terminal codes",
+        ),
+    ],
+)
+def test_a_host_file_that_cannot_be(tunectl: Run, stock: Path, tmp_path: Path, text: str, said: list[str]) -> None:
+    host = tmp_path / "host.toml"
+    host.write_text(text)
+    before = picture(stock)
+    line = complaint(tunectl("apply", "--yes", "--root", stock, "--host", host), 2)
+    assert [words for words in said if words not in line] == []
+    assert str(host) in line or "profile" in text
+    assert not differences(before, stock)
+
+
+@pytest.mark.parametrize("command", ["show", "plan", "verify", "check", "preflight"])
+def test_every_command_that_reads_the_host_file_refuses_it_alike(
+    tunectl: Run, stock: Path, tmp_path: Path, command: str
+) -> None:
+    host = tmp_path / "host.toml"
+    host.write_bytes(b"\xff\xfe")
+    assert complaint(tunectl(command, "--root", stock, "--host", host), 2).startswith(f"{host}: not TOML: ")
+
+
+@pytest.mark.parametrize("command", ["plan", "apply", "verify", "check"])
+def test_no_host_file(tunectl: Run, host_root: HostFactory, command: str) -> None:
+    line = complaint(tunectl(command, "--root", host_root("vm2")), 2)
+    assert line.startswith(f"there is no host file {host_root('vm2')}/etc/tunectl/host.toml")
+    assert "tunectl propose --output" in line
+
+
+@pytest.mark.parametrize("command", ["show", "preflight"])
+def test_a_host_file_that_was_named_must_be_there(tunectl: Run, stock: Path, command: str) -> None:
+    assert "there is no host file /no/such" in complaint(tunectl(command, "--root", stock, "--host", "/no/such"), 2)
+
+
+def test_a_host_file_that_may_not_be_read(host_root: HostFactory, public: Path) -> None:
+    root = host_root.fresh("vm2", public)
+    write_host_file(root, LOW_LATENCY).chmod(0)
+    line = complaint(as_nobody("verify", "--root", root), 2)
+    assert line == f"cannot read {root}/etc/tunectl/host.toml: Permission denied"
+
+
+def test_half_a_sibling_pair(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    root, host = host_root("xeon2s"), tmp_path / "host.toml"
+    host.write_text('profile = "balanced-latency"\nisolated = "4"\n')
+    line = complaint(tunectl("verify", "--root", root, "--host", host), 2)
+    assert "CPU 4 shares its core with CPU 20, which is not isolated" in line
+    assert "allow_split_siblings = true" in line
+    host.write_text('profile = "balanced-latency"\nisolated = "4"\nallow_split_siblings = true\n')
+    assert tunectl("verify", "--root", root, "--host", host).code == 3
+
+
+def test_cpus_in_a_hole(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    root, host = host_root("sparse"), tmp_path / "host.toml"
+    host.write_text('profile = "balanced-latency"\nisolated = "5"\n')
+    line = complaint(tunectl("verify", "--root", root, "--host", host), 2)
+    assert "this host has no CPU 5 (it has 0,2-3,8-9,12)" in line
+    host.write_text('profile = "balanced-latency"\nisolated = "2-3,8-9"\n')
+    assert "no housekeeping CPU is left" in complaint(tunectl("verify", "--root", root, "--host", host), 2)
+
+
+@pytest.mark.parametrize(
+    ("profiles", "circle"),
+    [
+        ({"a": "a.toml"}, "a.toml -> a.toml"),
+        ({"a": "b.toml", "b": "a.toml"}, "a.toml -> b.toml -> a.toml"),
+        ({"a": "b.toml", "b": "b.toml"}, "b.toml -> b.toml"),
+    ],
+)
+def test_a_profile_that_inherits_itself(
+    tunectl: Run, stock: Path, tmp_path: Path, profiles: dict[str, str], circle: str
+) -> None:
+    for name, parent in profiles.items():
+        (tmp_path / f"{name}.toml").write_text(f'inherits = "{parent}"\n')
+    (tmp_path / "host.toml").write_text('profile = "a.toml"\nisolated = "2-3"\n')
+    line = complaint(tunectl("verify", "--root", stock, "--host", tmp_path / "host.toml"), 2)
+    assert f"the profile inherits itself: {circle}" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('inherits = "nobody"\n', "there is no profile 'nobody'"),
+        ("[knobs]\n'mm.ksm' = 'stopped'\n", "got 'str'"),
+        ("[knobs.'mm.ksm']\nvalue = 'stopped'\n", "missing key 'reason'"),
+        ("[knobs.'mm.kms']\nvalue = 'stopped'\nreason = 'x'\n", "did you mean mm.ksm?"),
+        ("[knobs.'mm.ksm']\nvalue = 'merged'\nreason = 'x'\n", "one of stopped, running"),
+        ("knob = 1\n", "unknown key 'knob'"),
+    ],
+)
+def test_a_profile_of_ones_own_that_cannot_be(tunectl: Run, stock: Path, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "host.toml").write_text('profile = "mine.toml"\nisolated = "2-3"\n')
+    line = complaint(tunectl("plan", "--root", stock, "--host", tmp_path / "host.toml"), 2)
+    assert said in line
+    assert "mine.toml" in line or "profile" in line
+
+
+# ---- the journal
+
+
+def journal_of(root: Path) -> Path:
+    return root / "var/lib/tunectl/journal.jsonl"
+
+
+def alien(text: str) -> bytes:
+    """A line of the journal that is whole, and says what no version of ours wrote."""
+    return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
+
+
+@pytest.mark.parametrize("line", [b"garbage\n", b"\0" * 40 + b"\n", b"\n", alien('{"type":"before","seq":3}')])
+def test_a_broken_journal(tunectl: Run, lab4: Path, line: bytes) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    lines = journal_of(lab4).read_bytes().splitlines(keepends=True)
+    journal_of(lab4).write_bytes(b"".join([*lines[:3], line, *lines[4:]]))
+    before = picture(lab4)
+    said = complaint(tunectl("restore", "--root", lab4), 1)
+    assert f"{journal_of(lab4)}: line 4 is damaged; nothing was touched" in said
+    assert "--salvage" in said
+    (lab4 / "proc/sys/vm/swappiness").write_text("60\n")
+    said = complaint(tunectl("apply", "--yes", "--root", lab4), 1)
+    assert "line 4 is damaged; nothing was changed" in said
+    (lab4 / "proc/sys/vm/swappiness").write_text("1\n")
+    assert not differences(before, lab4)
+    looked = tunectl("verify", "--root", lab4, "--format", "json")
+    assert looked.code == 4
+    assert [note for note in looked.json["notes"] if "damaged in line 4" in note]
+    salvaged = tunectl("restore", "--salvage", "--root", lab4)
+    assert (salvaged.code, salvaged.err) == (1, "")
+    assert journal_of(lab4).with_name("journal.jsonl.damaged.1").exists()
+    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "60\n"
+
+
+def test_an_alien_record_at_the_end_is_not_thrown_away(tunectl: Run, lab4: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    with journal_of(lab4).open("ab") as file:
+        file.write(alien('{"type":"before","colour":"blue"}'))
+    before = picture(lab4)
+    assert "is damaged" in complaint(tunectl("restore", "--root", lab4), 1)
+    assert not differences(before, lab4)
+
+
+@pytest.mark.parametrize("cut", [1, 7, 300])
+def test_a_truncated_journal(tunectl: Run, lab4: Path, cut: int) -> None:
+    before = picture(lab4)
+    tunectl("apply", "--yes", "--root", lab4)
+    os.truncate(journal_of(lab4), journal_of(lab4).stat().st_size - cut)
+    done = tunectl("restore", "--root", lab4, "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    assert [note for note in done.json["notes"] if "cut off" in note]
+    assert not differences(before, lab4)
+
+
+def test_an_empty_journal(tunectl: Run, lab4: Path) -> None:
+    journal_of(lab4).parent.mkdir(parents=True)
+    journal_of(lab4).touch()
+    assert tunectl("verify", "--root", lab4).code == 3
+    assert tunectl("apply", "--yes", "--root", lab4).code == 4
+    assert tunectl("restore", "--root", lab4).code == 0
+
+
+@pytest.mark.parametrize("command", ["verify", "apply", "restore"])
+def test_a_directory_where_the_journal_should_be(tunectl: Run, lab4: Path, command: str) -> None:
+    journal_of(lab4).mkdir(parents=True)
+    before = picture(lab4)
+    words = ["--yes"] if command == "apply" else []
+    said = complaint(tunectl(command, *words, "--root", lab4), 1)
+    assert said == f"cannot read the journal {journal_of(lab4)}: Is a directory"
+    assert not differences(before, lab4)
+
+
+def test_a_file_where_the_state_directory_should_be(tunectl: Run, lab4: Path) -> None:
+    journal_of(lab4).parent.parent.mkdir(parents=True)
+    journal_of(lab4).parent.touch()
+    before = picture(lab4)
+    assert "cannot" in complaint(tunectl("apply", "--yes", "--root", lab4), 1)
+    assert not differences(before, lab4)
+
+
+def test_the_state_of_a_recorded_host_stays_inside_it(tunectl: Run, lab4: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (lab4 / "var/lib").mkdir(parents=True)
+    os.symlink(outside, lab4 / "var/lib/tunectl")
+    assert tunectl("apply", "--yes", "--root", lab4).code == 4
+    assert list(outside.iterdir()) == []
+    assert (lab4 / str(outside).lstrip("/")).exists()
+
+
+# ---- disks
+
+
+FULL = """
+mount -t tmpfs -o size=16k tmpfs "$1"
+head -c "$2" /dev/zero >"$1/fill"
+run apply --yes --root "$3" --state "$1/state"
+rm "$1/fill"
+run restore --root "$3" --state "$1/state"
+"""
+
+
+@needs_mounts
+@pytest.mark.parametrize("taken", [16384, 12288, 8192, 4096])
+def test_a_full_disk_under_the_journal(lab4: Path, tmp_path: Path, taken: int) -> None:
+    before = picture(lab4)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    applied, restored = with_mounts(FULL, disk, taken, lab4)
+    line = complaint(applied, 1)
+    assert line.startswith(f"cannot write the journal {disk}/state/journal.jsonl: No space left on device")
+    assert "tunectl restore" in line
+    assert (restored.code, restored.err) == (0, "")
+    assert not differences(before, lab4)
+
+
+FULL_TARGET = """
+mount -t tmpfs -o size=4k tmpfs "$1/etc/default/grub.d"
+head -c 4096 /dev/zero >"$1/etc/default/grub.d/fill.txt"
+run apply --yes --root "$1"
+run restore --root "$1"
+ls -A "$1/etc/default/grub.d" >"$2"
+"""
+
+
+@needs_mounts
+def test_a_full_disk_under_the_target(lab4: Path, tmp_path: Path) -> None:
+    before = picture(lab4)
+    listing = tmp_path / "listing"
+    applied, restored = with_mounts(FULL_TARGET, lab4, listing)
+    dropin = lab4 / "etc/default/grub.d/99-tunectl.cfg"
+    assert complaint(applied, 1).startswith(f"cannot write {dropin}: No space left on device")
+    assert (restored.code, restored.err) == (0, "")
+    assert listing.read_text() == "fill.txt\n"
+    assert not differences(before, lab4)
+
+
+READ_ONLY = """
+mount --bind "$1/sys" "$1/sys"
+mount -o remount,ro,bind "$1/sys"
+run apply --yes --root "$1"
+run verify --root "$1"
+umount "$1/sys"
+run restore --root "$1"
+"""
+
+
+@needs_mounts
+def test_a_read_only_sys(lab4: Path) -> None:
+    before = picture(lab4)
+    applied, verified, restored = with_mounts(READ_ONLY, lab4)
+    line = complaint(applied, 1)
+    assert line.startswith(f"cannot write {lab4}/sys/")
+    assert ": Read-only file system (" in line
+    assert "tunectl restore" in line
+    assert (verified.code, restored.code) == (3, 0)
+    assert not differences(before, lab4)
+
+
+READ_ONLY_STATE = """
+mkdir -p "$1/var/lib"
+mount --bind "$1/var/lib" "$1/var/lib"
+mount -o remount,ro,bind "$1/var/lib"
+run apply --yes --root "$1"
+"""
+
+
+@needs_mounts
+def test_a_read_only_state_directory(lab4: Path) -> None:
+    (lab4 / "var/lib").mkdir(parents=True)
+    before = picture(lab4)
+    (applied,) = with_mounts(READ_ONLY_STATE, lab4)
+    assert complaint(applied, 1) == (f"cannot make the state directory {lab4}/var/lib/tunectl: Read-only file system")
+    assert not differences(before, lab4)
+
+
+# ---- no root
+
+
+@pytest.fixture
+def live_host_file(public: Path) -> Path:
+    """A host file that fits the machine these tests run on."""
+    if len(LIVE_CPUS) < 2:
+        pytest.skip("needs two CPUs: one is for housekeeping")
+    path = public / "host.toml"
+    path.write_text(
+        f'profile = "low-latency"\nisolated = "{LIVE_CPUS[-1]}"\nallow_split_siblings = true\n'
+        f'[knobs]\n"systemd.apply_at_boot" = "unmanaged"\n'
+    )
+    return path
+
+
+@pytest.mark.parametrize("command", ["apply", "restore"])
+def test_writing_the_running_host_needs_root(live_host_file: Path, public: Path, command: str) -> None:
+    words = ["--host", live_host_file, "--state", public / "state"]
+    line = complaint(as_nobody(command, *words, *(["--yes"] if command == "apply" else [])), 1)
+    assert line.startswith(f"{command} writes to /sys, /proc and /etc and needs root (sudo /")
+    assert line.endswith(f"/tunectl --host {live_host_file} --state {public}/state {command})")
+    assert not (public / "state").exists()
+
+
+@pytest.mark.parametrize("command", ["show", "plan", "verify", "propose"])
+def test_looking_at_the_running_host_needs_none(live_host_file: Path, public: Path, command: str) -> None:
+    words = ["--state", public / "state", "--host", live_host_file, "--format", "json"]
+    done = as_nobody(command, *words)
+    assert done.code in ((0, 1) if command == "propose" else (0, 3, 4))
+    assert done.err == ""
+    assert done.json["schema"] == f"tunectl.{command}/1"
+
+
+def test_a_snapshot_of_the_running_host_needs_none(public: Path) -> None:
+    public.chmod(0o777)
+    done = as_nobody("snapshot", "-o", public / "host.tar.gz", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    assert done.json["files"] > 10
+    assert (public / "host.tar.gz").exists()
+
+
+def test_verify_needs_no_root_after_root_applied(host_root: HostFactory, public: Path, tunectl: Run) -> None:
+    root = host_root.fresh("lab4", public)
+    write_host_file(root, LOW_LATENCY)
+    root.chmod(0o755)
+    assert tunectl("apply", "--yes", "--root", root).code == 4
+    done = as_nobody("verify", "--root", root, "--format", "json")
+    assert (done.code, done.err) == (4, "")
+
+
+def test_an_apply_without_permission_says_so(host_root: HostFactory, public: Path) -> None:
+    root = host_root.fresh("lab4", public)
+    write_host_file(root, LOW_LATENCY)
+    for directory, _, _ in os.walk(root):
+        os.chmod(directory, 0o555)
+    before = picture(root)
+    line = complaint(as_nobody("apply", "--yes", "--root", root), 1)
+    assert line == f"cannot make the state directory {root}/var/lib/tunectl: Permission denied"
+    assert not differences(before, root)
+
+
+# ---- others at work
+
+
+def test_a_knob_that_vanishes_between_plan_and_apply(tunectl: Run, lab4: Path) -> None:
+    def unplug() -> None:
+        for name in ("smp_affinity_list", "effective_affinity_list"):
+            (lab4 / "proc/irq/32" / name).unlink()
+        (lab4 / "proc/sys/vm/stat_interval").unlink()
+
+    code, shown = on_terminal("apply", "--root", lab4, at="Apply these changes?", answer="y\n", then=unplug)
+    assert "irq.affinity" in shown
+    assert code == 4
+    done = tunectl("verify", "--root", lab4, "--format", "json")
+    gone = {one["target"] for one in done.json["findings"] if one["outcome"] == "unsupported"}
+    assert gone >= {"irq.affinity[32]", "kernel.stat_interval"}
+    assert done.code == 4
+
+
+@pytest.mark.parametrize(("command", "words"), [("apply", ["--yes"]), ("restore", [])])
+def test_who_holds_the_lock_is_said(tunectl: Run, lab4: Path, command: str, words: list[str]) -> None:
+    state = lab4 / "var/lib/tunectl"
+    state.mkdir(parents=True)
+    before = picture(lab4)
+    with (state / "lock").open("w") as lock:
+        lock.write("process 4711 (tunectl apply)\n")
+        lock.flush()
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        line = complaint(tunectl(command, *words, "--wait", "0", "--root", lab4), 1)
+    assert line.startswith("another tunectl is at work: process 4711 (tunectl apply) holds ")
+    (state / "lock").unlink()
+    assert not differences(before, lab4)
+
+
+def test_two_applies_at_once(tunectl: Run, lab4: Path) -> None:
+    before = picture(lab4)
+    command = [*PROGRAM, "apply", "--yes", "--root", str(lab4), "--format", "json"]
+    pair = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=60) for process in pair]
+    assert [process.returncode for process in pair] == [4, 4]
+    assert [err for _, err in said] == ["", ""]
+    assert tunectl("restore", "--root", lab4).code == 0
+    assert not differences(before, lab4)
+
+
+def test_the_second_waits(lab4: Path) -> None:
+    state = lab4 / "var/lib/tunectl"
+    state.mkdir(parents=True)
+    with (state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = [*PROGRAM, "apply", "--yes", "--wait", "30", "--root", str(lab4)]
+        waiting = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(timeout=1)
+        assert (lab4 / "proc/sys/vm/swappiness").read_text() == "60\n"
+    _, said = waiting.communicate(timeout=30)
+    assert (waiting.returncode, said) == (4, b"")
+    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "1\n"
+
+
+# ---- the command line
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("verfy", "No such command 'verfy'. Did you mean 'verify'?"),
+        ("zzz", "No such command 'zzz'. Commands: show, propose, "),
+        ("verify --strickt", "No such option '--strickt'"),
+        ("verify extra", "unexpected extra argument (extra)"),
+        ("verify --format xml", "'xml' is not one of 'text', 'json', 'junit', 'nagios', 'prometheus'"),
+        ("--format xml verify", "--format xml: 'verify' writes text, json, junit, nagios, prometheus"),
+        ("plan --format nagios", "'nagios' is not one of 'text', 'json'"),
+        ("verify --format", "'--format' requires an argument"),
+        ("--root", "'--root' requires an argument"),
+        ("verify --root /no/such/place", "--root /no/such/place: no such directory (unpack a snapshot there first)"),
+        ("verify --root /etc/passwd", "--root /etc/passwd: no such directory"),
+        ("snapshot", "Missing option '-o'"),
+        ("snapshot -o /no/such/place/host.tar", "--output /no/such/place/host.tar: no such directory"),
+        ("propose --count 0", "'--count'"),
+        ("propose --profile none", "there is no profile 'none'"),
+        ("knobs mm.swapiness", "there is no knob 'mm.swapiness'"),
+        ("apply --wait soon", "'--wait'"),
+        ("check --window 0", "--window: seconds, above 0"),
+        ("check --window nan", "--window: seconds, above 0"),
+        ("preflight --duration -1", "--duration and --window: seconds, above 0"),
+        ("preflight --duration inf", "--duration and --window: seconds, above 0"),
+        ("probe jiter", "No such command 'jiter'"),
+        ("probe jitter --cpus 3-1", "'3-1' runs backwards"),
+        ("probe jitter --cpus 99999", "past the last CPU"),
+        ("probe jitter --cpus 0 --duration nan", "--duration nan"),
+        ("probe jitter --cpus 0 --threshold-ns 0", "'--threshold-ns'"),
+        ("probe jitter --cpus 0 --output /no/such/place/x", "--output /no/such/place/x: no such directory"),
+    ],
+)
+def test_usage(tunectl: Run, stock: Path, words: str, said: str) -> None:
+    first, *rest = words.split()
+    inside = [] if "--root" in words or first == "probe" else ["--root", stock]
+    done = tunectl(*inside, first, *rest)
+    if "nagios" in words:
+        assert (done.code, done.err.count("\n")) == (3, 1)
+        assert done.out.startswith("TUNECTL UNKNOWN - ")
+        assert "'nagios' is not one of" in done.err
+        return
+    assert said in complaint(done, 2)
+
+
+def test_a_recorded_host_is_not_probed(tunectl: Run, stock: Path) -> None:
+    line = complaint(tunectl("--root", stock, "probe", "jitter", "--cpus", "1"), 2)
+    assert line == "the probe measures this machine: --root makes no sense here"
+
+
+@pytest.mark.parametrize("command", ["show", "propose", "plan", "verify", "check", "preflight", "snapshot -o x"])
+def test_a_root_without_cpus(tunectl: Run, tmp_path: Path, command: str) -> None:
+    words = command.replace("-o x", f"-o {tmp_path}/x").split()
+    root = tmp_path / "empty"
+    root.mkdir()
+    line = complaint(tunectl(*words, "--root", root), 1)
+    assert line.startswith(f"no CPUs are described in {root}/sys/devices/system/cpu")
+    assert list(tmp_path.iterdir()) == [root]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "code", "said"),
+    [
+        ("ROOT", "/no/such/place", 2, "--root /no/such/place: no such directory"),
+        ("HOST", "/no/such/host.toml", 2, "there is no host file /no/such/host.toml"),
+        ("FORMAT", "xml", 2, "--format xml: 'verify' writes"),
+        ("QUIET", "maybe", 2, "(env var: 'TUNECTL_QUIET'): 'maybe' is not a valid boolean"),
+        ("VERBOSE", "much", 2, "(env var: 'TUNECTL_VERBOSE')"),
+        ("STATE", "/proc/version/state", 1, "cannot"),
+    ],
+)
+def test_wrong_environment_variables(
+    tunectl: Run, stock: Path, variable: str, value: str, code: int, said: str
+) -> None:
+    env = {"TUNECTL_ROOT": str(stock), f"TUNECTL_{variable}": value}
+    words = ["apply", "--yes"] if variable == "STATE" else ["verify"]
+    assert said in complaint(tunectl(*words, env=env), code)
+
+
+# ---- garbage in the host's own files
+
+EVIL = b"\x1b[31m\x1b]0;title\x07[bold red]evil[/][/nothing]\r\x00\xff\xc2\x85 &<\">|'\\\n"
+
+
+@pytest.fixture(scope="session")
+def garbage(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A host whose files hold what nobody expects. Read only."""
+    root = host_root.fresh("lab4", tmp_path_factory.mktemp("garbage"))
+    write_host_file(root, LOW_LATENCY)
+    huge = b"A" * (1 << 20)
+    for path in (
+        "sys/kernel/irq/32/actions",
+        "sys/kernel/irq/33/actions",
+        "proc/sys/vm/swappiness",
+        "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
+        "sys/devices/system/cpu/cpu2/cpuidle/state1/latency",
+        "sys/devices/system/cpu/isolated",
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        "proc/sys/kernel/hostname",
+        "proc/50000/comm",
+        "etc/default/irqbalance",
+        "etc/default/grub",
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+        "proc/cmdline",
+    ):
+        if (root / path).exists():
+            (root / path).write_bytes(EVIL)
+    for path in (
+        "proc/sys/vm/stat_interval",
+        "proc/irq/31/smp_affinity_list",
+        "sys/kernel/mm/ksm/run",
+        "boot/grub/grub.cfg",
+    ):
+        (root / path).write_bytes(huge)
+    (root / "proc/interrupts").write_bytes(b"     CPU0 CPU1\n" + EVIL + b" 24: " + huge[:9999] + b"\n")
+    (root / "proc/irq/not-a-number").mkdir()
+    (root / "proc/irq/77").mkdir()
+    os.mkfifo(root / "proc/irq/77/smp_affinity_list")
+    nic = root / "sys/class/net" / os.fsdecode(b"\x1b[2J[red]eth\xff")
+    nic.mkdir()
+    (nic / "operstate").write_bytes(EVIL)
+    return root
+
+
+FORMATS = {
+    "show": ("text", "json"),
+    "propose": ("text", "toml", "json"),
+    "plan": ("text", "json"),
+    "verify": ("text", "json", "junit", "nagios", "prometheus"),
+    "check": ("text", "json", "junit", "nagios", "prometheus"),
+    "preflight": ("text", "json", "junit", "nagios", "prometheus"),
+}
+
+
+@pytest.mark.parametrize(("command", "fmt"), [(name, fmt) for name, fmts in FORMATS.items() for fmt in fmts])
+def test_garbage_in_the_hosts_files(tunectl: Run, garbage: Path, command: str, fmt: str) -> None:
+    words = ["--window", "0.1"] if command in ("check", "preflight") else []
+    done = tunectl(command, *words, "--format", fmt, "--root", garbage)
+    assert done.code in (0, 1, 2, 3, 4)
+    assert done.err == ""
+    assert len(done.out) < 300_000
+    assert "".join(char for char in done.out if not char.isprintable()).strip("\n") == ""
+
+
+def test_apply_and_restore_on_a_host_full_of_garbage(tunectl: Run, garbage: Path, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-a", garbage, tmp_path / "copy"], check=True)
+    root = tmp_path / "copy"
+    (root / "proc/irq/77/smp_affinity_list").unlink()  # picture() would wait for a writer
+    before = picture(root)
+    done = tunectl("apply", "--yes", "--root", root)
+    assert done.code in (1, 3)
+    assert done.err == ""
+    assert tunectl("restore", "--root", root).code == 0
+    assert not differences(before, root)

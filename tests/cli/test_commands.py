@@ -1,0 +1,483 @@
+"""Every command, in every format, with its exit codes: INTERFACE, as the installed program keeps it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import xml.etree.ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal
+from tests.conftest import LOW_LATENCY, Ran, write_host_file
+from tests.hosts.builder import HostFactory
+from tests.trees import differences, picture
+from tests.tuning.test_hostfile import INTERFACE_EXAMPLE
+from tunectl import __version__
+from tunectl.cli.main import COMMANDS
+
+Run = Callable[..., Ran]
+DOCS = Path(__file__).parents[2] / "docs"
+GATE = ("text", "json", "junit", "nagios", "prometheus")
+DATA = ("text", "json")
+OFFERED = {
+    "show": DATA,
+    "propose": ("text", "toml", "json"),
+    "knobs": (*DATA, "markdown"),
+    "plan": DATA,
+    "verify": GATE,
+    "check": GATE,
+    "preflight": GATE,
+}
+QUICK = {"check": ["--window", "0.1"], "preflight": ["--window", "0.1", "--duration", "0.1"]}
+STOCK_CODES = {"show": 0, "propose": 0, "knobs": 0, "plan": 3, "verify": 3, "check": 3, "preflight": 3}
+NAGIOS_CODES = {"verify": 2, "check": 2, "preflight": 2}
+CASES = [(command, fmt) for command, formats in OFFERED.items() for fmt in formats]
+
+
+def valid(name: str, text: str) -> Any:
+    """The document, once it satisfies its published schema."""
+    document = json.loads(text)
+    schema = json.loads((DOCS / "schema" / f"tunectl.{name}-1.json").read_text())
+    problems = [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(document)]
+    assert problems == []
+    assert document["schema"] == f"tunectl.{name}/1"
+    assert document["tunectl_version"] == __version__
+    assert set(document["host"]) == {"hostname", "kernel", "boot_id", "machine"}
+    return document
+
+
+# ---- formats
+
+
+@pytest.mark.parametrize(("command", "fmt"), CASES)
+def test_every_format_of_every_command(tunectl: Run, stock: Path, command: str, fmt: str) -> None:
+    before = picture(stock)
+    done = tunectl(command, *QUICK.get(command, []), "--format", fmt, "--root", stock)
+    assert (done.code, done.err) == (NAGIOS_CODES[command] if fmt == "nagios" else STOCK_CODES[command], "")
+    assert done.out.endswith("\n")
+    assert "\x1b" not in done.out
+    if fmt == "json":
+        valid(command, done.out)
+    if fmt == "junit":
+        suite = xml.etree.ElementTree.fromstring(done.out).find("testsuite")
+        assert suite is not None
+        assert (int(suite.attrib["failures"]) > 0) is (STOCK_CODES[command] == 3)
+    if fmt == "nagios":
+        assert done.out.splitlines()[0].startswith(("TUNECTL CRITICAL - ", "TUNECTL OK - "))
+    if fmt == "prometheus":
+        assert "tunectl_" in done.out
+        assert [line for line in done.out.splitlines() if not line.startswith(("#", "tunectl_"))] == []
+    assert not differences(before, stock)
+
+
+def test_propose_prints_a_host_file_that_is_accepted(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    for name in ("lab4", "xeon2s", "epyc", "hybrid", "vm2"):
+        done = tunectl("propose", "--format", "toml", "--root", host_root(name))
+        path = tmp_path / f"{name}.toml"
+        path.write_text(done.out)
+        assert tunectl("verify", "--root", host_root(name), "--host", path).code in (3, 4)
+
+
+def test_propose_writes_it_and_overwrites_nothing(tunectl: Run, stock: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new/host.toml"
+    assert tunectl("propose", "--root", stock, "--output", path).code == 0
+    text = path.read_text()
+    assert "isolated" in text
+    line = complaint(tunectl("propose", "--root", stock, "--output", path), 2)
+    assert line == f"--output {path}: there is a file already (--force overwrites it)"
+    assert tunectl("propose", "--root", stock, "--output", path, "--force").code == 0
+
+
+def test_no_cpu_can_be_isolated(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("vm2", tmp_path)
+    (root / "sys/devices/system/cpu/present").write_text("0\n")
+    (root / "sys/devices/system/cpu/online").write_text("0\n")
+    (root / "sys/devices/system/cpu/possible").write_text("0\n")
+    done = tunectl("propose", "--root", root, "--format", "json")
+    assert (done.code, done.err) == (1, "")
+    valid("propose", done.out)
+    done = tunectl("preflight", *QUICK["preflight"], "--root", root, "--format", "json")
+    assert done.code == 3
+    assert valid("preflight", done.out)["verdict"] == "no-go"
+
+
+def test_json_of_the_commands_that_write(tunectl: Run, lab4: Path, tmp_path: Path) -> None:
+    applied = valid("apply", tunectl("apply", "--yes", "--format", "json", "--root", lab4).out)
+    assert {one["result"] for one in applied["changes"]} == {"changed"}
+    assert applied["journal"] == f"{lab4}/var/lib/tunectl/journal.jsonl"
+    assert [line for line in applied["not_run"] if "update-grub" in line]
+    again = valid("apply", tunectl("apply", "--yes", "--format", "json", "--root", lab4).out)
+    assert again["changes"] == []
+    snapshot = valid("snapshot", tunectl("snapshot", "-o", tmp_path / "x", "--format", "json", "--root", lab4).out)
+    assert snapshot["bytes"] == (tmp_path / "x").stat().st_size
+    restored = valid("restore", tunectl("restore", "--format", "json", "--root", lab4).out)
+    assert {one["result"] for one in restored["results"]} <= {"restored", "already"}
+    assert valid("restore", tunectl("restore", "--format", "json", "--root", lab4).out)["results"] == []
+
+
+@pytest.mark.parametrize("name", ["xeon2s", "epyc", "hybrid", "vm2", "arm64", "sparse"])
+@pytest.mark.parametrize("command", ["show", "propose", "verify"])
+def test_json_on_every_kind_of_host(
+    tunectl: Run, host_root: HostFactory, tmp_path: Path, command: str, name: str
+) -> None:
+    host = tmp_path / "host.toml"
+    host.write_text('profile = "low-latency"\nisolated = "N"\nallow_split_siblings = true\n')
+    if name == "sparse":
+        host.write_text(host.read_text().replace("N", "9"))
+    words = ["--host", host] if command != "propose" else []
+    done = tunectl(command, "--format", "json", "--root", host_root(name), *words)
+    assert done.err == ""
+    document = valid(command, done.out)
+    if command == "show":
+        assert [cpu["cpu"] for cpu in document["cpus"]][-1] == (12 if name == "sparse" else len(document["cpus"]) - 1)
+
+
+def test_knobs_tells_one_or_a_facility(tunectl: Run) -> None:
+    assert [one["name"] for one in tunectl("knobs", "mm.ksm", "--format", "json").json["knobs"]] == ["mm.ksm"]
+    assert {one["facility"] for one in tunectl("knobs", "mm", "--format", "json").json["knobs"]} == {"mm"}
+
+
+def test_the_catalogue_in_docs_is_this_one(tunectl: Run) -> None:
+    assert tunectl("knobs", "--format", "markdown").out == (DOCS / "knobs.md").read_text()
+
+
+# ---- options
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_options_before_and_after_the_name(tunectl: Run, stock: Path, tmp_path: Path, late: bool) -> None:
+    host = tmp_path / "host.toml"
+    host.write_text(LOW_LATENCY.replace("2-3", "3"))
+    words = ["--root", stock, "--host", host, "--state", tmp_path / "state", "--format", "json", "-q", "-v"]
+    done = tunectl("verify", *words) if late else tunectl(*words, "verify")
+    assert (done.code, done.err) == (3, "")
+    assert valid("verify", done.out)["host_file"] == str(host)
+
+
+def test_what_stands_after_the_name_wins(tunectl: Run, stock: Path) -> None:
+    done = tunectl("--format", "nagios", "--root", "/no/such", "verify", "--root", stock, "--format", "json")
+    assert done.code == 3
+    valid("verify", done.out)
+
+
+def test_options_around_a_command_of_two_words(tunectl: Run) -> None:
+    first = min(os.sched_getaffinity(0))
+    done = tunectl("--format", "json", "probe", "jitter", "--cpus", first, "--duration", "0.2")
+    document = valid("probe.jitter", done.out)
+    assert (done.code, done.err) == (0, "")
+    assert document["duration_s"] == pytest.approx(0.2, rel=0.3)
+    assert [cpu["cpu"] for cpu in document["cpus"]] == [first]
+
+
+def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Path) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs two CPUs: one is for housekeeping")
+    host, result = tmp_path / "host.toml", tmp_path / "result.json"
+    text = f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n[budget]\n'
+    words = ["probe", "jitter", "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
+    host.write_text(text + "max_ns = 0\n")
+    done = tunectl(*words, "--format", "json")
+    assert (done.code, done.err) == (3, "")
+    assert valid("probe.jitter", done.out)["budget"]["broken"]
+    host.write_text(text + "max_ns = 60000000000\n")
+    assert tunectl(*words).code == 0
+    assert json.loads(result.read_text())["budget"]["verdict"] == "within"
+
+
+def test_environment_variables(tunectl: Run, stock: Path, lab4: Path, tmp_path: Path) -> None:
+    env = {"TUNECTL_ROOT": str(stock), "TUNECTL_FORMAT": "json", "TUNECTL_QUIET": "1", "TUNECTL_VERBOSE": "2"}
+    assert valid("verify", tunectl("verify", env=env).out)["host"]["hostname"] == "lab4"
+    assert tunectl("verify", "--format", "nagios", env=env).out.startswith("TUNECTL CRITICAL - ")
+    host = tmp_path / "host.toml"
+    host.write_text(LOW_LATENCY)
+    env |= {"TUNECTL_HOST": str(host), "TUNECTL_STATE": str(tmp_path / "state"), "TUNECTL_ROOT": str(lab4)}
+    assert tunectl("apply", "--yes", env=env).json["host_file"] == str(host)
+    assert (tmp_path / "state/journal.jsonl").exists()
+    assert not (lab4 / "var/lib/tunectl").exists()
+    assert tunectl("restore", env=env).code == 0
+
+
+def test_nagios_from_the_environment(tunectl: Run, stock: Path) -> None:
+    done = tunectl("verfy", env={"TUNECTL_FORMAT": "nagios"})
+    assert done.code == 3
+    assert done.out.startswith("TUNECTL UNKNOWN - No such command 'verfy'.")
+
+
+def test_a_relative_root(stock: Path) -> None:
+    command = [*PROGRAM, "verify", "--root", stock.name, "--format", "json"]
+    done = subprocess.run(command, cwd=stock.parent, capture_output=True, text=True, env=environment())
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["host_file"] == f"{stock}/etc/tunectl/host.toml"
+
+
+# ---- exit codes
+
+
+def test_pending_reboot_and_compliant(tunectl: Run, lab4: Path, tuned: Path) -> None:
+    for root, code, verdict, nagios in ((lab4, 4, "pending-reboot", 1), (tuned, 0, "compliant", 0)):
+        assert tunectl("apply", "--yes", "--root", root).code == code
+        done = tunectl("verify", "--format", "json", "--root", root)
+        assert (done.code, done.json["verdict"]) == (code, verdict)
+        assert tunectl("verify", "--format", "nagios", "--root", root).code == nagios
+        plan = tunectl("plan", "--format", "json", "--root", root)
+        assert (plan.code, plan.json["changes"], plan.json["reboot_required"]) == (code, [], code == 4)
+    assert tunectl("apply", "--root", tuned).code == 0  # nothing to ask
+
+
+def test_apply_for_this_boot_only(tunectl: Run, lab4: Path) -> None:
+    assert tunectl("apply", "--yes", "--runtime", "--root", lab4).code == 3
+    assert not (lab4 / "etc/default/grub.d/99-tunectl.cfg").exists()
+    drifted = tunectl("verify", "--format", "json", "--root", lab4).json["findings"]
+    assert {one["knob"].partition(".")[0] for one in drifted if one["outcome"] == "drifted"} == {"boot"}
+
+
+WAIVED = '\n[[waivers]]\nknob = "mm.swappiness"\nreason = "the database wants it"\nuntil = {}\n'
+
+
+@pytest.mark.parametrize(("until", "code", "outcome"), [("2999-01-01", 0, "waived"), ("2020-01-01", 3, "drifted")])
+def test_a_waiver_and_its_end(tunectl: Run, tuned: Path, until: str, code: int, outcome: str) -> None:
+    tunectl("apply", "--yes", "--root", tuned)
+    (tuned / "proc/sys/vm/swappiness").write_text("60\n")
+    assert tunectl("verify", "--root", tuned).code == 3
+    write_host_file(tuned, LOW_LATENCY + WAIVED.format(until))
+    done = tunectl("verify", "--format", "json", "--root", tuned)
+    (finding,) = [one for one in done.json["findings"] if one["knob"] == "mm.swappiness"]
+    assert (done.code, finding["outcome"]) == (code, outcome)
+    assert ("the database wants it" if code == 0 else "expired on 2020-01-01") in finding["reason"]
+    changes = tunectl("plan", "--format", "json", "--root", tuned).json["changes"]
+    assert [change["knob"] for change in changes] == ([] if code == 0 else ["mm.swappiness"])
+
+
+def test_what_cannot_be_read_fails_only_where_it_must(tunectl: Run, host_root: HostFactory, public: Path) -> None:
+    root = host_root.fresh("lab4", public, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, LOW_LATENCY)
+    assert tunectl("apply", "--yes", "--root", root).code == 0
+    (root / "proc/sys/vm/swappiness").chmod(0)
+    done = as_nobody("verify", "--format", "json", "--root", root)
+    (finding,) = [one for one in done.json["findings"] if one["knob"] == "mm.swappiness"]
+    assert (done.code, finding["outcome"], finding["fix"]) == (0, "unreadable", "run as root to read it")
+    done = as_nobody("verify", "--strict", "--format", "json", "--root", root)
+    assert (done.code, valid("verify", done.out)["verdict"]) == (1, "unreadable")
+    assert as_nobody("verify", "--strict", "--format", "nagios", "--root", root).code == 3
+
+
+def test_the_example_of_the_interface_is_accepted_as_it_is(tunectl: Run, lab4: Path) -> None:
+    write_host_file(lab4, INTERFACE_EXAMPLE)
+    done = tunectl("plan", "--format", "json", "--root", lab4)
+    assert (done.code, done.err, done.json["notes"]) == (3, "", [])
+    assert tunectl("apply", "--yes", "--root", lab4).code == 4
+
+
+def test_restore_reports_what_somebody_changed_since(tunectl: Run, lab4: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    (lab4 / "proc/sys/vm/swappiness").write_text("33\n")
+    done = tunectl("restore", "--format", "json", "--root", lab4)
+    assert done.code == 3
+    assert [one["path"] for one in done.json["results"] if one["result"] == "changed-since"] == [
+        "/proc/sys/vm/swappiness"
+    ]
+
+
+# ---- preflight on a recorded host
+
+
+def test_preflight_claims_nothing_it_did_not_measure(tunectl: Run, tuned: Path) -> None:
+    tunectl("apply", "--yes", "--root", tuned)
+    done = tunectl("preflight", *QUICK["preflight"], "--format", "json", "--root", tuned)
+    document = valid("preflight", done.out)
+    assert (done.code, done.err) == (1, "")
+    assert document["verdict"] == "unknown"
+    assert document["probe"] is None
+    assert "probe: a recorded host cannot be measured" in document["reasons"]
+    assert document["verify"]["verdict"] == "compliant"
+    assert tunectl("preflight", *QUICK["preflight"], "--format", "nagios", "--root", tuned).code == 3
+
+
+def test_preflight_without_a_host_file_judges_its_own_proposal(tunectl: Run, host_root: HostFactory) -> None:
+    done = tunectl("preflight", *QUICK["preflight"], "--format", "json", "--root", host_root("epyc"))
+    document = valid("preflight", done.out)
+    assert (done.code, document["verdict"]) == (3, "no-go")
+    assert [note for note in document["notes"] if "own proposal" in note]
+
+
+# ---- apply asks
+
+
+def test_apply_asks_and_without_a_terminal_it_needs_yes(tunectl: Run, lab4: Path) -> None:
+    before = picture(lab4)
+    line = complaint(tunectl("apply", "--root", lab4), 2)
+    assert line == "apply asks before it writes, and there is no terminal to ask on (say --yes)"
+    assert complaint(tunectl("apply", "--root", lab4, stdin="y\n"), 2)
+    assert not differences(before, lab4)
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "\x03", "\x04"])
+def test_no_means_no(lab4: Path, answer: str) -> None:
+    before = picture(lab4)
+    code, shown = on_terminal("apply", "--root", lab4, at="Apply these changes?", answer=answer)
+    assert code == 1
+    assert "mm.swappiness" in shown
+    assert "Traceback" not in shown
+    assert ("tunectl: nothing was changed" in shown) is ("\n" in answer)
+    assert not differences(before, lab4)
+
+
+def test_yes_means_yes(lab4: Path) -> None:
+    code, shown = on_terminal("apply", "--root", lab4, at="Apply these changes?", answer="y\n")
+    assert code == 4
+    assert "boot.isolcpus" in shown
+    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "1\n"
+
+
+def test_what_is_asked_is_what_will_be_done(lab4: Path) -> None:
+    code, shown = on_terminal("apply", "--runtime", "--root", lab4, at="Apply these changes?", answer="y\n")
+    assert code == 3
+    assert "mm.swappiness" in shown
+    assert "boot.isolcpus" not in shown
+
+
+# ---- the terminal
+
+
+def test_progress_is_for_a_terminal(tunectl: Run, stock: Path) -> None:
+    words = ["preflight", *QUICK["preflight"], "--root", stock]
+    assert tunectl(*words).err == ""
+    _, shown = on_terminal(*words)
+    assert "checking" in shown
+    _, quiet = on_terminal(*words, "-q")
+    assert quiet == ""
+
+
+def test_colour_is_for_a_terminal_and_may_be_refused(stock: Path) -> None:
+    _, coloured = on_terminal("verify", "--root", stock, result_too=True)
+    assert "\x1b[" in coloured
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        _, plain = on_terminal("verify", "--root", stock, env=env, result_too=True)
+        assert "DRIFTED" in plain
+        assert "\x1b[3" not in plain
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "plan", "knobs", "propose"])
+def test_a_narrow_terminal(tunectl: Run, stock: Path, command: str) -> None:
+    done = tunectl(command, "--root", stock, env={"COLUMNS": "80"})
+    assert max(len(line) for line in done.out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, "probe jitter"])
+def test_help_needs_no_root(command: str) -> None:
+    done = as_nobody(*command.split(), "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: tunectl {command}".rstrip())
+    assert "--help" in done.out
+
+
+def test_alone_it_says_how_it_is_used(tunectl: Run) -> None:
+    for words in ([], ["probe"]):
+        done = tunectl(*words)
+        assert done.code in (0, 2)
+        assert (done.out + done.err).startswith("Usage: tunectl")
+        assert "\nCommands:\n" in done.out + done.err
+
+
+def test_version(tunectl: Run) -> None:
+    assert tunectl("--version").out == f"tunectl {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["knobs"], ["verify", "--format", "json"], ["--help"]])
+def test_output_that_nobody_reads_any_more(stock: Path, words: list[str]) -> None:
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    command = [*PROGRAM, *words, *([] if words == ["--help"] else ["--root", str(stock)])]
+    os.close(read)
+    process = subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True, env=environment())
+    os.close(write)
+    _, said = process.communicate(timeout=60)
+    assert said == ""
+    assert process.returncode == 1
+
+
+def test_a_full_disk_under_the_output(stock: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, "verify", "--root", str(stock)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("tunectl: ")
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "everybody"),
+    [
+        ("preflight --window 30", True),  # as a terminal sends it
+        ("preflight --window 30", False),
+        ("check --window 30", True),
+        ("verify", False),
+    ],
+)
+def test_ctrl_c_is_one_line(public: Path, command: str, everybody: bool) -> None:
+    host = public / "host.toml"
+    last = max(os.sched_getaffinity(0))
+    host.write_text(f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
+    if command == "verify":
+        host.unlink()
+        os.mkfifo(host)  # it waits for a host file that never comes
+    process = subprocess.Popen(
+        [*PROGRAM, *command.split(), "--host", str(host), "--state", str(public / "state")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=2)
+        (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    # On a terminal ^C stands on the line: the message starts a new one.
+    assert (process.returncode, out, err) == (1, "", "\ntunectl: interrupted\n")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+# ---- snapshot
+
+
+def test_a_snapshot_is_a_host(tunectl: Run, host_root: HostFactory, public: Path) -> None:
+    source = host_root("lab4", tuned_boot=frozenset({2, 3}))
+    archive, root = public / "host.tar.gz", public / "host"
+    public.chmod(0o777)
+    assert tunectl("snapshot", "-o", archive, "--root", source).code == 0
+    root.mkdir()
+    subprocess.run(["tar", "xf", archive, "-C", root], check=True)
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-R", "65534:65534", root], check=True)
+        root.chmod(0o755)
+    write_host_file(root, LOW_LATENCY)
+    before = picture(root)
+    words = ["--root", root, "--state", public / "state"]
+    assert as_nobody("verify", *words).code == 3
+    assert as_nobody("plan", *words).code == 3
+    assert as_nobody("apply", "--yes", *words).code == 0
+    assert as_nobody("verify", *words).code == 0
+    assert as_nobody("restore", *words).code == 0
+    assert not differences(before, root)
