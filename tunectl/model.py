@@ -145,6 +145,7 @@ class Document(NamedTuple):
     at: str  # UTC, RFC 3339
     body: Mapping[str, Any]
     findings: tuple[Finding, ...] = ()
+    verbose: int = 0  # how much more a person asked to see
 
 
 def target_name(knob: str, instance: str) -> str:

@@ -10,6 +10,7 @@ from tests.bootloader.trees import grub_host, write
 from tunectl.bootloader.cmdline import RULES, split_isolcpus
 from tunectl.bootloader.dropin import Desired, DropinPlan, confirm, plan_dropin
 from tunectl.bootloader.grub import DROPIN, render_dropin
+from tunectl.bootloader.mkconfig import configured
 from tunectl.cpulist import parse_cpulist, parse_isolcpus
 
 VALUES = {
@@ -126,11 +127,11 @@ def test_problems(tmp_path: Path) -> None:
 def test_confirm(tmp_path: Path) -> None:
     root = grub_host(tmp_path)
     planned = plan_dropin(root, DESIRED, same)
-    assert confirm(root, ISOLCPUS, same) is not None
+    assert confirm(configured(root), ISOLCPUS, same) is not None
     write(tmp_path, {DROPIN: planned.content or ""})
-    assert confirm(root, DESIRED, same) is None
+    assert confirm(configured(root), DESIRED, same) is None
     write(tmp_path, {"etc/default/grub.d/99-zzz.cfg": "GRUB_CMDLINE_LINUX_DEFAULT=\n"})
-    assert confirm(root, ISOLCPUS, same) == (
+    assert confirm(configured(root), ISOLCPUS, same) == (
         f"/etc/default/grub.d/99-zzz.cfg:1 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}"
     )
 

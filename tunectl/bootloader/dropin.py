@@ -46,10 +46,9 @@ def plan_dropin(root: Sysroot, desired: Sequence[Desired], same: Same) -> Dropin
     return DropinPlan(content, unmet(after, desired, same), next_length_problem(root, after.line))
 
 
-def confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | None:
-    """What is wrong with the written configuration, sourced again; None where it gives every argument."""
-    now = configured(root)
-    return now.problem or "; ".join(unmet(now, desired, same)) or None
+def confirm(settings: Configured, desired: Sequence[Desired], same: Same) -> str | None:
+    """What is wrong with the written configuration, read or sourced again; None where it gives every argument."""
+    return settings.problem or "; ".join(unmet(settings, desired, same)) or None
 
 
 def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple[str, ...]:

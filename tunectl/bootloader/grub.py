@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from tunectl.errors import UsageError
 
 DROPIN = "etc/default/grub.d/99-tunectl.cfg"
-UPDATE = ("update-grub",)
-UPDATE_FALLBACK = ("grub-mkconfig", "-o", "/boot/grub/grub.cfg")
 _HEAD = (
     "# Written by tunectl: the boot arguments that isolate the trading CPUs.\n"
     "# Edits are lost with the next 'tunectl apply'; 'tunectl restore' removes this file.\n"

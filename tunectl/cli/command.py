@@ -62,7 +62,9 @@ def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], fi
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = _width() if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
-    text = render(Document(name, identity, now(), body, tuple(findings)), options.fmt, width=width, colour=colour)
+    text = render(
+        Document(name, identity, now(), body, tuple(findings), options.verbose), options.fmt, width=width, colour=colour
+    )
     click.echo(text, nl=not text.endswith("\n"), color=colour)
 
 

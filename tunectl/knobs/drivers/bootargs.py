@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.detect import Loader, detect
-from tunectl.bootloader.dropin import Desired, DropinPlan, plan_dropin, unmet
+from tunectl.bootloader.dropin import Desired, DropinPlan, confirm, plan_dropin
 from tunectl.bootloader.grub import DROPIN
 from tunectl.bootloader.mkconfig import configured
 from tunectl.bootloader.nextboot import NextBoot, next_boot
@@ -209,6 +209,4 @@ def _rcu_offloaded(view: View) -> CpuSet | None:
 def _read_back(root: Sysroot, view: View) -> str | None:
     """What is wrong with the written configuration: sourced again, and what the default entry now boots."""
     settings = source_live(root) if root.live else configured(root)
-    if settings.problem:
-        return settings.problem
-    return "; ".join(unmet(settings, _desired(view), partial(_same, view.scope.nr_cpus))) or next_boot(root).problem
+    return confirm(settings, _desired(view), partial(_same, view.scope.nr_cpus)) or next_boot(root).problem

@@ -46,7 +46,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     if document.name not in _PAGES:
         raise TunectlError(f"'{document.name}' has no text form", "try --format json")
     page: Page = import_module(f"{__name__}.{_PAGES[document.name]}").render
-    sheet = Sheet(max(width, _NARROWEST))
+    sheet = Sheet(max(width, _NARROWEST), document.verbose)
     page(document.body, sheet)
     if document.name not in _UNSIGNED:
         _sign(document, sheet)

@@ -47,6 +47,10 @@ def compliant(sheet: Sheet, found: Sequence[Finding]) -> None:
     if good:
         sheet.line()
         line(sheet, ("compliant", "green"), f": {plural(len(good), 'target')} of {plural(len(set(good)), 'knob')}")
+    if good and sheet.verbose:
+        rows = groups(finding for finding in found if finding.outcome is Outcome.COMPLIANT)
+        cells = [(name_of(group.knob, row.instances), shown(row.observed)) for group in rows for row in group.rows]
+        columns(sheet, cells, indent=2, styles=("", "dim"))
 
 
 def _needs_attention(group: Group) -> bool:

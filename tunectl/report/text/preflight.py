@@ -61,7 +61,7 @@ def _section(sheet: Sheet, title: str, section: Mapping[str, Any] | None, elsewh
     word = printable(verdict).replace("-", " ")
     line(sheet, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(sheet, brief(found), indent=2)
-    findings(sheet, found, indent=2, told=_REASONS)
+    findings(sheet, found, indent=2, told=() if sheet.verbose else _REASONS)
     _evidence(sheet, section.get("evidence") or {})
     notes(sheet, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
 

@@ -13,6 +13,7 @@ class Sheet:
     """What the pages write on; `width` in terminal cells."""
 
     width: int
+    verbose: int = 0
     lines: list[Sequence[Styled]] = field(default_factory=list)
 
     def line(self) -> None:
