@@ -99,7 +99,7 @@ def test_a_sysctl_line_of_another_value_is_found(tmp_path: Path, judge: Judge) -
     assert finding.outcome == Outcome.DRIFTED
     assert "/etc/sysctl.d/90-site.conf:1 sets vm.swappiness = 10" in finding.reason
     assert "numa_balancing" not in finding.reason
-    assert finding.fix == "take these lines out, or make them vm.swappiness = 1"
+    assert finding.fix == "take /etc/sysctl.d/90-site.conf:1 out, or say vm.swappiness = 1 there"
 
 
 def test_a_sysctl_line_that_agrees_or_loses_is_silent(tmp_path: Path, judge: Judge) -> None:

@@ -97,10 +97,10 @@ def test_a_full_disk_stops_before_the_write(tmp_path: Path) -> None:
     assert not journal.entries
 
 
-def test_the_state_directory_is_private_and_what_was_made_is_told(tmp_path: Path) -> None:
+def test_the_state_directory_is_written_by_its_owner_only_and_what_was_made_is_told(tmp_path: Path) -> None:
     made = make_directory(str(tmp_path / "var/lib/tunectl"))
     assert [os.path.relpath(path, tmp_path) for path in made] == ["var", "var/lib", "var/lib/tunectl"]
-    assert (tmp_path / "var/lib/tunectl").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "var/lib/tunectl").stat().st_mode & 0o777 == 0o755
     assert make_directory(str(tmp_path / "var/lib/tunectl")) == ()
 
 

@@ -16,9 +16,12 @@ from tunectl.probe.runner import run_jitter
 STILL = "the counters stand still: a recorded host does not run"
 # A running host's timers fire within this time, on any kernel and however idle it is.
 _FIRST_SIGN_S = 0.1
-# The probe needs this long to start, lock its memory and calibrate; then it spins until the window is over.
-_SETTLE_S = 0.5
-_MARGIN_S = 1.0
+# The probe starts, locks its memory and calibrates: a moment on hardware, a second or two on an emulated CPU. It is
+# given this long, is watched until it spins, and spins until the window is over.
+_SETTLE_S = 2.5
+_LOOK_S = 0.2
+_SPINS = 0.1  # share of the time a CPU idles, at most, once it spins
+_MARGIN_S = 0.5
 
 
 def measure(root: Sysroot, window_s: float) -> Window:
@@ -51,12 +54,23 @@ def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float) -> Window:
         return measure(root, window_s)
     with ThreadPoolExecutor(1, "tunectl-spinner") as pool:
         spinning = pool.submit(run_jitter, cpus, window_s + _SETTLE_S + _MARGIN_S)
-        time.sleep(_SETTLE_S)
+        _wait_for(root, cpus, spinning)
         window = measure(root, window_s) if not spinning.done() else None
         _finish(spinning, cpus)
     if window is None:
         unknown(f"tunectl-probe ended early on CPUs {format_cpulist(cpus)}")
     return window
+
+
+def _wait_for(root: Sysroot, cpus: CpuSet, spinning: Future[dict[str, Any]]) -> None:
+    """Until the CPUs have stopped idling, or the time for that is over."""
+    deadline = time.monotonic() + _SETTLE_S - _LOOK_S
+    while time.monotonic() < deadline and not spinning.done():
+        before = read_counters(root)
+        time.sleep(_LOOK_S)
+        look = Window(before, read_counters(root, last=True))
+        if all((look.idle_share(cpu) or 0.0) < _SPINS for cpu in cpus):
+            return
 
 
 def _finish(spinning: Future[dict[str, Any]], cpus: CpuSet) -> None:

@@ -88,7 +88,7 @@ def _sysctl(manager: Manager, settings: Mapping[str, Any]) -> Complaint | None:
     wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
     return Complaint(
         f"at each boot {'; '.join(lines)}, another value than tunectl's",
-        f"take these lines out, or make them {'; '.join(wanted)}",
+        f"take {', '.join(f'{one.path}:{one.line}' for one in against)} out, or say {'; '.join(wanted)} there",
         "; ".join(f"{one.key} = {one.value}" for one in against),
         "; ".join(wanted),
     )

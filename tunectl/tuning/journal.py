@@ -42,7 +42,7 @@ class Journal:
 
     def start(self, boot_id: str, root: str, created: tuple[str, ...]) -> None:
         """A run on the host below `root` begins; `created` are the directories made for the state."""
-        self.created = self.created or created
+        self.created = _united(self.created, created)
         self.root = root
         self._append(self._start(boot_id))
 
@@ -72,7 +72,7 @@ class Journal:
         """The whole file, atomically: a crash leaves the old one or the new one."""
         temporary = f"{self.path}.new"
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             try:
                 if os.write(fd, data) != len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -119,7 +119,7 @@ class Journal:
     def _append(self, record: dict[str, Any], *, durable: bool = True) -> None:
         line = line_of(record)
         new = not os.path.exists(self.path)
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             try:
                 os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
@@ -207,11 +207,16 @@ def peek(directory: str) -> Journal:
         raise
 
 
+def _united(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+    """Directories, each before what is in it."""
+    return tuple(sorted({*one, *other}))
+
+
 def _replay(journal: Journal, record: dict[str, Any]) -> None:
     kind = record.pop("type", "")
     seq = record.get("seq", 0)
     if kind == "start":
-        journal.created = journal.created or tuple(record["created"])
+        journal.created = _united(journal.created, record["created"])
         journal.root = record["root"]
     elif kind == "before":
         entry = Entry(**{**record, "knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])})

@@ -15,22 +15,24 @@ _POLL_S = 0.1
 
 
 def make_directory(directory: str) -> tuple[str, ...]:
-    """The state directory, mode 0700 where it is new. Returns the directories that had to be made."""
-    made: list[str] = []
+    """The state directory. Returns the directories that had to be made.
+
+    Anyone may read it: without root, `verify` must know what the kernel refused. What apply writes is no secret.
+    """
+    missing: list[str] = []
     todo = directory
-    while not os.path.isdir(todo):
-        made.append(todo)
-        parent = os.path.dirname(todo)
-        if parent == todo:
-            break
-        todo = parent
+    while not os.path.isdir(todo) and os.path.dirname(todo) != todo:
+        missing.append(todo)
+        todo = os.path.dirname(todo)
+    made: list[str] = []
     try:
-        for path in reversed(made):
-            with suppress(FileExistsError):
-                os.mkdir(path, 0o700 if path == directory else 0o755)
+        for path in reversed(missing):
+            with suppress(FileExistsError):  # another tunectl was quicker: then it is that one's to remember
+                os.mkdir(path, 0o755)
+                made.append(path)
     except OSError as error:
         raise TunectlError(f"cannot make the state directory {directory}: {error.strerror}") from error
-    return tuple(reversed(made))
+    return tuple(made)
 
 
 @contextmanager
@@ -55,7 +57,7 @@ def hold(directory: str, purpose: str, wait_s: float) -> Iterator[None]:
 
 def _take(path: str) -> int | None:
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         raise TunectlError(f"cannot open the lock {path}: {error.strerror}") from error
     try:
