@@ -1,0 +1,118 @@
+"""The lab as pytest fixtures. A test that asks for `lab` is marked `lab` by that alone."""
+
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from . import fresh, product
+from .lab import Lab
+from .shell import LabError, missing_programs
+from .sweep import session_name, sweep
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """A host that has just booted; shared by the session's tests, so each leaves it as it found it."""
+    _require_tools()
+    sweep()
+    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")))
+    try:
+        host.up()
+        yield host
+    finally:
+        host.down()
+
+
+@pytest.fixture
+def fresh_lab(lab: Lab) -> Lab:
+    """The host as it was right after its boot, whatever the test before did to it: about three seconds."""
+    lab.up()
+    return lab
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The wheel of this tree and what it needs."""
+    return product.build_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.fixture(scope="session")
+def _installed(lab: Lab, wheels: tuple[Path, Path]) -> str:
+    """The saved moment after the installation."""
+    lab.up()
+    product.install(lab, wheels)
+    lab.save("installed")
+    return "installed"
+
+
+@pytest.fixture(scope="session")
+def pristine(lab: Lab, _installed: str) -> dict[str, str]:
+    """The fingerprint of all that apply may write, before it did; the host is left in that moment."""
+    lab.restore(_installed)
+    return lab.fingerprint(*product.WRITTEN)
+
+
+@pytest.fixture(scope="session")
+def _tuned(lab: Lab, _installed: str) -> str:
+    """The saved moment after apply and the reboot it asks for."""
+    lab.restore(_installed)
+    product.tunectl(lab, "apply --yes -q")
+    lab.reboot()
+    lab.save("tuned")
+    return "tuned"
+
+
+@pytest.fixture
+def installed(lab: Lab, _installed: str) -> Lab:
+    """A host with the product and a host file, and nothing applied."""
+    lab.restore(_installed)
+    return lab
+
+
+@pytest.fixture
+def tuned(lab: Lab, _tuned: str) -> Lab:
+    """A host that was tuned and rebooted."""
+    lab.restore(_tuned)
+    # The NVMe controller was plugged in again, perhaps with new interrupts: they are judged by what the kernel
+    # makes of a write to them, once.
+    product.tunectl(lab, "apply --yes --runtime -q")
+    return lab
+
+
+def _require_tools() -> None:
+    """Skip where the lab is not asked for or cannot run; but fail where it has to (TUNECTL_LAB=required)."""
+    reason = ""
+    if not os.environ.get("TUNECTL_LAB"):
+        pytest.skip("booting real kernels takes long: set TUNECTL_LAB=1 (docs/lab.md)")
+    if missing := missing_programs():
+        reason = f"not installed: {', '.join(missing)} (tests/lab/packages.txt)"
+    elif os.geteuid() != 0 and not fresh.built():
+        reason = "the image is not built yet, and only root can build it (python -m tests.lab build)"
+    if reason and os.environ.get("TUNECTL_LAB") == "required":
+        pytest.fail(f"the lab is required here, but cannot run: {reason}")
+    if reason:
+        pytest.skip(f"the lab cannot run: {reason}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark by fixture, and before -m selects: nobody forgets the marker. One host, hence one worker for them all."""
+    for item in items:
+        if "lab" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.lab)
+            item.add_marker(pytest.mark.xdist_group("lab"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows what the host last wrote to its console."""
+    report = yield
+    host = getattr(item, "funcargs", {}).get("lab")
+    if report.failed and isinstance(host, Lab):
+        try:
+            report.sections.append(("lab console", host.vm.console_tail()))
+        except (LabError, OSError) as error:
+            report.sections.append(("lab console", f"cannot be read: {error}"))
+    return report

@@ -1,0 +1,95 @@
+"""From nothing to a booted host, quickly: the image and the booted state are both made once and kept."""
+
+import os
+import shutil
+import sys
+
+from . import image as images
+from .checkpoint import Checkpoint
+from .image import DEBIAN, Image, locked
+from .shell import HERE, LabError, cache, digest, run
+from .ssh import Ssh
+from .vm import Vm
+
+BOOT_TIMEOUT = 240.0
+
+
+def say(text: str) -> None:
+    """Progress, for the minutes in which nothing else appears."""
+    print(f"lab: {text}", file=sys.stderr, flush=True)
+
+
+def image() -> Image:
+    """The image of today's recipe."""
+    return images.build(_finish, say)
+
+
+def built() -> bool:
+    """Whether the cache holds the image, so that nothing needs root."""
+    return (cache() / "images" / images.recipe()).exists()
+
+
+def booted(made: Image) -> Checkpoint:
+    """A saved machine that GRUB has booted and that has settled: where each fresh lab starts from."""
+    version = run(["qemu-system-x86_64", "--version"])
+    recipe = (HERE / "machine.py").read_bytes()
+    folder = cache() / "booted" / digest([made.folder.name.encode(), recipe, version.encode()])
+    with locked(cache() / "booted.lock"):
+        if not (folder / "nics.json").exists():
+            say("booting through GRUB, once")
+            work = folder.with_suffix(".part")
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir(parents=True)
+            _save_booted(made, Checkpoint(work))
+            shutil.rmtree(folder, ignore_errors=True)
+            work.rename(folder)
+    return Checkpoint.load(folder)
+
+
+def connect(vm: Vm) -> Ssh:
+    """The ssh way into a machine that runs."""
+    return Ssh(vm.folder, vm.image.key, vm.port)
+
+
+def settle(vm: Vm) -> Ssh:
+    """Wait until the guest has started everything it starts; a unit that fails is the caller's to judge."""
+    ssh = connect(vm)
+    ssh.wait(BOOT_TIMEOUT, vm.alive)
+    ssh.run("systemctl is-system-running --wait; udevadm settle", "root", None, BOOT_TIMEOUT)
+    return ssh
+
+
+def _save_booted(made: Image, checkpoint: Checkpoint) -> None:
+    vm = Vm(f"booting-{os.getpid()}", made)
+    vm.clear(made.disk, "raw")
+    try:
+        vm.power_on()
+        settle(vm).close()
+        vm.save(checkpoint)
+    except LabError as error:
+        raise LabError(f"{error}\n{vm.console_tail()}") from error
+    finally:
+        vm.kill()
+        shutil.rmtree(vm.folder, ignore_errors=True)
+
+
+def _finish(half: Image, kernel_arguments: str) -> None:
+    """The image's first boot, by QEMU itself, in which the guest installs GRUB on its disk."""
+    vm = Vm(f"building-{os.getpid()}", half)
+    vm.clear(half.disk, "raw")
+    kernel = ["-kernel", half.folder / "vmlinuz", "-initrd", half.folder / "initrd.img"]
+    try:
+        vm.power_on([*map(str, kernel), "-append", kernel_arguments])
+        ssh = settle(vm)
+        done = ssh.run("sh -s", "root", (DEBIAN / "finish.sh").read_bytes(), 240)
+        if done.code != 0:
+            raise LabError(str(done))
+        ssh.run("systemctl poweroff", "root", None, 60)
+        if not vm.wait_off(90):
+            raise LabError("the guest did not power off")
+        run(["qemu-img", "commit", "-q", vm.disk])
+    except LabError as error:
+        raise LabError(f"{error}\n{vm.console_tail()}") from error
+    finally:
+        vm.kill()
+        shutil.rmtree(vm.folder, ignore_errors=True)

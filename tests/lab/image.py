@@ -1,0 +1,141 @@
+"""The disk image: a Debian system that GRUB boots, built once for each content of its recipe."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .shell import HERE, LabError, cache, digest, missing_programs, run
+
+DEBIAN = HERE / "debian"
+RELEASE = "bookworm"
+DISK_MIB = 4096
+PARTITION_START = 1 << 20
+
+
+@dataclass(frozen=True)
+class Image:
+    """A finished image: raw disk, firmware table, and the key that opens it by ssh."""
+
+    folder: Path
+
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk.raw"
+
+    @property
+    def firmware(self) -> Path:
+        return self.folder / "firmware.aml"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "id_ed25519"
+
+
+Finish = Callable[[Image, str], None]
+
+
+def recipe() -> str:
+    """The content hash that names the image: everything that goes into it, except the packages' versions."""
+    files = sorted(path for path in DEBIAN.rglob("*") if path.is_file())
+    files += [HERE / "firmware.asl", HERE / "image.py"]
+    named = ((str(path.relative_to(HERE)).encode(), path.read_bytes()) for path in files)
+    return digest(part for pair in named for part in pair)
+
+
+def build(finish: Finish, log: Callable[[str], None]) -> Image:
+    """The image of today's recipe, built if the cache lacks it.
+
+    finish(image, kernel_arguments) boots the half-made image from image.folder's vmlinuz and initrd and runs
+    debian/finish.sh in it.
+    """
+    image = Image(cache() / "images" / recipe())
+    with locked(cache() / "build.lock"):
+        if image.folder.exists():
+            return image
+        _require_builder()
+        work = image.folder.with_suffix(".part")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        half = Image(work)
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "tunectl-lab", "-f", half.key])
+        run(["iasl", "-p", half.firmware.with_suffix(""), HERE / "firmware.asl"])
+        root = work / "root"
+        log("installing Debian")
+        _bootstrap(root)
+        _customise(root, half)
+        log("making the disk")
+        _make_disk(root, half)
+        shutil.rmtree(root)
+        log("first boot: GRUB")
+        finish(half, "root=LABEL=lab console=ttyS0 quiet")
+        work.rename(image.folder)
+    return image
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file: two test workers must not build the same thing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _require_builder() -> None:
+    if missing := missing_programs():
+        raise LabError(f"not installed: {', '.join(missing)}; see tests/lab/packages.txt")
+    if os.geteuid() != 0:
+        raise LabError("only root can build the image (debootstrap makes devices and changes roots)")
+
+
+def mirror() -> str:
+    """The package mirror: $TUNECTL_LAB_MIRROR, or the one this machine's own apt uses for that release."""
+    if configured := os.environ.get("TUNECTL_LAB_MIRROR"):
+        return configured
+    fields = "$(ORIGIN)|$(CODENAME)|$(COMPONENT)|$(REPO_URI)"
+    for line in run(["apt-get", "indextargets", "--format", fields, "Identifier: Packages"]).splitlines():
+        origin, codename, component, uri = line.split("|")
+        if (origin, codename, component) == ("Debian", RELEASE, "main"):
+            return uri
+    raise LabError(f"apt knows no mirror of Debian {RELEASE}; name one in TUNECTL_LAB_MIRROR")
+
+
+def _bootstrap(root: Path) -> None:
+    packages = ",".join((DEBIAN / "packages.txt").read_text().split())
+    archives = cache() / "debs"
+    archives.mkdir(parents=True, exist_ok=True)
+    run(
+        [
+            "debootstrap",
+            "--variant=minbase",
+            f"--cache-dir={archives}",
+            f"--include={packages}",
+            RELEASE,
+            root,
+            mirror(),
+        ],
+        env={"INITRD": "No", "DEBIAN_FRONTEND": "noninteractive"},
+    )
+
+
+def _customise(root: Path, image: Image) -> None:
+    run(["cp", "-R", "--no-preserve=all", f"{DEBIAN}/root/.", root])
+    shutil.copy(image.key.with_suffix(".pub"), root / "lab.pub")
+    shutil.copy(DEBIAN / "customise.sh", root / "customise.sh")
+    run(["chroot", root, "/bin/sh", "/customise.sh"], env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
+    (root / "customise.sh").unlink()
+
+
+def _make_disk(root: Path, image: Image) -> None:
+    """One ext4 partition behind the gap that GRUB's core image needs, filled without mounting anything."""
+    for name in ("vmlinuz", "initrd.img"):
+        shutil.copy(next((root / "boot").glob(f"{name}-*")), image.folder / name)
+    with image.disk.open("wb") as file:
+        file.truncate(DISK_MIB << 20)
+    (image.folder / "layout").write_text(f"label: dos\nstart={PARTITION_START // 512}, type=83, bootable\n")
+    run(["sh", "-c", 'sfdisk -q "$0" <"$1"', image.disk, image.folder / "layout"])
+    run(["mkfs.ext4", "-q", "-L", "lab", "-d", root, "-E", f"offset={PARTITION_START}", image.disk, f"{DISK_MIB - 1}M"])

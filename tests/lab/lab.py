@@ -1,0 +1,164 @@
+"""The lab as tests and the command line see it: one host, by name."""
+
+import shlex
+import shutil
+import time
+from pathlib import Path
+
+from . import fresh
+from .checkpoint import Checkpoint
+from .guest import Guest
+from .machine import FIRST_EXTRA_SLOT, LAST_EXTRA_SLOT, Nic
+from .shell import LabError, cache
+from .vm import Vm
+
+HOT, COOL = 95, 45
+PREFIX = "/opt/tunectl"
+
+
+class Lab(Guest):
+    """A Debian host of four CPUs in QEMU. Everything in the guest runs as root unless a user is named.
+
+    >>> lab = Lab("demo")
+    >>> lab.up()
+    >>> lab.run("cat /sys/devices/system/cpu/cpu0/cpufreq/scaling_driver").out
+    'acpi-cpufreq\\n'
+    """
+
+    def __init__(self, name: str = "default") -> None:
+        super().__init__(Vm(name, fresh.image()))
+        if (self.vm.folder / "nics.json").exists():
+            self.vm.nics = list(Checkpoint.load(self.vm.folder).nics)
+
+    # -- power
+
+    def up(self) -> None:
+        """A fresh host, booted and settled, in seconds; what it held is gone, except its saved states."""
+        self._resume(fresh.booted(self.vm.image))
+
+    def boot(self) -> None:
+        """Power on the disk as it is and boot through GRUB: after kill, or after down(keep=True)."""
+        with self.explained():
+            self.vm.power_on()
+            fresh.settle(self.vm)
+
+    def reboot(self) -> None:
+        """Reboot as an operator does, and wait until the host has settled again."""
+        with self.explained():
+            with self.vm.qmp() as qmp:
+                self.run("systemctl --no-block reboot")
+                qmp.wait_event(lambda event: event["event"] == "RESET", "the reboot", 120)
+            self._disconnect()
+            fresh.settle(self.vm)
+
+    def kill(self) -> None:
+        """Power loss. boot() starts the host again from what had reached its disk."""
+        self.vm.kill()
+        self._disconnect()
+
+    def down(self, keep: bool = False) -> None:
+        """Throw the host away, as it runs; with keep, shut it down in order and keep its disk for boot()."""
+        if keep and self.vm.alive():
+            with self.explained():
+                self.run("systemctl --no-block poweroff")
+                if not self.vm.wait_off(120):
+                    raise LabError("the guest did not power off")
+        self.kill()
+        if not keep:
+            shutil.rmtree(self._saved, ignore_errors=True)
+            shutil.rmtree(self.vm.folder, ignore_errors=True)
+
+    # -- saved states
+
+    def save(self, name: str) -> None:
+        """Keep this very moment under a new name, and go on."""
+        if self.saved(name):
+            # The disk in use, or another saved one, may build on it.
+            raise LabError(f"there is a saved state {name!r} already; take another name, or start with down")
+        checkpoint = Checkpoint(self._saved / name, tuple(self.vm.nics))
+        shutil.rmtree(checkpoint.folder, ignore_errors=True)
+        checkpoint.folder.mkdir(parents=True)
+        with self.explained():
+            self._disconnect()
+            self.vm.save(checkpoint)
+        self._resume(checkpoint)
+
+    def restore(self, name: str) -> None:
+        """Go back to a saved moment: memory, disk, cards."""
+        self._resume(Checkpoint.load(self._saved / name))
+
+    def saved(self, name: str) -> bool:
+        """Whether there is a moment of that name."""
+        return (self._saved / name / "nics.json").exists()
+
+    # -- the product
+
+    def install(self, wheel: Path, wheelhouse: Path) -> None:
+        """Install a wheel, offline, with what it needs of a folder of wheels: in /opt/tunectl, on PATH."""
+        wheels = "/var/tmp/wheels"
+        self.put(wheelhouse, wheels)
+        self.put(wheel, f"{wheels}/{wheel.name}")
+        # Debian's pip installs into the environment from outside: one of its own would take half a minute.
+        self.run(
+            f"python3 -m venv --without-pip {PREFIX}"
+            f" && python3 -m pip --python {PREFIX}/bin/python install --quiet --no-index"
+            f" --find-links {wheels} {wheels}/{shlex.quote(wheel.name)}"
+            f" && ln -sf {PREFIX}/bin/tunectl /usr/local/bin/tunectl && rm -rf {wheels}",
+            timeout=600,
+        )
+
+    # -- hardware
+
+    def heat(self, celsius: int = HOT) -> None:
+        """Set the firmware's thermometer: from 90 degrees on it allows 1.2 GHz only, within two seconds."""
+        octal = f"\\{celsius:03o}"
+        self.run(f"printf '{octal}' | dd of=/dev/port bs=1 seek=135 conv=notrunc status=none")
+
+    def cool(self) -> None:
+        """The fan works again."""
+        self.heat(COOL)
+
+    def nic_add(self, name: str = "nic1", model: str = "virtio-net-pci") -> str:
+        """Plug in a network card and wait until its interface is up; returns the interface's name."""
+        taken = {nic.slot for nic in self.vm.nics}
+        slot = next(slot for slot in range(FIRST_EXTRA_SLOT, LAST_EXTRA_SLOT) if slot not in taken)
+        nic = Nic(name, model, slot)
+        with self.explained():
+            self.vm.plug(nic)
+        self._remember_nics()
+        # udev renames the interface first, and systemd-networkd then brings it up.
+        find = f"cd /sys/class/net && card=$(dirname $(grep -l {nic.mac} */address)) && grep -qx up $card/operstate"
+        self.wait_for(find)
+        return self.run(f"{find} && echo $card").out.strip()
+
+    def nic_del(self, name: str = "nic1") -> None:
+        """Pull a card that nic_add plugged in."""
+        nic = next((nic for nic in self.vm.nics if nic.name == name), None)
+        if nic is None:
+            raise LabError(f"no card {name!r} is plugged in; there are {[nic.name for nic in self.vm.nics]}")
+        with self.explained():
+            self.vm.unplug(nic)
+        self._remember_nics()
+
+    # -- within
+
+    @property
+    def _saved(self) -> Path:
+        return cache() / "run" / f"{self.vm.name}.saved"
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        self._disconnect()
+        with self.explained():
+            self.vm.resume(checkpoint)
+            self._remember_nics()
+            fresh.connect(self.vm).wait(60, self.vm.alive)
+        # The guest's clock stood still meanwhile, and its NVMe controller was just plugged in.
+        self.run(f"date -s @{time.time():.3f} >/dev/null")
+        self.wait_for("test -e /dev/nvme0n1 && udevadm settle")
+
+    def _remember_nics(self) -> None:
+        Checkpoint(self.vm.folder, tuple(self.vm.nics)).save()
+
+    def _disconnect(self) -> None:
+        if (self.vm.folder / "port").exists():
+            fresh.connect(self.vm).close()

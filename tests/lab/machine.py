@@ -1,0 +1,136 @@
+"""The machine as QEMU's command line: the only place that knows what hardware the lab has.
+
+Every PCI device has a fixed slot: a saved machine can only be resumed into the same layout.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+CPUS = 4
+MEMORY_MIB = 1024
+
+# acpi-cpufreq leaves AMD family 15, QEMU's default, to another driver; hence an Intel processor. Keep svm:
+# without it services failed at boot, three times of three under QEMU 7.2, for a reason not found.
+CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7"
+
+NVME_SLOT = 0x5
+FIRST_EXTRA_SLOT = 0x8
+LAST_EXTRA_SLOT = 0x1E
+
+
+@dataclass(frozen=True)
+class Nic:
+    """A network card that was plugged in: QEMU's name for it, its model and its PCI slot."""
+
+    name: str
+    model: str = "virtio-net-pci"
+    slot: int = FIRST_EXTRA_SLOT
+
+    @property
+    def mac(self) -> str:
+        """An address of its own, derived from the slot."""
+        return f"52:54:00:00:01:{self.slot:02x}"
+
+    def netdev(self) -> dict[str, object]:
+        """QMP arguments of the network behind the card: isolated, and nobody else on it."""
+        return {"type": "user", "id": f"{self.name}-net", "restrict": True}
+
+    def device(self) -> dict[str, object]:
+        """QMP arguments of the card."""
+        return {
+            "driver": self.model,
+            "id": self.name,
+            "netdev": f"{self.name}-net",
+            "mac": self.mac,
+            "bus": "pci.0",
+            "addr": f"{self.slot:#x}",
+            "romfile": "",
+        }
+
+
+def nvme_backend() -> dict[str, object]:
+    """QMP arguments of the NVMe disk's contents: zeroes, kept nowhere; the lab needs only its queues."""
+    return {"driver": "null-co", "node-name": "nvme0-disk", "size": 64 << 20, "read-zeroes": True}
+
+
+def nvme_device() -> dict[str, object]:
+    """QMP arguments of the NVMe controller: one I/O queue a CPU, so one managed IRQ a CPU."""
+    return {
+        "driver": "nvme",
+        "id": "nvme0",
+        "drive": "nvme0-disk",
+        "serial": "lab0",
+        "max_ioqpairs": CPUS,
+        "bus": "pci.0",
+        "addr": f"{NVME_SLOT:#x}",
+    }
+
+
+def argv(
+    run_dir: Path,
+    firmware: Path,
+    disk: Path,
+    disk_format: str,
+    ssh_port: int,
+    nics: Sequence[Nic] = (),
+    nvme: bool = True,
+) -> list[str]:
+    """QEMU's command line for a machine whose files live in run_dir.
+
+    cache=unsafe: at a guest's flush QEMU does not wait for the real disk, but still hands the data and its
+    own tables to this host's kernel. Killing QEMU therefore keeps what the guest had flushed and loses what
+    it had not handed over: what a power cut does, as long as this host itself stays up.
+    """
+    words = [
+        "qemu-system-x86_64",
+        "-name",
+        f"tunectl-lab-{run_dir.name}",
+        "-nodefaults",
+        "-no-user-config",
+        "-display",
+        "none",
+        "-machine",
+        "pc-i440fx-7.2",
+        "-accel",
+        "tcg,thread=multi,tb-size=512",
+        "-cpu",
+        CPU_MODEL,
+        "-smp",
+        str(CPUS),
+        "-m",
+        str(MEMORY_MIB),
+        "-acpitable",
+        f"file={firmware}",
+        "-chardev",
+        f"socket,id=console,path={run_dir}/console,server=on,wait=off,logfile={run_dir}/console.log,logappend=on",
+        "-serial",
+        "chardev:console",
+        "-qmp",
+        f"unix:{run_dir}/qmp,server=on,wait=off",
+        "-drive",
+        f"if=none,id=root,file={disk},format={disk_format},cache=unsafe,discard=unmap",
+        "-device",
+        "virtio-blk-pci,drive=root,addr=0x4",
+        "-netdev",
+        f"user,id=net0,restrict=on,hostfwd=tcp:127.0.0.1:{ssh_port}-:22",
+        "-device",
+        "virtio-net-pci,netdev=net0,mac=52:54:00:00:00:01,addr=0x3,romfile=",
+        "-pidfile",
+        f"{run_dir}/pid",
+        "-daemonize",
+    ]
+    for nic in nics:
+        words += ["-netdev", _comma(nic.netdev()), "-device", _comma(nic.device())]
+    if nvme:
+        words += ["-blockdev", _comma(nvme_backend()), "-device", _comma(nvme_device())]
+    return words
+
+
+def _comma(options: dict[str, object]) -> str:
+    """QMP arguments as QEMU's command line wants them; the driver or type stands first, and bare."""
+    first, *rest = options.items()
+    spelled = {True: "on", False: "off"}
+    pairs = [f"{key}={spelled[value] if isinstance(value, bool) else value}" for key, value in rest]
+    head = f"driver={first[1]}" if "node-name" in options else str(first[1])
+    return ",".join([head, *pairs])

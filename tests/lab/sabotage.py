@@ -1,0 +1,218 @@
+"""Ways to break a tuned host behind the tool's back. Each is found by name, mended as told, and then silent.
+
+`breaks` is a shell command run in the guest; `finds` are the targets that `command` must report as failing, these and
+no other; `mends` is what the finding's fix says, as a command, and `fix` the words in it that matter.
+
+The rows of a round are independent of each other and happen together, for a look at the host costs seconds here.
+"""
+
+from typing import NamedTuple
+
+CPU = "/sys/devices/system/cpu"
+APPLY = "tunectl apply --yes -q"
+
+
+class Sabotage(NamedTuple):
+    """One row of the matrix."""
+
+    name: str
+    breaks: str
+    finds: tuple[str, ...]
+    command: str = "verify"
+    mends: tuple[str, ...] = (APPLY,)
+    fix: str = "tunectl apply"
+
+
+class Round(NamedTuple):
+    """What happens together."""
+
+    rows: tuple[Sabotage, ...]
+    reboots: bool = False  # all of it takes effect with the next boot
+    after: str = ""  # the round whose mended host this one breaks next: its reboot shows that the mending lasts
+
+
+def _file(name: str, path: str, value: str, target: str) -> Sabotage:
+    return Sabotage(name, f"echo {value} > {path}", (target,))
+
+
+def _governor(cpu: int, name: str) -> Sabotage:
+    path = f"{CPU}/cpu{cpu}/cpufreq/scaling_governor"
+    return _file(f"governor of CPU {cpu}: {name}", path, name, f"cpufreq.governor[{cpu}]")
+
+
+_NIC_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
+_GRUB_CFG = "/boot/grub/grub.cfg"
+_DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
+_SPIN = "sh -c 'while :; do :; done'"
+
+_VALUES = Round(
+    (
+        *(_governor(cpu, "powersave") for cpu in range(4)),
+        _file("C3 re-enabled on CPU 2", f"{CPU}/cpu2/cpuidle/state3/disable", "0", "cpuidle.max_latency_us[2]"),
+        _file("C2 re-enabled on CPU 3", f"{CPU}/cpu3/cpuidle/state2/disable", "0", "cpuidle.max_latency_us[3]"),
+        _file(
+            "latency limit lifted", f"{CPU}/cpu3/power/pm_qos_resume_latency_us", "0", "cpuidle.resume_latency_us[3]"
+        ),
+        _file("clock capped", f"{CPU}/cpu2/cpufreq/scaling_max_freq", "1200000", "cpufreq.max_khz[2]"),
+        _file("default interrupt mask reset", "/proc/irq/default_smp_affinity", "f", "irq.default_affinity"),
+        _file("workqueue mask reset", "/sys/devices/virtual/workqueue/cpumask", "f", "workqueue.cpumask"),
+        _file("huge pages on", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "mm.thp_enabled"),
+        _file("compaction on page faults", "/sys/kernel/mm/transparent_hugepage/defrag", "always", "mm.thp_defrag"),
+        _file("ksmd started", "/sys/kernel/mm/ksm/run", "1", "mm.ksm"),
+        _file("swappiness", "/proc/sys/vm/swappiness", "60", "mm.swappiness"),
+        _file("watchdog on all CPUs", "/proc/sys/kernel/watchdog_cpumask", "0-3", "kernel.watchdog_cpumask"),
+        _file("timers stay", "/proc/sys/kernel/timer_migration", "0", "kernel.timer_migration"),
+        _file("statistics every second", "/proc/sys/vm/stat_interval", "1", "kernel.stat_interval"),
+        _file("real-time throttling", "/proc/sys/kernel/sched_rt_runtime_us", "950000", "kernel.sched_rt_runtime_us"),
+        Sabotage("one interrupt moved", f"echo 2 > /proc/irq/{_NIC_IRQ}/smp_affinity_list", ("irq.affinity[NIC]",)),
+        Sabotage(
+            "irqbalance's ban list emptied",
+            "sed -i 's/^IRQBALANCE_BANNED_CPULIST=.*/IRQBALANCE_BANNED_CPULIST=/' /etc/default/irqbalance",
+            ("irqbalance.banned_cpus",),
+        ),
+        Sabotage("service disabled", "systemctl -q disable tunectl-apply", ("systemd.apply_at_boot",)),
+    )
+)
+
+_FILES = Round(
+    (
+        _governor(2, "schedutil"),
+        Sabotage(
+            "CPU off and on again",
+            f"cd {CPU}/cpu3; echo 0 > online; sleep 1; echo 1 > online; echo 0 > cpuidle/state3/disable",
+            ("cpuidle.max_latency_us[3]",),
+        ),
+        Sabotage("service removed", "rm /etc/systemd/system/tunectl-apply.service", ("systemd.apply_at_boot",)),
+        Sabotage(
+            "later grub.d file overwrites ours",
+            "echo 'GRUB_CMDLINE_LINUX_DEFAULT=quiet' > /etc/default/grub.d/zz.cfg; update-grub 2>/dev/null",
+            (
+                "boot.isolcpus",
+                "boot.nohz_full",
+                "boot.rcu_nocbs",
+                "boot.irqaffinity",
+                "boot.skew_tick",
+                "boot.nosoftlockup",
+                "boot.tsc",
+            ),
+            mends=("rm /etc/default/grub.d/zz.cfg", APPLY),
+            fix="/etc/default/grub.d/zz.cfg",
+        ),
+    )
+)
+
+_OTHERS = Round(
+    (
+        Sabotage(
+            "irqbalance started without its ban",
+            "systemctl stop irqbalance; env -u IRQBALANCE_BANNED_CPULIST IRQBALANCE_BANNED_CPUS=0"
+            " setsid irqbalance --foreground >/dev/null 2>&1 & sleep 2",
+            ("check.other_tuners[irqbalance]",),
+            command="check",
+            mends=("pkill -x irqbalance; sleep 1; systemctl restart irqbalance",),
+            fix="systemctl restart irqbalance",
+        ),
+        Sabotage(
+            "thread pinned on an isolated CPU",
+            "taskset -c 2 sleep 1000 >/dev/null 2>&1 &",
+            ("check.movable_threads[2]",),
+            command="check",
+            mends=("taskset -cp 0-1 $(pgrep -x sleep)",),
+            fix="taskset -cp 0-1",
+        ),
+        Sabotage(
+            "busy thread on an isolated CPU",
+            f"taskset -c 3 {_SPIN} >/dev/null 2>&1 & sleep 1",
+            ("check.movable_threads[3]",),
+            command="check",
+            mends=("for pid in $(pgrep -f '^sh -c while'); do taskset -cp 0-1 $pid; done",),
+            fix="taskset -cp 0-1",
+        ),
+        Sabotage(
+            "sysctl.d file that wins",
+            "echo vm.swappiness = 60 > /etc/sysctl.d/99-zz.conf",
+            ("check.other_tuners[sysctl.d]",),
+            command="check",
+            mends=("rm /etc/sysctl.d/99-zz.conf",),
+            fix="/etc/sysctl.d/99-zz.conf",
+        ),
+        Sabotage(
+            "our drop-in loses an argument",
+            f"sed -i 's/ skew_tick=1//' {_DROP_IN}; update-grub 2>/dev/null",
+            ("boot.skew_tick",),
+        ),
+    )
+)
+
+_HAND = Round(
+    (
+        Sabotage("CPU off", f"echo 0 > {CPU}/cpu3/online", ("cpu.online[3]",)),
+        Sabotage(
+            "default boot entry edited by hand",
+            f"chmod u+w {_GRUB_CFG}; sed -i 's/ tsc=reliable//' {_GRUB_CFG}",
+            ("boot.tsc",),
+        ),
+    )
+)
+
+_BOOT = Round(
+    (
+        Sabotage(
+            "duplicate isolcpus with another list",
+            "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&isolcpus=domain,3 /' /etc/default/grub; update-grub 2>/dev/null",
+            ("boot.isolcpus",),
+            mends=("sed -i 's/isolcpus=domain,3 *//' /etc/default/grub", APPLY),
+            fix="isolcpus=domain,3",
+        ),
+        Sabotage(
+            "argument dropped by hand",
+            f"chmod u+w {_GRUB_CFG}; sed -i 's/ nohz_full=2-3//' {_GRUB_CFG}",
+            ("boot.nohz_full",),
+        ),
+        Sabotage(
+            "boot without the service",
+            "systemctl -q disable tunectl-apply",
+            (
+                "systemd.apply_at_boot",
+                *(f"cpufreq.governor[{cpu}]" for cpu in range(4)),
+                *(
+                    f"{knob}[{cpu}]"
+                    for knob in ("cpuidle.max_latency_us", "cpuidle.resume_latency_us")
+                    for cpu in (2, 3)
+                ),
+                "mm.thp_enabled",
+                "mm.thp_defrag",
+                "mm.swappiness",
+                "kernel.stat_interval",
+                "kernel.sched_rt_runtime_us",
+            ),
+        ),
+    ),
+    reboots=True,
+)
+
+_BOOT_AGAIN = Round(
+    (
+        Sabotage(
+            "isolcpus without domain",
+            f"sed -i 's/isolcpus=managed_irq,domain,2-3/isolcpus=managed_irq,2-3/' {_DROP_IN}; update-grub 2>/dev/null",
+            ("boot.isolcpus",),
+        ),
+        Sabotage(
+            "callbacks argument dropped by hand",
+            f"chmod u+w {_GRUB_CFG}; sed -i 's/ rcu_nocbs=2-3//' {_GRUB_CFG}",
+            ("boot.rcu_nocbs",),
+        ),
+    ),
+    reboots=True,
+    after="boot",
+)
+
+ROUNDS = {
+    "values": _VALUES,
+    "files": _FILES,
+    "others": _OTHERS,
+    "by-hand": _HAND,
+    "boot": _BOOT,
+    "boot-again": _BOOT_AGAIN,
+}

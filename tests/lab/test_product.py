@@ -1,0 +1,155 @@
+"""A fresh host is judged, tuned, rebooted, proved and brought back."""
+
+import re
+from typing import Any
+
+import pytest
+
+from .lab import Lab
+from .product import WRITTEN, findings, tunectl, verify
+
+BOOT_NAMES = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "skew_tick", "nosoftlockup", "tsc"]
+BOOT = {f"boot.{name}" for name in BOOT_NAMES}
+
+
+def interrupts(lab: Lab, label: str) -> list[int]:
+    """A row of /proc/interrupts."""
+    (row,) = [line for line in lab.read("/proc/interrupts").splitlines() if line.split()[0] == f"{label}:"]
+    return [int(word) for word in row.split()[1:5]]
+
+
+def test_a_fresh_host_is_no_go_and_every_knob_is_named(installed: Lab) -> None:
+    ran = tunectl(installed, "preflight --duration 1 --format json")
+    document = ran.json
+    assert ran.code == 3
+    assert document["verdict"] == "no-go"
+    drifted = {one["knob"] for one in document["verify"]["findings"] if one["outcome"] == "drifted"}
+    assert drifted >= BOOT | {"cpufreq.governor", "cpuidle.max_latency_us", "irq.default_affinity", "workqueue.cpumask"}
+    for knob in drifted:
+        assert any(reason.startswith(knob) for reason in document["reasons"]), knob
+    assert document["probe"]["cpus"][0]["loops"] > 0
+
+
+def test_apply_leaves_only_the_reboot(installed: Lab) -> None:
+    applied = tunectl(installed, "apply --yes --format json")
+    document = applied.json
+    assert applied.code == 4, document["verdict"]
+    assert {one["result"] for one in document["changes"]} <= {"changed", "refused"}
+    refused = {one["target"]: one["errno"] for one in document["changes"] if one["result"] == "refused"}
+    assert all(target.startswith("irq.affinity[") and errno in (1, 5) for target, errno in refused.items())
+    now = verify(installed)
+    assert now["verdict"] == "pending-reboot"
+    assert {one["knob"] for one in findings(now, "pending-reboot").values()} == BOOT
+    assert not [one for one in findings(now, "refused").values() if one["harmful"]]
+    again = tunectl(installed, "apply --yes --format json")
+    assert again.json["changes"] == []
+
+
+def test_after_the_reboot_everything_is_in_force(tuned: Lab) -> None:
+    ran = tunectl(tuned, "verify --format json")
+    document = ran.json
+    assert (ran.code, document["verdict"]) == (0, "compliant"), findings(document, "drifted", "pending-reboot")
+    assert tuned.read("/sys/devices/system/cpu/isolated") == "2-3"
+    for finding in findings(document, "refused").values():
+        assert finding["knob"] == "irq.affinity"
+        assert finding["harmful"] is False
+        assert "isolated CPUs only" in finding["reason"]
+
+
+def test_anyone_may_look(tuned: Lab) -> None:
+    assert tunectl(tuned, "verify", user="ops").code in (0, 1)
+    refused = tunectl(tuned, "apply --yes", user="ops")
+    assert refused.code == 1
+    assert "needs root" in refused.err
+
+
+def test_the_tick_is_off_under_a_spinner_and_on_elsewhere(tuned: Lab) -> None:
+    spin = "sh -c 'while :; do :; done' >/dev/null 2>&1 &"
+    tuned.run(f"taskset -c 2 {spin} taskset -c 1 {spin} sleep 1")
+    before = interrupts(tuned, "LOC")
+    tuned.run("sleep 5")
+    after = interrupts(tuned, "LOC")
+    rose = [now - then for then, now in zip(before, after, strict=True)]
+    assert rose[2] < 100, rose
+    assert rose[1] > 500, rose
+
+
+def test_the_probes_counters_agree_with_the_kernels(tuned: Lab) -> None:
+    before = interrupts(tuned, "LOC")
+    document = tunectl(tuned, "probe jitter --cpus 2 --duration 5 --format json").json
+    after = interrupts(tuned, "LOC")
+    (cpu,) = document["cpus"]
+    counted = cpu["counters"]["irq"].get("LOC", 0)
+    assert counted <= after[2] - before[2]
+    assert counted < 100
+    assert not [text for text in document["warnings"] if "not isolated" in text]
+
+
+def test_the_service_puts_runtime_values_in_force_at_boot(tuned: Lab) -> None:
+    shown = tuned.run("systemctl show -p ActiveState -p Result tunectl-apply.service").out
+    assert "Result=success" in shown
+    assert "ActiveState=active" in shown
+
+
+def test_checks_are_silent_on_a_tuned_host(tuned: Lab) -> None:
+    ran = tunectl(tuned, "check --format json")
+    bad = findings(ran.json, "drifted")
+    assert not bad
+
+
+def difference(before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
+    """Path -> (before, after)."""
+    return {
+        path: (before.get(path), after.get(path)) for path in {*before, *after} if before.get(path) != after.get(path)
+    }
+
+
+def test_restore_brings_the_host_back_to_the_byte(pristine: dict[str, str], tuned: Lab) -> None:
+    ran = tunectl(tuned, "restore --format json")
+    assert ran.code == 0, ran.json["results"]
+    tuned.reboot()
+    left = difference(pristine, tuned.fingerprint(*WRITTEN))
+    assert {path for path in left if not volatile(path)} == set(), left
+    assert not re.search(r"isolcpus|nohz_full|rcu_nocbs|skew_tick", tuned.read("/proc/cmdline"))
+    assert tuned.run("dpkg --verify irqbalance grub-common grub2-common", check=False).out == ""
+    assert verify(tuned)["verdict"] == "drifted"
+
+
+def volatile(path: str) -> bool:
+    """Files that any boot rewrites."""
+    return path in ("/etc", "/etc/resolv.conf", "/etc/machine-id", "/etc/mtab") or path.endswith(".cache")
+
+
+def test_twenty_rounds_leave_no_residue(installed: Lab) -> None:
+    before = installed.fingerprint(*WRITTEN)
+    turn = "tunectl apply --yes --runtime -q >/dev/null; tunectl restore -q >/dev/null || exit 9"
+    script = f"for turn in $(seq 20); do {turn}; done"
+    installed.run(script, timeout=900)
+    assert not difference(before, installed.fingerprint(*WRITTEN))
+
+
+@pytest.mark.parametrize("delay_ms", [300, 700, 1200, 2000, 3500])
+def test_killed_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> None:
+    before = installed.fingerprint(*WRITTEN)
+    values = "cat /proc/sys/vm/swappiness /sys/kernel/mm/transparent_hugepage/enabled /proc/irq/default_smp_affinity"
+    shown = installed.run(values).out
+    installed.run(
+        f"tunectl apply --yes >/dev/null 2>&1 & pid=$!; sleep {delay_ms / 1000}; kill -9 $pid; wait $pid; true"
+    )
+    ran = tunectl(installed, "restore --format json")
+    assert ran.code == 0, ran.json
+    assert installed.run(values).out == shown
+    assert not difference(before, installed.fingerprint(*WRITTEN))
+
+
+@pytest.mark.parametrize("delay_ms", [800, 2500])
+def test_power_is_lost_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> None:
+    installed.run("sync")
+    before = installed.fingerprint(*WRITTEN)
+    installed.run(f"tunectl apply --yes >/dev/null 2>&1 & sleep {delay_ms / 1000}")
+    installed.kill()
+    installed.boot()
+    ran = tunectl(installed, "restore --format json")
+    assert ran.code == 0, ran.json
+    left = difference(before, installed.fingerprint(*WRITTEN))
+    assert {path for path in left if not volatile(path)} == set(), left

@@ -1,0 +1,145 @@
+"""The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end (`-rP` shows it)."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from .lab import Lab
+from .product import tunectl
+from .sabotage import APPLY, ROUNDS, Round, Sabotage
+
+CASES = [
+    pytest.param(name, row, id=f"{name}-{row.name}".replace(" ", "-"))
+    for name, played in ROUNDS.items()
+    for row in played.rows
+]
+
+
+def failing(document: Any) -> dict[str, Any]:
+    """target -> finding, of those that fail a gate."""
+    return {
+        one["target"]: one
+        for one in document["findings"]
+        if one["outcome"] == "drifted" or (one["outcome"] == "refused" and one["harmful"])
+    }
+
+
+def look(lab: Lab, commands: set[str]) -> dict[str, Any]:
+    """What `verify` and `check` find failing now."""
+    found: dict[str, Any] = {}
+    for command in sorted(commands):
+        found |= failing(tunectl(lab, f"{command} --format json").json)
+    return found
+
+
+def named(lab: Lab, target: str) -> str:
+    """The number of the NIC's interrupt in place of NIC."""
+    if "[NIC]" not in target:
+        return target
+    row = next(line for line in lab.read("/proc/interrupts").splitlines() if "virtio0-input" in line)
+    return target.replace("NIC", row.split(":")[0].strip())
+
+
+@dataclass
+class Outcome:
+    """What came of a round."""
+
+    wanted: dict[str, set[str]] = field(default_factory=dict)  # by the row's name
+    found: dict[str, Any] = field(default_factory=dict)
+    left: dict[str, Any] = field(default_factory=dict)
+
+    def stray(self) -> set[str]:
+        """Found, and nobody broke it."""
+        return self.found.keys() - set().union(*self.wanted.values())
+
+
+def play(lab: Lab, played: Round) -> Outcome:
+    """Break everything, look, mend as told, look again."""
+    outcome = Outcome({row.name: {named(lab, target) for target in row.finds} for row in played.rows})
+    for row in played.rows:
+        lab.run(row.breaks, check=False)
+    if played.reboots:
+        lab.reboot()
+    commands = {"verify"} | {row.command for row in played.rows}
+    outcome.found = look(lab, commands)
+    steps = dict.fromkeys(step for row in played.rows for step in row.mends)
+    for step in sorted(steps, key=APPLY.__eq__):  # apply comes last, when nothing stands in its way any more
+        lab.run(step, check=False, timeout=300)
+    if played.after:
+        lab.reboot()
+    outcome.left = look(lab, commands)
+    return outcome
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Outcome]:
+    """By round."""
+    return {}
+
+
+def outcome_of(name: str, outcomes: dict[str, Outcome], request: pytest.FixtureRequest) -> Outcome:
+    """A round is played once, from a tuned host, or from what the round before it left."""
+    if name not in outcomes:
+        before = ROUNDS[name].after
+        if before and before not in outcomes:
+            pytest.fail(f"run the rows of {before!r} first")
+        lab: Lab = request.getfixturevalue("lab" if before else "tuned")
+        outcomes[name] = play(lab, ROUNDS[name])
+    return outcomes[name]
+
+
+@pytest.mark.parametrize(("name", "row"), CASES)
+def test_found_by_name_and_mended(
+    name: str, row: Sabotage, lab: Lab, outcomes: dict[str, Outcome], request: pytest.FixtureRequest
+) -> None:
+    outcome = outcome_of(name, outcomes, request)
+    wanted = outcome.wanted[row.name]
+    assert wanted <= outcome.found.keys(), f"missed: {wanted - outcome.found.keys()}"
+    for target in wanted:
+        assert row.fix in outcome.found[target]["fix"], outcome.found[target]
+    assert not wanted & outcome.left.keys(), outcome.left
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_nothing_else_was_found_and_nothing_is_left(
+    name: str, lab: Lab, outcomes: dict[str, Outcome], request: pytest.FixtureRequest
+) -> None:
+    outcome = outcome_of(name, outcomes, request)
+    assert not outcome.stray(), {target: outcome.found[target] for target in outcome.stray()}
+    assert not outcome.left
+
+
+def test_the_table(lab: Lab, outcomes: dict[str, Outcome]) -> None:
+    """Recall and false alarms of this session."""
+    if outcomes.keys() != ROUNDS.keys():
+        pytest.skip("not every round was played in this session")
+    print()
+    recalled = total = alarms = 0
+    for outcome in outcomes.values():
+        for name, wanted in outcome.wanted.items():
+            found, silent = wanted <= outcome.found.keys(), not wanted & outcome.left.keys()
+            recalled, total = recalled + found, total + 1
+            words = f"{'found' if found else 'MISSED':7} {'silent' if silent else 'LEFT':7}"
+            print(f"{words} {name}: {', '.join(sorted(wanted))}")
+        alarms += len(outcome.stray()) + len(outcome.left)
+    print(f"{total} sabotages: recall {100 * recalled / total:.0f} %, false alarms {alarms}")
+    assert total >= 30
+    assert recalled == total
+    assert alarms == 0
+
+
+def test_a_plugged_card_is_no_alarm(tuned: Lab) -> None:
+    """Its interrupts start on housekeeping CPUs, by the default mask: in force, so nothing is called broken."""
+    tuned.nic_add("nic1")
+    assert not look(tuned, {"verify"})
+
+
+def test_a_plugged_card_on_the_isolated_cpus_is_found(tuned: Lab) -> None:
+    tuned.run("systemctl stop irqbalance; echo c > /proc/irq/default_smp_affinity")
+    tuned.nic_add("nic1")
+    found = look(tuned, {"verify"})
+    assert "irq.default_affinity" in found
+    assert [target for target in found if target.startswith("irq.affinity[")]
+    tuned.run(APPLY, check=False)
+    assert not look(tuned, {"verify"})
