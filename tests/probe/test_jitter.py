@@ -201,7 +201,7 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(program: Path, cpu: in
     document = json.loads(out)
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     assert document["interrupted"] is True
-    assert 0.1 < document["duration_s"] < 30
+    assert 0 < document["duration_s"] < 30  # a loaded machine starts the probe late
     assert document["duration_requested_s"] == 60
     assert any("signal ended the run early" in warning for warning in document["warnings"])
 
