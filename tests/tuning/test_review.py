@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
+from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuning.test_apply import apply, restore, results, session_on
 from tunectl.errors import TunectlError
@@ -51,6 +53,15 @@ def test_two_cpus_of_one_policy_keep_the_original(lab4: Path) -> None:
     restore(root)
     write_host_file(lab4, LOW_LATENCY)
     assert not differences(before, lab4)
+
+
+def test_two_cpus_of_one_policy_share_a_failure(lab4: Path) -> None:
+    link = lab4 / "sys/devices/system/cpu/cpu3/cpufreq"
+    link.unlink()
+    os.symlink("../cpufreq/policy2", link)
+    root = KernelRoot(lab4, Manners(errors={f"{CPUFREQ}/policy2/scaling_governor": errno.EINVAL}))
+    made = results(apply(root))
+    assert (made["cpufreq.governor[2]"], made["cpufreq.governor[3]"]) == ("failed", "failed")
 
 
 def test_a_journal_of_another_root_is_left_alone(host_root, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

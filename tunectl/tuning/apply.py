@@ -66,15 +66,13 @@ def steps_of(view: View, changes: Sequence[Change]) -> Iterator[Step]:
 def execute(root: WritableSysroot, view: View, changes: Sequence[Change], journal: Journal, boot_id: str) -> Applied:
     """Makes the changes. TunectlError where the host or the disk stops all of it: what was done stays journaled."""
     results: dict[str, Result] = {}
-    written: dict[str, str] = {}
+    written: dict[tuple[str, str], Result] = {}
     made: list[Step] = []
     for step in steps_of(view, changes):
         real = root.real(step.path) if step.kind == "value" else step.path
-        if written.get(real) == step.content:  # CPUs of one frequency policy share the file
-            result = Result(step.changes[0], "changed")
-        else:
-            result = _make(root, step._replace(path=real), journal, boot_id)
-            written[real] = step.content
+        result = written.get((real, step.content))  # CPUs of one frequency policy share the file, and its fate
+        if result is None:
+            result = written[real, step.content] = _make(root, step._replace(path=real), journal, boot_id)
         for change in step.changes:
             earlier = results.get(change.target)
             if earlier is None or earlier.result == "changed":
