@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.hosts.builder import HostFactory
+from tests.ran import Ran
 
 TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
 settings.register_profile("tunectl", deadline=None)
 settings.load_profile("tunectl")
 LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A command that has ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Its output, parsed."""
-        return json.loads(self.out)
 
 
 @pytest.fixture(scope="session")

@@ -88,6 +88,22 @@ def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Ju
     assert finding.fix.startswith("systemctl restart irqbalance")
 
 
+def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: Path, judge: Judge) -> None:
+    root = _host(tmp_path, "irqbalance", files={"etc/default/irqbalance": "IRQBALANCE_BANNED_CPULIST=2-3\n"})
+    (root / "proc/50000/environ").write_text("IRQBALANCE_BANNED_CPULIST=2-3\0")
+    (root / "proc/50000/cgroup").write_text("0::/system.slice/irqbalance.service\n")
+    target = "check.other_tuners[irqbalance]"
+    assert judge(root, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
+    second = root / "proc/50777"
+    second.mkdir()
+    (second / "comm").write_text("irqbalance\n")
+    (second / "environ").write_text("IRQBALANCE_BANNED_CPULIST=\0")
+    (second / "cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
+    finding = judge(root, {2, 3}, CHECK)[target]
+    assert finding.outcome == Outcome.DRIFTED
+    assert finding.fix.startswith("kill 50777")
+
+
 @pytest.mark.parametrize("configuration", ["IRQBALANCE_BANNED_CPULIST=2-3\n", "#unset\n", "IRQBALANCE_BANNED_CPUS=f\n"])
 def test_irqbalance_with_its_ban_is_silent(tmp_path: Path, judge: Judge, configuration: str) -> None:
     assert _irqbalance(tmp_path, judge, configuration, {2, 3}).outcome == Outcome.COMPLIANT

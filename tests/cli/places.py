@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import TUNECTL, Ran
+from tests.conftest import TUNECTL
+from tests.ran import Ran
 
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.places import PROGRAM, as_nobody, complaint, environment, needs_mounts, on_terminal, with_mounts
-from tests.conftest import LOW_LATENCY, Ran, write_host_file
+from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
+from tests.ran import Ran
 from tests.trees import differences, picture
 
 Run = Callable[..., Ran]
@@ -86,6 +87,11 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
         ),
         pytest.param(
             f'{LOW_LATENCY}[knobs]\n"boot.isolcpus" = "domain,2-"\n', ["knobs.boot.isolcpus", "2-"], id="knob: isolcpus"
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[knobs]\n"boot.isolcpus" = "domian,2-3"\n',
+            ["knobs.boot.isolcpus", "'domian' is no flag"],
+            id="knob: isolcpus flag",
         ),
         pytest.param(
             LOW_LATENCY + WAIVER.replace("mm.ksm", "mm.kms"),

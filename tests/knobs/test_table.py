@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import Ran, write_host_file
+from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
+from tests.ran import Ran
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.tuning.session import Session, open_session

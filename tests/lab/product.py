@@ -1,11 +1,11 @@
 """The product in the lab: built here, installed there offline, and called as an operator calls it."""
 
-import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.ran import Ran
 
 from .lab import Lab
 
@@ -14,21 +14,6 @@ HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\n'
 # Everything apply may write, and what must not change because of it.
 WRITTEN = ("/etc", "/boot/grub/grub.cfg", "/var/lib/tunectl")
 GUEST_PYTHON = "3.11"  # Debian 12
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One call of the product in the guest."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        """Its output, parsed; the whole call is shown where there is none."""
-        assert self.out, f"exit {self.code}: {self.err}"
-        return json.loads(self.out)
 
 
 def tunectl(lab: Lab, words: str, *, user: str = "root", timeout: float = 300) -> Ran:

@@ -1,26 +1,21 @@
-"""Ways to break a tuned host behind the tool's back. Each is found by name, mended as told, and then silent.
+"""Ways to break a tuned host behind the tool's back. Each is found by name, and silent once its fix was followed.
 
-`breaks` is a shell command run in the guest; `finds` are the targets that `command` must report as failing, these and
-no other; `mends` is what the finding's fix says, as a command, and `fix` the words in it that matter.
-
-The rows of a round are independent of each other and happen together, for a look at the host costs seconds here.
+The rows of a round happen together, for a look at the host costs seconds here; no two break the same target.
 """
 
 from typing import NamedTuple
 
 CPU = "/sys/devices/system/cpu"
-APPLY = "tunectl apply --yes -q"
 
 
 class Sabotage(NamedTuple):
     """One row of the matrix."""
 
     name: str
-    breaks: str
-    finds: tuple[str, ...]
+    breaks: str  # a shell command in the guest
+    finds: tuple[str, ...]  # the targets that must be reported as failing; none: this breaks nothing, and is no alarm
     command: str = "verify"
-    mends: tuple[str, ...] = (APPLY,)
-    fix: str = "tunectl apply"
+    follows: tuple[str, ...] = ()  # patterns of further targets that this breaks for as long as it lasts
 
 
 class Round(NamedTuple):
@@ -95,8 +90,6 @@ _FILES = Round(
                 "boot.nosoftlockup",
                 "boot.tsc",
             ),
-            mends=("rm /etc/default/grub.d/zz.cfg", APPLY),
-            fix="/etc/default/grub.d/zz.cfg",
         ),
     )
 )
@@ -109,32 +102,26 @@ _OTHERS = Round(
             " setsid irqbalance --foreground >/dev/null 2>&1 & sleep 2",
             ("check.other_tuners[irqbalance]",),
             command="check",
-            mends=("pkill -x irqbalance; sleep 1; systemctl restart irqbalance",),
-            fix="systemctl restart irqbalance",
+            follows=("irq.affinity[*]",),
         ),
         Sabotage(
             "thread pinned on an isolated CPU",
             "taskset -c 2 sleep 1000 >/dev/null 2>&1 &",
             ("check.movable_threads[2]",),
             command="check",
-            mends=("taskset -cp 0-1 $(pgrep -x sleep)",),
-            fix="taskset -cp 0-1",
         ),
         Sabotage(
             "busy thread on an isolated CPU",
             f"taskset -c 3 {_SPIN} >/dev/null 2>&1 & sleep 1",
             ("check.movable_threads[3]",),
             command="check",
-            mends=("for pid in $(pgrep -f '^sh -c while'); do taskset -cp 0-1 $pid; done",),
-            fix="taskset -cp 0-1",
+            follows=("check.tick_off[3]",),
         ),
         Sabotage(
             "sysctl.d file that wins",
             "echo vm.swappiness = 60 > /etc/sysctl.d/99-zz.conf",
             ("check.other_tuners[sysctl.d]",),
             command="check",
-            mends=("rm /etc/sysctl.d/99-zz.conf",),
-            fix="/etc/sysctl.d/99-zz.conf",
         ),
         Sabotage(
             "our drop-in loses an argument",
@@ -161,8 +148,6 @@ _BOOT = Round(
             "duplicate isolcpus with another list",
             "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&isolcpus=domain,3 /' /etc/default/grub; update-grub 2>/dev/null",
             ("boot.isolcpus",),
-            mends=("sed -i 's/isolcpus=domain,3 *//' /etc/default/grub", APPLY),
-            fix="isolcpus=domain,3",
         ),
         Sabotage(
             "argument dropped by hand",
@@ -186,6 +171,8 @@ _BOOT = Round(
                 "kernel.stat_interval",
                 "kernel.sched_rt_runtime_us",
             ),
+            # the other rows of this boot change what the kernel starts with
+            follows=("irq.affinity[*]", "workqueue.cpumask", "kernel.watchdog_cpumask"),
         ),
     ),
     reboots=True,
@@ -199,9 +186,14 @@ _BOOT_AGAIN = Round(
             ("boot.isolcpus",),
         ),
         Sabotage(
-            "callbacks argument dropped by hand",
-            f"chmod u+w {_GRUB_CFG}; sed -i 's/ rcu_nocbs=2-3//' {_GRUB_CFG}",
-            ("boot.rcu_nocbs",),
+            "another argument dropped by hand",
+            f"chmod u+w {_GRUB_CFG}; sed -i 's/ skew_tick=1//' {_GRUB_CFG}",
+            ("boot.skew_tick",),
+        ),
+        Sabotage(
+            "callbacks argument dropped by hand, and nohz_full= offloads the same CPUs",
+            f"sed -i 's/ rcu_nocbs=2-3//' {_GRUB_CFG}",
+            (),
         ),
     ),
     reboots=True,

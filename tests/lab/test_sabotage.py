@@ -1,13 +1,16 @@
 """The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end (`-rP` shows it)."""
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
+from .evidence import reaches_isolated
+from .follow import APPLY, REBOOT, in_order, steps
 from .lab import Lab
 from .product import tunectl
-from .sabotage import APPLY, ROUNDS, Round, Sabotage
+from .sabotage import ROUNDS, Round, Sabotage
 
 CASES = [
     pytest.param(name, row, id=f"{name}-{row.name}".replace(" ", "-"))
@@ -47,15 +50,24 @@ class Outcome:
 
     wanted: dict[str, set[str]] = field(default_factory=dict)  # by the row's name
     found: dict[str, Any] = field(default_factory=dict)
+    true: set[str] = field(default_factory=set)  # found, not named by a row, and the kernel's own files agree
     left: dict[str, Any] = field(default_factory=dict)
 
     def stray(self) -> set[str]:
         """Found, and nobody broke it."""
-        return self.found.keys() - set().union(*self.wanted.values())
+        return self.found.keys() - self.true - set().union(*self.wanted.values())
+
+    def met(self, name: str) -> bool:
+        """Was this row found?"""
+        return self.wanted[name] <= self.found.keys()
+
+    def silent(self, name: str) -> bool:
+        """Is this row no longer found, its fix followed?"""
+        return not self.wanted[name] & self.left.keys()
 
 
 def play(lab: Lab, played: Round) -> Outcome:
-    """Break everything, look, mend as told, look again."""
+    """Break everything, look, follow the fixes, look again."""
     outcome = Outcome({row.name: {named(lab, target) for target in row.finds} for row in played.rows})
     for row in played.rows:
         lab.run(row.breaks, check=False)
@@ -63,10 +75,14 @@ def play(lab: Lab, played: Round) -> Outcome:
         lab.reboot()
     commands = {"verify"} | {row.command for row in played.rows}
     outcome.found = look(lab, commands)
-    steps = dict.fromkeys(step for row in played.rows for step in row.mends)
-    for step in sorted(steps, key=APPLY.__eq__):  # apply comes last, when nothing stands in its way any more
-        lab.run(step, check=False, timeout=300)
-    if played.after:
+    follows = [pattern for row in played.rows for pattern in row.follows]
+    for target in outcome.stray():
+        if any(fnmatchcase(target, pattern.replace("[", "[[]")) for pattern in follows):
+            outcome.true |= {target} if reaches_isolated(lab, target) else set()
+    todo = in_order([one["fix"] for one in outcome.found.values()])
+    for step in todo:
+        lab.reboot() if step == REBOOT else lab.run(step, check=False, timeout=300)
+    if played.after and REBOOT not in todo:
         lab.reboot()
     outcome.left = look(lab, commands)
     return outcome
@@ -95,10 +111,10 @@ def test_found_by_name_and_mended(
 ) -> None:
     outcome = outcome_of(name, outcomes, request)
     wanted = outcome.wanted[row.name]
-    assert wanted <= outcome.found.keys(), f"missed: {wanted - outcome.found.keys()}"
+    assert outcome.met(row.name), f"missed: {wanted - outcome.found.keys()}"
     for target in wanted:
-        assert row.fix in outcome.found[target]["fix"], outcome.found[target]
-    assert not wanted & outcome.left.keys(), outcome.left
+        assert steps(outcome.found[target]["fix"]), f"nothing to follow: {outcome.found[target]}"
+    assert outcome.silent(row.name), {target: outcome.left.get(target) for target in wanted}
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -115,17 +131,17 @@ def test_the_table(lab: Lab, outcomes: dict[str, Outcome]) -> None:
     if outcomes.keys() != ROUNDS.keys():
         pytest.skip("not every round was played in this session")
     print()
-    recalled = total = alarms = 0
-    for outcome in outcomes.values():
-        for name, wanted in outcome.wanted.items():
-            found, silent = wanted <= outcome.found.keys(), not wanted & outcome.left.keys()
-            recalled, total = recalled + found, total + 1
-            words = f"{'found' if found else 'MISSED':7} {'silent' if silent else 'LEFT':7}"
-            print(f"{words} {name}: {', '.join(sorted(wanted))}")
-        alarms += len(outcome.stray()) + len(outcome.left)
-    print(f"{total} sabotages: recall {100 * recalled / total:.0f} %, false alarms {alarms}")
-    assert total >= 30
-    assert recalled == total
+    rows = [(outcome, name) for outcome in outcomes.values() for name in outcome.wanted]
+    broken = [(outcome, name) for outcome, name in rows if outcome.wanted[name]]
+    for outcome, name in rows:
+        found = "no alarm" if not outcome.wanted[name] else "found" if outcome.met(name) else "MISSED"
+        print(f"{found:8}  {'silent' if outcome.silent(name) else 'LEFT':6}  {name}")
+        print(f"{'':18}{', '.join(sorted(outcome.wanted[name]))}")
+    recalled = sum(outcome.met(name) for outcome, name in broken)
+    alarms = sum(len(outcome.stray()) + len(outcome.left) for outcome in outcomes.values())
+    print(f"{len(broken)} sabotages: recall {100 * recalled / len(broken):.0f} %, false alarms {alarms}")
+    assert len(broken) >= 30
+    assert recalled == len(broken)
     assert alarms == 0
 
 

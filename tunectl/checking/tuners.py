@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.irqbalance import Ban
 from tunectl.host.managers import Manager
 from tunectl.host.sysctld import Setting
 from tunectl.host.topology import CpuFacts
@@ -55,26 +56,29 @@ def complaint(manager: Manager, settings: Mapping[str, Any], isolated: CpuSet, f
 
 
 def _irqbalance(manager: Manager, isolated: CpuSet, facts: CpuFacts) -> Complaint | None:
-    """The ban of the process that runs counts: a file changed since its start changes nothing yet."""
+    """The ban of each process that runs counts: a file changed since its start changes nothing yet."""
     automatic = facts.kernel_isolated | facts.nohz_full
 
-    def bans(ban: Any) -> CpuSet:
+    def bans(ban: Ban | None) -> CpuSet:
         if ban is None or (ban.cpus is None and not ban.problem):
             return automatic
         return ban.cpus or frozenset()
 
-    ban = manager.running_ban or manager.ban
+    ban = min(manager.running_bans or (manager.ban,), key=lambda one: len(isolated & bans(one)))
     missing = isolated - bans(ban)
     if not missing:
         return None
     wanted = format_cpulist(isolated | bans(ban) | automatic)
-    configured = isolated <= bans(manager.ban)
+    if ban and ban.stray_pid:
+        fix = f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+    elif isolated <= bans(manager.ban):
+        fix = "systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
+    else:
+        fix = f"tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
     return Complaint(
         f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
         + (ban.describe() if ban else "bans the CPUs the kernel isolates"),
-        "systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
-        if configured
-        else f"tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it",
+        fix,
         format_cpulist(bans(ban)),
         wanted,
     )

@@ -28,6 +28,7 @@ class Ban(NamedTuple):
     cpus: CpuSet | None
     source: str
     problem: str = ""  # a value irqbalance cannot read
+    stray_pid: int = 0  # the process, where its service does not run it
 
     def describe(self) -> str:
         """One phrase for people."""
@@ -58,7 +59,7 @@ def parse_environment(text: str, pattern: re.Pattern[str], path: str) -> dict[st
 
 
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
-    """The ban list of the running daemon; None where its environment cannot be read."""
+    """The ban list of a running daemon; None where its environment cannot be read."""
     environ = root.get_text(f"proc/{pid}/environ")
     if not environ:
         return None
@@ -67,7 +68,9 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
         name, _, value = item.partition("=")
         if name in (_LIST, _MASK):
             values[name] = (value, f"process {pid}")
-    return _ban(values)
+    group = root.get_text(f"proc/{pid}/cgroup")
+    stray = bool(group) and "irqbalance" not in group
+    return _ban(values)._replace(stray_pid=pid if stray else 0)
 
 
 def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:

@@ -39,7 +39,7 @@ class Manager:
     evidence: tuple[str, ...]  # paths, with a leading slash
     detail: str = ""
     ban: Ban | None = None  # irqbalance: configured
-    running_ban: Ban | None = None  # irqbalance: of the daemon that runs
+    running_bans: tuple[Ban, ...] = ()  # irqbalance: of each daemon that runs
     profile: str = ""  # TuneD
     settings: tuple[Setting, ...] = ()  # sysctl.d
 
@@ -78,10 +78,12 @@ def read_managers(root: Sysroot) -> list[Manager]:
     return found
 
 
-def _processes(root: Sysroot) -> dict[str, int]:
-    """{name: pid}. Only names: a recorded host may hold nothing else of a process."""
-    pids = sorted((int(name) for name in root.listdir("proc") if name.isdecimal()), reverse=True)
-    return {comm: pid for pid in pids if (comm := root.get(f"proc/{pid}/comm"))}
+def _processes(root: Sysroot) -> dict[str, list[int]]:
+    """{name: pids}. Only names: a recorded host may hold nothing else of a process."""
+    found: dict[str, list[int]] = {}
+    for pid in sorted(int(name) for name in root.listdir("proc") if name.isdecimal()):
+        found.setdefault(root.get(f"proc/{pid}/comm"), []).append(pid)
+    return found
 
 
 def _wanted_units(root: Sysroot) -> dict[str, str]:
@@ -95,9 +97,9 @@ def _wanted_units(root: Sysroot) -> dict[str, str]:
     return found
 
 
-def _find(root: Sysroot, tool: Tool, processes: dict[str, int], wanted: dict[str, str]) -> Manager | None:
+def _find(root: Sysroot, tool: Tool, processes: dict[str, list[int]], wanted: dict[str, str]) -> Manager | None:
     running = [f"{slice_}/{unit}" for slice_ in _CGROUPS for unit in tool.units if root.exists(f"{slice_}/{unit}")]
-    pids = [processes[comm] for comm in tool.comms or (tool.name[:_COMM_LENGTH],) if comm in processes]
+    pids = [pid for comm in tool.comms or (tool.name[:_COMM_LENGTH],) for pid in processes.get(comm, ())]
     running += [f"proc/{pid}/comm" for pid in pids]
     masked = {unit for unit in tool.units if root.readlink(f"etc/systemd/system/{unit}") == "/dev/null"}
     enabled = [wanted[unit] for unit in tool.units if unit in wanted and unit not in masked]
@@ -119,11 +121,11 @@ def _find(root: Sysroot, tool: Tool, processes: dict[str, int], wanted: dict[str
 
 def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
     configured = read_configured_ban(root)
-    running = read_running_ban(root, pids[0]) if pids else None
-    detail = (running or configured).describe()
-    if running and running.cpus != configured.cpus:
+    running = tuple(ban for pid in pids if (ban := read_running_ban(root, pid)))
+    detail = "; ".join(ban.describe() for ban in running or (configured,))
+    if any(ban.cpus != configured.cpus for ban in running):
         detail += f"; configured, after a restart: {configured.describe()}"
-    return {"ban": configured, "running_ban": running, "detail": detail}
+    return {"ban": configured, "running_bans": running, "detail": detail}
 
 
 def _tuned(root: Sysroot) -> dict[str, object]:

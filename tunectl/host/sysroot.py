@@ -215,7 +215,7 @@ class WritableSysroot(Sysroot):
         finally:
             os.close(fd)
         os.rename(temporary, place)
-        _sync_directory(place)
+        sync_directory(os.path.dirname(place) or "/")
 
     def make_link(self, path: str, target: str) -> None:
         """A symbolic link, put in place atomically."""
@@ -224,21 +224,21 @@ class WritableSysroot(Sysroot):
             os.unlink(place + TEMPORARY)
         os.symlink(target, place + TEMPORARY)
         os.rename(place + TEMPORARY, place)
-        _sync_directory(place)
+        sync_directory(os.path.dirname(place) or "/")
 
     def make_directory(self, path: str) -> None:
         """One directory, mode 0755; its parent must exist."""
         place = self._place(path)
         os.mkdir(place, 0o755)
         os.chmod(place, 0o755)
-        _sync_directory(place)
+        sync_directory(os.path.dirname(place) or "/")
 
     def remove(self, path: str, *, link: bool = False) -> None:
         """A file (or, with `link`, the link itself) goes away; nothing happens where there is none."""
         place = self._place(path) if link else self.resolve(path)
         with suppress(FileNotFoundError):
             os.unlink(place)
-            _sync_directory(place)
+            sync_directory(os.path.dirname(place) or "/")
 
     def remove_directory(self, path: str) -> bool:
         """An empty directory goes away; False where it is not empty, and so stays."""
@@ -265,8 +265,9 @@ def _write_all(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def _sync_directory(place: str) -> None:
-    fd = os.open(os.path.dirname(place) or "/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_directory(directory: str) -> None:
+    """What was made, renamed or removed in a directory is on disk when this returns."""
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
     finally:

@@ -140,9 +140,12 @@ def _want_isolcpus(value: Any, scope: Scope) -> Isolcpus:
     if value == "isolated":
         return Isolcpus(frozenset({"managed_irq", "domain"}), scope.isolated)
     try:
-        return parse_isolcpus(value, nr_cpus=scope.nr_cpus)
+        wanted = parse_isolcpus(value, nr_cpus=scope.nr_cpus)
     except UsageError as error:
         raise ValueError(str(error)) from error
+    if wanted.unknown:
+        raise ValueError(f"'{wanted.unknown[0]}' is no flag of isolcpus=: nohz, domain, managed_irq")
+    return wanted
 
 
 ISOLCPUS = Codec(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tunectl.errors import TunectlError
+from tunectl.host.sysroot import sync_directory
 from tunectl.tuning.records import KINDS, Entry, decode, line_of
 
 NAME = "journal.jsonl"
@@ -84,7 +85,7 @@ class Journal:
             raise TunectlError(
                 f"cannot write the journal {self.path}: {error.strerror}; nothing was changed"
             ) from error
-        _sync(self.directory)
+        sync_directory(self.directory)
         self._good_size = len(data)
 
     def before(self, entry: Entry) -> int:
@@ -140,7 +141,7 @@ class Journal:
         finally:
             os.close(fd)
         if new:
-            _sync(self.directory)
+            sync_directory(self.directory)
         self._good_size += len(line)
 
     def remove(self) -> None:
@@ -231,11 +232,3 @@ def _replay(journal: Journal, record: dict[str, Any]) -> None:
             journal.entries[number] = journal.entries[number]._replace(told=True)
     elif kind == "refused" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(errno=record["errno"])
-
-
-def _sync(directory: str) -> None:
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

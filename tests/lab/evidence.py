@@ -1,0 +1,32 @@
+"""Whether a finding is true, by the kernel's own files: the product's reading of them has no part in this."""
+
+from .lab import Lab
+
+
+def reaches_isolated(lab: Lab, target: str) -> bool:
+    """Does the kernel's own file say that this reaches CPU 2 or 3?"""
+    instance = target.partition("[")[2].rstrip("]")
+    if target == "workqueue.cpumask":
+        return bool(int(lab.read("/sys/devices/virtual/workqueue/cpumask"), 16) & 0b1100)
+    if target == "kernel.watchdog_cpumask":
+        return bool({2, 3} & cpus(lab.read("/proc/sys/kernel/watchdog_cpumask")))
+    if target.startswith("irq.affinity["):
+        folder = f"/proc/irq/{instance}"
+        return bool({2, 3} & cpus(lab.read(f"{folder}/smp_affinity_list")))
+    if target.startswith("check.tick_off["):
+        before = ticks(lab, int(instance))
+        lab.run(f"taskset -c {instance} timeout 2 sh -c 'while :; do :; done'", check=False)  # what would trade there
+        return ticks(lab, int(instance)) - before > 50
+    raise AssertionError(f"nothing here tells whether {target} is true")
+
+
+def cpus(text: str) -> set[int]:
+    """A plain CPU list."""
+    ends = [part.partition("-") for part in text.split(",") if part]
+    return {cpu for first, _, last in ends for cpu in range(int(first), int(last or first) + 1)}
+
+
+def ticks(lab: Lab, cpu: int) -> int:
+    """Local timer interrupts of a CPU so far."""
+    (row,) = [line for line in lab.read("/proc/interrupts").splitlines() if line.split()[0] == "LOC:"]
+    return int(row.split()[1 + cpu])
