@@ -96,6 +96,17 @@ def _require_tools() -> None:
         pytest.skip(f"the lab cannot run: {reason}")
 
 
+MATRIX = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The sabotage matrix is a result, not only a test: every run that played all of it shows it."""
+    if lines := config.stash.get(MATRIX, []):
+        terminalreporter.section("sabotage matrix")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by fixture, and before -m selects: nobody forgets the marker. One host, hence one worker for them all."""

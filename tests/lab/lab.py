@@ -140,6 +140,15 @@ class Lab(Guest):
             self.vm.unplug(nic)
         self._remember_nics()
 
+    def nvme_add(self, number: int, queues: int = 1) -> None:
+        """Plug in NVMe controller 1, 2, ... until the host is thrown away or goes back to a saved state.
+
+        With fewer queues than CPUs a queue serves several, and its managed interrupt may go to any of them.
+        """
+        with self.explained():
+            self.vm.plug_nvme(f"nvme{number}", LAST_EXTRA_SLOT - number, queues)
+        self.wait_for(f"test -e /dev/nvme{number}n1 && udevadm settle")
+
     # -- within
 
     @property

@@ -49,21 +49,21 @@ class Nic:
         }
 
 
-def nvme_backend() -> dict[str, object]:
-    """QMP arguments of the NVMe disk's contents: zeroes, kept nowhere; the lab needs only its queues."""
-    return {"driver": "null-co", "node-name": "nvme0-disk", "size": 64 << 20, "read-zeroes": True}
+def nvme_backend(name: str = "nvme0") -> dict[str, object]:
+    """QMP arguments of an NVMe disk's contents: zeroes, kept nowhere; the lab needs only its queues."""
+    return {"driver": "null-co", "node-name": f"{name}-disk", "size": 64 << 20, "read-zeroes": True}
 
 
-def nvme_device() -> dict[str, object]:
-    """QMP arguments of the NVMe controller: one I/O queue a CPU, so one managed IRQ a CPU."""
+def nvme_device(name: str = "nvme0", slot: int = NVME_SLOT, queues: int = CPUS) -> dict[str, object]:
+    """QMP arguments of an NVMe controller: by default one I/O queue a CPU, so one managed IRQ a CPU."""
     return {
         "driver": "nvme",
-        "id": "nvme0",
-        "drive": "nvme0-disk",
-        "serial": "lab0",
-        "max_ioqpairs": CPUS,
+        "id": name,
+        "drive": f"{name}-disk",
+        "serial": name,
+        "max_ioqpairs": queues,
         "bus": "pci.0",
-        "addr": f"{NVME_SLOT:#x}",
+        "addr": f"{slot:#x}",
     }
 
 

@@ -59,7 +59,11 @@ _VALUES = Round(
         _file("timers stay", "/proc/sys/kernel/timer_migration", "0", "kernel.timer_migration"),
         _file("statistics every second", "/proc/sys/vm/stat_interval", "1", "kernel.stat_interval"),
         _file("real-time throttling", "/proc/sys/kernel/sched_rt_runtime_us", "950000", "kernel.sched_rt_runtime_us"),
-        Sabotage("one interrupt moved", f"echo 2 > /proc/irq/{_NIC_IRQ}/smp_affinity_list", ("irq.affinity[NIC]",)),
+        Sabotage(
+            "one interrupt moved",  # irqbalance would mend it behind our back, within ten seconds
+            f"systemctl stop irqbalance; echo 2 > /proc/irq/{_NIC_IRQ}/smp_affinity_list",
+            ("irq.affinity[NIC]",),
+        ),
         Sabotage(
             "irqbalance's ban list emptied",
             "sed -i 's/^IRQBALANCE_BANNED_CPULIST=.*/IRQBALANCE_BANNED_CPULIST=/' /etc/default/irqbalance",

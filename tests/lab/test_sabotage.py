@@ -1,4 +1,4 @@
-"""The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end (`-rP` shows it)."""
+"""The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end of the session."""
 
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from .conftest import MATRIX
 from .evidence import reaches_isolated
 from .follow import APPLY, REBOOT, in_order, steps
 from .lab import Lab
@@ -126,23 +127,28 @@ def test_nothing_else_was_found_and_nothing_is_left(
     assert not outcome.left
 
 
-def test_the_table(lab: Lab, outcomes: dict[str, Outcome]) -> None:
+def test_the_table(lab: Lab, outcomes: dict[str, Outcome], request: pytest.FixtureRequest) -> None:
     """Recall and false alarms of this session."""
     if outcomes.keys() != ROUNDS.keys():
         pytest.skip("not every round was played in this session")
-    print()
     rows = [(outcome, name) for outcome in outcomes.values() for name in outcome.wanted]
     broken = [(outcome, name) for outcome, name in rows if outcome.wanted[name]]
-    for outcome, name in rows:
-        found = "no alarm" if not outcome.wanted[name] else "found" if outcome.met(name) else "MISSED"
-        print(f"{found:8}  {'silent' if outcome.silent(name) else 'LEFT':6}  {name}")
-        print(f"{'':18}{', '.join(sorted(outcome.wanted[name]))}")
     recalled = sum(outcome.met(name) for outcome, name in broken)
     alarms = sum(len(outcome.stray()) + len(outcome.left) for outcome in outcomes.values())
-    print(f"{len(broken)} sabotages: recall {100 * recalled / len(broken):.0f} %, false alarms {alarms}")
+    lines = [line(outcome, name) for outcome, name in rows]
+    lines += [f"{len(broken)} sabotages: recall {100 * recalled / len(broken):.0f} %, false alarms {alarms}"]
+    request.config.stash[MATRIX] = lines
     assert len(broken) >= 30
     assert recalled == len(broken)
     assert alarms == 0
+
+
+def line(outcome: Outcome, name: str) -> str:
+    """A row of the table."""
+    wanted = sorted(outcome.wanted[name])
+    found = "no alarm" if not wanted else "found" if outcome.met(name) else "MISSED"
+    more = f" and {len(wanted) - 2} more" if len(wanted) > 2 else ""
+    return f"{found:8}  {'silent' if outcome.silent(name) else 'LEFT':6}  {name}: {', '.join(wanted[:2])}{more}"
 
 
 def test_a_plugged_card_is_no_alarm(tuned: Lab) -> None:

@@ -98,6 +98,12 @@ class Vm:
             qmp.execute("device_add", nic.device())
         self.nics.append(nic)
 
+    def plug_nvme(self, name: str, slot: int, queues: int) -> None:
+        """Plug in an NVMe controller while the guest runs."""
+        with self.qmp() as qmp:
+            qmp.execute("blockdev-add", machine.nvme_backend(name))
+            qmp.execute("device_add", machine.nvme_device(name, slot, queues))
+
     def unplug(self, nic: Nic, timeout: float = 30) -> None:
         """Ask the guest to let a card go, and wait until it has."""
         self._eject(nic.name, timeout)
