@@ -38,6 +38,9 @@ class Process:
     visits_per_s: float = 0.0  # how often it is put on the CPU
 
 
+RUNNING: set[str] = set()  # the roots of those that run now
+
+
 @dataclass
 class FakeKernel:
     """Runs from `with` to its end. Files are replaced whole: a reader sees one moment."""
@@ -55,11 +58,13 @@ class FakeKernel:
         self._write(0.0)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
+        RUNNING.add(str(self.root))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._stop.set()
         self._thread.join()
+        RUNNING.discard(str(self.root))
 
     def _run(self) -> None:
         while not self._stop.wait(_TURN_S):

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.checking.fake_kernel import RUNNING
 from tests.hosts.builder import build_named
+from tunectl.checking.measure import STILL
 from tunectl.checking.runner import run_checks, shipped_checks
 from tunectl.cpulist import CpuSet
 from tunectl.host.sysroot import Sysroot
@@ -44,10 +46,12 @@ def judge() -> Judge:
         root: Path | str, isolated: set[int], check: str, settings: Mapping[str, Any] | None = None
     ) -> dict[str, Finding]:
         host = Sysroot(str(root))
-        path = str(shipped_checks() / check)
-        findings = run_checks(
-            host, scope_of(host, frozenset(isolated)), paths=[path], window_s=WINDOW_S, settings=settings
-        )
+        scope, paths = scope_of(host, frozenset(isolated)), [str(shipped_checks() / check)]
+        for window_s in (WINDOW_S, 5 * WINDOW_S, 25 * WINDOW_S):
+            findings = run_checks(host, scope, paths=paths, window_s=window_s, settings=settings)
+            # On a busy machine the fake kernel may not have had its turn: then it stood still, and not the host.
+            if str(root) not in RUNNING or not any(STILL in finding.reason for finding in findings):
+                break
         return {finding.target: finding for finding in findings}
 
     return run
