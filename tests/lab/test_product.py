@@ -136,9 +136,16 @@ def difference(before: dict[str, str], after: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def restored(lab: Lab) -> None:
+    """Everything is restored, but for an interrupt that irqbalance, which runs, may have moved since."""
+    ran = tunectl(lab, "restore --format json")
+    since = [one for one in ran.json["results"] if one["result"] == "changed-since"]
+    assert ran.code == (3 if since else 0), ran.json
+    assert all(target.startswith("irq.affinity[") for one in since for target in one["targets"]), since
+
+
 def test_restore_brings_the_host_back_to_the_byte(pristine: dict[str, str], tuned: Lab) -> None:
-    ran = tunectl(tuned, "restore --format json")
-    assert ran.code == 0, ran.json["results"]
+    restored(tuned)
     tuned.reboot()
     left = difference(pristine, tuned.fingerprint(*WRITTEN))
     assert {path for path in left if not volatile(path)} == set(), left
@@ -154,6 +161,7 @@ def volatile(path: str) -> bool:
 
 def test_twenty_rounds_leave_no_residue(installed: Lab) -> None:
     before = installed.fingerprint(*WRITTEN)
+    installed.run("systemctl stop irqbalance")  # what it moves between apply and restore is not ours to move back
     turn = "tunectl apply --yes --runtime -q >/dev/null; tunectl restore -q >/dev/null || exit 9"
     script = f"for turn in $(seq 20); do {turn}; done"
     installed.run(script, timeout=900)
@@ -168,8 +176,7 @@ def test_killed_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> None:
     installed.run(
         f"tunectl apply --yes >/dev/null 2>&1 & pid=$!; sleep {delay_ms / 1000}; kill -9 $pid; wait $pid; true"
     )
-    ran = tunectl(installed, "restore --format json")
-    assert ran.code == 0, ran.json
+    restored(installed)
     assert installed.run(values).out == shown
     assert not difference(before, installed.fingerprint(*WRITTEN))
 
@@ -181,7 +188,6 @@ def test_power_is_lost_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> 
     installed.run(f"tunectl apply --yes >/dev/null 2>&1 & sleep {delay_ms / 1000}")
     installed.kill()
     installed.boot()
-    ran = tunectl(installed, "restore --format json")
-    assert ran.code == 0, ran.json
+    restored(installed)
     left = difference(before, installed.fingerprint(*WRITTEN))
     assert {path for path in left if not volatile(path)} == set(), left
