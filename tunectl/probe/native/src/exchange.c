@@ -12,6 +12,7 @@
 
 enum {
     SPIN_BEFORE_DUE_US = 200,   /* the rest of the wait is slept: a timer's wake-up may come that late */
+    QUIET_BEFORE_DUE_US = 20,   /* the sender keeps warm until then: no message of its own may take longer */
     SLICE_NS = 50 * 1000 * 1000,    /* the longest sleep, after which the stop flag is looked at */
     WARM_UP_PAUSE_US = 100,     /* so that a sleeping receiver sleeps again */
     WARM_UP_LIMIT_US = 200000,
@@ -77,6 +78,7 @@ void exchange_reset(struct exchange *x, struct link *link, const struct way *way
     exchange_touch_sending(x, messages);
     exchange_touch_receiving(x, messages);
     x->link = link;
+    x->own = NULL;
     x->way = way;
     x->messages = messages;
     atomic_store(&x->warm_ups_taken, 0);
@@ -94,10 +96,21 @@ static void sleep_ns(uint64_t ns)
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
+/* One message to itself. A ring's sender looks after a sleeper that is not there: that, too, is on its way. */
+static void keep_warm(struct exchange *x)
+{
+    struct message m = {.sequence = SEQUENCE_WARM_UP};
+    if (x->own->ring)
+        atomic_store_explicit(&x->own->ring->is_asleep, 1, memory_order_relaxed);
+    if (x->own->mechanism->send(x->own, &m) == 0)
+        (void)x->own->mechanism->take(x->own, &m);
+}
+
 /* Asleep until shortly before `due`, then spinning: the sender is hot when it sends. False when a signal came. */
-static bool wait_until(const struct exchange *x, uint64_t due)
+static bool wait_until(struct exchange *x, uint64_t due)
 {
     uint64_t spin = ticks_of_us(x, SPIN_BEFORE_DUE_US);
+    uint64_t quiet = ticks_of_us(x, QUIET_BEFORE_DUE_US);
     for (;;) {
         uint64_t now = ticks_now();
         if (is_stopped())
@@ -107,6 +120,8 @@ static bool wait_until(const struct exchange *x, uint64_t due)
         if (due - now > spin) {
             double ns = (double)(due - now - spin) / x->ticks_per_ns;
             sleep_ns(ns < (double)SLICE_NS ? (uint64_t)ns : SLICE_NS);
+        } else if (x->own && due - now > quiet) {
+            keep_warm(x);
         }
     }
 }

@@ -9,6 +9,10 @@
  * and, on loopback, the receiving side's protocol work, which runs in the sender's context; received - sent_after leaves those
  * out, and is negative where a spinning receiver has the message before send has returned.
  *
+ * A warm sender, shortly before a message is due, sends some through a link of its own and takes them itself. So what is
+ * measured after a pause is the receiver that waited, and not how far the sender's own path has left the caches; a cold
+ * sender, and a message's delay with it, is what a program has that sends once in a while.
+ *
  * Before the schedule begins, EXCHANGE_WARM_UPS messages go one at a time, each once the one before was taken: they fault in
  * the code and the connection, and show what a hot message takes. The schedule of a cell without idle time is made
  * from that.
@@ -59,6 +63,7 @@ struct receiving {
 
 struct exchange {
     struct link *link;
+    struct link *own;           /* the sender's, to keep warm with; NULL for a cold one */
     const struct way *way;
     size_t messages;
     size_t capacity;            /* of the arrays */
@@ -79,7 +84,7 @@ void exchange_deinit(struct exchange *x);
 void exchange_touch_sending(struct exchange *x, size_t messages);
 void exchange_touch_receiving(struct exchange *x, size_t messages);
 
-/* Forgets the last cell. */
+/* Forgets the last cell; the sender is cold. */
 void exchange_reset(struct exchange *x, struct link *link, const struct way *way, size_t messages, uint64_t period_ticks);
 
 /* The sending thread's part: returns when the last message was sent, at a signal, or when sending failed. */

@@ -78,15 +78,26 @@ static bool open_cell(struct wake_run *run, struct cell *cell, struct link *link
     return rc == 0;
 }
 
+/* A link of the sender's own; without one, for whatever reason, it is cold. */
+static void open_own(const struct wake_run *run, struct exchange *x, struct link *own, const struct mechanism *mechanism)
+{
+    *own = (struct link){.send_fd = -1, .receive_fd = -1, .epoll_fd = -1};
+    if (!run->options->has_cold_sender && link_open(own, mechanism) == 0)
+        x->own = own;
+}
+
 static int measure_cell(struct wake_run *run, struct crew *crew, struct cell *cell, int64_t *scratch)
 {
     struct link link;
+    struct link own;
     struct exchange *x = crew->exchange;
     int rc = 0;
     if (open_cell(run, cell, &link)) {
         uint64_t period = (uint64_t)(cell->idle_ms * 1e6 * x->ticks_per_ns);
         exchange_reset(x, &link, cell->way, run->options->messages, period);
+        open_own(run, x, &own, cell->mechanism);
         crew_exchange(crew);
+        link_close(&own);
         rc = cell_conclude(cell, x, scratch);
         wake_warn_cell(cell, run, x);
         if (run->far)

@@ -26,6 +26,7 @@ struct wake_options {
     size_t messages;            /* in each cell */
     int fifo_priority;          /* 0: the scheduling class stays */
     unsigned busy_poll_us;
+    bool has_cold_sender;
     const char *listen;         /* "ADDRESS:PORT": be the other host */
     const char *connect;        /* "ADDRESS:PORT": measure round trips to it */
     bool shows_progress;        /* a line on stderr for each cell; on a terminal always */

@@ -195,6 +195,7 @@ int wake_document_write(FILE *stream, const void *context)
     json_uint(&j, "messages", run->options->messages);
     json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
     json_uint(&j, "busy_poll_us", run->options->busy_poll_us);
+    json_bool(&j, "has_warm_sender", !run->options->has_cold_sender);
     write_clock(&j, run);
     write_peer(&j, run);
     write_texts(&j, &run->warnings);

@@ -20,6 +20,7 @@ enum {
     OPTION_MESSAGES,
     OPTION_FIFO,
     OPTION_BUSY_POLL,
+    OPTION_COLD_SENDER,
     OPTION_LISTEN,
     OPTION_CONNECT,
     OPTION_PROGRESS,
@@ -48,6 +49,7 @@ static const char usage[] =
     "  --idle-ms LIST     from message to message, in ms (default 0,1,10,100)\n"
     "  --messages N       in each cell (default 99)\n"
     "  --busy-poll-us N   time given to SO_BUSY_POLL, in us (default 50)\n"
+    "  --cold-sender      let the sender grow cold between messages, as the receiver does\n"
     "  --fifo PRIO        both threads under SCHED_FIFO with this priority, 1 to 99\n"
     "  --listen A:P       be the other host of a --connect: send every message back; until SIGINT or SIGTERM.\n"
     "                     Whoever reaches that port can use it: do not offer it to a public network\n"
@@ -67,6 +69,7 @@ static const struct option long_options[] = {
     {"messages", required_argument, NULL, OPTION_MESSAGES},
     {"fifo", required_argument, NULL, OPTION_FIFO},
     {"busy-poll-us", required_argument, NULL, OPTION_BUSY_POLL},
+    {"cold-sender", no_argument, NULL, OPTION_COLD_SENDER},
     {"listen", required_argument, NULL, OPTION_LISTEN},
     {"connect", required_argument, NULL, OPTION_CONNECT},
     {"progress", no_argument, NULL, OPTION_PROGRESS},
@@ -170,6 +173,9 @@ static int apply(struct wake_options *o, int option, const char *text)
         status = parse_number("--busy-poll-us", text, BUSY_POLL_MOST_US, &value);
         o->busy_poll_us = (unsigned)value;
         return status;
+    case OPTION_COLD_SENDER:
+        o->has_cold_sender = true;
+        return EXIT_OK;
     case OPTION_LISTEN:
         o->listen = text;
         return EXIT_OK;
