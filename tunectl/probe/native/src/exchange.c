@@ -120,6 +120,9 @@ static bool wait_until(struct exchange *x, uint64_t due)
         if (due - now > spin) {
             double ns = (double)(due - now - spin) / x->ticks_per_ns;
             sleep_ns(ns < (double)SLICE_NS ? (uint64_t)ns : SLICE_NS);
+            /* Twice in any case: the first is the cold one, and a sleep that lasted too long must leave no cold sender. */
+            for (int i = 0; x->own && i < 2; i++)
+                keep_warm(x);
         } else if (x->own && due - now > quiet) {
             keep_warm(x);
         }

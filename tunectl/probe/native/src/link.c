@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -101,8 +102,9 @@ static int eventfd_send(struct link *link, const struct message *m)
 static inline int eventfd_take_inline(struct link *link, struct message *m)
 {
     uint64_t count;
-    if (read(link->receive_fd, &count, sizeof(count)) < 0)
-        return error_of_call();
+    ssize_t got = read(link->receive_fd, &count, sizeof(count));
+    if (got <= 0)
+        return got ? error_of_call() : -ECONNRESET;
     return ring_take(link->ring, m);
 }
 
@@ -306,17 +308,22 @@ int link_may_sleep(struct link *link, bool may_sleep)
 }
 
 /*
- * The shutdown wakes a sleeper. A spinner on a UDP socket does not notice it, but finds another file under its descriptor: one
- * no socket call works on.
+ * The shutdown wakes a sleeper. A spinner on a UDP socket does not notice it, but finds another file under its descriptor: a
+ * socket whose other end is closed. An epoll set forgets the old file, and is given the new one: a sleeper that was woken and
+ * finds its set empty would sleep on.
  */
 static void cut(struct link *link)
 {
+    struct epoll_event event = {.events = EPOLLIN};
+    int fds[2];
     (void)shutdown(link->receive_fd, SHUT_RDWR);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0)
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return;
-    (void)dup3(null, link->receive_fd, O_CLOEXEC);
-    (void)close(null);
+    (void)close(fds[1]);
+    (void)dup3(fds[0], link->receive_fd, O_CLOEXEC);
+    (void)close(fds[0]);
+    if (link->epoll_fd >= 0)
+        (void)epoll_ctl(link->epoll_fd, EPOLL_CTL_ADD, link->receive_fd, &event);
 }
 
 void link_end(struct link *link, bool by_force)
