@@ -27,7 +27,9 @@ _MESSAGES = 10_000_000
 @tunectl_command(name="wake")
 @click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
 @click.option("--mechanisms", metavar="LIST", help="Of channel, eventfd, pipe, unix, tcp, udp [all].")
-@click.option("--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].")
+@click.option(
+    "--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all]."
+)
 @click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
 @click.option("--messages", type=click.IntRange(1, _MESSAGES), metavar="N", help="In each cell [99].")
 @click.option("--busy-poll-us", type=click.IntRange(1, 1_000_000), metavar="N", help="Given to SO_BUSY_POLL [50].")

@@ -23,9 +23,7 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
     return f"{value:.3g}{space}ns"
 
 
-def histogram(
-    sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0, what: str = "interruptions"
-) -> None:
+def histogram(sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0, what: str = "interruptions") -> None:
     """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing where there were none."""
     bins: dict[tuple[int, int], int] = {}
     for cpu in cpus:

@@ -85,8 +85,9 @@ static void *member_main(void *argument)
 {
     struct crew_member *member = argument;
     struct crew *crew = member->crew;
-    (void)prctl(PR_SET_NAME, member->is_receiver ? "wake-receiver" : "wake-sender");
     (void)prepare(member);
+    /* Only now: from here on nothing is allocated, and the tests know these threads by their names. */
+    (void)prctl(PR_SET_NAME, member->is_receiver ? "wake-receiver" : "wake-sender");
     (void)pthread_barrier_wait(&crew->barrier);
     for (;;) {
         (void)pthread_barrier_wait(&crew->barrier);

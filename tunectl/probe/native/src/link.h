@@ -25,7 +25,7 @@ struct link {
     unsigned char partial[sizeof(struct message)];  /* a stream may hand out a message in pieces */
     size_t partial_bytes;
     bool is_remote;             /* the other end is on another host, and link_end cannot write there */
-    bool is_cut;                /* by link_end: an error of the receiver's is then none */
+    _Atomic bool is_cut;        /* by link_end: an error of the receiver's is then none */
 };
 
 /* What a mechanism's receiver can be done with. */
