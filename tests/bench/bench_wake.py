@@ -1,13 +1,13 @@
 """The wake probe beside the published benchmark: `python tests/bench/bench_wake.py PROGRAM [ROUNDS]`.
 
-PROGRAM is `std` of https://github.com/felix-pb/sleeping_vs_spinning, built with `cargo build --release --bin std`. Both run in
-turns: 99 messages, 100 ms apart, over a channel, TCP and UDP, received asleep and spinning. Printed is the median of the
-rounds' medians.
+PROGRAM is `std` of https://github.com/felix-pb/sleeping_vs_spinning, built with `cargo build --release --bin std`.
+Both run in turns: 99 messages, 100 ms apart, over a channel, TCP and UDP, received asleep and spinning. Printed is
+the median of the rounds' medians.
 
 The published one pins nothing, and where its threads meet decides what is measured: on one CPU a sleeper is woken
 without an interrupt to another. So there are two comparisons, each like with like: its threads held to our two CPUs
-from outside, and left alone, beside ours on two CPUs and (asleep) on one. The bar: no cell of ours slower than the pinned one,
-and none of ours, in the better of the two places, slower than the free one. Take the machine to yourself.
+from outside, and left alone, beside ours on two CPUs and (asleep) on one. The bar: no cell of ours slower than the
+pinned one, and none of ours, in the better of the two places, slower than the free one. Take the machine to yourself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NATIVE = Path(__file__).parents[2] / "tunectl" / "probe" / "native"
 MECHANISMS = {"mpsc": "channel", "tcp": "tcp", "udp": "udp"}
 WAYS = {"block": "sleeping", "minimal": "spinning"}
 UNITS_NS = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
-SECTION = re.compile(r"\[std – (\w+) – (\w+)\].*?mid = ([0-9.]+)(ns|µs|ms|s)\n", re.DOTALL)
+SECTION = re.compile(r"\[std \u2013 (\w+) \u2013 (\w+)\].*?mid = ([0-9.]+)(ns|µs|ms|s)\n", re.DOTALL)
 COLUMNS = ("ours", "ours cold", "pinned", "ours 1 CPU", "free")
 Cell = tuple[str, str]
 

@@ -228,7 +228,7 @@ def test_usage_errors(probe: Probe, arguments: list[str], said: str) -> None:
 @pytest.mark.parametrize("option", ["--listen", "--connect"])
 def test_an_address_that_is_none(probe: Probe, option: str, address: str) -> None:
     done = probe("wake", option, address)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert f"{option} {address}: expected ADDRESS:PORT" in done.stderr
     assert done.stderr.count("\n") == 1
 

@@ -54,7 +54,12 @@ def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = N
 
 def serve_wake(request: WakeRequest, on_line: Callable[[str], None]) -> None:
     """Is the other host of a `--connect` until Ctrl-C; `on_line` is handed what the program says meanwhile."""
-    done = run([str(find_program()), "wake", *request.words()], on_stderr=on_line)
+
+    def tell(line: str) -> None:
+        if line.startswith(f"{PROGRAM}: listening"):  # anything else is why it failed, and is said as that
+            on_line(line.removeprefix(f"{PROGRAM}: "))
+
+    done = run([str(find_program()), "wake", *request.words()], on_stderr=tell)
     if done.returncode:
         document_of(done)
 

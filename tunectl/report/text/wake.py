@@ -95,7 +95,7 @@ def _receiver(sheet: Sheet, cells: Sequence[Cell]) -> None:
 
 
 def _times(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}×" if value < 1000 else f"{value:.0f}×"
+    return "-" if value is None else f"{value:.3g}x" if value < 1000 else f"{value:.0f}x"
 
 
 def _gains(sheet: Sheet, speedups: Sequence[Cell]) -> None:

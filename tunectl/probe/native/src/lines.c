@@ -95,6 +95,13 @@ static int split_address(const char *address, char *host, size_t size, const cha
     return strspn(*port, "0123456789") == strlen(*port) ? 0 : -EINVAL;
 }
 
+bool address_is_one(const char *address)
+{
+    char host[LINE_MOST];
+    const char *port;
+    return split_address(address, host, sizeof(host), &port) == 0;
+}
+
 static int open_listening(int fd, const struct addrinfo *info)
 {
     int on = 1;

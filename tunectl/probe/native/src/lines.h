@@ -2,6 +2,7 @@
 #ifndef TUNECTL_LINES_H
 #define TUNECTL_LINES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 
@@ -24,6 +25,9 @@ int lines_write(struct lines *lines, const char *format, ...) __attribute__((for
 
 /* Waits until there is something to read. Returns 0, -ETIMEDOUT or -EINTR. `timeout_ms` -1: without end, but for a signal. */
 int wait_readable(int fd, int timeout_ms);
+
+/* "ADDRESS:PORT" or "[ADDRESS]:PORT"? Whether there is such a host is another question. */
+bool address_is_one(const char *address);
 
 /*
  * A socket for "ADDRESS:PORT" ("[::1]:7000"), listening or connected. Returns it, or -1 with a sentence in `reason`.

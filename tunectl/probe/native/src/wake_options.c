@@ -209,6 +209,10 @@ static int check_together(struct wake_options *o, uint32_t all)
 {
     if (o->listen && o->connect)
         return complain(EXIT_USAGE, "--listen and --connect: this host is one or the other");
+    const char *address = o->listen ? o->listen : o->connect;
+    if (address && !address_is_one(address))
+        return complain(EXIT_USAGE, "%s %s: expected ADDRESS:PORT, like 10.0.0.2:7000 or [fe80::2]:7000",
+                        o->listen ? "--listen" : "--connect", address);
     if (o->cpus && o->among)
         return complain(EXIT_USAGE, "--cpus and --among: name the two CPUs, or those to choose from");
     if (!o->connect)
