@@ -49,7 +49,6 @@ def test_text(tunectl: Run) -> None:
         (["--messages", "0"], "'--messages'"),
         (["--root", "/tmp"], "--root makes no sense here"),
         (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
-        (["--format", "nagios"], "nagios"),
         (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
     ],
 )
