@@ -1,5 +1,5 @@
 /*
- * The ways a message can travel: one row of `mechanisms` each. To add one, add a row.
+ * The ways a message can travel: one row of `mechanisms` (mechanisms.c) each. To add one, add a row.
  *
  * A link is one connection made by such a row; it is used by one sending and one receiving thread.
  */
