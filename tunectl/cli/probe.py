@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import click
@@ -11,19 +10,21 @@ from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK, in_format
 from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
+from tunectl.cli.wake import wake
 from tunectl.cpulist import CpuSet, parse_cpulist
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.probe.budget import judge
+from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.session import read_wishes
 
 
 @click.group(name="probe")
 def command() -> None:
-    """The spin-loop probe: what a spinning thread would feel on a CPU."""
+    """What a spinning thread would feel on a CPU, and what waiting for a message costs."""
 
 
 @tunectl_command(name="jitter")
@@ -56,13 +57,14 @@ def jitter(
         result = run_jitter(chosen, duration_s, threshold_ns, fifo, events, on_progress=tell)
     result["budget"] = judge(result, limits)
     if output:
-        _write(output, result)
+        write_result(output, result)
     emit(options, "probe.jitter", read_identity(root), result)
     verdict = result["budget"]["verdict"]
     return in_format({"broken": DRIFTED, "within": OK}.get(verdict, FAILED if limits else OK), options.fmt)
 
 
 command.add_command(jitter)
+command.add_command(wake)
 
 
 def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, dict[str, float]]:
@@ -76,12 +78,3 @@ def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, 
     if not chosen:
         raise UsageError("no CPU is isolated here, and there is no host file to name some", "say --cpus LIST")
     return chosen, limits
-
-
-def _write(path: str, result: object) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(result, file, indent=1)
-            file.write("\n")
-    except OSError as error:
-        raise TunectlError(f"cannot write {path}: {error.strerror}") from error

@@ -61,6 +61,16 @@ def load_result(path: Path) -> dict[str, Any]:
     return check_result(document, str(path))
 
 
+def write_result(path: str, result: object) -> None:
+    """Writes a document to the file the user named. TunectlError where that fails."""
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(result, file, indent=1)
+            file.write("\n")
+    except OSError as error:
+        raise TunectlError(f"cannot write {path}: {error.strerror}") from error
+
+
 def check_result(document: Any, where: str) -> dict[str, Any]:
     """The same document, once its schema and the fields readers rely on are there; else TunectlError naming `where`."""
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:

@@ -68,10 +68,11 @@ def run_jitter(
             argv += [f"--{name}", str(value)]
     with _progress(wanted, duration_s, on_progress):
         done = run(argv, timeout_s=duration_s + _GRACE_S)
-    return check_result(_document(done), PROGRAM)
+    return check_result(document_of(done), PROGRAM)
 
 
-def _document(done: Completed) -> Any:
+def document_of(done: Completed) -> Any:
+    """What the program wrote, as JSON; TunectlError, or UsageError, with its reason where it failed."""
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
         reason = said[-1].removeprefix(f"{PROGRAM}: ") if said else f"it ended with status {done.returncode}"

@@ -23,6 +23,7 @@ _PAGES: dict[str, str] = {
     "verify": "verify",
     "check": "check",
     "probe.jitter": "jitter",
+    "probe.wake": "wake",
     "preflight": "preflight",
     "snapshot": "snapshot",
 }

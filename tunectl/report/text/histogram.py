@@ -23,7 +23,7 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
     return f"{value:.3g}{space}ns"
 
 
-def histogram(sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0) -> None:
+def histogram(sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0, what: str = "interruptions") -> None:
     """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing where there were none."""
     bins: dict[tuple[int, int], int] = {}
     for cpu in cpus:
@@ -34,7 +34,7 @@ def histogram(sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0) 
     if not bins:
         return
     sheet.line()
-    prose(sheet, "interruptions by length (both scales logarithmic)", indent=indent)
+    prose(sheet, f"{what} by length (both scales logarithmic)", indent=indent)
     room = max(sheet.width - indent - 2 - 18 - 14, 10)
     most = math.log10(max(bins.values())) + 1
     rows = []

@@ -9,7 +9,7 @@
 
 #include "ticks.h"
 
-enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000 };
+enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
 
 /* By the vDSO: no system call while the clocksource is the counter itself. */
 static uint64_t raw_ns_now(void)
@@ -40,6 +40,21 @@ struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair t
         return (struct clock_rate){0};
     double doubt = (double)(from.half_width + to.half_width + granule_ticks);
     return (struct clock_rate){ticks * 1e9 / ns, doubt * 1e6 / ticks};
+}
+
+void clock_span_begin(struct clock_span *span)
+{
+    struct timespec pause = {.tv_nsec = CALIBRATION_NS};
+    span->granule_ticks = clock_granule_ticks();
+    span->first = clock_pair_now();
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    span->initial = clock_rate_between(span->first, clock_pair_now(), span->granule_ticks);
+}
+
+void clock_span_end(struct clock_span *span)
+{
+    span->last = clock_pair_now();
+    span->rate = clock_rate_between(span->first, span->last, span->granule_ticks);
 }
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)

@@ -22,6 +22,19 @@ struct clock_pair clock_pair_now(void);
 /* The counter's rate between two pairs. Pure. `granule_ticks` bounds how much one reading can lag. */
 struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair to, uint64_t granule_ticks);
 
+/* What a run knows of the counter: two pairs before it and one behind. */
+struct clock_span {
+    struct clock_pair first;
+    struct clock_pair last;
+    struct clock_rate initial;  /* over the 20 ms before the run */
+    struct clock_rate rate;     /* over everything: what results are converted with */
+    uint64_t granule_ticks;
+};
+
+/* Takes some 20 ms, asleep. */
+void clock_span_begin(struct clock_span *span);
+void clock_span_end(struct clock_span *span);
+
 /* The greatest common divisor of the steps the counter makes, in ticks: the finest difference it can show. */
 uint64_t clock_granule_ticks(void);
 

@@ -2,10 +2,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "envelope.h"
 #include "json.h"
 #include "stats.h"
 #include "ticks.h"
@@ -25,47 +24,6 @@ enum { GAP_PERCENTILES = 4, ARRIVAL_PERCENTILES = 5 };
 static uint64_t to_ns(const struct jitter_run *run, uint64_t ticks)
 {
     return clock_ticks_to_ns((double)ticks, run->clock.rate.hz);
-}
-
-static void write_host(struct json *j, const struct jitter_run *run)
-{
-    struct utsname name;
-    (void)uname(&name);
-    json_object_begin(j, "host");
-    json_string(j, "hostname", name.nodename);
-    json_string(j, "kernel", name.release);
-    json_string(j, "boot_id", run->facts.boot_id);
-    json_string(j, "machine", name.machine);
-    json_object_end(j);
-}
-
-static void write_at(struct json *j, int64_t at_s)
-{
-    char text[32];
-    struct tm utc;
-    time_t seconds = (time_t)at_s;
-    (void)gmtime_r(&seconds, &utc);
-    (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_string(j, "at", text);
-}
-
-static void write_clock(struct json *j, const struct jitter_run *run)
-{
-    const struct jitter_clock *clock = &run->clock;
-    double stated_hz = clock_stated_hz();
-    json_object_begin(j, "clock");
-    json_string(j, "source", TICKS_SOURCE);
-    json_string(j, "kernel_source", run->facts.clocksource);
-    json_real(j, "hz", clock->rate.hz, 3);
-    json_real(j, "granule_ns", (double)clock->granule_ticks * 1e9 / clock->rate.hz, 3);
-    json_real(j, "drift_ppm", (clock->rate.hz / clock->initial.hz - 1.0) * 1e6, 4);
-    json_real(j, "error_ppm", clock->rate.error_ppm, 4);
-    json_real(j, "initial_error_ppm", clock->initial.error_ppm, 4);
-    if (stated_hz > 0.0)
-        json_real(j, "stated_hz", stated_hz, 0);
-    else
-        json_null(j, "stated_hz");
-    json_object_end(j);
 }
 
 static void write_warnings(struct json *j, const struct warnings *warnings)
@@ -260,16 +218,15 @@ int document_write(FILE *stream, const struct jitter_run *run)
     int rc = 0;
     json_init(&j, stream);
     json_object_begin(&j, NULL);
-    json_string(&j, "schema", "tunectl.probe.jitter/1");
-    json_string(&j, "tunectl_version", TUNECTL_VERSION);
-    write_host(&j, run);
-    write_at(&j, run->at_s);
+    envelope_write_header(&j, "tunectl.probe.jitter/1", &run->facts, run->at_s);
     json_uint(&j, "threshold_ns", run->threshold_ns);
     json_real(&j, "duration_s", longest_run_s(run), 6);
     json_real(&j, "duration_requested_s", run->options->duration_s, 6);
     json_bool(&j, "interrupted", run->is_interrupted);
     json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
-    write_clock(&j, run);
+    json_object_begin(&j, "clock");
+    envelope_write_clock(&j, &run->clock, &run->facts);
+    json_object_end(&j);
     write_warnings(&j, run->warnings);
     write_unjudged_budget(&j);
     write_irq_descriptions(&j, run);

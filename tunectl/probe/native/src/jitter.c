@@ -1,23 +1,20 @@
 #include "jitter.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "complain.h"
 #include "document.h"
 #include "loop.h"
+#include "output.h"
 #include "stop.h"
 #include "ticks.h"
 #include "warnings.h"
 
 enum {
-    CALIBRATION_NS = 20 * 1000 * 1000,
     LEAD_US = 20000,    /* from "go" to the common start: the warm-up takes 3 ms, the rest is for CPUs that are shared */
 };
 
@@ -75,16 +72,6 @@ static int leave_probed_cpus(struct jitter_run *run)
         run->housekeeping.n = 0;
     cpu_list_deinit(&quiet);
     return EXIT_OK;
-}
-
-static void calibrate(struct jitter_run *run)
-{
-    struct timespec pause = {.tv_nsec = CALIBRATION_NS};
-    struct jitter_clock *clock = &run->clock;
-    clock->granule_ticks = clock_granule_ticks();
-    clock->first = clock_pair_now();
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-    clock->initial = clock_rate_between(clock->first, clock_pair_now(), clock->granule_ticks);
 }
 
 static void choose_threshold(struct jitter_run *run)
@@ -169,42 +156,20 @@ static int measure_all(struct jitter_run *run)
 
 static void conclude(struct jitter_run *run)
 {
-    run->clock.last = clock_pair_now();
-    run->clock.rate = clock_rate_between(run->clock.first, run->clock.last, run->clock.granule_ticks);
+    clock_span_end(&run->clock);
     for (size_t i = 0; i < run->cpus.n; i++)
         if (run->workers[i].totals.end < run->deadline_ticks)
             run->is_interrupted = true;
 }
 
-/* Opened before the run, so that a path that cannot be written fails at once; emptied only when the result is there. */
-static FILE *open_output(const char *path)
+static int write_document(FILE *stream, const void *run)
 {
-    if (!path)
-        return stdout;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!stream && fd >= 0)
-        (void)close(fd);
-    return stream;
-}
-
-static int write_result(FILE *stream, const struct jitter_run *run)
-{
-    const char *name = run->options->output ? run->options->output : "standard output";
-    struct stat status;
-    if (run->options->output && fstat(fileno(stream), &status) == 0 && S_ISREG(status.st_mode) &&
-        ftruncate(fileno(stream), 0))
-        return complain(EXIT_FAILED, "cannot empty %s: %s", name, strerror(errno));
-    if (document_write(stream, run))
-        return complain(EXIT_FAILED, "out of memory while writing the result");
-    if (fflush(stream) || ferror(stream))
-        return complain(EXIT_FAILED, "cannot write %s: %s", name, strerror(errno));
-    return EXIT_OK;
+    return document_write(stream, run);
 }
 
 static int run_and_write(struct jitter_run *run)
 {
-    FILE *stream = open_output(run->options->output);
+    FILE *stream = output_open(run->options->output);
     if (!stream)
         return complain(EXIT_FAILED, "cannot open %s: %s", run->options->output, strerror(errno));
     struct warnings warnings = {0};
@@ -212,7 +177,7 @@ static int run_and_write(struct jitter_run *run)
     stop_init();
     int status = leave_probed_cpus(run);
     if (!status) {
-        calibrate(run);
+        clock_span_begin(&run->clock);
         choose_threshold(run);
         status = measure_all(run);
     }
@@ -222,11 +187,11 @@ static int run_and_write(struct jitter_run *run)
     }
     if (!status) {
         warnings_collect(&warnings, run);
-        status = write_result(stream, run);
+        status = output_write(stream, run->options->output, write_document, run);
+    } else {
+        output_abandon(stream);
     }
     warnings_deinit(&warnings);
-    if (stream != stdout && fclose(stream) && !status)
-        status = complain(EXIT_FAILED, "cannot write %s: %s", run->options->output, strerror(errno));
     return status;
 }
 

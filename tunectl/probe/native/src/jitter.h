@@ -29,14 +29,6 @@ struct jitter_options {
     const char *root;
 };
 
-struct jitter_clock {
-    struct clock_pair first;
-    struct clock_pair last;
-    struct clock_rate initial;  /* over the 20 ms before the run */
-    struct clock_rate rate;     /* over everything: what results are converted with */
-    uint64_t granule_ticks;
-};
-
 struct warnings;
 
 /* A whole run, as the document is written from. */
@@ -45,7 +37,7 @@ struct jitter_run {
     struct host_facts facts;
     struct cpu_list cpus;
     struct cpu_list housekeeping;       /* where the main thread stays; empty when no CPU is left for it */
-    struct jitter_clock clock;
+    struct clock_span clock;
     struct run_control control;
     struct worker *workers;             /* one for each of `cpus` */
     struct counters counters;

@@ -12,6 +12,8 @@ int main(int argc, char **argv)
         return jitter_main(&options.jitter);
     case COMMAND_BENCH:
         return bench_main(&options.bench);
+    case COMMAND_WAKE:
+        return wake_main(&options.wake);
     default:
         return EXIT_OK;
     }

@@ -28,9 +28,11 @@ static const uint64_t max_events = UINT64_C(1) << 26;
 static const uint64_t max_threshold_ns = UINT64_C(1000000000000);
 
 static const char usage[] =
-    "tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread.\n"
+    "tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread, and how long a\n"
+    "waiting thread takes to have its message.\n"
     "\n"
     "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N] [--output FILE]\n"
+    "  tunectl-probe wake [...]      (see tunectl-probe wake --help)\n"
     "  tunectl-probe bench [--cpus CPU] [--rounds N]\n"
     "  tunectl-probe --help | --version\n"
     "\n"
@@ -64,7 +66,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static int parse_uint(const char *name, const char *text, uint64_t from, uint64_t to, uint64_t *value)
+int parse_uint(const char *name, const char *text, uint64_t from, uint64_t to, uint64_t *value)
 {
     char *end = NULL;
     errno = 0;
@@ -132,13 +134,15 @@ static int choose_command(struct options *o, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name)
-        return complain(EXIT_USAGE, "say what to do: jitter or bench (see --help)");
+        return complain(EXIT_USAGE, "say what to do: jitter, wake or bench (see --help)");
     if (strcmp(name, "jitter") == 0)
         o->command = COMMAND_JITTER;
     else if (strcmp(name, "bench") == 0)
         o->command = COMMAND_BENCH;
+    else if (strcmp(name, "wake") == 0)
+        o->command = COMMAND_WAKE;
     else if (name[0] != '-')
-        return complain(EXIT_USAGE, "there is no command %s; there are jitter and bench", name);
+        return complain(EXIT_USAGE, "there is no command %s; there are jitter, wake and bench", name);
     return EXIT_OK;
 }
 
@@ -150,6 +154,15 @@ static int print(struct options *o, const char *text)
     return EXIT_OK;
 }
 
+static int parse_wake(struct options *o, int argc, char **argv)
+{
+    bool is_done = false;
+    int status = wake_options_parse(&o->wake, argc, argv, &is_done);
+    if (is_done)
+        o->command = COMMAND_NONE;
+    return status;
+}
+
 int options_parse(struct options *options, int argc, char **argv)
 {
     *options = (struct options){
@@ -157,6 +170,8 @@ int options_parse(struct options *options, int argc, char **argv)
         .bench = {.rounds = 51},
     };
     int status = choose_command(options, argc, argv);
+    if (options->command == COMMAND_WAKE)
+        return parse_wake(options, argc, argv);
     optind = options->command == COMMAND_NONE ? 1 : 2;
     opterr = 0;
     while (!status) {

@@ -4,16 +4,21 @@
 
 #include "bench.h"
 #include "jitter.h"
+#include "wake.h"
 
-enum command { COMMAND_NONE, COMMAND_JITTER, COMMAND_BENCH };
+enum command { COMMAND_NONE, COMMAND_JITTER, COMMAND_BENCH, COMMAND_WAKE };
 
 struct options {
     enum command command;       /* COMMAND_NONE: help or version was printed, nothing is left to do */
     struct jitter_options jitter;
     struct bench_options bench;
+    struct wake_options wake;
 };
 
 /* Returns EXIT_OK, or EXIT_USAGE with the reason on standard error. Strings point into `argv`. */
 int options_parse(struct options *options, int argc, char **argv);
+
+/* A whole number, `name` being the option's. Returns EXIT_OK, or EXIT_USAGE with the reason on standard error. */
+int parse_uint(const char *name, const char *text, uint64_t from, uint64_t to, uint64_t *value);
 
 #endif

@@ -35,5 +35,8 @@ void test_clock(void);
 void test_proctext(void);
 void test_json(void);
 void test_facts(void);
+void test_link(void);
+void test_exchange(void);
+void test_wake_options(void);
 
 #endif

@@ -14,6 +14,9 @@ int main(void)
     test_proctext();
     test_json();
     test_facts();
+    test_link();
+    test_exchange();
+    test_wake_options();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

@@ -1,0 +1,77 @@
+"""`tunectl probe wake` as it is installed: formats, the result kept after a signal, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.cli.places import PROGRAM, complaint, environment
+from tests.conftest import Ran
+
+Run = Callable[..., Ran]
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.wake-1.json").read_text())
+CPUS = f"{min(os.sched_getaffinity(0))},{max(os.sched_getaffinity(0))}"
+QUICK = ("--cpus", CPUS, "--mechanisms", "pipe,udp", "--waiting", "block,minimal", "--idle-ms", "0", "--messages", "5")
+
+
+def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    done = tunectl("probe", "wake", *QUICK, "--format", "json", "--output", output)
+    assert (done.code, done.err) == (0, "")
+    Draft202012Validator(SCHEMA).validate(done.json)
+    kept = json.loads(output.read_text())
+    assert kept["cells"] == done.json["cells"]
+    assert [cell["n"] for cell in kept["cells"]] == [5, 5, 5, 5]
+
+
+def test_text(tunectl: Run) -> None:
+    done = tunectl("probe", "wake", *QUICK, env={"COLUMNS": "80"})
+    assert (done.code, done.err) == (0, "")
+    assert "\nMedian\n" in done.out
+    assert [line for line in done.out.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cpus", "1"], "the sender's CPU and the receiver's, like 2,3"),
+        (["--mechanisms", "tpc"], "there is no 'tpc'"),
+        (["--idle-ms", "soon"], "--idle-ms soon: expected milliseconds"),
+        (["--idle-ms", "inf"], "--idle-ms inf: expected milliseconds"),
+        (["--messages", "0"], "'--messages'"),
+        (["--root", "/tmp"], "--root makes no sense here"),
+        (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
+        (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tunectl: Run, words: list[str], said: str) -> None:
+    assert said in complaint(tunectl("probe", "wake", *words), 2)
+
+
+def test_an_address_that_is_none(tunectl: Run) -> None:
+    assert "expected ADDRESS:PORT" in complaint(tunectl("probe", "wake", "--listen", "nowhere"), 2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
+    words = ["probe", "wake", "--cpus", CPUS, "--mechanisms", "pipe", "--waiting", "block", "--idle-ms", "50"]
+    child = subprocess.Popen(
+        [*PROGRAM, *words, "--messages", "2000", "--format", "json"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2.5)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (0, "")
+    assert json.loads(out)["interrupted"] is True

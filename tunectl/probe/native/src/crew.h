@@ -1,0 +1,69 @@
+/*
+ * The two threads of the mode `wake`, each pinned to its CPU, and what the main thread has them do.
+ *
+ * Between tasks both sleep at a barrier. SIGINT and its like are blocked in them: the main thread takes signals, the sender
+ * looks at the flag, and a receiver that waits in vain is sent SEQUENCE_END.
+ */
+#ifndef TUNECTL_CREW_H
+#define TUNECTL_CREW_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
+
+#include "exchange.h"
+
+/* How far the receiver's counter is ahead of the sender's: a bound from both sides, by stamps sent to and fro. */
+struct clock_offset {
+    bool is_known;
+    int64_t least_ticks;        /* where least > most, the counters have no common time at all */
+    int64_t most_ticks;
+};
+
+enum crew_task { TASK_EXCHANGE, TASK_COMPARE_CLOCKS, TASK_LEAVE };
+
+struct crew;
+
+struct crew_member {
+    struct crew *crew;
+    pthread_t thread;
+    unsigned cpu;
+    bool is_receiver;
+    int error;                  /* -errno of `failed_step`, 0 when prepared */
+    const char *failed_step;
+};
+
+/* One side's stamp, for the other to read. */
+struct clock_ball {
+    _Alignas(RING_LINE) _Atomic uint64_t turn;
+    uint64_t ticks;
+};
+
+struct crew {
+    pthread_barrier_t barrier;
+    sem_t sender_is_over;
+    sem_t receiver_is_over;
+    enum crew_task task;
+    int fifo_priority;          /* 0: the scheduling class stays */
+    struct exchange *exchange;
+    struct crew_member sender;
+    struct crew_member receiver;
+    struct clock_ball balls[2];
+    int64_t nearest_ticks[2];   /* the least difference each side has seen to a stamp of the other's */
+};
+
+/* Starts both threads and waits until they are prepared. Returns 0, or EXIT_FAILED with the reason on stderr. */
+int crew_start(struct crew *crew, struct exchange *x, unsigned sender_cpu, unsigned receiver_cpu, int fifo_priority);
+
+/*
+ * Runs the exchange as it was reset. A receiver that still waits a second after the sender is over (at a signal, less) is
+ * made to leave; what it misses was lost.
+ */
+void crew_exchange(struct crew *crew);
+
+/* Only for two different CPUs. */
+struct clock_offset crew_compare_clocks(struct crew *crew);
+
+void crew_stop(struct crew *crew);
+
+#endif

@@ -1,0 +1,209 @@
+/* The result of the mode `wake` as JSON, schema tunectl.probe.wake/1. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "envelope.h"
+#include "histogram.h"
+#include "json.h"
+#include "wake.h"
+
+static uint64_t to_ns(const struct wake_run *run, int64_t ticks)
+{
+    return clock_ticks_to_ns((double)ticks, run->clock.rate.hz);
+}
+
+static bool is_measured(const struct cell *cell)
+{
+    return cell->delay.n > 0;
+}
+
+/* A spread as members min, mean, the percentiles and max, in ns; null where there is none. May be negative. */
+static void write_spread(struct json *j, const char *key, const struct spread *s, double hz)
+{
+    double tick_ns = 1e9 / hz;
+    if (s->n == 0) {
+        json_null(j, key);
+        return;
+    }
+    json_object_begin(j, key);
+    json_real(j, "min", floor((double)s->min * tick_ns), 0);
+    json_real(j, "mean", s->mean * tick_ns, 1);
+    for (size_t i = 0; i < CELL_PERCENTILES; i++)
+        json_real(j, cell_percentiles[i].name, floor((double)s->at[i] * tick_ns), 0);
+    json_real(j, "max", floor((double)s->max * tick_ns), 0);
+    json_object_end(j);
+}
+
+static void write_delay(struct json *j, const struct wake_run *run, const struct cell *cell)
+{
+    const struct spread *s = &cell->delay;
+    if (!is_measured(cell)) {
+        json_null(j, "min_ns");
+        json_null(j, "mean_ns");
+        json_null(j, "percentiles_ns");
+        json_null(j, "max_ns");
+        return;
+    }
+    json_uint(j, "min_ns", to_ns(run, s->min));
+    json_real(j, "mean_ns", s->mean * 1e9 / run->clock.rate.hz, 1);
+    json_object_begin(j, "percentiles_ns");
+    for (size_t i = 0; i < CELL_PERCENTILES; i++)
+        json_uint(j, cell_percentiles[i].name, to_ns(run, s->at[i]));
+    json_object_end(j);
+    json_uint(j, "max_ns", to_ns(run, s->max));
+}
+
+/* Buckets narrower than a nanosecond would have equal bounds: they are merged with those that follow. */
+static void write_histogram(struct json *j, const struct wake_run *run, const struct cell *cell)
+{
+    json_array_begin(j, "histogram");
+    for (size_t i = 0; i < cell->bins_n; i++) {
+        uint64_t from_ns = to_ns(run, (int64_t)histogram_first(cell->bins[i].index));
+        uint64_t to = to_ns(run, (int64_t)histogram_first(cell->bins[i].index + 1));
+        uint64_t count = cell->bins[i].count;
+        for (; i + 1 < cell->bins_n && to_ns(run, (int64_t)histogram_first(cell->bins[i + 1].index)) == from_ns; i++) {
+            to = to_ns(run, (int64_t)histogram_first(cell->bins[i + 1].index + 1));
+            count += cell->bins[i + 1].count;
+        }
+        json_uints(j, NULL, (uint64_t[]){from_ns, to > from_ns ? to : from_ns + 1, count}, 3);
+    }
+    json_array_end(j);
+}
+
+static void write_texts(struct json *j, const struct warnings *warnings)
+{
+    json_array_begin(j, "warnings");
+    for (size_t i = 0; i < warnings->n; i++)
+        json_string(j, NULL, warnings->texts[i]);
+    json_array_end(j);
+}
+
+static void write_cell(struct json *j, const struct wake_run *run, const struct cell *cell)
+{
+    double hz = run->clock.rate.hz;
+    json_object_begin(j, NULL);
+    json_string(j, "mechanism", cell->mechanism->name);
+    json_string(j, "waiting", waiting_names[cell->way->waiting]);
+    json_string(j, "way", cell->way->name);
+    json_real(j, "idle_ms", cell->idle_ms, 6);
+    json_uints(j, "cpus", (uint64_t[]){run->place.sender, run->place.receiver}, 2);
+    json_bool(j, "is_round_trip", run->far != NULL);
+    json_string(j, "reason", is_measured(cell) ? "" : cell->reason);
+    json_uint(j, "n", cell->delay.n);
+    json_uint(j, "sent", cell->sent);
+    json_uint(j, "lost", cell->lost);
+    json_uint(j, "duplicates", cell->duplicates);
+    json_uint(j, "reordered", cell->reordered);
+    write_delay(j, run, cell);
+    write_spread(j, "after_send_ns", &cell->after_send, hz);
+    write_spread(j, "send_call_ns", &cell->sending, hz);
+    write_spread(j, "late_ns", &cell->late, hz);
+    write_spread(j, "far_ns", &cell->far, hz);
+    /* An estimate: nothing says that both directions take the same. */
+    write_spread(j, "one_way_estimate_ns", &cell->one_way, hz);
+    json_uint(j, "period_ns", to_ns(run, (int64_t)cell->period_ticks));
+    if (is_measured(cell))
+        json_real(j, "receiver_cpu_percent", cell->receiver_cpu_percent, 2);
+    else
+        json_null(j, "receiver_cpu_percent");
+    json_uint(j, "napi_id", cell->napi_id);
+    write_histogram(j, run, cell);
+    write_texts(j, &cell->warnings);
+    json_object_end(j);
+}
+
+/* What a way is compared with: the first sleeping one of the same mechanism and idle time that was measured. */
+static const struct cell *sleeping_like(const struct wake_run *run, const struct cell *cell)
+{
+    for (size_t i = 0; i < run->cells_n; i++) {
+        const struct cell *other = &run->cells[i];
+        bool is_like = other->mechanism == cell->mechanism && fabs(other->idle_ms - cell->idle_ms) < 1e-9;
+        if (is_like && other->way->waiting == WAITING_SLEEPING && is_measured(other))
+            return other;
+    }
+    return NULL;
+}
+
+static double ratio(double sleeping, double other)
+{
+    return other > 0.0 ? sleeping / other : NAN;
+}
+
+static void write_speedup(struct json *j, const struct cell *cell, const struct cell *over)
+{
+    json_object_begin(j, NULL);
+    json_string(j, "mechanism", cell->mechanism->name);
+    json_real(j, "idle_ms", cell->idle_ms, 6);
+    json_string(j, "waiting", waiting_names[cell->way->waiting]);
+    json_string(j, "way", cell->way->name);
+    json_string(j, "over", over->way->name);
+    json_real(j, "mean", ratio(over->delay.mean, cell->delay.mean), 3);
+    json_object_begin(j, "percentiles");
+    for (size_t i = 0; i < CELL_PERCENTILES; i++)
+        json_real(j, cell_percentiles[i].name, ratio((double)over->delay.at[i], (double)cell->delay.at[i]), 3);
+    json_object_end(j);
+    json_real(j, "max", ratio((double)over->delay.max, (double)cell->delay.max), 3);
+    json_object_end(j);
+}
+
+static void write_speedups(struct json *j, const struct wake_run *run)
+{
+    json_array_begin(j, "speedups");
+    for (size_t i = 0; i < run->cells_n; i++) {
+        const struct cell *cell = &run->cells[i];
+        const struct cell *over = sleeping_like(run, cell);
+        if (over && is_measured(cell) && cell->way->waiting != WAITING_SLEEPING)
+            write_speedup(j, cell, over);
+    }
+    json_array_end(j);
+}
+
+static void write_clock(struct json *j, const struct wake_run *run)
+{
+    double tick_ns = 1e9 / run->clock.rate.hz;
+    json_object_begin(j, "clock");
+    envelope_write_clock(j, &run->clock, &run->facts);
+    if (run->offset.is_known) {
+        json_real(j, "offset_least_ns", (double)run->offset.least_ticks * tick_ns, 1);
+        json_real(j, "offset_most_ns", (double)run->offset.most_ticks * tick_ns, 1);
+    }
+    json_object_end(j);
+}
+
+static void write_peer(struct json *j, const struct wake_run *run)
+{
+    if (!run->far) {
+        json_null(j, "peer");
+        return;
+    }
+    json_object_begin(j, "peer");
+    json_string(j, "address", run->far->address);
+    json_real(j, "hz", run->far->hz, 0);
+    json_uint(j, "cpu", run->far->cpu);
+    json_object_end(j);
+}
+
+int wake_document_write(FILE *stream, const void *context)
+{
+    const struct wake_run *run = context;
+    struct json j;
+    json_init(&j, stream);
+    json_object_begin(&j, NULL);
+    envelope_write_header(&j, "tunectl.probe.wake/1", &run->facts, run->at_s);
+    json_real(&j, "duration_s", run->duration_s, 3);
+    json_bool(&j, "interrupted", run->is_interrupted);
+    json_uint(&j, "messages", run->options->messages);
+    json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
+    json_uint(&j, "busy_poll_us", run->options->busy_poll_us);
+    json_bool(&j, "has_warm_sender", !run->options->has_cold_sender);
+    write_clock(&j, run);
+    write_peer(&j, run);
+    write_texts(&j, &run->warnings);
+    json_array_begin(&j, "cells");
+    for (size_t i = 0; i < run->cells_n; i++)
+        write_cell(&j, run, &run->cells[i]);
+    json_array_end(&j);
+    write_speedups(&j, run);
+    json_object_end(&j);
+    return 0;
+}
