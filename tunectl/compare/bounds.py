@@ -30,7 +30,7 @@ def student_deviate(confidence: float, freedom: int) -> float:
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
         (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
     )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+    return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, 1))
 
 
 def binomial_range(draws: int, share: float, confidence: float) -> tuple[int, int]:

@@ -66,7 +66,10 @@ def bounds_of(row: Mapping[str, Any], side: str) -> str:
     low, high = ((row[side] or {}).get(end) for end in ("low", "high"))
     if low is None:
         return ""
-    return f"over {_written(row, low)}" if high is None else f"{_written(row, low)} to {_written(row, high)}"
+    if high is None:
+        return f"over {_written(row, low)}"
+    bare = plain(low) if row["measure"] in _WRITTEN else _written(row, low)
+    return f"{bare} to {_written(row, high)}"
 
 
 def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:
