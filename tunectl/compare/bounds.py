@@ -6,6 +6,7 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
+_LARGEST_EXPONENT = 700.0  # beyond it math.exp() raises
 _EXACT_BELOW = 1e4  # variance of a binomial from which on the normal curve is exact to a rank in a thousand
 
 
@@ -79,19 +80,19 @@ def ratio_interval(before: Interval, after: Interval) -> Interval | None:
     if before.value == 0 or after.value == 0:
         value = after.value / before.value if before.value else math.inf
         return Interval(value, _divided(after.low, before.high), _divided(after.high, before.low))
-    value = math.log(after.value / before.value)
+    value = math.log(after.value) - math.log(before.value)
     down = math.hypot(_log(after.value, after.low), _log(before.high, before.value))
     up = math.hypot(_log(after.high, after.value), _log(before.value, before.low))
-    return Interval(math.exp(value), _exp(value - down), _exp(value + up))
+    return Interval(_exp(value), _exp(value - down), _exp(value + up))
 
 
 def _log(above: float, below: float) -> float:
     """log(above / below), infinite where one of them is no number's logarithm."""
-    return math.log(above / below) if below > 0 and above < math.inf else math.inf
+    return math.log(above) - math.log(below) if below > 0 and above < math.inf else math.inf
 
 
 def _exp(value: float) -> float:
-    return math.inf if value == math.inf else math.exp(value)
+    return math.inf if value > _LARGEST_EXPONENT else math.exp(value)
 
 
 def _divided(above: float, below: float) -> float:
