@@ -75,6 +75,6 @@ def _compared(read: list[ProbeFile]) -> tuple[dict[str, Any] | None, str]:
     if len({type(one.measured) for one in read}) != 1 or len(read) != 2 or read[0].measured is None:
         return None, ""
     try:
-        return compared(*read), ""
+        return compared(read[0], read[1]), ""
     except TunectlError as error:
         return None, f"not compared: {error.message}"

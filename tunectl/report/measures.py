@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _NAMES = {
-    "arrival_ns": "arrival waits",
+    "arrival_ns": "arrival",
     "gap_ns": "gap",
     "wake_ns": "wake-up",
     "max_ns": "longest",
@@ -43,9 +43,16 @@ def plain(value: float | None) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def _share(ppm: float | None) -> str:
+    """`8,590 ppm`; `71.9 %` from one percent on."""
+    if ppm is None:
+        return "-"
+    return f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm"
+
+
 _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
     "interruptions_per_s": lambda value: f"{plain(value)}/s" if value is not None else "-",
-    "stolen_ppm": lambda value: f"{plain(value)} ppm" if value is not None else "-",
+    "stolen_ppm": lambda value: _share(value),
     "receiver_cpu_percent": lambda value: f"{plain(value)} %" if value is not None else "-",
 }
 
@@ -68,8 +75,7 @@ def bounds_of(row: Mapping[str, Any], side: str) -> str:
         return ""
     if high is None:
         return f"over {_written(row, low)}"
-    bare = plain(low) if row["measure"] in _WRITTEN else _written(row, low)
-    return f"{bare} to {_written(row, high)}"
+    return f"{_written(row, low)} to {_written(row, high)}"
 
 
 def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:

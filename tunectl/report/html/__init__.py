@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -25,6 +26,26 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """The page for `report`'s files: {files: [{path, name, body}], compare: a tunectl.compare/1 body or None}."""
     if document.name != "report":
         raise TunectlError(f"there is no HTML page for tunectl.{document.name}", "`tunectl report` makes one of files")
+    style = files("tunectl.report.html").joinpath("style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    compared = document.body["compare"]
+    page = (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            style=style,
+            digest=digest,
+            version=__version__,
+            at=document.at,
+            files=[file_view(file, number) for number, file in enumerate(document.body["files"], 1)],
+            compare=compare_view(compared, document.body["files"]) if compared else None,
+        )
+    )
+    return page.encode("utf-8", "backslashreplace").decode() + "\n"
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("tunectl.report", "html"),
         autoescape=True,
@@ -34,18 +55,7 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
         finalize=_safe,
     )
     environment.filters.update(ns=nanoseconds, plain=plain)
-    style = files("tunectl.report.html").joinpath("style.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    compared = document.body["compare"]
-    page = environment.get_template("page.html.j2").render(
-        style=style,
-        digest=digest,
-        version=__version__,
-        at=document.at,
-        files=[file_view(file, number) for number, file in enumerate(document.body["files"], 1)],
-        compare=compare_view(compared, document.body["files"]) if compared else None,
-    )
-    return page.encode("utf-8", "backslashreplace").decode() + "\n"
+    return environment
 
 
 def _safe(value: object) -> object:

@@ -26,7 +26,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "id": f"file{number}",
         "path": file["path"],
         "kind": {"preflight": "preflight", "probe.jitter": "jitter probe", "probe.wake": "wake probe"}[name],
-        "host": body.get("host") or {},
+        "host": {"hostname": "", "kernel": "", "machine": "", **(body.get("host") or {})},
         "at": body.get("at", ""),
         "version": body.get("tunectl_version", ""),
         "verdict": _verdict(name, body, jitter),

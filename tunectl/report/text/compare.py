@@ -12,14 +12,15 @@ from tunectl.report.text.notes import notes
 from tunectl.report.text.sheet import Sheet
 
 _STYLES = {"lower": "green", "higher": "red", "not-significant": "dim", "not-comparable": "dim"}
-_GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrival waits count what is felt"
+_SHORT = {"not significant": "n.s."}
+_GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrivals count what is felt"
 
 
 def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.compare/1 body."""
     for side in ("before", "after"):
         _side(sheet, side, body[side])
-    percent = f"{body['confidence'] * 100:g} %"
+    percent = f"{body['confidence'] * 100:g}%"
     for group in body["groups"]:
         _group(sheet, group, percent)
     sheet.line()
@@ -40,6 +41,8 @@ def _group(sheet: Sheet, group: Mapping[str, Any], percent: str) -> None:
     rows = [_cells(row) for row in group["rows"] if row["before"] or row["after"]]
     header = ("", "before", "after", "ratio", f"{percent} bounds", "")
     widths = [max(len(cells[at]) for cells in [header, *rows]) for at in range(len(header))]
+    if 2 + sum(widths) + 2 * (len(widths) - 1) > sheet.width:
+        rows = [(*cells[:-1], _SHORT.get(cells[-1], cells[-1])) for cells in rows]
     heading(sheet, group["name"])
     _row(sheet, header, widths, "dim", "dim")
     for row, cells in zip([row for row in group["rows"] if row["before"] or row["after"]], rows, strict=True):
@@ -67,10 +70,11 @@ def _row(sheet: Sheet, cells: Sequence[str], widths: Sequence[int], style: str, 
 
 def _legend(sheet: Sheet, rows: Sequence[Mapping[str, Any]], percent: str) -> None:
     judged = [row for row in rows if row["ratio"] and row["ratio"]["low"] is not None]
-    prose(sheet, f"not significant: the {percent} bounds of the ratio include 1, or a run is too short", style="dim")
+    text = f"not significant (n.s.): the {percent} bounds of the ratio include 1, or a run is too short to bound it"
+    prose(sheet, text, style="dim")
     if any(row["measure"] == "gap_ns" for row in rows):
         prose(sheet, _GAPS, style="dim")
     if len(judged) > 1:
-        chance = len(judged) * (1 - float(percent.split()[0]) / 100)
+        chance = len(judged) * (1 - float(percent[:-1]) / 100)
         text = f"{len(judged)} ratios are judged: about {chance:.2g} would look different by chance alone"
         prose(sheet, text, style="dim")
