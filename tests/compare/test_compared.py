@@ -164,14 +164,47 @@ def test_wake_cells_are_matched(read: Any) -> None:
     after = copy.deepcopy(before)
     after["cells"] = [cell("futex", "sleeping", 10, scale=0.2), cell("tcp", "sleeping", 10), cell("udp", "spinning", 1)]
     made = compared(read("a", before), read("b", {**after, "at": "2026-11-21T10:00:00Z"}))
-    assert [group["name"] for group in made["groups"]] == ["futex, sleeping, after 10 ms", "tcp, sleeping, after 10 ms"]
+    assert [group["name"] for group in made["groups"]] == [
+        "futex, sleeping (block), after 10 ms",
+        "tcp, sleeping (block), after 10 ms",
+    ]
     assert changes(made["groups"][0])["wake_ns 50"] == "lower"
     assert changes(made["groups"][1])["wake_ns 50"] == "not-significant"
     assert changes(made["groups"][0])["max_ns"] == "not-comparable"
     assert [text for text in made["warnings"] if text.startswith("only ")] == [
-        "only before: udp, sleeping, after 1 ms",
-        "only after: udp, spinning, after 1 ms",
+        "only before: udp, sleeping (block), after 1 ms",
+        "only after: udp, spinning (block), after 1 ms",
     ]
+
+
+def test_ways_of_one_kind_of_waiting_are_not_mixed_up(read: Any) -> None:
+    """`sleeping` may be a blocking call or epoll: each is held against its own twin."""
+    before = wake_document(cell("tcp", "sleeping", 1), cell("tcp", "sleeping", 1, scale=3, way="epoll"))
+    after = {**before, "cells": before["cells"][::-1], "at": "2026-11-21T10:00:00Z"}
+    made = compared(read("a", before), read("b", after))
+    assert [group["name"] for group in made["groups"]] == [
+        "tcp, sleeping (block), after 1 ms",
+        "tcp, sleeping (epoll), after 1 ms",
+    ]
+    assert {changes(group)["wake_ns 50"] for group in made["groups"]} == {"not-significant"}
+
+
+def test_a_cell_that_could_not_be_measured(read: Any) -> None:
+    nothing: dict[str, Any] = {
+        "n": 0,
+        "histogram": [],
+        "percentiles_ns": None,
+        "max_ns": None,
+        "min_ns": None,
+        "mean_ns": None,
+    }
+    empty = cell("tcp", "busy-poll", 1, **nothing, reason="the kernel has none", receiver_cpu_percent=None)
+    both = wake_document(cell("tcp", "sleeping", 1), empty)
+    later = {**both, "at": "2026-11-21T10:00:00Z"}
+    assert len(compared(read("a", both), read("b", later))["groups"]) == 1
+    filled = {**later, "cells": [both["cells"][0], cell("tcp", "busy-poll", 1)]}
+    (_, group) = compared(read("a", both), read("b", filled))["groups"]
+    assert set(changes(group).values()) == {"not-comparable"}
 
 
 def test_what_cannot_be_compared(read: Any) -> None:

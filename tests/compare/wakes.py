@@ -19,6 +19,7 @@ def cell(mechanism: str, waiting: str, idle_ms: float, scale: float = 1.0, **cha
         "percentiles_ns": {"50": lengths[100], "99": lengths[198], "99.9": lengths[200]},
         "max_ns": lengths[-1],
         "histogram": [[ns, ns, 1] for ns in lengths],
+        "way": "block",
         "receiver_cpu_percent": 1.5,
         "napi_id": None,
         "warnings": [],

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compare.wakes import cell
 from tests.report.documents import HOST, body, hostile, replaced
 from tests.report.pages import EVIL, JITTER, WAKE, before_and_after, file, full, page
 from tunectl.errors import TunectlError
@@ -132,6 +133,21 @@ def test_a_quiet_cpu_and_a_probe_that_did_not_run() -> None:
     made = page(file("probe.jitter", quiet))
     assert "Distribution" not in made.words
     assert "The probe did not run." in page(file("preflight", {**body("preflight"), "probe": None})).words
+
+
+def test_a_wake_cell_without_messages_has_its_reason() -> None:
+    nothing: dict[str, Any] = {
+        "n": 0,
+        "histogram": [],
+        "percentiles_ns": None,
+        "max_ns": None,
+        "receiver_cpu_percent": None,
+    }
+    empty = cell("udp", "busy-poll", 1, **nothing, reason="no device queue feeds it")
+    made = page(file("probe.wake", {**WAKE, "cells": [*WAKE["cells"], empty]}))
+    assert "Not measured: udp: no device queue feeds it" in made.words
+    alone = page(file("probe.wake", {**WAKE, "cells": [empty]}))
+    assert "Not measured: udp" in alone.words
 
 
 def test_another_document_has_no_page() -> None:

@@ -86,6 +86,11 @@ def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
         alone = [cell.name for key, cell in own.items() if key not in other]
         if alone:
             yield f"only {side}: {'; '.join(alone)}"
+    priorities = [result.fifo_priority or "ordinary" for result in (before, after)]
+    yield from _differs("scheduling priority", *priorities)
+    for side, result in (("before", before), ("after", after)):
+        if result.interrupted:
+            yield f"{side} was interrupted before its time"
     for key in (key for key in cells[0] if key in cells[1]):
         pair = cells[0][key], cells[1][key]
         if pair[0].cpus != pair[1].cpus:

@@ -97,19 +97,22 @@ class Cell(msgspec.Struct, frozen=True):
     waiting: str
     idle_ms: Amount
     n: Count
-    max_ns: Count
+    max_ns: Count | None
     histogram: list[Bucket]
-    percentiles_ns: dict[str, Amount] = {}
+    way: str = ""  # of the waiting: block, poll, epoll, ...
+    percentiles_ns: dict[str, Amount] | None = None
+    reason: str = ""  # why nothing was measured
+    is_round_trip: bool = False
     cpus: list[Count] = []
-    min_ns: Count = 0
-    mean_ns: Amount = 0.0
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
 
     @property
     def name(self) -> str:
-        """`futex, sleeping, after 10 ms`"""
-        return f"{self.mechanism}, {self.waiting}, after {self.idle_ms:g} ms"
+        """`tcp, sleeping (poll), after 10 ms`"""
+        way = f" ({self.way})" if self.way else ""
+        there_and_back = ", there and back" if self.is_round_trip else ""
+        return f"{self.mechanism}, {self.waiting}{way}, after {self.idle_ms:g} ms{there_and_back}"
 
 
 class Wake(msgspec.Struct, frozen=True):
@@ -117,6 +120,8 @@ class Wake(msgspec.Struct, frozen=True):
 
     cells: list[Cell]
     warnings: list[str] = []
+    interrupted: bool = False
+    fifo_priority: Count = 0
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""

@@ -194,7 +194,7 @@ def range_marks(cell: Mapping[str, Any], x: LogScale) -> dict[str, float] | None
     if not cell.get("n") or "50" not in percentiles:
         return None
     far = percentiles.get("99", percentiles["50"])
-    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(cell["max_ns"])}
+    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(cell["max_ns"] or far)}
 
 
 def warmth(value: float, least: float, most: float, classes: int = 5) -> int:

@@ -129,23 +129,36 @@ def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
     """The matrix: a row a way of waiting, a column an idle time."""
     cells = body["cells"]
     idles = sorted({cell["idle_ms"] for cell in cells})
-    medians = [median for cell in cells if (median := _median(cell))]
-    axis = LogScale.over(min(medians, default=1.0), max([cell["max_ns"] for cell in cells] + [10.0]), 1, 99)
+    medians = [median for cell in cells if (median := _median(cell))] or [1.0]
+    axis = LogScale.over(min(medians), max([cell["max_ns"] or 0 for cell in cells] + [10.0]), 1, 99)
     rows: dict[tuple[str, str], dict[float, dict[str, Any]]] = {}
     for cell in cells:
         shade = warmth(_median(cell), min(medians), max(medians)) if _median(cell) else 0
-        percentiles = cell.get("percentiles_ns") or {}
-        shown = {**cell, "p50": percentiles.get("50"), "p99": percentiles.get("99"), "p99_9": percentiles.get("99.9")}
-        marks = {"shade": shade, "range": range_marks(cell, axis), "busy": cell.get("receiver_cpu_percent")}
-        rows.setdefault((cell["mechanism"], cell["waiting"]), {})[cell["idle_ms"]] = {**shown, **marks}
+        way = f"{cell['waiting']} ({cell['way']})" if cell.get("way") else cell["waiting"]
+        rows.setdefault((cell["mechanism"], way), {})[cell["idle_ms"]] = {**_shown(cell, axis), "shade": shade}
     return {
         "idles": idles,
         "rows": [
             {"mechanism": mechanism, "waiting": waiting, "cells": [of.get(idle) for idle in idles]}
             for (mechanism, waiting), of in rows.items()
         ],
+        "reasons": list(
+            dict.fromkeys(f"{cell['mechanism']}: {cell['reason']}" for cell in cells if cell.get("reason"))
+        ),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
+    }
+
+
+def _shown(cell: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
+    percentiles = cell.get("percentiles_ns") or {}
+    return {
+        "n": cell["n"],
+        "p50": percentiles.get("50"),
+        "p99": percentiles.get("99"),
+        "max_ns": cell["max_ns"],
+        "busy": cell.get("receiver_cpu_percent"),
+        "range": range_marks(cell, axis),
     }
 
 

@@ -51,7 +51,7 @@ def _group(sheet: Sheet, group: Mapping[str, Any], percent: str) -> None:
             said = [f"{side} {bounds}" for side in ("before", "after") if (bounds := bounds_of(row, side))]
             prose(sheet, "; ".join([*said, row["reason"]] if row["reason"] else said), indent=4, style="dim")
     for row in group["rows"]:
-        if row["measure"] == "max_ns" and row["reason"] and row["ratio"] and not sheet.verbose:
+        if row["measure"] == "max_ns" and row["change"] != "not-comparable" and row["ratio"] and not sheet.verbose:
             prose(sheet, row["reason"], indent=2, label="longest: ", style="dim")
 
 
