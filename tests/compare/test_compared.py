@@ -65,13 +65,14 @@ def test_one_storm_is_no_difference_in_rate_though_a_poisson_count_would_say_so(
     assert len([text for text in made["warnings"] if "bursts make them too narrow" in text]) == 2
 
 
-def test_the_per_second_series_tells_of_bursts_where_the_list_was_full(read: Any) -> None:
+def test_the_series_tells_of_bursts_where_the_list_was_full(read: Any) -> None:
     base = simulated(5, 20.0, per_second=50.0)
     storm = [(4_000_000_000 + i * 20_000, 2_000) for i in range(800)]
 
     def with_series(gaps: list[tuple[int, int]]) -> dict[str, Any]:
         parts = [[ns for at, ns in gaps if at // 1_000_000_000 == second] for second in range(20)]
-        series = [{"count": len(one), "stolen_ns": sum(one), "max_ns": max(one, default=0)} for one in parts]
+        intervals = [[len(one), sum(one), max(one, default=0)] for one in parts]
+        series = {"tsc_start": 1000, "interval_s": 1, "intervals": intervals}
         return cpu_of(gaps, 20.0, events=[], events_lost=len(gaps), series=series)
 
     sides = [document(with_series(gaps), seconds=20.0) for gaps in (base, [*base, *storm])]

@@ -79,12 +79,13 @@ def test_no_strip_of_a_run_without_gaps_or_times() -> None:
 
 def test_the_series_is_used_where_the_list_was_full() -> None:
     cpu = cpu_of(steady(100_000_000, 1_000, 10.0), 10.0)
-    series = [
-        {"count": 10, "stolen_ns": 5e8 if at == 3 else 1e4, "max_ns": 4e6 if at == 3 else 1e3} for at in range(10)
-    ]
+    intervals = [[10, 500_000_000, 4_000_000] if at == 3 else [10, 10_000, 1_000] for at in range(10)]
+    series = {"tsc_start": 1000, "interval_s": 1, "intervals": intervals}
     cut = {**cpu, "events": [], "events_lost": cpu["interruptions"], "series": series}
     assert timeline(document(cut), cut, 60) == [Slice(4e6, 0.5) if at == 3 else Slice(1e3, 1e-5) for at in range(10)]
     assert len(timeline(document(cut), cut, 4)) == 4
+    short = {**cut, "duration_ns": 9_500_000_000}  # half an interval: the same time taken is twice the share
+    assert timeline(document(short), short, 60)[-1] == Slice(1e3, 2e-5)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9_000_000_000), st.integers(1, 900_000_000)), max_size=30), st.integers(1, 90))

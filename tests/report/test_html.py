@@ -90,7 +90,8 @@ def test_an_interrupt_named_script_stays_text() -> None:
 @given(text=hostile | st.sampled_from([EVIL, "</style><script>", '" onload="x', "--></svg>", "{{ 7*7 }}", "]]>"]))
 def test_no_string_changes_the_structure(text: str) -> None:
     jitter = {**copy.deepcopy(JITTER), "warnings": ["w"], "budget": {"verdict": "broken", "broken": ["b"]}}
-    jitter["cpus"][0]["causes"] = [{"cause": "c", "count": 1, "stolen_ns": 2, "max_ns": 2}]
+    jitter["cpus"][0]["causes"] = [{"cause": "c", "count": 1, "total_ns": 2, "max_ns": 2}]
+    jitter["cpus"][0]["periods"] = [{"period_ns": 4_000_000, "count": 9, "name": "n", "cause": "c"}]
     tame = page(
         file("probe.jitter", jitter), file("probe.jitter", jitter), file("probe.wake", {**WAKE, "warnings": ["w"]})
     )
@@ -111,19 +112,29 @@ def test_no_string_changes_the_structure(text: str) -> None:
 def test_causes_are_added_up_over_the_cpus() -> None:
     made = copy.deepcopy(JITTER)
     made["cpus"][0]["causes"] = [
-        {"cause": "local timer", "count": 3, "stolen_ns": 300, "max_ns": 150},
-        {"cause": "", "count": 1, "stolen_ns": 5000, "max_ns": 5000},
+        {"cause": "local timer", "count": 3, "total_ns": 300, "max_ns": 150},
+        {"cause": "", "count": 1, "total_ns": 5000, "max_ns": 5000},
     ]
-    made["cpus"][1]["causes"] = [{"cause": "local timer", "count": 2, "stolen_ns": 700, "max_ns": 600}]
-    assert [(row["cause"], row["count"], row["stolen_ns"], row["max_ns"]) for row in causes(made)] == [
+    made["cpus"][1]["causes"] = [{"cause": "local timer", "count": 2, "total_ns": 700, "max_ns": 600}]
+    assert [(row["cause"], row["count"], row["total_ns"], row["max_ns"]) for row in causes(made)] == [
         ("unknown", 1, 5000, 5000),
         ("local timer", 5, 1000, 600),
     ]
     assert "Causes" in page(file("probe.jitter", made)).words
-    for alien in (None, "x", [1], [{"cause": 3}], {"a": 1}):
-        made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = alien
-        assert causes(made) == []
+    made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = []
+    assert causes(made) == []
     assert "Causes" not in page(file("probe.jitter", made)).words
+
+
+def test_what_comes_like_a_timer_is_named() -> None:
+    made = copy.deepcopy(JITTER)
+    made["cpus"][0]["periods"] = [
+        {"period_ns": 4_000_000, "count": 99, "mean_ns": 900, "name": "250 Hz", "cause": EVIL}
+    ]
+    shown = page(file("probe.jitter", made))
+    assert "At equal distances" in shown.words
+    assert "250 Hz, " + EVIL in shown.words
+    assert "At equal distances" not in page(file("probe.jitter", JITTER)).words
 
 
 def test_a_quiet_cpu_and_a_probe_that_did_not_run() -> None:

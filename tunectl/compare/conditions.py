@@ -76,7 +76,7 @@ def _unseen(side: str, result: Jitter) -> Iterator[str]:
     if all(not cpu.events and not cpu.series for cpu in partial):
         yield f"{what}, and the bounds take interruptions for independent: bursts make them too narrow"
     else:
-        yield f"{what}, and how they come in bursts is judged from the part that is listed"
+        yield f"{what}, and how they come in bursts is judged from the part that is, or from the series"
 
 
 def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:

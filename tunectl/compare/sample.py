@@ -11,7 +11,7 @@ from tunectl.probe.shapes import Cpu, Jitter
 # Interruptions come in bursts; slices longer than a burst are nearly independent of each other. Fewer slices would
 # judge the spread poorly, more would cut bursts apart.
 SLICES = 30
-_FEWEST_INTERVALS = 8  # of a per-second series; fewer say too little about spread
+_FEWEST_INTERVALS = 8  # of a series; fewer say too little about spread
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,11 @@ def _sliced(result: Jitter, cpu: Cpu, threshold_ns: float, covered: float) -> li
 
 
 def _intervals(cpus: Sequence[Cpu]) -> tuple[tuple[float, float], ...]:
-    """The per-second series of all CPUs, added up and gathered into at most SLICES parts; the last second is cut."""
-    seconds = min(len(cpu.series) for cpu in cpus) - 1
-    if seconds < _FEWEST_INTERVALS:
+    """The series of all CPUs, added up and gathered into at most SLICES parts; without the last interval, a cut one."""
+    series = [cpu.series.intervals if cpu.series else [] for cpu in cpus]
+    whole = min(map(len, series)) - 1
+    if whole < _FEWEST_INTERVALS:
         return ()
-    width = max(seconds // SLICES, 1)
-    return tuple(
-        (
-            sum(second.count for cpu in cpus for second in cpu.series[at : at + width]),
-            sum(second.stolen_ns for cpu in cpus for second in cpu.series[at : at + width]),
-        )
-        for at in range(0, seconds - width + 1, width)
-    )
+    width = -(-whole // SLICES)
+    parts = [[one for of in series for one in of[at : at + width]] for at in range(0, whole - width + 1, width)]
+    return tuple((sum(gaps for gaps, _, _ in part), sum(stolen for _, stolen, _ in part)) for part in parts)

@@ -31,12 +31,31 @@ class Clock(msgspec.Struct, frozen=True):
     granule_ns: Amount = 0.0
 
 
-class Second(msgspec.Struct, frozen=True):
-    """One interval of a CPU's series."""
+class Series(msgspec.Struct, frozen=True):
+    """A CPU's run in equal intervals, the last one cut by its end."""
 
+    interval_s: Annotated[float, Meta(gt=0, le=1e8)]
+    intervals: list[tuple[Count, Count, Count]]  # gaps, stolen ns, longest ns
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What gaps of one cause add up to."""
+
+    cause: str
     count: Count
-    stolen_ns: Amount = 0.0
-    max_ns: Amount = 0.0
+    total_ns: Count
+    max_ns: Count
+
+
+class Period(msgspec.Struct, frozen=True):
+    """Gaps that come at equal distances."""
+
+    period_ns: Count
+    count: Count
+    coverage: Amount = 0.0
+    mean_ns: Count = 0
+    name: str = ""
+    cause: str = ""
 
 
 class Counters(msgspec.Struct, frozen=True):
@@ -61,7 +80,9 @@ class Cpu(msgspec.Struct, frozen=True):
     stolen_ppm: Amount = 0.0
     duration_ns: Count = 0
     tsc_start: Count = 0
-    series: list[Second] = []
+    series: Series | None = None
+    causes: list[Cause] = []
+    periods: list[Period] = []
     counters: Counters | None = None
 
 

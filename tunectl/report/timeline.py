@@ -1,7 +1,7 @@
 """When a CPU was taken away: the run in equal slices, each with its longest gap and the share of it that was stolen.
 
-From the list of gaps where that is whole, else from the per-second series, else from what is listed: a slice beyond the
-end of a full list is None, for nobody knows. Pure.
+From the list of gaps where that is whole, else from the series of intervals, else from what is listed: a slice
+beyond the end of a full list is None, for nobody knows. Pure.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def run_ns(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> float:
 
 def timeline(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: int) -> list[Slice | None]:
     """At most `slices` slices of the run; none where it was not recorded when gaps came."""
-    events, series = cpu.get("events") or (), cpu.get("series") or ()
+    events, series = cpu.get("events") or (), cpu.get("series") or {}
     whole = len(events) == cpu.get("interruptions")
     hz = (body.get("clock") or {}).get("hz")
-    if series and not whole:
-        return _from_series(series, slices, run_ns(body, cpu))
+    if series.get("intervals") and not whole:
+        return _from_series(series["intervals"], series["interval_s"] * 1e9, slices, run_ns(body, cpu))
     if not hz or not run_ns(body, cpu) or (not events and not whole):
         return []
     begin = cpu.get("tsc_start") or (events[0][0] if events else 0)
@@ -51,14 +51,15 @@ def _from_gaps(gaps: Sequence[tuple[float, float]], slices: int, length: float, 
     return [one if at < known else None for at, one in enumerate(made)]
 
 
-def _from_series(series: Sequence[Mapping[str, Any]], slices: int, length: float) -> list[Slice | None]:
-    """Whole intervals only: as many to a slice as needed."""
-    per = -(-len(series) // slices)
-    interval_ns = length / len(series)
-    return [
-        Slice(
-            max(one.get("max_ns", 0.0) for one in part),
-            min(sum(one.get("stolen_ns", 0.0) for one in part) / interval_ns / len(part), 1.0),
-        )
-        for part in (series[at : at + per] for at in range(0, len(series), per))
-    ]
+def _from_series(
+    intervals: Sequence[Sequence[float]], interval_ns: float, slices: int, length: float
+) -> list[Slice | None]:
+    """Whole intervals only, (gaps, stolen ns, longest ns): as many to a slice as needed. The end cuts the last."""
+    per = -(-len(intervals) // slices)
+    made: list[Slice | None] = []
+    for at in range(0, len(intervals), per):
+        part = intervals[at : at + per]
+        width = min(len(part) * interval_ns, max(length - at * interval_ns, 1.0))
+        stolen = sum(ns for _, ns, _ in part)
+        made.append(Slice(max(longest for _, _, longest in part), min(stolen / width, 1.0)))
+    return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
@@ -70,6 +70,7 @@ def jitter_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "left_out": len(body["cpus"]) - len(drawn),
         "strips": _strips(body, [cpu for cpu in body["cpus"] if cpu in worst[:MAX_STRIPS]]),
         "causes": causes(body),
+        "periods": _periods(body),
         "counted": _counted(body),
     }
 
@@ -94,26 +95,33 @@ def _strips(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> list[
 
 
 def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """[{cause, count, stolen_ns, max_ns}] of all CPUs, the most time first; empty where nobody looked for causes."""
+    """[{cause, count, total_ns, max_ns, percent}] of all CPUs, most time first; empty where nobody looked."""
     found: dict[str, dict[str, Any]] = {}
     for cpu in body["cpus"]:
-        for cause, count, stolen, longest in _listed(cpu.get("causes")):
-            row = found.setdefault(cause, {"cause": cause, "count": 0, "stolen_ns": 0.0, "max_ns": 0.0})
-            row["count"] += count
-            row["stolen_ns"] += stolen
-            row["max_ns"] = max(row["max_ns"], longest)
-    total = sum(row["stolen_ns"] for row in found.values()) or 1.0
-    rows = sorted(found.values(), key=lambda row: (-row["stolen_ns"], row["cause"]))
-    return [{**row, "percent": 100 * row["stolen_ns"] / total} for row in rows[:MAX_CAUSES]]
+        for one in cpu.get("causes") or ():
+            name = one["cause"] or "unknown"
+            row = found.setdefault(name, {"cause": name, "count": 0, "total_ns": 0, "max_ns": 0})
+            row["count"] += one["count"]
+            row["total_ns"] += one["total_ns"]
+            row["max_ns"] = max(row["max_ns"], one["max_ns"])
+    total = sum(row["total_ns"] for row in found.values()) or 1.0
+    rows = sorted(found.values(), key=lambda row: (-row["total_ns"], row["cause"]))
+    return [{**row, "percent": 100 * row["total_ns"] / total} for row in rows[:MAX_CAUSES]]
 
 
-def _listed(causes: Any) -> Iterable[tuple[str, float, float, float]]:
-    """(cause, count, stolen ns, longest ns) of one CPU's list; what has another shape is not ours to show."""
-    for one in causes if isinstance(causes, list) else ():
-        if isinstance(one, Mapping) and isinstance(one.get("cause"), str):
-            values = [one.get(key) for key in ("count", "stolen_ns", "max_ns")]
-            numbers = [value if isinstance(value, int | float) else 0 for value in values]
-            yield one["cause"] or "unknown", numbers[0], numbers[1], numbers[2]
+def _periods(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What comes at equal distances, CPU by CPU."""
+    return [
+        {
+            "cpu": cpu["cpu"],
+            "period_ns": one["period_ns"],
+            "count": one["count"],
+            "mean_ns": one.get("mean_ns", 0),
+            "what": ", ".join(filter(None, (one.get("name"), one.get("cause")))) or "-",
+        }
+        for cpu in body["cpus"]
+        for one in cpu.get("periods") or ()
+    ][:MAX_CAUSES]
 
 
 def _counted(body: Mapping[str, Any]) -> list[dict[str, Any]]:
