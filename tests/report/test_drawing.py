@@ -86,6 +86,9 @@ def test_the_series_is_used_where_the_list_was_full() -> None:
     assert len(timeline(document(cut), cut, 4)) == 4
     short = {**cut, "duration_ns": 9_500_000_000}  # half an interval: the same time taken is twice the share
     assert timeline(document(short), short, 60)[-1] == Slice(1e3, 2e-5)
+    sliver = {**cut, "duration_ns": 9_001_000_000}  # too little to be drawn as wide as the others
+    assert len(timeline(document(sliver), sliver, 60)) == 9
+    assert timeline(document(sliver), sliver, 60)[-1] == Slice(1e3, 20_000 / 1_001_000_000)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9_000_000_000), st.integers(1, 900_000_000)), max_size=30), st.integers(1, 90))

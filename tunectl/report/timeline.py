@@ -55,11 +55,17 @@ def _from_series(
     intervals: Sequence[Sequence[float]], interval_ns: float, slices: int, length: float
 ) -> list[Slice | None]:
     """Whole intervals only, (gaps, stolen ns, longest ns): as many to a slice as needed. The end cuts the last."""
-    per = -(-len(intervals) // slices)
+    whole = list(intervals)
+    if len(whole) > 1 and length - (len(whole) - 1) * interval_ns < interval_ns / 2:
+        # a sliver would be drawn as wide as the others
+        gaps, stolen, longest = whole.pop()
+        whole[-1] = (whole[-1][0] + gaps, whole[-1][1] + stolen, max(whole[-1][2], longest))
+    per = -(-len(whole) // slices)
     made: list[Slice | None] = []
-    for at in range(0, len(intervals), per):
-        part = intervals[at : at + per]
-        width = min(len(part) * interval_ns, max(length - at * interval_ns, 1.0))
-        stolen = sum(ns for _, ns, _ in part)
-        made.append(Slice(max(longest for _, _, longest in part), min(stolen / width, 1.0)))
+    for at in range(0, len(whole), per):
+        part = whole[at : at + per]
+        end = length if at + per >= len(whole) else (at + per) * interval_ns
+        width = max(end - at * interval_ns, 1.0)
+        taken = sum(ns for _, ns, _ in part)
+        made.append(Slice(max(longest for _, _, longest in part), min(taken / width, 1.0)))
     return made
