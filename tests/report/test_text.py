@@ -27,8 +27,8 @@ def too_wide(lines: list[str], width: int) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [80, 60, 132])
 def test_lines_fit(name: str, width: int) -> None:
-    if width == 60 and name in ("preflight", "probe.jitter"):
-        pytest.skip("the table of CPUs needs 78 columns")
+    if width == 60 and name in ("preflight", "probe.jitter", "compare"):
+        pytest.skip("the table needs 78 columns")
     lines = page(document(name), width)
     assert too_wide(lines, width) == []
     if width >= 80:
@@ -160,8 +160,8 @@ def test_jitter_table() -> None:
 
 def test_a_single_long_gap_is_seen_in_the_histogram() -> None:
     (last,) = [line for line in page(document("probe.jitter")) if line.strip().startswith("1 ms to 2 ms")]
-    assert last.split()[-2] == "1"
-    assert set(last.split()[-1]) == {"█"}
+    assert last.split()[5:-1] == ["1", "23.7", "%"]
+    assert re.fullmatch("█+[▏▎▍▌▋▊▉]?", last.split()[-1])
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_unknown_formats_and_pages_are_refused() -> None:
         render(Document("x", HOST, AT, {}), "text")
 
 
-@pytest.mark.parametrize("fmt", sorted({*FORMATS} - {"markdown", "toml"}))
+@pytest.mark.parametrize("fmt", sorted({*FORMATS} - {"markdown", "toml", "html"}))
 @pytest.mark.parametrize("name", ["verify", "check", "preflight"])
 def test_every_format_ends_its_last_line(fmt: str, name: str) -> None:
     assert render(document(name), fmt).endswith("\n")

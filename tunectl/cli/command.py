@@ -59,13 +59,18 @@ def now() -> str:
 def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()) -> None:
     """The result, to stdout, in the format asked for."""
     from tunectl.report import render
+    from tunectl.report.escape import encodable
 
     colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = _width() if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
     text = render(
         Document(name, identity, now(), body, tuple(findings), options.verbose), options.fmt, width=width, colour=colour
     )
-    click.echo(text, nl=not text.endswith("\n"), color=colour)
+    if options.fmt == "text":
+        text = encodable(text, sys.stdout.encoding or "utf-8")
+    # The other formats are UTF-8 by definition, whatever the terminal's language.
+    out = text if options.fmt == "text" else text.encode()
+    click.echo(out, nl=not text.endswith("\n"), color=colour)
 
 
 def _width() -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
+from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_scope_facts, read_topology
@@ -48,13 +48,8 @@ def _write(path: str, text: str, force: bool) -> None:
     """Whole or not at all; an existing file only by --force: it is the operator's own."""
     if os.path.exists(path) and not force:
         raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
-    directory = os.path.dirname(os.path.abspath(path))
     try:
-        os.makedirs(directory, exist_ok=True)
-        fd, temporary = tempfile.mkstemp(prefix=".tunectl-", dir=directory)
-        with os.fdopen(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-            os.fchmod(file.fileno(), 0o644)
-        os.rename(temporary, path)
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
+    write_whole(path, text)

@@ -16,6 +16,29 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
+# What a terminal without UTF-8 is shown for the characters that pages draw with: as many cells, so columns stay.
+_ASCII = str.maketrans(
+    {
+        **dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True)),
+        **dict(zip("▏▎▍▌▋▊▉", "   ####", strict=True)),
+        "µ": "u",
+        "→": ">",
+        "·": "-",
+        "…": ".",
+        "\N{MULTIPLICATION SIGN}": "x",
+    }
+)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """`text` in what `encoding` has: drawings as ASCII, anything else it lacks as its escape."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII).encode(encoding, "backslashreplace").decode(encoding)
+    return text
+
+
 def shown(value: Scalar) -> str:
     """A value for people: `-` where there is none, `(none)` for the empty CPU set or text."""
     if value is None:

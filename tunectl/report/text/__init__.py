@@ -25,10 +25,12 @@ _PAGES: dict[str, str] = {
     "probe.jitter": "jitter",
     "probe.wake": "wake",
     "preflight": "preflight",
+    "compare": "compare",
+    "report": "report",
     "snapshot": "snapshot",
 }
 # Pages that say of themselves which host they are about, or are about none.
-_UNSIGNED = {"show", "propose", "knobs", "snapshot"}
+_UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot"}
 _NARROWEST = 40
 
 

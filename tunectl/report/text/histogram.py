@@ -6,58 +6,114 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tunectl.report.measures import nanoseconds
 from tunectl.report.text.layout import columns, prose
 from tunectl.report.text.sheet import Sheet
 
+__all__ = ["histogram", "nanoseconds"]
+
 _STEPS = (1, 2, 5)  # of a decade
+_EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
+_EMPTY_SHOWN = 2  # empty steps in a row; more are one line
 
 
-def nanoseconds(value: float | None, space: str = " ") -> str:
-    """A duration in the unit that suits it: `812 ns`, `12.3 µs`, `4.56 ms`, `1.2 s`."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if value >= size * 0.9995:  # so that 999.96 µs is 1 ms, not 1000 µs
-            number = f"{value / size:.3g}" if value < size * 999.5 else f"{value / size:.0f}"
-            return f"{number}{space}{unit}"
-    return f"{value:.3g}{space}ns"
+def histogram(
+    sheet: Sheet,
+    cpus: Iterable[Mapping[str, Any]],
+    indent: int = 0,
+    what: str = "interruptions",
+    share_of: str = "the stolen time",
+) -> None:
+    """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing where there were none.
 
-
-def histogram(sheet: Sheet, cpus: Iterable[Mapping[str, Any]], indent: int = 0, what: str = "interruptions") -> None:
-    """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing where there were none."""
-    bins: dict[tuple[int, int], int] = {}
-    for cpu in cpus:
-        for from_ns, _, count in cpu.get("histogram") or ():
-            if count > 0 and from_ns is not None:
-                place = _bin(from_ns)
-                bins[place] = bins.get(place, 0) + count
+    Beside the count, what share of all stolen time such gaps took: many short ones may matter less than one long.
+    """
+    bins, taken = _binned(cpus)
     if not bins:
         return
     sheet.line()
-    prose(sheet, f"{what} by length (both scales logarithmic)", indent=indent)
-    room = max(sheet.width - indent - 2 - 18 - 14, 10)
-    most = math.log10(max(bins.values())) + 1
-    rows = []
-    place = min(bins)
-    while place <= max(bins):
+    prose(sheet, f"{what} by length, with their share of {share_of} (logarithmic)", indent=indent)
+    places = _places(min(bins), max(bins))
+    counts = [f"{bins.get(place, 0):,}" for place in places]
+    room = max(sheet.width - indent - 2 - 18 - max(map(len, counts)) - 6 - 6, 10)
+    most, total = math.log10(max(bins.values())) + 1, sum(taken.values()) or 1.0
+    rows: list[tuple[str, str, str, str]] = []
+    for place in places:
         count = bins.get(place, 0)
-        bar = "█" * max(round(room * (math.log10(count) + 1) / most), 1) if count else ""
-        rows.append((f"{nanoseconds(_value(place))} to {nanoseconds(_value(_next(place)))}", f"{count:,}", bar))
-        place = _next(place)
-    columns(sheet, rows, indent=indent + 2, right={0, 1}, styles=("", "", "cyan"))
+        length = room * (math.log10(count) + 1) / most if count else 0.0
+        share = f"{_percent(100 * taken[place] / total)} %" if count else ""
+        rows.append((_range(place, _next(place)), f"{count:,}", share, _bar(length)))
+    columns(sheet, _gathered(rows, places), indent=indent + 2, right={0, 1, 2}, styles=("", "", "dim", "cyan"))
 
 
-def _bin(value: float) -> tuple[int, int]:
-    """(decade, index of 1, 2 or 5) of the step that holds `value`, in ns; below 1 ns is the first."""
+Place = tuple[int, int]  # (decade, index of 1, 2 or 5)
+
+
+def _binned(cpus: Iterable[Mapping[str, Any]]) -> tuple[dict[Place, int], dict[Place, float]]:
+    """How many gaps, and how many ns of them, in each step."""
+    bins: dict[Place, int] = {}
+    taken: dict[Place, float] = {}
+    for cpu in cpus:
+        for from_ns, to_ns, count in cpu.get("histogram") or ():
+            if count > 0 and from_ns is not None:
+                place = _bin(from_ns)
+                bins[place] = bins.get(place, 0) + count
+                middle = (from_ns + (to_ns if to_ns is not None else from_ns)) / 2
+                taken[place] = taken.get(place, 0.0) + middle * count
+    return bins, taken
+
+
+def _gathered(rows: list[tuple[str, str, str, str]], places: list[Place]) -> list[tuple[str, str, str, str]]:
+    """The rows, a long run of empty ones as one."""
+    made: list[tuple[str, str, str, str]] = []
+    at = 0
+    while at < len(rows):
+        end = at
+        while end < len(rows) and rows[end][1] == "0":
+            end += 1
+        if end - at > _EMPTY_SHOWN:
+            made.append((_range(places[at], _next(places[end - 1])), "0", "", ""))
+            at = end
+        else:
+            made.append(rows[at])
+            at += 1
+    return made
+
+
+def _bar(cells: float) -> str:
+    """That long, to an eighth of a cell; at least one cell where there is anything at all."""
+    if not cells:
+        return ""
+    eighths = max(round(cells * 8), 8)
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]
+
+
+def _percent(share: float) -> str:
+    return "<0.1" if 0 < share < 0.05 else f"{share:.1f}"
+
+
+def _range(low: Place, high: Place) -> str:
+    return f"{nanoseconds(_value(low))} to {nanoseconds(_value(high))}"
+
+
+def _places(first: Place, last: Place) -> list[Place]:
+    places = [first]
+    while places[-1] < last:
+        places.append(_next(places[-1]))
+    return places
+
+
+def _bin(value: float) -> Place:
+    """The step that holds `value`, in ns; below 1 ns is the first."""
     decade = len(str(int(value))) - 1 if value >= 1 else 0
     lead = value / 10**decade
     return decade, max(index for index, step in enumerate(_STEPS) if step <= max(lead, 1))
 
 
-def _next(place: tuple[int, int]) -> tuple[int, int]:
+def _next(place: Place) -> Place:
     decade, index = place
     return (decade, index + 1) if index + 1 < len(_STEPS) else (decade + 1, 0)
 
 
-def _value(place: tuple[int, int]) -> float:
+def _value(place: Place) -> float:
     return float(_STEPS[place[1]] * 10 ** place[0])

@@ -8,11 +8,13 @@ from typing import Any
 
 from tunectl.cpulist import format_cpulist
 from tunectl.report.escape import printable
+from tunectl.report.measures import nanoseconds
 from tunectl.report.probed import budget_of, figure
-from tunectl.report.text.histogram import histogram, nanoseconds
+from tunectl.report.text.histogram import histogram
 from tunectl.report.text.layout import columns, prose
 from tunectl.report.text.notes import notes
 from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.strip import strip
 
 MAX_CPUS = 64  # rows of the table; the CPUs with the longest gaps
 MAX_IRQS = 8  # sources of interrupts named; the most frequent ones
@@ -44,6 +46,7 @@ def measured(body: Mapping[str, Any], sheet: Sheet, indent: int = 0) -> None:
     legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
     prose(sheet, legend, indent=indent, style="dim")
     histogram(sheet, cpus, indent)
+    strip(sheet, body, indent)
     _during(sheet, body, indent)
 
 

@@ -120,7 +120,7 @@ def _label(cell: Cell) -> str:
 def _histograms(sheet: Sheet, cells: Iterable[Cell]) -> None:
     for cell in cells:
         heading(sheet, _label(cell))
-        histogram(sheet, [cell], 2, "messages")
+        histogram(sheet, [cell], 2, "messages", "all time waited")
 
 
 def _left_out(sheet: Sheet, cells: Iterable[Cell]) -> None:

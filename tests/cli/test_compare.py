@@ -1,0 +1,151 @@
+"""`tunectl compare` and `tunectl report` as installed: formats, exit codes, what is written and what is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.places import complaint, environment
+from tests.cli.test_commands import valid
+from tests.compare.runs import cpu_of, document, simulated
+from tests.compare.wakes import cell, wake_document
+from tests.conftest import TUNECTL, Ran
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """before.json, after.json and wake.json."""
+    place = tmp_path_factory.mktemp("results")
+    quiet = simulated(3, 10.0, per_second=20.0, length=lambda rng: 400 + rng.random())
+    after = document(cpu_of(quiet, 10.0), at="2026-11-21T10:00:00Z")
+    (place / "before.json").write_text(json.dumps(document(cpu_of(simulated(1, 10.0), 10.0))))
+    (place / "after.json").write_text(json.dumps(after))
+    (place / "wake.json").write_text(json.dumps(wake_document(cell("tcp", "sleeping", 1), cell("tcp", "spinning", 1))))
+    return place
+
+
+def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
+    files = results / "before.json", results / "after.json"
+    done = tunectl("compare", *files)
+    assert (done.code, done.err) == (0, "")
+    assert "interruptions" in done.out
+    made = valid("compare", tunectl("compare", *files, "--format", "json").out)
+    assert made["confidence"] == 0.95
+    (rate,) = [row for row in made["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
+    assert rate["change"] == "lower"
+    wider = valid("compare", tunectl("compare", *files, "--format", "json", "--confidence", "0.99").out)
+    (wide,) = [row for row in wider["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
+    assert wide["ratio"]["high"] > rate["ratio"]["high"]
+    valid("compare", tunectl("compare", results / "wake.json", results / "wake.json", "--format", "json").out)
+
+
+def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    for name in ("a", "b"):
+        words = ["--cpus", cpu, "--duration", "0.5", "--output", tmp_path / name]
+        assert tunectl("probe", "jitter", *words).code == 0
+    made = valid("compare", tunectl("compare", tmp_path / "a", tmp_path / "b", "--format", "json").out)
+    assert made["before"]["cpus"] == str(cpu)
+    assert tunectl("report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html").code == 0
+    assert "Before and after" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["compare", "before.json"], 2, "Missing argument 'AFTER'"),
+        (["compare", "before.json", "none.json"], 1, "cannot read none.json: No such file or directory"),
+        (["compare", "before.json", "wake.json"], 1, "nothing to compare: before.json is of `probe jitter`, wake.json"),
+        (["compare", "before.json", "after.json", "--confidence", "nan"], 2, "--confidence nan: a share"),
+        (["compare", "before.json", "after.json", "--confidence", "95"], 2, "--confidence 95: a share, from 0.5"),
+        (["--format", "junit", "compare", "before.json", "after.json"], 2, "--format junit: 'compare' writes text, js"),
+        (["report"], 2, "Missing argument 'FILE...'"),
+        (["report", "before.json"], 2, "report: where to? (-o OUT.html, or --format html for the page on stdout)"),
+        (["report", "before.json", "-o", "no/such/x.html"], 2, "--output no/such/x.html: no such directory"),
+        (["report", "before.json", "-o", "before.json"], 2, "--output before.json: is one of the files to be read"),
+        (
+            ["report", "before.json", "-o", "after.json"],
+            2,
+            "--output after.json: there is a file already that is no HT",
+        ),
+        (["report", "none.json", "-o", "x.html"], 1, "cannot read none.json: No such file or directory"),
+    ],
+)
+def test_what_is_refused(results: Path, words: list[str], code: int, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(TUNECTL), *words], cwd=results, env=environment(), capture_output=True, text=True
+    )
+    assert complaint(Ran(done.returncode, done.stdout, done.stderr), code).startswith(said)
+    assert sorted(path.name for path in results.iterdir()) == ["after.json", "before.json", "wake.json"]
+
+
+def test_report_writes_a_page_and_again(tunectl: Run, results: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    files = [results / "before.json", results / "after.json", results / "wake.json"]
+    made = valid("report", tunectl("report", *files, "-o", out, "--format", "json").out)
+    assert made["written"] == str(out)
+    assert made["bytes"] == out.stat().st_size
+    assert made["sources"] == [str(path) for path in files]
+    assert out.stat().st_mode & 0o777 == 0o644
+    first = out.read_text()
+    assert "Before and after" not in first  # three files: nobody says which two
+    done = tunectl("report", *files[:2], "-o", out)
+    assert (done.code, done.err) == (0, "")
+    assert "Before and after" in out.read_text()
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_report_to_stdout(tunectl: Run, results: Path) -> None:
+    done = tunectl("report", results / "wake.json", "--format", "html")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("<!doctype html>\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_page_that_cannot_be_written(tunectl: Run, results: Path, tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    place.mkdir()
+    (place / "r.html").mkdir()
+    done = tunectl("report", results / "wake.json", "-o", place / "r.html")
+    assert complaint(done, 2)
+    assert list(place.iterdir()) == [place / "r.html"]
+
+
+def test_a_terminal_without_utf8(tunectl: Run, results: Path) -> None:
+    files = results / "before.json", results / "after.json"
+    done = tunectl("compare", *files, env={"PYTHONIOENCODING": "ascii"})
+    assert (done.code, done.err) == (0, "")
+    assert done.out.isascii()
+    done = tunectl("compare", *files, "--format", "json", env={"PYTHONIOENCODING": "ascii"})
+    valid("compare", done.out)
+
+
+HEAVY = ("jinja2", "tunectl.compare", "tunectl.report.html", "tunectl.probe.document")
+LOADED = """
+import sys
+sys.argv = ["tunectl", *{words!r}]
+import os
+os._exit = lambda code: None
+from tunectl.cli.main import main
+main()
+print("LOADED", *[name for name in {heavy!r} if name in sys.modules], file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["verify", "--root", "ROOT"]])
+def test_other_commands_do_not_pay_for_it(stock: Path, results: Path, words: list[str]) -> None:
+    def loaded(*words: str) -> str:
+        code = LOADED.format(words=[*words], heavy=HEAVY)
+        return subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True).stderr
+
+    assert loaded(*[str(stock) if word == "ROOT" else word for word in words]).strip() == "LOADED"
+    both = loaded("report", str(results / "wake.json"), "--format", "html")
+    assert both.split() == ["LOADED", *HEAVY]

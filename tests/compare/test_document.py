@@ -1,0 +1,145 @@
+"""Files that are no probe's result: one line that says which file, which key, and what would be right."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compare.runs import cpu_of, document, simulated
+from tests.compare.wakes import cell, wake_document
+from tunectl.compare.compared import compared
+from tunectl.errors import TunectlError
+from tunectl.probe.document import read_document
+
+GOOD = document(cpu_of(simulated(1, 2.0), 2.0), seconds=2.0)
+WHOLE = json.dumps(GOOD)
+
+
+def complaint(path: Path, text: str | bytes) -> str:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    with pytest.raises(TunectlError) as caught:
+        read_document(path)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert str(path) in said
+    return said.replace(str(path), "FILE")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "FILE: is not JSON: Input data was truncated (give it what `tunectl probe jitter --output FILE` wrote)"),
+        (WHOLE[: len(WHOLE) // 2], "FILE: is not JSON: Input data was truncated"),
+        ("hello", "FILE: is not JSON: JSON is malformed"),
+        (b"\x1f\x8b\x08\x00", "FILE: is not JSON: JSON is malformed"),
+        (b'"\xff\xfe"', "FILE: is not JSON"),
+        ("[" * 100_000, "FILE: is not JSON"),
+        ('{"schema": "tunectl.probe.jitter/1", "duration_s": NaN}', "FILE: is not JSON: JSON is malformed"),
+        ('{"schema": "tunectl.probe.jitter/1", "duration_s": 1e999}', "FILE: is not JSON: Number out of range"),
+        ("[]", "FILE: schema: is missing (one of tunectl.probe.jitter/1, tunectl.probe.wake/1"),
+        ("{}", "FILE: schema: is missing"),
+        ('{"schema": 1}', "FILE: schema: is missing"),
+        (
+            '{"schema": "tunectl.verify/1"}',
+            "FILE: schema: tunectl.verify/1 is no probe's result (one of",
+        ),
+        (
+            '{"schema": "tunectl.probe.jitter/2"}',
+            "FILE: schema: tunectl.probe.jitter/2 is of another version (this",
+        ),
+        ('{"schema": "tunectl.probe.jitter/1"}', "FILE: the document: Object missing required field `threshold_ns`"),
+    ],
+)
+def test_what_is_no_result(tmp_path: Path, text: str | bytes, said: str) -> None:
+    assert complaint(tmp_path / "x.json", text).startswith(said)
+
+
+def changed(*path: Any, to: Any) -> str:
+    made: Any = copy.deepcopy(GOOD)
+    place = made
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = to
+    return json.dumps(made)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (changed("cpus", 0, "max_ns", to="x"), "FILE: cpus[0].max_ns: Expected `int`, got `str` (docs/schema/tunectl."),
+        (changed("cpus", 0, "max_ns", to=-1), "FILE: cpus[0].max_ns: Expected `int` >= 0"),
+        (changed("cpus", 0, "max_ns", to=10**300), "FILE: cpus[0].max_ns: "),
+        (changed("cpus", 0, "interruptions", to=True), "FILE: cpus[0].interruptions: Expected `int`, got `bool`"),
+        (changed("cpus", 0, "events", 3, to=[1, 2]), "FILE: cpus[0].events[3]: Expected `array` of length 3"),
+        (changed("cpus", 0, "events", 3, to=[9, 2, ""]), "FILE: cpus[0].events[3]: ends before it begins"),
+        (changed("cpus", 0, "histogram", 0, to=[9, 2, 1]), "FILE: cpus[0].histogram: a bucket ends before it begins"),
+        (changed("cpus", 0, "histogram", to=[]), "FILE: cpus[0].histogram: holds 0 of "),
+        (changed("cpus", to=[]), "FILE: cpus: no CPU was measured"),
+        (changed("cpus", to=GOOD["cpus"] * 2), "FILE: cpus: one of them is there twice"),
+        (changed("cpus", to=None), "FILE: cpus: Expected `array`, got `null`"),
+        (changed("duration_s", to=0), "FILE: duration_s: Expected `float` > 0"),
+        (changed("duration_s", to=1e300), "FILE: duration_s: Expected `float` <= 100000000"),
+        (changed("clock", "hz", to=0), "FILE: clock.hz: Expected `float` >= 1000"),
+        (changed("threshold_ns", to=None), "FILE: threshold_ns: Expected `int`, got `null`"),
+        (json.dumps(wake_document()), "FILE: cells: nothing was measured"),
+        (json.dumps(wake_document(cell("a", "b", 1, n=5))), "FILE: cells[0].histogram: holds 201 of 5"),
+    ],
+)
+def test_what_is_wrong_in_a_result(tmp_path: Path, text: str, said: str) -> None:
+    assert complaint(tmp_path / "x.json", text).startswith(said)
+
+
+def test_the_twins_that_are_right(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    for body, name in ((GOOD, "probe.jitter"), (wake_document(cell("a", "b", 1)), "probe.wake")):
+        path.write_text(json.dumps({**body, "of the future": [1]}))
+        assert read_document(path).name == name
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(TunectlError, match=r"cannot read .*/none: No such file or directory"):
+        read_document(tmp_path / "none")
+    with pytest.raises(TunectlError, match="Is a directory"):
+        read_document(tmp_path)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**25), 10**25) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+places = st.sampled_from(
+    [
+        *[(key,) for key in GOOD],
+        *[("cpus", 0, key) for key in GOOD["cpus"][0]],
+        *[("clock", "hz"), ("host", "hostname"), ("cpus", 0, "events", 2, 0), ("cpus", 0, "histogram", 1, 2)],
+        *[("cpus", 0, "series"), ("cpus", 0, "causes"), ("cpus", 0, "counters", "irq"), ("budget", "broken")],
+    ]
+)
+
+
+@given(places, anything)
+def test_any_value_anywhere_is_compared_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: Any
+) -> None:
+    """Never a traceback: whatever the type checks let through, the statistics can bear, and so can the page."""
+    from tunectl.model import Document, HostId
+    from tunectl.report import render
+
+    path = tmp_path_factory.mktemp("any") / "x.json"
+    path.write_text(changed(*place, to=value))
+    try:
+        file = read_document(path)
+        body = compared(file, file)
+    except TunectlError:
+        return
+    shown = {"files": [{"path": "x", "name": file.name, "body": file.body}] * 2, "compare": body}
+    assert render(Document("report", HostId(), "", shown), "html").startswith("<!doctype html>")
+    assert render(Document("compare", HostId(), "", body), "text")
+    json.dumps(json.loads(render(Document("compare", HostId(), "", body), "json")), allow_nan=False)

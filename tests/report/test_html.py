@@ -1,0 +1,264 @@
+"""The HTML page: self-contained, escaped, accessible; each claim with a twin that breaks it where one can be made."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import hashlib
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.compare.wakes import cell
+from tests.report.documents import HOST, body, hostile, replaced
+from tests.report.pages import EVIL, JITTER, WAKE, before_and_after, file, full, page
+from tunectl.errors import TunectlError
+from tunectl.model import Document
+from tunectl.report import render
+from tunectl.report.html.plots import Curve, _waits, curve, frequency_plot, strip_plot, wait_plot, warmth
+from tunectl.report.html.scale import LogScale
+from tunectl.report.html.view import causes
+
+PAGES = {"full": full, "before and after": before_and_after}
+pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
+
+
+@pages
+def test_nothing_is_loaded_and_nothing_runs(make: Any) -> None:
+    made = make()
+    assert not {"script", "link", "img", "iframe", "object", "embed", "form", "base"} & {tag for tag, _, _ in made.tags}
+    for tag, attrs, _ in made.tags:
+        assert not {name for name in attrs if name.startswith("on") or name in ("src", "href", "style")}, tag
+    assert "url(" not in made.raw
+    assert "@import" not in made.raw
+    assert "http:" not in made.raw.replace("http-equiv", "")
+    assert "https:" not in made.raw
+
+
+@pages
+def test_the_policy_allows_the_style_sheet_by_its_digest_and_nothing_else(make: Any) -> None:
+    made = make()
+    (policy,) = [attrs["content"] for attrs in made.all("meta") if "http-equiv" in attrs]
+    style = made.raw.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    assert made.raw.index("Content-Security-Policy") < made.raw.index("<style>")
+
+
+@pages
+def test_structure_and_access(make: Any) -> None:
+    made = make()
+    assert made.raw.startswith("<!doctype html>\n")
+    assert made.all("html") == [{"lang": "en"}]
+    ids = [attrs["id"] for _, attrs, _ in made.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    named = [one for _, attrs, _ in made.tags for one in attrs.get("aria-labelledby", "").split()]
+    assert set(named) <= set(ids)
+    pictures = [attrs for attrs in made.all("svg") if "aria-hidden" not in attrs]
+    assert len(pictures) >= 4
+    assert all(attrs.get("role") == "img" and attrs.get("aria-labelledby") for attrs in pictures)
+    assert len([1 for tag, _, around in made.tags if tag == "title" and "svg" in around]) == len(pictures)
+    assert len(made.all("table")) == len(made.all("caption")) == len(made.all("thead"))
+    assert all(attrs.get("scope") in ("col", "row") for attrs in made.all("th"))
+    levels = [int(tag[1]) for tag, _, _ in made.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert all(later <= earlier + 1 for earlier, later in pairwise(levels))
+
+
+def test_every_section_is_there() -> None:
+    words = full().words
+    for heading in ("NO-GO", "Reasons", "Figures", "Distribution", "Over time", "Counted by the kernel", "Wake-up lat"):
+        assert heading in words, heading
+    assert "Before and after" not in words
+    assert "Before and after" in before_and_after().words
+    assert "not significant" in before_and_after().words
+
+
+def test_an_interrupt_named_script_stays_text() -> None:
+    made = page(file("probe.jitter", JITTER))
+    assert EVIL in made.words
+    assert "&lt;script&gt;" in made.raw
+    assert made.all("script") == []
+
+
+@settings(max_examples=15)
+@given(text=hostile | st.sampled_from([EVIL, "</style><script>", '" onload="x', "--></svg>", "{{ 7*7 }}", "]]>"]))
+def test_no_string_changes_the_structure(text: str) -> None:
+    jitter = {**copy.deepcopy(JITTER), "warnings": ["w"], "budget": {"verdict": "broken", "broken": ["b"]}}
+    jitter["cpus"][0]["causes"] = [{"cause": "c", "count": 1, "total_ns": 2, "max_ns": 2}]
+    jitter["cpus"][0]["periods"] = [{"period_ns": 4_000_000, "count": 9, "name": "n", "cause": "c"}]
+    tame = page(
+        file("probe.jitter", jitter), file("probe.jitter", jitter), file("probe.wake", {**WAKE, "warnings": ["w"]})
+    )
+    wild_jitter = {**replaced(jitter, text or "x"), "irq_descriptions": {"33": text, "LOC": text}}
+    wild_jitter["budget"]["verdict"] = "broken"
+    wild = page(
+        file("probe.jitter", wild_jitter),
+        file("probe.jitter", wild_jitter, path=text),
+        file("probe.wake", {**WAKE, "warnings": [text]}),
+    )
+    assert Counter(tag for tag, _, _ in wild.tags) == Counter(tag for tag, _, _ in tame.tags)
+    assert all(char.isprintable() or char == "\n" for char in wild.words)
+    compare = {**replaced(body("compare"), text), "kind": "jitter"}
+    compared = page(file("probe.jitter", JITTER), file("probe.jitter", JITTER), compare=compare)
+    assert compared.all("script") == []
+
+
+def test_causes_are_added_up_over_the_cpus() -> None:
+    made = copy.deepcopy(JITTER)
+    made["cpus"][0]["causes"] = [
+        {"cause": "local timer", "count": 3, "total_ns": 300, "max_ns": 150},
+        {"cause": "", "count": 1, "total_ns": 5000, "max_ns": 5000},
+    ]
+    made["cpus"][1]["causes"] = [{"cause": "local timer", "count": 2, "total_ns": 700, "max_ns": 600}]
+    assert [(row["cause"], row["count"], row["total_ns"], row["max_ns"]) for row in causes(made)] == [
+        ("unknown", 1, 5000, 5000),
+        ("local timer", 5, 1000, 600),
+    ]
+    assert "Causes" in page(file("probe.jitter", made)).words
+    made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = []
+    assert causes(made) == []
+    assert "Causes" not in page(file("probe.jitter", made)).words
+
+
+def test_what_comes_like_a_timer_is_named() -> None:
+    made = copy.deepcopy(JITTER)
+    made["cpus"][0]["periods"] = [
+        {"period_ns": 4_000_000, "count": 99, "mean_ns": 900, "name": "250 Hz", "cause": EVIL}
+    ]
+    shown = page(file("probe.jitter", made))
+    assert "At equal distances" in shown.words
+    assert "250 Hz, " + EVIL in shown.words
+    assert "At equal distances" not in page(file("probe.jitter", JITTER)).words
+
+
+def test_a_quiet_cpu_and_a_probe_that_did_not_run() -> None:
+    quiet = copy.deepcopy(JITTER)
+    for cpu in quiet["cpus"]:
+        cpu.update(interruptions=0, stolen_ns=0, max_ns=0, histogram=[], events=[])
+    made = page(file("probe.jitter", quiet))
+    assert "Distribution" not in made.words
+    assert "The probe did not run." in page(file("preflight", {**body("preflight"), "probe": None})).words
+
+
+def test_a_wake_cell_without_messages_has_its_reason() -> None:
+    nothing: dict[str, Any] = {
+        "n": 0,
+        "histogram": [],
+        "percentiles_ns": None,
+        "max_ns": None,
+        "receiver_cpu_percent": None,
+    }
+    empty = cell("udp", "busy-poll", 1, **nothing, reason="no device queue feeds it")
+    made = page(file("probe.wake", {**WAKE, "cells": [*WAKE["cells"], empty]}))
+    assert "Not measured: udp: no device queue feeds it" in made.words
+    alone = page(file("probe.wake", {**WAKE, "cells": [empty]}))
+    assert "Not measured: udp" in alone.words
+
+
+def test_another_document_has_no_page() -> None:
+    with pytest.raises(TunectlError, match=r"no HTML page for tunectl\.verify"):
+        render(Document("verify", HOST, "", {}), "html")
+
+
+# ---- contrast
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2, relative luminance of #rgb or #rrggbb."""
+    digits = colour.lstrip("#")
+    digits = "".join(char * 2 for char in digits) if len(digits) == 3 else digits
+    parts = [int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_of_every_theme() -> None:
+    style = full().raw.partition("<style>")[2].partition("</style>")[0]
+    themes = [dict(re.findall(r"--(\w+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", style, re.S)]
+    assert len(themes) == 3  # light, dark, print
+    for theme in themes:
+        for name in ("text", "quiet", "good", "bad", "open"):
+            assert contrast(theme[name], theme["back"]) >= 4.5, (name, theme["back"])
+        for name in ("c1", "c2", "c3", "c4", "c5", "c6"):
+            assert contrast(theme[name], theme["back"]) >= 3, (name, theme["back"])
+        for name in ("h0", "h1", "h2", "h3", "h4"):
+            assert contrast(theme["text"], theme[name]) >= 4.5, (name, theme["back"])
+    assert contrast("#fff", "#000") == pytest.approx(21)
+
+
+# ---- plots
+
+
+@given(st.floats(1e-9, 1e9), st.floats(1, 1e6), st.floats(0, 1))
+def test_a_logarithmic_scale(low: float, times: float, share: float) -> None:
+    scale = LogScale.over(low, low * times, 10, 110)
+    assert scale.low <= low * (1 + 1e-6)
+    assert scale.high >= low * times * (1 - 1e-6)
+    assert scale.at(scale.low) == 10
+    assert scale.at(scale.high) == 110
+    assert 10 <= scale.at(low * times**share) <= 110
+    assert scale.at(scale.low / 100) == 10
+    assert scale.at(scale.high * 100) == 110
+    assert scale.decades()[0] == pytest.approx(scale.low)
+    assert scale.decades()[-1] == pytest.approx(scale.high)
+
+
+def last_x(path: str) -> float:
+    return float(re.findall(r"[MLH]([\d.]+)", path)[-1])
+
+
+def test_a_worse_run_lies_to_the_right_and_above() -> None:
+    calm, wild = (Curve(name, [(1000.0, 90), (far, 10)], 1e10) for name, far in (("calm", 2000.0), ("wild", 50_000.0)))
+    for plot in (frequency_plot([calm, wild]), wait_plot([calm, wild])):
+        assert plot is not None
+        assert last_x(plot["paths"][0]["d"]) < last_x(plot["paths"][1]["d"])
+    assert frequency_plot([Curve("none", [], 1e10)]) is None
+    assert wait_plot([Curve("none", [], 1e10)]) is None
+
+
+def test_the_curve_of_waits_is_not_drawn_straight_between_gaps() -> None:
+    """One gap of 10 ms in 10 s: half of it is waited by half of those who meet it, whatever the axes."""
+    points = _waits(Curve("x", [(1000.0, 1), (1e7, 1)], 1e10))
+    (first, *_, last) = points
+    assert first[0] == 1000
+    assert last[0] == pytest.approx(1e7 - 1e4)
+    assert last[1] == pytest.approx(1e-6)
+    for ns, share in points:
+        assert share == pytest.approx((1e7 - ns) / 1e10, rel=1e-6)
+    assert all(later[1] >= earlier[1] / 1.11 for earlier, later in pairwise(points))
+
+
+def test_curves_hold_every_gap() -> None:
+    made = curve("x", JITTER, JITTER["cpus"])
+    assert sum(count for _, count in made.gaps) == sum(cpu["interruptions"] for cpu in JITTER["cpus"])
+    assert made.run_ns == 2e10
+
+
+def test_a_strip_shows_the_gap_where_it_was() -> None:
+    from tests.compare.runs import cpu_of, document
+
+    cpu = cpu_of([(2_500_000_000, 1_000_000)], 10.0)
+    plot = strip_plot(document(cpu), cpu, 100, 1_000_000)
+    assert plot is not None
+    assert re.fullmatch(r"M60 0v48h1v-48", plot["longest"])
+    assert plot["said"].startswith("Longest gap 1 ms after 2.5 s; 239 of 240 slices without one")
+    full_list = {**cpu, "interruptions": 50, "events_lost": 49}
+    plot = strip_plot(document(cpu), full_list, 100, 1_000_000)
+    assert plot is not None
+    assert plot["known"] == 60
+
+
+@pytest.mark.parametrize(("value", "shade"), [(1, 0), (10, 0), (11, 1), (99_999, 4), (1e5, 4)])
+def test_shades_are_logarithmic(value: float, shade: int) -> None:
+    assert warmth(value, 1, 1e5) == shade

@@ -1,0 +1,80 @@
+"""tunectl report"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tunectl.cli.command import emit, now, open_root, tunectl_command
+from tunectl.cli.exits import OK
+from tunectl.cli.options import Options
+from tunectl.cli.output import write_whole
+from tunectl.compare.compared import compared
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.identity import read_identity
+from tunectl.model import Document
+from tunectl.probe.document import ProbeFile, read_document
+
+_PAGE = b"<!doctype html>"
+
+
+@tunectl_command(formats=("text", "json", "html"))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="OUT.html", help="Write the page there.")
+def command(options: Options, files: tuple[Path, ...], output: str | None) -> int:
+    """One self-contained HTML page with plots, of the results of probes and preflights.
+
+    Two results of the same probe are compared: the first is before, the second after.
+    """
+    if not output and options.fmt != "html":
+        raise UsageError("report: where to?", "-o OUT.html, or --format html for the page on stdout")
+    if output:
+        _check_output(output, files)
+    read = [read_document(path) for path in files]
+    found, note = _compared(read)
+    sources = [{"path": one.path, "name": one.name, "body": one.body} for one in read]
+    body: dict[str, Any] = {"files": sources, "compare": found}
+    identity = read_identity(open_root(options))
+    if not output:
+        emit(options, "report", identity, body)
+        return OK
+    from tunectl.report import render
+
+    page = render(Document("report", identity, now(), body), "html")
+    write_whole(output, page)
+    if options.fmt != "html":
+        paths = [one.path for one in read]
+        written = {"written": os.path.abspath(output), "bytes": len(page.encode()), "sources": paths, "note": note}
+        emit(options, "report", identity, written)
+    return OK
+
+
+def _check_output(output: str, files: tuple[Path, ...]) -> None:
+    """A page is made again at will; anything else that stands there is somebody's work."""
+    if not os.path.isdir(os.path.dirname(os.path.abspath(output))):
+        raise UsageError(f"--output {output}: no such directory")
+    if any(os.path.realpath(output) == os.path.realpath(path) for path in files):
+        raise UsageError(f"--output {output}: is one of the files to be read")
+    path = Path(output)
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_PAGE)) if path.is_file() else b""
+    except OSError as error:
+        raise TunectlError(f"cannot read {output}: {error.strerror}") from error
+    if start.lower() != _PAGE:
+        raise UsageError(f"--output {output}: there is a file already that is no HTML page", "name another")
+
+
+def _compared(read: list[ProbeFile]) -> tuple[dict[str, Any] | None, str]:
+    """The comparison where there are two results of one probe; else None, and why where one may be missed."""
+    if len({type(one.measured) for one in read}) != 1 or len(read) != 2 or read[0].measured is None:
+        return None, ""
+    try:
+        return compared(read[0], read[1]), ""
+    except TunectlError as error:
+        return None, f"not compared: {error.message}"

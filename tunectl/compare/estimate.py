@@ -1,0 +1,138 @@
+"""What a run says of its host, with bounds: quantiles, rates, and the longest. Pure.
+
+One idea for all: an estimate rests on a number of *independent* observations. Interruptions come in bursts, so how much
+their number varies from slice to slice of the run is held against how much it would vary if they were independent, and
+the count is divided by that (the design effect; Korn & Graubard 1998, with their correction for few slices).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tunectl.compare.bounds import Interval, binomial_range, normal_deviate, poisson_interval, student_deviate
+from tunectl.compare.sample import Sample
+
+
+def gap_percentile(sample: Sample, share: float, confidence: float) -> Interval | None:
+    """The length that `share` of the gaps exceed (nearest rank); None without a gap."""
+    whole = sample.whole
+    if not whole.count:
+        return None
+    value = whole.nth_longest(whole.count - math.ceil(round(whole.count * (1 - share), 6)) + 1)
+    return _between_ranks(sample, value, share, whole.count / _gap_effect(sample, value, confidence), confidence)
+
+
+def _between_ranks(sample: Sample, value: float, share: float, draws: float, confidence: float) -> Interval:
+    """Order statistics: how many of `draws` gaps exceed the true percentile is binomial."""
+    whole, draws = sample.whole, max(int(draws), 1)
+    few, many = binomial_range(draws, share, confidence)
+    scale = whole.count / draws  # the ranks of fewer, independent gaps, in the list of all
+    high = whole.nth_longest(max(math.floor(few * scale), 1)) if few else math.inf
+    low = whole.nth_longest(math.ceil(many * scale) + 1)
+    return Interval(value, min(low, value), max(high, value))
+
+
+def _gap_effect(sample: Sample, ns: float, confidence: float) -> float:
+    """The design effect on the share of gaps longer than `ns`."""
+    longer = [part.longer(ns) for part in sample.slices]
+    gaps = [part.count for part in sample.slices]
+    if not sum(longer) or sum(longer) == sum(gaps):
+        return _widened(1.0, sample.slices, confidence)
+    share = sum(longer) / sum(gaps)
+    varied = _varied([above - share * all_ for above, all_ in zip(longer, gaps, strict=True)])
+    return _widened(varied / (sum(gaps) * share * (1 - share)), sample.slices, confidence)
+
+
+def arrival_percentile(sample: Sample, share: float, confidence: float) -> Interval:
+    """The wait that `share` of randomly timed arrivals exceed: each gap counts by its length."""
+    whole, budget = sample.whole, share * sample.run_ns
+    value = whole.wait_exceeded(budget)
+    waited = whole.waited(value)
+    if not waited or not budget:
+        return Interval(value, 0.0, math.inf)
+    deciding = independent_waits(sample, value, confidence) * budget / waited
+    few, many = binomial_range(max(int(deciding / share), 1), share, confidence)
+    high = whole.wait_exceeded(budget * few / deciding) if few else math.inf
+    low = whole.wait_exceeded(budget * many / deciding)
+    return Interval(value, min(low, value), max(high, value))
+
+
+def independent_waits(sample: Sample, ns: float, confidence: float) -> float:
+    """How many independent gaps of one length would leave the time spent in waits beyond `ns` as uncertain as it is."""
+    waited, squares = sample.whole.waited(ns), sample.whole.waited_squares(ns)
+    if not squares:
+        return 0.0
+    alone = sum(part.waited_squares(ns) for part in sample.slices)
+    varied = _varied(_centred([part.waited(ns) for part in sample.slices]))
+    return waited**2 / squares / _widened(varied / alone if alone else 1.0, sample.slices, confidence)
+
+
+def interruptions_per_s(sample: Sample, confidence: float) -> Interval:
+    """Gaps a second, of one CPU's time."""
+    parts = sample.intervals if sample.intervals and not sample.sliced else ()
+    counts: Sequence[float] = [gaps for gaps, _ in parts] or [part.count for part in sample.slices]
+    effect = _widened(_varied(_centred(counts)) / sum(counts) if sum(counts) else 1.0, counts, confidence)
+    return _scaled(sample.whole.count, sample.whole.count / effect, sample.run_ns / 1e9, confidence)
+
+
+def stolen_ppm(sample: Sample, confidence: float) -> Interval:
+    """The share of the run's time that gaps took."""
+    stolen = sample.whole.waited(0)
+    deciding = independent_waits(sample, 0, confidence)
+    if sample.intervals and not sample.sliced:
+        varied = _varied(_centred([ns for _, ns in sample.intervals]))
+        total = sum(ns for _, ns in sample.intervals)
+        squares = sample.whole.waited_squares(0)
+        if varied and squares:
+            deciding = min(stolen**2 / squares, total**2 / varied) / _widened(1.0, sample.intervals, confidence)
+    found = _scaled(stolen, deciding, sample.run_ns / 1e6, confidence)
+    return found._replace(high=min(found.high, 1e6))
+
+
+def _scaled(total: float, deciding: float, over: float, confidence: float) -> Interval:
+    """A sum over a time, as uncertain as a count of `deciding` events is."""
+    if not over:
+        return Interval(0.0, 0.0, math.inf)
+    if not total or not deciding:
+        return Interval(0.0, 0.0, poisson_interval(0, confidence).high / over)
+    bounds = poisson_interval(deciding, confidence)
+    return Interval(total / over, total / over * bounds.low / deciding, total / over * bounds.high / deciding)
+
+
+def _centred(values: Sequence[float]) -> list[float]:
+    mean = sum(values) / len(values) if values else 0.0
+    return [value - mean for value in values]
+
+
+def _varied(deviations: Sequence[float]) -> float:
+    """Variance of a sum over slices, from how the slices deviate."""
+    parts = len(deviations)
+    return sum(value * value for value in deviations) * parts / (parts - 1) if parts > 1 else 0.0
+
+
+def _widened(effect: float, parts: Sequence[object], confidence: float) -> float:
+    """A design effect, never below 1, widened for being estimated from a handful of slices."""
+    if len(parts) < 2:
+        return 1.0
+    few = student_deviate(confidence, len(parts) - 1) / normal_deviate(confidence)
+    return max(effect, 1.0) * few**2
+
+
+def longest_streak(before: Sample, after: Sample) -> tuple[bool, int, float]:
+    """The longest gaps of both runs: (are they all from `before`?, on how many occasions, the chance of that).
+
+    Had nothing changed, each would be from the first run with the probability of its share of the time; gaps of one
+    slice are one occasion. The chance counts both ways: that they are all from either one.
+    """
+    first = before.whole.longest >= after.whole.longest
+    winner, loser = (before, after) if first else (after, before)
+    times = _occasions(winner, loser.whole.longest)
+    share = winner.run_ns / (winner.run_ns + loser.run_ns)
+    return first, times, min(2 * share**times, 1.0)
+
+
+def _occasions(sample: Sample, ns: float) -> int:
+    if sample.sliced:
+        return sum(part.longest > ns for part in sample.slices)
+    return sample.whole.longer(ns)

@@ -1,0 +1,97 @@
+"""A run, or one CPU of it, as the statistics want it: lengths of gaps, whole and in slices of time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tunectl.compare.lengths import Lengths
+from tunectl.probe.shapes import Cpu, Jitter
+
+# Interruptions come in bursts; slices longer than a burst are nearly independent of each other. Fewer slices would
+# judge the spread poorly, more would cut bursts apart.
+SLICES = 30
+_FEWEST_INTERVALS = 8  # of a series; fewer say too little about spread
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Gaps above the threshold. `slices` are equal parts of the first `covered` of the run; empty where unknown."""
+
+    run_ns: float  # of all its CPUs together
+    whole: Lengths
+    slices: tuple[Lengths, ...]
+    covered: float  # share of the run that the slices are of
+    intervals: tuple[tuple[float, float], ...]  # (gaps, stolen ns) of equal times, of all gaps the probe saw
+
+    @property
+    def sliced(self) -> bool:
+        """Do slices cover all of it?"""
+        return self.covered == 1 and bool(self.slices)
+
+
+def span_ns(result: Jitter, cpu: Cpu) -> float:
+    """How long this CPU was measured."""
+    return float(cpu.duration_ns) or result.duration_s * 1e9
+
+
+def sample(result: Jitter, cpus: Sequence[Cpu], threshold_ns: float) -> Sample:
+    """These CPUs of a result as one: a moment is one of theirs. Gaps of at most the threshold are left out."""
+    covered = min(_covered(result, cpu) for cpu in cpus)
+    cut = [_sliced(result, cpu, threshold_ns, covered) for cpu in cpus] if covered else []
+    return Sample(
+        run_ns=sum(span_ns(result, cpu) for cpu in cpus),
+        whole=Lengths(group for cpu in cpus for group in _groups(result, cpu, threshold_ns)),
+        slices=tuple(Lengths(group for part in parts for group in part) for parts in zip(*cut, strict=True)),
+        covered=covered,
+        intervals=_intervals(cpus),
+    )
+
+
+def _complete(cpu: Cpu) -> bool:
+    return len(cpu.events) == cpu.interruptions
+
+
+def _groups(result: Jitter, cpu: Cpu, threshold_ns: float) -> Iterable[tuple[float, int]]:
+    """Each gap by itself where all are listed, else the histogram's buckets by their middle."""
+    if _complete(cpu):
+        ns = 1e9 / result.clock.hz
+        pairs: Iterable[tuple[float, int]] = (((end - start) * ns, 1) for start, end, _ in cpu.events)
+    else:
+        pairs = ((min((low + high) / 2, cpu.max_ns), count) for low, high, count in cpu.histogram)
+    return [pair for pair in pairs if pair[0] > threshold_ns]
+
+
+def _covered(result: Jitter, cpu: Cpu) -> float:
+    """The share of the run in which every gap is listed with its time: the list ends where it was full."""
+    if _complete(cpu):
+        return 1.0
+    run_ticks = span_ns(result, cpu) * result.clock.hz / 1e9
+    if not cpu.events_lost or len(cpu.events) < SLICES or not run_ticks:
+        return 0.0
+    return min((cpu.events[-1][1] - cpu.tsc_start) / run_ticks, 1.0) if cpu.tsc_start else 0.0
+
+
+def _sliced(result: Jitter, cpu: Cpu, threshold_ns: float, covered: float) -> list[list[tuple[float, int]]]:
+    ns = 1e9 / result.clock.hz
+    slice_ns = span_ns(result, cpu) * covered / SLICES
+    slices: list[list[tuple[float, int]]] = [[] for _ in range(SLICES)]
+    if not slice_ns:
+        return slices
+    first = cpu.tsc_start or (cpu.events[0][0] if cpu.events else 0)
+    for start, end, _ in cpu.events:
+        place = int((start - first) * ns / slice_ns)
+        if (length := (end - start) * ns) > threshold_ns and place <= SLICES:
+            slices[max(min(place, SLICES - 1), 0)].append((length, 1))
+    return slices
+
+
+def _intervals(cpus: Sequence[Cpu]) -> tuple[tuple[float, float], ...]:
+    """The series of all CPUs, added up and gathered into at most SLICES parts; without the last interval, a cut one."""
+    series = [cpu.series.intervals if cpu.series else [] for cpu in cpus]
+    whole = min(map(len, series)) - 1
+    if whole < _FEWEST_INTERVALS:
+        return ()
+    width = -(-whole // SLICES)
+    parts = [[one for of in series for one in of[at : at + width]] for at in range(0, whole - width + 1, width)]
+    return tuple((sum(gaps for gaps, _, _ in part), sum(stolen for _, stolen, _ in part)) for part in parts)

@@ -1,0 +1,159 @@
+"""The shapes of probe results, as far as comparisons and plots rely on them; other fields are let through. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+# Limits that no run reaches, so that no sum or square of what is within them overflows.
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Amount = Annotated[float, Meta(ge=0, le=1e18)]
+Bucket = tuple[Count, Count, Count]  # from ns, to ns, how many
+Event = tuple[Count, Count, str]  # begin and end on the counter, cause
+
+
+class Host(msgspec.Struct, frozen=True):
+    """Which host wrote it."""
+
+    hostname: str = ""
+    kernel: str = ""
+    boot_id: str = ""
+    machine: str = ""
+
+
+class Clock(msgspec.Struct, frozen=True):
+    """The counter the gaps were read from."""
+
+    hz: Annotated[float, Meta(ge=1e3, le=1e12)]
+    source: str = ""
+    granule_ns: Amount = 0.0
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A CPU's run in equal intervals, the last one cut by its end."""
+
+    interval_s: Annotated[float, Meta(gt=0, le=1e8)]
+    intervals: list[tuple[Count, Count, Count]]  # gaps, stolen ns, longest ns
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What gaps of one cause add up to."""
+
+    cause: str
+    count: Count
+    total_ns: Count
+    max_ns: Count
+
+
+class Period(msgspec.Struct, frozen=True):
+    """Gaps that come at equal distances."""
+
+    period_ns: Count
+    count: Count
+    coverage: Amount = 0.0
+    mean_ns: Count = 0
+    name: str = ""
+    cause: str = ""
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """What the kernel counted meanwhile."""
+
+    irq: dict[str, Count] = {}
+    softirq: dict[str, Count] = {}
+
+
+class Cpu(msgspec.Struct, frozen=True):
+    """One CPU of a jitter result: what comparisons and plots need of it."""
+
+    cpu: Count
+    interruptions: Count
+    stolen_ns: Count
+    max_ns: Count
+    gap_ns: dict[str, Amount]
+    arrival_ns: dict[str, Amount]
+    histogram: list[Bucket]
+    events_lost: Count
+    events: list[Event]
+    stolen_ppm: Amount = 0.0
+    duration_ns: Count = 0
+    tsc_start: Count = 0
+    series: Series | None = None
+    causes: list[Cause] = []
+    periods: list[Period] = []
+    counters: Counters | None = None
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How the run was judged."""
+
+    verdict: str = "not-judged"
+    broken: list[str] = []
+    reason: str = ""
+
+
+class Jitter(msgspec.Struct, frozen=True):
+    """tunectl.probe.jitter/1"""
+
+    threshold_ns: Count
+    duration_s: Annotated[float, Meta(gt=0, le=1e8)]
+    clock: Clock
+    cpus: list[Cpu]
+    warnings: list[str] = []
+    budget: Budget = Budget()
+    interrupted: bool = False
+    fifo_priority: Count = 0
+    irq_descriptions: dict[str, str] = {}
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One way of waiting at one idle time."""
+
+    mechanism: str
+    waiting: str
+    idle_ms: Amount
+    n: Count
+    max_ns: Count | None
+    histogram: list[Bucket]
+    way: str = ""  # of the waiting: block, poll, epoll, ...
+    percentiles_ns: dict[str, Amount] | None = None
+    reason: str = ""  # why nothing was measured
+    is_round_trip: bool = False
+    cpus: list[Count] = []
+    receiver_cpu_percent: Amount | None = None
+    warnings: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """`tcp, sleeping (poll), after 10 ms`"""
+        way = f" ({self.way})" if self.way else ""
+        there_and_back = ", there and back" if self.is_round_trip else ""
+        return f"{self.mechanism}, {self.waiting}{way}, after {self.idle_ms:g} ms{there_and_back}"
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """tunectl.probe.wake/1"""
+
+    cells: list[Cell]
+    warnings: list[str] = []
+    interrupted: bool = False
+    fifo_priority: Count = 0
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+class Preflight(msgspec.Struct, frozen=True):
+    """tunectl.preflight/1"""
+
+    verdict: str
+    probe: Jitter | None
+    reasons: list[str] = []
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""

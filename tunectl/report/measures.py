@@ -1,0 +1,96 @@
+"""What the measures of a comparison are called, and how their values are written. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_NAMES = {
+    "arrival_ns": "arrival",
+    "gap_ns": "gap",
+    "wake_ns": "wake-up",
+    "max_ns": "longest",
+    "interruptions_per_s": "interruptions",
+    "stolen_ppm": "stolen",
+    "receiver_cpu_percent": "receiver's CPU",
+}
+CHANGES = {
+    "lower": "lower",
+    "higher": "higher",
+    "not-significant": "not significant",
+    "not-comparable": "-",
+}
+
+
+def nanoseconds(value: float | None, space: str = " ") -> str:
+    """A duration in the unit that suits it: `812 ns`, `12.3 µs`, `4.56 ms`, `1.2 s`."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if value >= size * 0.9995:  # so that 999.96 µs is 1 ms, not 1000 µs
+            number = f"{value / size:.3g}" if value < size * 999.5 else f"{value / size:.0f}"
+            return f"{number}{space}{unit}"
+    return f"{value:.3g}{space}ns"
+
+
+def plain(value: float | None) -> str:
+    """`1,234`, `12.3`, `0.042`: three digits, and no exponent before there are seven."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.2e}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
+def _share(ppm: float | None) -> str:
+    """`8,590 ppm`; `71.9 %` from one percent on."""
+    if ppm is None:
+        return "-"
+    return f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm"
+
+
+_WRITTEN: Mapping[str, Callable[[float | None], str]] = {
+    "interruptions_per_s": lambda value: f"{plain(value)}/s" if value is not None else "-",
+    "stolen_ppm": lambda value: _share(value),
+    "receiver_cpu_percent": lambda value: f"{plain(value)} %" if value is not None else "-",
+}
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """`gap P99.9`, `interruptions`."""
+    name = _NAMES.get(row["measure"], row["measure"])
+    return f"{name} P{row['percentile']}" if row["percentile"] else name
+
+
+def value_of(row: Mapping[str, Any], side: str) -> str:
+    """One side's estimate, with its unit."""
+    return _written(row, (row[side] or {}).get("value"))
+
+
+def bounds_of(row: Mapping[str, Any], side: str) -> str:
+    """`12 µs to 15 µs`; `over 12 µs` where the run was too short to bound it above; empty without bounds."""
+    low, high = ((row[side] or {}).get(end) for end in ("low", "high"))
+    if low is None:
+        return ""
+    if high is None:
+        return f"over {_written(row, low)}"
+    return f"{_written(row, low)} to {_written(row, high)}"
+
+
+def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """The ratio and its bounds: (times 0.42, "0.31 to 0.55"); "-" where there is none."""
+    ratio = row["ratio"]
+    if not ratio or ratio["value"] is None:
+        return "-", ""
+    low, high = ratio["low"], ratio["high"]
+    times = f"\N{MULTIPLICATION SIGN}{plain(ratio['value'])}"
+    if low is None:
+        return times, ""
+    if high is None:
+        return times, f"over {plain(low)}" if low else "unknown"
+    return times, f"{plain(low)} to {plain(high)}"
+
+
+def _written(row: Mapping[str, Any], value: float | None) -> str:
+    return _WRITTEN.get(row["measure"], nanoseconds)(value)
