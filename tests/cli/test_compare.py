@@ -15,7 +15,8 @@ from tests.cli.places import complaint, environment
 from tests.cli.test_commands import valid
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
-from tests.conftest import TUNECTL, Ran
+from tests.conftest import TUNECTL
+from tests.ran import Ran
 
 Run = Callable[..., Ran]
 

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.cli.places import PROGRAM, complaint, environment
-from tests.conftest import Ran
+from tests.ran import Ran
 
 Run = Callable[..., Ran]
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.wake-1.json").read_text())
