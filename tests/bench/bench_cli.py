@@ -57,15 +57,16 @@ class Listing(Sysroot):
         super().__init__(root)
         self.opened: list[str] = []
 
-    def read_value(self, path: str) -> str:
+    def open(self, path: str) -> int:
         """One more."""
-        self.opened.append(self.path(path))
-        return super().read_value(path)
+        if not os.path.isdir(self.path(path)):
+            self.opened.append(self.path(path))
+        return super().open(path)
 
-    def read_bytes(self, path: str) -> bytes:
+    def open_below(self, directory: int, path: str) -> int:
         """One more."""
-        self.opened.append(self.path(path))
-        return super().read_bytes(path)
+        self.opened.append(f"{os.readlink(f'/proc/self/fd/{directory}')}/{path}")
+        return super().open_below(directory, path)
 
 
 def main() -> None:
