@@ -54,14 +54,20 @@ class Group(NamedTuple):
 
 def finding_body(finding: Finding) -> dict[str, Any]:
     """A finding as a document's body carries it; `harmful` and `points` only where they say something."""
-    body = finding._asdict()
-    if finding.outcome is not Outcome.REFUSED:
-        del body["harmful"]
-    if finding.points is None:
-        del body["points"]
-    else:
+    body: dict[str, Any] = {
+        "knob": finding.knob,
+        "target": finding.target,
+        "outcome": finding.outcome.value,
+        "observed": finding.observed,
+        "desired": finding.desired,
+        "reason": finding.reason,
+        "fix": finding.fix,
+    }
+    if finding.outcome is Outcome.REFUSED:
+        body["harmful"] = finding.harmful
+    if finding.points is not None:
         body["points"] = dict(finding.points)
-    return {**body, "outcome": finding.outcome.value}
+    return body
 
 
 def finding_of(body: Mapping[str, Any]) -> Finding:
