@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -78,16 +79,13 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
 
 def counts(findings: Iterable[Finding]) -> dict[Outcome, int]:
     """How many findings there are of each outcome, zeros included, in the order of the enum."""
-    found = dict.fromkeys(Outcome, 0)
-    for finding in findings:
-        found[finding.outcome] += 1
-    return found
+    return dict.fromkeys(Outcome, 0) | Counter(finding.outcome for finding in findings)
 
 
 def brief(findings: Sequence[Finding]) -> str:
     """`3 drifted, 1 refused (harmless), 41 compliant`: the worst first, nothing that did not occur."""
     found = counts(findings)
-    harmful = sum(finding.outcome is Outcome.REFUSED and finding.harmful for finding in findings)
+    harmful = sum(finding.harmful for finding in findings if finding.outcome is Outcome.REFUSED)
     parts = []
     for outcome in SEVERITY:
         if outcome is Outcome.REFUSED:
