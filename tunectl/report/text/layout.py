@@ -24,11 +24,12 @@ VERDICT_STYLES = {
 _GAP = 2
 _LEAST = 6  # cells a squeezed column keeps
 _LEAST_LAST = 24
+_COMBINING = "\u0300"  # the first character that prints and does not take one cell
 
 
 def cell_len(text: str) -> int:
     """The cells a text takes on a terminal. rich, which knows of wide characters, is imported for such only."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable() and max(text, default="") < _COMBINING:
         return len(text)
     from rich.cells import cell_len
 
