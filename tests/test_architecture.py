@@ -61,7 +61,13 @@ def test_nothing_imports_the_command_line() -> None:
         ("pyudev", ("tunectl.host.devices",)),
         (
             "msgspec",
-            ("tunectl.tuning.profile", "tunectl.tuning.hostfile", "tunectl.probe.document", "tunectl.probe.shapes"),
+            (
+                "tunectl.tuning.profile",
+                "tunectl.tuning.hostfile",
+                "tunectl.probe.document",
+                "tunectl.probe.shapes",
+                "tunectl.report.json",
+            ),
         ),
         ("jinja2", ("tunectl.report.html",)),
     ],

@@ -19,7 +19,7 @@ CpuSet = frozenset[int]
 # knowing nr_cpu_ids is bounded here, so that a typing error cannot ask for four billion CPUs.
 MAX_CPUS = 1 << 16
 _UINT_MAX = (1 << 32) - 1
-_SEPARATORS = " \t\n\v\f\r,"
+_SEPARATORS = re.compile(r"[ \t\n\v\f\r,]+")
 _REGION = re.compile(
     r"(?P<only>[0-9]+|N)"
     r"|(?:(?P<all>[aA][lL][lL])|(?P<start>[0-9]+|N)-(?P<end>[0-9]+|N))(?::(?P<used>[0-9]+|N)/(?P<group>[0-9]+|N))?"
@@ -43,7 +43,7 @@ def parse_cpulist(text: str, *, nr_cpus: int | None = None) -> CpuSet:
     Raises UsageError, with the part and the reason, for whatever bitmap_parselist() refuses.
     """
     cpus: set[int] = set()
-    for region in re.split(f"[{re.escape(_SEPARATORS)}]+", text):
+    for region in _SEPARATORS.split(text):
         if region:
             cpus.update(_region(region, text, nr_cpus))
     return frozenset(cpus)

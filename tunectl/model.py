@@ -84,7 +84,7 @@ class State(StrEnum):
 
 
 class Reading(NamedTuple):
-    """One target as the host shows it; `value` is typed by the knob's codec."""
+    """One target as the host shows it; `value` is typed by the knob's codec, and hashable."""
 
     knob: str
     instance: str  # "" for a target there is one of

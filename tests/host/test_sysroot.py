@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.trees import differences, picture
+from tunectl.host.attribute import open_folder
 from tunectl.host.sysroot import TEMPORARY, Sysroot, WritableSysroot
 
 IS_ROOT = os.geteuid() == 0
@@ -310,3 +311,57 @@ def test_a_leftover_temporary_is_written_over(tree: Path) -> None:
     WritableSysroot(str(tree)).replace_file("etc/file", b"new\n", None)
     assert (tree / "etc/file").read_text() == "new\n"
     assert sorted(path.name for path in (tree / "etc").iterdir()) == ["file"]
+
+
+# ---- many directories with the same files
+
+
+def test_a_folder_reads_what_the_root_reads(tree: Path) -> None:
+    for name, text in {"1": "0-3\n", "2": "0-3\n", "3": "\n", "4": "a\xff\n"}.items():
+        (tree / "proc/irq" / name).mkdir(parents=True)
+        (tree / "proc/irq" / name / "mask").write_text(text, encoding="latin-1")
+    (tree / "proc/irq/2/mask").chmod(0o444)
+    root = Sysroot(str(tree))
+    with open_folder(root, "proc/irq") as folder:
+        assert sorted(folder.names) == ["1", "2", "3", "4"]
+        for name in folder.names:
+            assert folder.read_value(name, "mask") == root.read_value(f"proc/irq/{name}/mask")
+        with pytest.raises(FileNotFoundError):
+            folder.read_value("1", "other")
+        with pytest.raises(FileNotFoundError):
+            folder.read_value("5", "mask")
+
+
+def test_a_folder_follows_links_inside_the_host_only(tree: Path) -> None:
+    for name in ("1", "2", "3"):
+        (tree / "proc/irq" / name).mkdir(parents=True)
+        (tree / "proc/irq" / name / "mask").write_text(f"{name}\n")
+    outside = tree.parent / "outside"
+    outside.mkdir()
+    (outside / "mask").write_text("secret\n")
+    (tree / "proc/irq/4").symlink_to("3")
+    (tree / "proc/irq/5").symlink_to(outside)
+    (tree / "proc/irq/6").symlink_to("../../../outside")
+    (tree / "proc/irq/1/mask").unlink()
+    (tree / "proc/irq/1/mask").symlink_to(tree.parent / "secret")
+    (tree / "proc/irq/2/mask").unlink()
+    (tree / "proc/irq/2/mask").symlink_to("../3/mask")
+    with open_folder(Sysroot(str(tree)), "proc/irq") as folder:
+        assert [folder.read_value(name, "mask") for name in ("2", "3", "4")] == ["3", "3", "3"]
+        for name in ("1", "5", "6"):
+            with pytest.raises(FileNotFoundError):
+                folder.read_value(name, "mask")
+
+
+def test_an_absent_folder_is_empty(tree: Path) -> None:
+    for path in ("no/such", "etc/file"):
+        with open_folder(Sysroot(str(tree)), path) as folder:
+            assert folder.names == []
+
+
+def test_a_folder_of_the_running_host() -> None:
+    with open_folder(Sysroot("/"), "proc/self") as folder:
+        assert "net" in folder.names
+        assert folder.read_value("attr", "../comm") == Sysroot("/").read_value("proc/self/comm")
+        with pytest.raises(FileNotFoundError):
+            folder.read_value("net", "no-such-file")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tunectl.bootloader.grubscript import Word, expand, expand_all, kernel_text, split_words
@@ -18,15 +17,15 @@ _MACHINES_OWN = re.compile(r"(grub|feature)_|[?#@*\d]")
 _SET = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
-@dataclass
 class Entry:
     """A menuentry, or a submenu with its own entries."""
 
-    title: str = ""
-    id: str = ""
-    submenu: bool = False
-    linux: tuple[Word, ...] | None = None
-    entries: list[Entry] = field(default_factory=list)
+    def __init__(self, title: str = "", id: str = "", submenu: bool = False) -> None:
+        self.title = title
+        self.id = id
+        self.submenu = submenu
+        self.linux: tuple[Word, ...] | None = None
+        self.entries: list[Entry] = []
 
 
 class Menu(NamedTuple):

@@ -31,7 +31,7 @@ def tunectl_command(
         def call(*args: Any, **given: Any) -> int:
             ctx = click.get_current_context()
             options = merged(ctx, given, formats)
-            own = {key: value for key, value in given.items() if key not in Options.__dataclass_fields__}
+            own = {key: value for key, value in given.items() if key not in Options._fields}
             return function(options, *args, **own)
 
         call.__doc__ = function.__doc__

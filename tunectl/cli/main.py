@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import sys
@@ -77,8 +76,7 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 
 
 def main() -> None:
-    """The console script."""
-    gc.disable()  # a short-lived process: collecting cycles costs more than it frees
+    """One command, from its words to the process's end."""
     code = _run()
     try:
         sys.stdout.flush()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
@@ -17,8 +17,7 @@ HOST_FILE = "etc/tunectl/host.toml"
 STATE = "var/lib/tunectl"
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What was asked for on the command line or in the environment."""
 
     root: str = "/"
@@ -31,7 +30,7 @@ class Options:
     @classmethod
     def from_given(cls, given: dict[str, Any]) -> Options:
         """Those of the values that were given."""
-        return replace(cls(), **{key: value for key, value in given.items() if value})
+        return cls(**{key: value for key, value in given.items() if value})
 
     @property
     def host_path(self) -> str:
@@ -56,7 +55,10 @@ class Options:
     @property
     def invocation(self) -> tuple[str, ...]:
         """How this tunectl is started again, by its full path: sudo and systemd have another PATH."""
-        words = [os.path.join(sysconfig.get_path("scripts"), "tunectl")]
+        # sysconfig would read all that Python was built with, to fill in what sys knows.
+        scripts = sysconfig.get_path("scripts", expand=False)
+        scripts = os.path.normpath(scripts.format(base=sys.prefix, platbase=sys.exec_prefix))
+        words = [os.path.join(scripts, "tunectl")]
         words += ["--host", self.host_path] if self.host else []
         words += ["--state", self.state_path] if self.state else []
         return tuple(words)
@@ -92,8 +94,8 @@ def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "js
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:
     """The command's own options over the group's; the format checked against what the command can do."""
     options: Options = ctx.find_object(Options) or Options()
-    own = {key: value for key, value in given.items() if value and key in Options.__dataclass_fields__}
-    options = replace(options, **own)
+    own = {key: value for key, value in given.items() if value and key in Options._fields}
+    options = options._replace(**own)
     if options.fmt not in formats:
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
     if not os.path.isdir(options.root):

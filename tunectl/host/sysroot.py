@@ -12,9 +12,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-_VALUE_SIZE = 4096  # a sysfs attribute is at most one page, and one read(2) returns all of it
+from tunectl.host.attribute import read_attribute, text_of
+
 _CHUNK = 1 << 20
-_OF_LISTS = b"0123456789abcdef,-"
 TEMPORARY = ".tunectl-tmp"
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
@@ -35,6 +35,14 @@ class Sysroot:
     def path(self, path: str) -> str:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
         return self._prefix + path
+
+    def open(self, path: str) -> int:
+        """A file or directory, as a descriptor that the caller closes."""
+        return os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
+
+    def open_below(self, directory: int, path: str) -> int:
+        """A file below an open directory; the caller knows that no link of a recorded host is on the way."""
+        return os.open(path, self._flags, dir_fd=directory)
 
     def _open_recorded(self, path: str) -> int:
         """Opens a file of a recorded host; where a link is on the way, what it means inside the root."""
@@ -81,18 +89,11 @@ class Sysroot:
 
     def read_value(self, path: str) -> str:
         """An attribute, in one read where it fits a page, without its trailing newline."""
-        fd = os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
-        try:
-            data = os.read(fd, _VALUE_SIZE)
-            while len(data) % _VALUE_SIZE == 0 and not data.strip(_OF_LISTS) and (more := os.read(fd, _VALUE_SIZE)):
-                data += more  # only a list or mask of CPUs in /proc may be longer than a page
-            return data.decode("utf-8", "backslashreplace").rstrip("\n")
-        finally:
-            os.close(fd)
+        return text_of(read_attribute(self.open(path)))
 
     def read_bytes(self, path: str) -> bytes:
         """A whole file, however long."""
-        fd = os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
+        fd = self.open(path)
         try:
             chunks = []
             while chunk := os.read(fd, _CHUNK):

@@ -94,6 +94,7 @@ class Knob(NamedTuple):
     risk: str = "none known"
     match: Match = Match.EQUAL
     after: tuple[str, ...] = ()
+    # May look at the reading's instance only where the reading has facts: others that show the same are judged once.
     judge: Callable[[Knob, Any, Reading, Facts], Judgement] | None = None
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -54,14 +55,20 @@ class Group(NamedTuple):
 
 def finding_body(finding: Finding) -> dict[str, Any]:
     """A finding as a document's body carries it; `harmful` and `points` only where they say something."""
-    body = finding._asdict()
-    if finding.outcome is not Outcome.REFUSED:
-        del body["harmful"]
-    if finding.points is None:
-        del body["points"]
-    else:
+    body: dict[str, Any] = {
+        "knob": finding.knob,
+        "target": finding.target,
+        "outcome": finding.outcome.value,
+        "observed": finding.observed,
+        "desired": finding.desired,
+        "reason": finding.reason,
+        "fix": finding.fix,
+    }
+    if finding.outcome is Outcome.REFUSED:
+        body["harmful"] = finding.harmful
+    if finding.points is not None:
         body["points"] = dict(finding.points)
-    return {**body, "outcome": finding.outcome.value}
+    return body
 
 
 def finding_of(body: Mapping[str, Any]) -> Finding:
@@ -72,16 +79,13 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
 
 def counts(findings: Iterable[Finding]) -> dict[Outcome, int]:
     """How many findings there are of each outcome, zeros included, in the order of the enum."""
-    found = dict.fromkeys(Outcome, 0)
-    for finding in findings:
-        found[finding.outcome] += 1
-    return found
+    return dict.fromkeys(Outcome, 0) | Counter(finding.outcome for finding in findings)
 
 
 def brief(findings: Sequence[Finding]) -> str:
     """`3 drifted, 1 refused (harmless), 41 compliant`: the worst first, nothing that did not occur."""
     found = counts(findings)
-    harmful = sum(finding.outcome is Outcome.REFUSED and finding.harmful for finding in findings)
+    harmful = sum(finding.harmful for finding in findings if finding.outcome is Outcome.REFUSED)
     parts = []
     for outcome in SEVERITY:
         if outcome is Outcome.REFUSED:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
@@ -29,9 +30,10 @@ def diff(
     for setting in sorted(settings, key=lambda setting: KNOBS[setting.knob].facility != "boot"):
         knob = KNOBS[setting.knob]
         found = findings.setdefault(knob.name, [])
-        for reading in by_knob[knob.name]:
-            judgement = _judge(knob, setting, reading, facts)
-            finding = _waive(_finding(knob, reading, judgement), waivers, today)
+        for reading, judgement in _judged(knob, setting, by_knob[knob.name], facts):
+            finding = _finding(knob, reading, judgement)
+            if waivers:
+                finding = _waive(finding, waivers, today)
             found.append(finding)
             if finding.outcome is Outcome.DRIFTED and judgement.changeable:
                 changes.setdefault(knob.name, []).append(_change(knob, setting, reading, judgement))
@@ -43,6 +45,21 @@ def diff(
         finding.outcome is Outcome.PENDING_REBOOT for finding in reported
     )
     return Plan(ordered, reported, reboot)
+
+
+def _judged(
+    knob: Knob, setting: Setting, readings: Iterable[Reading], facts: Facts
+) -> Iterator[tuple[Reading, Judgement]]:
+    """Each reading and its judgement: thousands of targets show the same, which is judged once."""
+    alike: dict[tuple[Any, ...], Judgement] = {}
+    for reading in readings:
+        if reading.facts is not None:
+            yield reading, _judge(knob, setting, reading, facts)
+            continue
+        shown = reading[2:]  # all but whose it is
+        if shown not in alike:
+            alike[shown] = _judge(knob, setting, reading, facts)
+        yield reading, alike[shown]
 
 
 def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judgement:

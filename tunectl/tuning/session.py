@@ -11,7 +11,6 @@ from tunectl.bootloader.grub import DROPIN, parse_dropin
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
-from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
 from tunectl.knobs import KNOBS
@@ -107,6 +106,8 @@ def _isolated_counts(root: Sysroot, wishes: Wishes, numbers: set[str]) -> dict[s
     missing = numbers - found.keys()
     if not missing:
         return found
+    from tunectl.host.interrupts import parse_interrupts  # only for a kernel without per_cpu_count
+
     table = parse_interrupts(root.get_text("proc/interrupts"), rows=missing, cpus=wishes.scope.isolated)
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
 

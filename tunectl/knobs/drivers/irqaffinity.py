@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.attribute import Folder, open_folder
 from tunectl.host.sysroot import ABSENT_ERRNOS
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
@@ -29,20 +30,22 @@ class IrqAffinity:
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading an interrupt; value: where it is delivered (or, where the kernel does not say, may be)."""
-        numbers = sorted(int(name) for name in view.root.listdir("proc/irq") if name.isdecimal())
-        if not numbers:
-            yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
         good: dict[tuple[str, str], CpuSet] = {}  # thousands of interrupts share a few pairs of texts
-        for number in numbers:
-            yield self._read(knob, view, str(number), want, good)
+        with open_folder(view.root, "proc/irq") as folder:
+            numbers = sorted(filter(str.isdecimal, folder.names), key=int)
+            if not numbers:
+                yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
+            for number in numbers:
+                yield self._read(knob, view, folder, number, want, good)
 
-    def _read(self, knob: Knob, view: View, irq: str, want: CpuSet, good: dict[tuple[str, str], CpuSet]) -> Reading:
-        read = view.root.read_value
-        path = f"proc/irq/{irq}/smp_affinity_list"
+    def _read(
+        self, knob: Knob, view: View, folder: Folder, irq: str, want: CpuSet, good: dict[tuple[str, str], CpuSet]
+    ) -> Reading:
+        read = folder.read_value
         try:
-            shown = read(path)
+            shown = read(irq, "smp_affinity_list")
             try:  # absent before 4.14, and empty until the interrupt is first started
-                delivered = read(f"proc/irq/{irq}/effective_affinity_list")
+                delivered = read(irq, "effective_affinity_list")
             except OSError:
                 delivered = ""
             if known := good.get((shown, delivered)):
@@ -50,7 +53,7 @@ class IrqAffinity:
             asked, effective = parse_shown(shown), parse_shown(delivered)
         except OSError as error:
             state = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
-            return Reading(knob.name, irq, state, reason=f"/{path}: {error.strerror}")
+            return Reading(knob.name, irq, state, reason=f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}")
         except UsageError as error:
             return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}: {error}")
         if effective <= want and (not asked.isdisjoint(want) if effective else asked <= want) and (effective or asked):

@@ -6,7 +6,6 @@ Source: systemd.unit(5), systemd.service(5).
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -49,6 +48,8 @@ def _quoted(word: str) -> str:
 
 
 def _split(command: str) -> list[str]:
+    import shlex  # only where the unit is there
+
     try:
         return shlex.split(command)
     except ValueError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
-from rich.cells import cell_len, chop_cells
-
 from tunectl.report.escape import printable
 from tunectl.report.text.sheet import Sheet
 
@@ -26,6 +24,16 @@ VERDICT_STYLES = {
 _GAP = 2
 _LEAST = 6  # cells a squeezed column keeps
 _LEAST_LAST = 24
+_COMBINING = "\u0300"  # the first character that prints and does not take one cell
+
+
+def cell_len(text: str) -> int:
+    """The cells a text takes on a terminal. rich, which knows of wide characters, is imported for such only."""
+    if text.isprintable() and max(text, default="") < _COMBINING:
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def line(sheet: Sheet, *parts: Part) -> None:
@@ -132,6 +140,8 @@ def _fold(text: str, width: int) -> Iterator[str]:
             held = ""
         held += piece
         if cell_len(held) > width:
+            from rich.cells import chop_cells
+
             *full, held = chop_cells(held, width)
             yield from full
     if held:

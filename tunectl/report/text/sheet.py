@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 Styled = tuple[str, str]  # a text, and a style of rich's; "" for none
 
 
-@dataclass
 class Sheet:
     """What the pages write on; `width` in terminal cells."""
 
-    width: int
-    verbose: int = 0
-    lines: list[Sequence[Styled]] = field(default_factory=list)
+    def __init__(self, width: int, verbose: int = 0) -> None:
+        self.width = width
+        self.verbose = verbose
+        self.lines: list[Sequence[Styled]] = []
 
     def line(self) -> None:
         """A blank line."""
