@@ -15,7 +15,7 @@
 #include "ticks.h"
 #include "wake.h"
 
-enum { ANSWER_MS = 5000, HELLO_EVERY_MS = 500, HELLOS = 10 };
+enum { ANSWER_MS = 15000, HELLO_EVERY_MS = 500, HELLOS = 30 };
 
 int far_connect(struct far *far, const char *address)
 {

@@ -13,7 +13,7 @@
 
 #include "stop.h"
 
-enum { SLICE_MS = 500, CONNECT_LIMIT_S = 5 };
+enum { SLICE_MS = 500, CONNECT_LIMIT_S = 15, BACKLOG = 16 };
 
 static int is_stopped(void)
 {
@@ -106,7 +106,7 @@ static int open_listening(int fd, const struct addrinfo *info)
 {
     int on = 1;
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    return bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, 1) ? -errno : 0;
+    return bind(fd, info->ai_addr, info->ai_addrlen) || listen(fd, BACKLOG) ? -errno : 0;
 }
 
 /* SO_SNDTIMEO bounds a connect. */
