@@ -123,6 +123,26 @@ def test_the_holder_of_the_lock_is_named(tmp_path: Path) -> None:
     assert not (tmp_path / "lock").exists()
 
 
+def test_what_a_killed_holder_started_holds_the_lock_to_its_end(tmp_path: Path) -> None:
+    """An update-grub that apply was killed under would write its result after restore had written its own."""
+    script = (
+        "from tunectl.host.run import run\nfrom tunectl.tuning.lock import hold\n"
+        f"with hold({str(tmp_path)!r}, 'apply', 0):\n"
+        f"    run(['/bin/sh', '-c', 'echo > {tmp_path}/started; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done'])\n"
+    )
+    apply = subprocess.Popen([sys.executable, "-c", script])
+    while not (tmp_path / "started").exists():
+        assert apply.poll() is None
+        time.sleep(0.05)
+    apply.kill()
+    apply.wait()
+    with pytest.raises(TunectlError, match=f"process {apply.pid} "), hold(str(tmp_path), "restore", 0):
+        pass
+    (tmp_path / "end").touch()
+    with hold(str(tmp_path), "restore", 30):
+        pass
+
+
 def test_a_second_one_waits_its_turn(tmp_path: Path) -> None:
     order: list[str] = []
 

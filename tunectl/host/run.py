@@ -15,6 +15,10 @@ from tunectl.errors import TunectlError
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+# A program that outlives a killed tunectl still changes the host: with the lock's descriptor it holds the lock, too.
+INHERITED: set[int] = set()
+
+
 class Completed(NamedTuple):
     """A program that has ended: its arguments, exit status and output."""
 
@@ -46,6 +50,7 @@ def run(
             env=clean,
             text=True,
             errors="backslashreplace",
+            pass_fds=tuple(INHERITED),
             start_new_session=True,  # the terminal's Ctrl-C is ours to pass on, once
         )
     except OSError as error:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from tunectl.errors import TunectlError
+from tunectl.host.run import INHERITED
 
 NAME = "lock"
 _POLL_S = 0.1
@@ -37,19 +38,24 @@ def make_directory(directory: str) -> tuple[str, ...]:
 
 @contextmanager
 def hold(directory: str, purpose: str, wait_s: float) -> Iterator[None]:
-    """Holds the lock. TunectlError, naming the holder, where another has it for longer than `wait_s` seconds."""
+    """Holds the lock. TunectlError, naming the holder, where another has it for longer than `wait_s` seconds.
+
+    A program started meanwhile holds it as well: killed in the middle, we leave an update-grub that is still at work.
+    """
     path = os.path.join(directory, NAME)
     deadline = time.monotonic() + wait_s
     while (fd := _take(path)) is None:
         if time.monotonic() >= deadline:
             raise TunectlError(f"another tunectl is at work: {_holder(path)} holds {path}", "wait for it to end")
         time.sleep(_POLL_S)
+    INHERITED.add(fd)
     try:
         with suppress(OSError):  # on a full disk the holder stays unnamed, and holds it all the same
             os.truncate(fd, 0)
             os.write(fd, f"process {os.getpid()} (tunectl {purpose})\n".encode())
         yield
     finally:
+        INHERITED.discard(fd)
         with suppress(OSError):
             os.unlink(path)  # while it is held: whoever waits for it sees that it is gone, and takes a new one
         os.close(fd)
