@@ -17,15 +17,12 @@ _BY_VERDICT = {
     "unreadable": FAILED,
     "unknown": FAILED,
 }
-NAGIOS_UNKNOWN = 3
-_NAGIOS = {OK: 0, REBOOT: 1, DRIFTED: 2, FAILED: NAGIOS_UNKNOWN, USAGE: NAGIOS_UNKNOWN}
 
 
 def exit_code(verdict: str, fmt: str = "text") -> int:
     """The exit code for a verdict; with the nagios format, that plugin's own."""
-    return in_format(_BY_VERDICT[verdict], fmt)
+    if fmt != "nagios":
+        return _BY_VERDICT[verdict]
+    from tunectl.report import nagios  # where the status line gets its word from
 
-
-def in_format(code: int, fmt: str) -> int:
-    """An exit code as the format's readers know it."""
-    return _NAGIOS[code] if fmt == "nagios" else code
+    return nagios.exit_code(verdict)

@@ -118,7 +118,9 @@ def _complain(message: str, code: int) -> int:
     click.echo(f"tunectl: {line}", err=True)
     if _nagios_wanted():
         click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
-        return exits.in_format(code, "nagios")
+        from tunectl.report import nagios
+
+        return nagios.exit_code(None)
     return code
 
 

@@ -7,7 +7,7 @@ import os
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
-from tunectl.cli.exits import DRIFTED, FAILED, OK, in_format
+from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
 from tunectl.cli.wake import wake
@@ -60,7 +60,7 @@ def jitter(
         write_result(output, result)
     emit(options, "probe.jitter", read_identity(root), result)
     verdict = result["budget"]["verdict"]
-    return in_format({"broken": DRIFTED, "within": OK}.get(verdict, FAILED if limits else OK), options.fmt)
+    return {"broken": DRIFTED, "within": OK}.get(verdict, FAILED if limits else OK)
 
 
 command.add_command(jitter)

@@ -10,8 +10,6 @@ from tunectl.report.measures import nanoseconds
 from tunectl.report.text.layout import columns, prose
 from tunectl.report.text.sheet import Sheet
 
-__all__ = ["histogram", "nanoseconds"]
-
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _EMPTY_SHOWN = 2  # empty steps in a row; more are one line

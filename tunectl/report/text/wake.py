@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tunectl.report.text.histogram import histogram, nanoseconds
+from tunectl.report.measures import nanoseconds
+from tunectl.report.text.histogram import histogram
 from tunectl.report.text.layout import columns, heading, prose
 from tunectl.report.text.notes import notes
 from tunectl.report.text.sheet import Sheet
