@@ -108,6 +108,7 @@ static void conduct(struct jitter_run *run)
     struct run_control *control = &run->control;
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
+    attribution_begin(&run->attribution, run, run->options->attribute);
     counters_read_before(&run->counters, run->options->root);
     (void)clock_gettime(CLOCK_REALTIME, &now);
     run->at_s = now.tv_sec;
@@ -116,6 +117,7 @@ static void conduct(struct jitter_run *run)
     stop_at(run->deadline_ticks);
     (void)pthread_barrier_wait(&control->barrier);
     (void)pthread_barrier_wait(&control->barrier);
+    attribution_end(&run->attribution);
     counters_read_after(&run->counters, run->options->root);
     (void)pthread_barrier_wait(&control->barrier);
 }
@@ -127,6 +129,8 @@ static int start_workers(struct jitter_run *run)
         return complain(EXIT_FAILED, "out of memory");
     run->control.gaps_capacity = run->options->gaps_capacity;
     run->control.fifo_priority = run->options->fifo_priority;
+    run->stretch_s = series_stretch_s(run->options->duration_s);
+    run->control.stretch_ticks = (uint64_t)((double)run->stretch_s * run->clock.initial.hz);
     for (size_t i = 0; i < run->cpus.n; i++) {
         int rc = worker_start(&run->workers[i], &run->control, run->cpus.ids[i]);
         /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
@@ -183,7 +187,8 @@ static int run_and_write(struct jitter_run *run)
     }
     if (!status) {
         conclude(run);
-        status = counters_parse(&run->counters, &run->cpus) ? complain(EXIT_FAILED, "out of memory") : EXIT_OK;
+        bool is_short = attribution_collect(&run->attribution, run) || counters_parse(&run->counters, &run->cpus);
+        status = is_short ? complain(EXIT_FAILED, "out of memory") : EXIT_OK;
     }
     if (!status) {
         warnings_collect(&warnings, run);
@@ -199,6 +204,7 @@ static void run_deinit(struct jitter_run *run)
 {
     for (size_t i = 0; run->workers && i < run->cpus.n; i++)
         worker_deinit(&run->workers[i]);
+    attribution_deinit(&run->attribution, run);
     free(run->workers);
     counters_deinit(&run->counters);
     cpu_list_deinit(&run->housekeeping);

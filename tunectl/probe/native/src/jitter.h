@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attribution.h"
 #include "clock.h"
 #include "counters.h"
 #include "cpus.h"
@@ -25,6 +26,7 @@ struct jitter_options {
     uint64_t threshold_ns;      /* 0: the default above */
     int fifo_priority;          /* 0: the scheduling class stays */
     size_t gaps_capacity;       /* listed gaps per CPU */
+    bool attribute;             /* trace the kernel, to name each gap's cause */
     const char *output;         /* NULL: standard output */
     const char *root;
 };
@@ -41,6 +43,8 @@ struct jitter_run {
     struct run_control control;
     struct worker *workers;             /* one for each of `cpus` */
     struct counters counters;
+    struct attribution attribution;
+    unsigned stretch_s;                 /* of the series */
     struct warnings *warnings;
     uint64_t deadline_ticks;
     uint64_t threshold_ns;

@@ -16,6 +16,7 @@ enum {
     OPTION_THRESHOLD,
     OPTION_FIFO,
     OPTION_EVENTS,
+    OPTION_ATTRIBUTE,
     OPTION_OUTPUT,
     OPTION_ROUNDS,
     OPTION_ROOT,
@@ -31,7 +32,8 @@ static const char usage[] =
     "tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread, and how long a\n"
     "waiting thread takes to have its message.\n"
     "\n"
-    "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N] [--output FILE]\n"
+    "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N]\n"
+    "                       [--attribute] [--output FILE]\n"
     "  tunectl-probe wake [...]      (see tunectl-probe wake --help)\n"
     "  tunectl-probe bench [--cpus CPU] [--rounds N]\n"
     "  tunectl-probe --help | --version\n"
@@ -44,6 +46,8 @@ static const char usage[] =
     "  --fifo PRIO        spin under SCHED_FIFO with this priority, 1 to 99; low is enough\n"
     "  --events N         interruptions listed with their stamps, per CPU (default 65536); beyond it they are\n"
     "                     counted, in the histogram and in events_lost\n"
+    "  --attribute        trace the kernel on the probed CPUs, to name the cause of each interruption (needs root and a\n"
+    "                     mounted tracefs; without, the counters have to do); lengthens each interruption a little\n"
     "  --output FILE      write the document there (default: standard output)\n"
     "SIGINT and SIGTERM end the measuring and still give the result so far.\n"
     "\n"
@@ -58,6 +62,7 @@ static const struct option long_options[] = {
     {"threshold-ns", required_argument, NULL, OPTION_THRESHOLD},
     {"fifo", required_argument, NULL, OPTION_FIFO},
     {"events", required_argument, NULL, OPTION_EVENTS},
+    {"attribute", no_argument, NULL, OPTION_ATTRIBUTE},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"rounds", required_argument, NULL, OPTION_ROUNDS},
     {"root", required_argument, NULL, OPTION_ROOT}, /* for tests: the host's files below a directory */
@@ -108,6 +113,9 @@ static int apply(struct options *o, int option, const char *text)
         status = parse_uint("--events", text, 0, max_events, &value);
         o->jitter.gaps_capacity = (size_t)value;
         return status;
+    case OPTION_ATTRIBUTE:
+        o->jitter.attribute = true;
+        return EXIT_OK;
     case OPTION_OUTPUT:
         o->jitter.output = text;
         return EXIT_OK;
