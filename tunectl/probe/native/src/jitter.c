@@ -74,16 +74,20 @@ static int leave_probed_cpus(struct jitter_run *run)
     return EXIT_OK;
 }
 
+uint64_t jitter_default_threshold_ticks(const struct clock_span *clock)
+{
+    uint64_t batch_ticks = (uint64_t)(20e-6 * clock->initial.hz);
+    double wanted_ticks = loop_step_ticks(batch_ticks, 50, batch_ticks) * (double)DEFAULT_THRESHOLD_STEPS;
+    double least_ticks = (double)(clock->granule_ticks * DEFAULT_THRESHOLD_GRANULES);
+    return (uint64_t)(wanted_ticks > least_ticks ? wanted_ticks : least_ticks);
+}
+
 static void choose_threshold(struct jitter_run *run)
 {
     double tick_ns = 1e9 / run->clock.initial.hz;
     run->threshold_ns = run->options->threshold_ns;
-    if (!run->threshold_ns) {
-        uint64_t batch_ticks = (uint64_t)(20000.0 / tick_ns);
-        double wanted_ticks = loop_step_ticks(batch_ticks, 50, batch_ticks) * (double)DEFAULT_THRESHOLD_STEPS;
-        double least_ticks = (double)(run->clock.granule_ticks * DEFAULT_THRESHOLD_GRANULES);
-        run->threshold_ns = (uint64_t)((wanted_ticks > least_ticks ? wanted_ticks : least_ticks) * tick_ns) + 1;
-    }
+    if (!run->threshold_ns)
+        run->threshold_ns = (uint64_t)((double)jitter_default_threshold_ticks(&run->clock) * tick_ns) + 1;
     double ticks = (double)run->threshold_ns / tick_ns;
     run->control.threshold_ticks = ticks < 1e18 ? (uint64_t)ticks : UINT64_C(1000000000000000000);
     run->control.microsecond_ticks = (uint64_t)(1000.0 / tick_ns);

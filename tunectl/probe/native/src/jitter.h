@@ -52,6 +52,9 @@ struct jitter_run {
     int64_t at_s;                       /* CLOCK_REALTIME when the measuring began */
 };
 
+/* The default above, found by running the loop on the CPU the caller is on. */
+uint64_t jitter_default_threshold_ticks(const struct clock_span *clock);
+
 /* Runs and writes the document. Returns the exit status, the reason being on stderr. */
 int jitter_main(const struct jitter_options *options);
 
