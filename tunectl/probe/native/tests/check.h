@@ -43,5 +43,7 @@ void test_periods(void);
 void test_tracetext(void);
 void test_causes(void);
 void test_tracefs(void);
+void test_recall(void);
+void test_victim(void);
 
 #endif

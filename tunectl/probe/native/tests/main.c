@@ -22,6 +22,8 @@ int main(void)
     test_tracetext();
     test_causes();
     test_tracefs();
+    test_recall();
+    test_victim();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }
