@@ -195,7 +195,7 @@ static void fuzz_periods(struct span text)
         gaps[i] = (struct gap){at, at + draw(3000000) + 1};
         at = gaps[i].end + 1;
     }
-    if (!gaps || periods_find(periods, &n, gaps, text.length, 1e9))
+    if (!gaps || periods_find(periods, &n, gaps, text.length, 1e9, NULL))
         fail("out of memory");
     claim(n <= PERIODS_MAX, "too many periods");
     for (size_t i = 0; i < n; i++)

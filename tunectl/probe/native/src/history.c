@@ -3,6 +3,8 @@
 #include "account.h"
 #include "periods.h"
 
+_Static_assert((int)CAUSE_LABELS_MAX <= (int)PERIOD_LABELS, "every cause is a label to the search for periods");
+
 static uint64_t to_ns(const struct jitter_run *run, double ticks)
 {
     return clock_ticks_to_ns(ticks, run->clock.rate.hz);
@@ -41,7 +43,9 @@ static int write_periods(struct json *j, const struct jitter_run *run, size_t in
     const struct recorder *r = &run->workers[index].recorder;
     struct period periods[PERIODS_MAX];
     size_t n;
-    int rc = periods_find(periods, &n, r->gaps, r->gaps_listed, run->clock.rate.hz);
+    const struct causes *of_cpu = run->attribution.of_cpu;
+    const uint32_t *labels = of_cpu ? of_cpu[index].of_gap : NULL;
+    int rc = periods_find(periods, &n, r->gaps, r->gaps_listed, run->clock.rate.hz, labels);
     json_array_begin(j, "periods");
     for (size_t i = 0; i < n; i++)
         write_period(j, run, index, &periods[i]);

@@ -21,6 +21,7 @@ struct search {
     struct histogram *distances;
     const struct gap **gaps;            /* those not yet explained by a period */
     size_t n;
+    const uint32_t *labels;             /* of all gaps, or NULL */
     uint64_t least;
     uint64_t most;
 };
@@ -150,6 +151,26 @@ static double refined(const struct search *s, double rough)
     return best.count ? (double)best.sum / (double)best.count : rough;
 }
 
+/* Of the gaps that belong, the index of the first; with labels, of the first with the label most of them have. */
+static size_t example_of(const struct search *s, const struct gap *all, const bool *belongs)
+{
+    uint32_t counts[PERIOD_LABELS] = {0};
+    size_t example = 0;
+    uint32_t best = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (belongs[i] && s->labels)
+            counts[s->labels[s->gaps[i] - all]]++;
+    for (size_t i = s->n; i-- > 0;) {
+        size_t index = (size_t)(s->gaps[i] - all);
+        uint32_t count = s->labels ? counts[s->labels[index]] : 0;
+        if (belongs[i] && count >= best) {
+            best = count;
+            example = index;
+        }
+    }
+    return example;
+}
+
 /* Describes the period at `bucket` and keeps only the gaps that are no part of it. */
 static struct period take_out(struct search *s, const struct gap *all, size_t bucket, bool *belongs)
 {
@@ -164,14 +185,14 @@ static struct period take_out(struct search *s, const struct gap *all, size_t bu
         found.coverage = 1.0;
     for (size_t i = 0; i < s->n; i++)
         belongs[i] = has_partner(s, i, found.ticks, 1) || has_partner(s, i, found.ticks, -1);
+    found.example = example_of(s, all, belongs);
     for (size_t i = 0; i < s->n; i++) {
         const struct gap *gap = s->gaps[i];
         if (!belongs[i]) {
             s->gaps[kept++] = gap;
             continue;
         }
-        if (!members++)
-            found.example = (size_t)(gap - all);
+        members++;
         found.mean_length += (double)(gap->end - gap->start);
     }
     if (members)
@@ -217,9 +238,10 @@ static void choose(struct search *s, const struct gap *gaps, size_t n_gaps, bool
             s->gaps[s->n++] = &gaps[i];
 }
 
-int periods_find(struct period periods[PERIODS_MAX], size_t *n, const struct gap *gaps, size_t n_gaps, double hz)
+int periods_find(struct period periods[PERIODS_MAX], size_t *n, const struct gap *gaps, size_t n_gaps, double hz,
+                 const uint32_t *labels)
 {
-    struct search s = {.least = (uint64_t)(least_s * hz), .most = (uint64_t)(most_s * hz)};
+    struct search s = {.labels = labels, .least = (uint64_t)(least_s * hz), .most = (uint64_t)(most_s * hz)};
     size_t looked_at = n_gaps < GAPS_MOST ? n_gaps : GAPS_MOST;
     bool *belongs = calloc(looked_at + 1, sizeof(*belongs));
     s.distances = calloc(1, sizeof(*s.distances));

@@ -41,7 +41,7 @@ static size_t find(struct period *periods, struct gap *gaps, size_t n)
 {
     size_t found;
     qsort(gaps, n, sizeof(*gaps), compare_starts);
-    CHECK(periods_find(periods, &found, gaps, n, hz) == 0);
+    CHECK(periods_find(periods, &found, gaps, n, hz, NULL) == 0);
     return found;
 }
 
@@ -91,6 +91,22 @@ static void pauses_are_seen_among_ticks(void)
     CHECK(strcmp(period_name(&periods[1], hz), "the timer tick at HZ=250") == 0);
 }
 
+/* A tick among noise: the example is a tick, though a gap of the noise may come first. */
+static void the_example_has_the_common_label(void)
+{
+    static struct gap gaps[MOST];
+    static uint32_t labels[MOST];
+    struct period periods[PERIODS_MAX];
+    uint64_t run = UINT64_C(5000000000);
+    size_t found;
+    size_t n = irregular(gaps, regular(gaps, 0, run, 4000000, 8000, 3000), run, 300);
+    qsort(gaps, n, sizeof(*gaps), compare_starts);
+    for (size_t i = 0; i < n; i++)
+        labels[i] = gaps[i].end - gaps[i].start == 3000 ? 7 : (uint32_t)(i % 5);
+    CHECK(periods_find(periods, &found, gaps, n, hz, labels) == 0 && found == 1);
+    CHECK(labels[periods[0].example] == 7);
+}
+
 void test_periods(void)
 {
     names(1000000, "the timer tick at HZ=1000");
@@ -101,4 +117,5 @@ void test_periods(void)
     names(20000000, NULL);
     chance_is_no_period();
     pauses_are_seen_among_ticks();
+    the_example_has_the_common_label();
 }
