@@ -21,8 +21,7 @@ def selftest(options: Options, cpu: int | None) -> int:
     if not root.live:
         raise UsageError("the probe measures this machine: --root makes no sense here")
     with progress(options) as tell:
-        if tell:
-            tell("injecting known interruptions: some twelve seconds")
+        tell("injecting known interruptions: some twelve seconds")
         result = run_selftest(cpu)
     emit(options, "probe.selftest", read_identity(root), result)
     return OK if result["passed"] else FAILED

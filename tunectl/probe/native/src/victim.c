@@ -1,21 +1,24 @@
 #include "victim.h"
 
-#include <errno.h>
 #include <stdatomic.h>
+#include <time.h>
 
 #include "cpus.h"
 #include "ticks.h"
 
+/* That it spins is told by a plain store, the last thing it does before: a call could cost it the CPU in between. */
 static void *victim_main(void *argument)
 {
     struct victim *v = argument;
     struct cpu_list own = {&v->cpu, 1};
-    v->error = cpu_list_pin(&own);
+    int rc = cpu_list_pin(&own);
+    if (rc) {
+        atomic_store(&v->state, rc);
+        return NULL;
+    }
     (void)loop_step_ticks(v->threshold_ticks, 5, 10000);
     v->before = clock_pair_now();
-    (void)sem_post(&v->ready);
-    if (v->error)
-        return NULL;
+    atomic_store(&v->state, 1);
     loop_run(&v->recorder, v->threshold_ticks, &v->deadline, &v->totals);
     v->after = clock_pair_now();
     return NULL;
@@ -23,30 +26,31 @@ static void *victim_main(void *argument)
 
 int victim_start(struct victim *v, unsigned cpu, uint64_t threshold_ticks, size_t capacity, uint64_t limit_ticks)
 {
+    struct timespec pause = {.tv_nsec = 1000000};
     bool locked;
     *v = (struct victim){.cpu = cpu, .threshold_ticks = threshold_ticks};
     int rc = recorder_init(&v->recorder, capacity, &locked);
     if (rc)
         return rc;
-    (void)sem_init(&v->ready, 0, 0);
     atomic_store(&v->deadline, ticks_now() + limit_ticks);
     rc = -pthread_create(&v->thread, NULL, victim_main, v);
     if (rc) {
         victim_deinit(v);
         return rc;
     }
-    while (sem_wait(&v->ready))
-        continue;
-    if (v->error) {
-        (void)pthread_join(v->thread, NULL);
-        victim_deinit(v);
-    }
-    return v->error;
+    while ((rc = atomic_load(&v->state)) == 0)
+        (void)nanosleep(&pause, NULL);
+    if (rc > 0)
+        return 0;
+    (void)pthread_join(v->thread, NULL);
+    victim_deinit(v);
+    return rc;
 }
 
 void victim_stop(struct victim *v)
 {
-    atomic_store_explicit(&v->deadline, 0, memory_order_relaxed);
+    /* Now, and not 0: a victim that is away between its stamp and its look at the deadline must come round once more. */
+    atomic_store_explicit(&v->deadline, ticks_now(), memory_order_relaxed);
     (void)pthread_join(v->thread, NULL);
     recorder_finish(&v->recorder);
 }
@@ -54,7 +58,6 @@ void victim_stop(struct victim *v)
 void victim_deinit(struct victim *v)
 {
     recorder_deinit(&v->recorder);
-    (void)sem_destroy(&v->ready);
 }
 
 bool victim_account_is_exact(const struct victim *v)

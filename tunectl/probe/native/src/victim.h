@@ -3,7 +3,7 @@
 #define TUNECTL_VICTIM_H
 
 #include <pthread.h>
-#include <semaphore.h>
+#include <stdatomic.h>
 
 #include "clock.h"
 #include "loop.h"
@@ -12,9 +12,8 @@ struct victim {
     unsigned cpu;
     uint64_t threshold_ticks;
     pthread_t thread;
-    sem_t ready;                /* posted when it spins, or cannot */
+    _Atomic int state;          /* 0: not yet spinning, 1: spinning; -errno: cannot */
     _Atomic uint64_t deadline;
-    int error;                  /* -errno when it could not spin */
     struct recorder recorder;
     struct loop_totals totals;
     struct clock_pair before;
