@@ -31,24 +31,37 @@ static __attribute__((noinline)) struct stretch spin(uint64_t start, uint64_t th
     }
 }
 
+/* One stretch from `stamp` on, into the recorder and the totals. Returns the stamp it ended with. */
+static uint64_t run_stretch(struct recorder *r, uint64_t stamp, uint64_t threshold, const _Atomic uint64_t *deadline,
+                            struct loop_totals *t)
+{
+    struct stretch s = spin(stamp, threshold, deadline);
+    t->turns += s.turns;
+    t->quiet_turns += s.turns - (s.before != s.after);
+    t->quiet_ticks += s.before - stamp;
+    if (s.after > s.before)
+        recorder_add(r, s.before, s.after);
+    else if (s.after < s.before)
+        t->steps_back++;
+    return s.after;
+}
+
 void loop_run(struct recorder *r, uint64_t threshold, const _Atomic uint64_t *deadline, struct loop_totals *totals)
 {
     struct loop_totals t = {.start = ticks_now()};
     uint64_t stamp = t.start;
-    uint64_t disturbed = 0;
-    do {
-        struct stretch s = spin(stamp, threshold, deadline);
-        t.turns += s.turns;
-        t.quiet_ticks += s.before - stamp;
-        disturbed += s.before != s.after;
-        if (s.after > s.before)
-            recorder_add(r, s.before, s.after);
-        else if (s.after < s.before)
-            t.steps_back++;
-        stamp = s.after;
-    } while (stamp < atomic_load_explicit(deadline, memory_order_relaxed));
+    do
+        stamp = run_stretch(r, stamp, threshold, deadline, &t);
+    while (stamp < atomic_load_explicit(deadline, memory_order_relaxed));
+    /*
+     * A stop that comes while this thread is away, between a stamp and its look at the deadline, would end the run at that
+     * stamp and hide the gap. So a run that is stopped comes round once more.
+     */
+    if (atomic_load_explicit(deadline, memory_order_relaxed) < t.start) {
+        _Atomic uint64_t now = ticks_now();
+        stamp = run_stretch(r, stamp, threshold, &now, &t);
+    }
     t.end = stamp;
-    t.quiet_turns = t.turns - disturbed;
     *totals = t;
 }
 

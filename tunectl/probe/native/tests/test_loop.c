@@ -2,6 +2,9 @@
 #include "loop.h"
 #include "ticks.h"
 
+#include <signal.h>
+#include <sys/time.h>
+
 enum { RUN_TICKS = 5000000 };
 
 /* Whatever happened meanwhile, every tick is in exactly one quiet turn or one gap. */
@@ -36,7 +39,46 @@ static void a_stop_ends_it_at_once(void)
     _Atomic uint64_t deadline = 0;
     loop_run(&r, UINT64_MAX, &deadline, &t);
     recorder_finish(&r);
-    CHECK(t.turns == 1 && r.gaps_total == 0);
+    /* and once round more: what the stop may have hidden would show */
+    CHECK(t.turns == 2 && t.quiet_turns == 2 && r.gaps_total == 0);
+    CHECK(t.end - t.start == t.quiet_ticks);
+    recorder_deinit(&r);
+}
+
+static _Atomic uint64_t stoppable;
+static const uint64_t away_ticks = 3000000;
+
+/* Interrupts the loop wherever it is, keeps it away, and stops it. */
+static void on_alarm(int number)
+{
+    uint64_t start = ticks_now();
+    (void)number;
+    while (ticks_now() - start < away_ticks)
+        continue;
+    atomic_store(&stoppable, 0);
+}
+
+/* Between a stamp and the look at the deadline as well as anywhere else: the gap a stop comes in is recorded. */
+static void the_gap_a_stop_comes_in_is_recorded(void)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    struct itimerval soon = {.it_value = {.tv_usec = 2000}};
+    struct recorder r;
+    bool locked;
+    CHECK(recorder_init(&r, 65536, &locked) == 0);
+    CHECK(sigaction(SIGALRM, &action, &before) == 0);
+    for (int i = 0; i < 30; i++) {
+        struct loop_totals t;
+        recorder_reset(&r);
+        atomic_store(&stoppable, UINT64_MAX);
+        CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+        loop_run(&r, 1000, &stoppable, &t);
+        recorder_finish(&r);
+        CHECK(r.max_ticks >= away_ticks && r.stolen_ticks >= away_ticks);
+        CHECK(t.end - t.start == t.quiet_ticks + r.stolen_ticks);
+    }
+    (void)sigaction(SIGALRM, &before, NULL);
     recorder_deinit(&r);
 }
 
@@ -71,6 +113,7 @@ void test_loop(void)
     conserves_every_tick(100, 16);
     conserves_every_tick(0, 1000);
     a_stop_ends_it_at_once();
+    the_gap_a_stop_comes_in_is_recorded();
     a_gap_across_the_end_is_recorded();
     measures_its_own_step();
 }
