@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 
-#include "ticks.h"
+enum { STOP_NOW = 0 };
 
 /* The only state a signal handler shares with the rest. It lies on a cache line of its own: all spinners read it. */
 static _Alignas(128) _Atomic uint64_t deadline_ticks = UINT64_MAX;
@@ -11,11 +11,7 @@ static _Alignas(128) _Atomic uint64_t deadline_ticks = UINT64_MAX;
 static void on_signal(int number)
 {
     (void)number;
-    /*
-     * This moment rather than 0: a spinner that is away between its stamp and its look at the deadline then finds the deadline
-     * still ahead of that stamp, comes round once more, and the gap it was in is recorded.
-     */
-    atomic_store_explicit(&deadline_ticks, ticks_now(), memory_order_relaxed);
+    atomic_store_explicit(&deadline_ticks, STOP_NOW, memory_order_relaxed);
 }
 
 static void change_mask(int how)

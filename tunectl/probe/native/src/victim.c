@@ -49,8 +49,7 @@ int victim_start(struct victim *v, unsigned cpu, uint64_t threshold_ticks, size_
 
 void victim_stop(struct victim *v)
 {
-    /* Now, and not 0: a victim that is away between its stamp and its look at the deadline must come round once more. */
-    atomic_store_explicit(&v->deadline, ticks_now(), memory_order_relaxed);
+    atomic_store_explicit(&v->deadline, 0, memory_order_relaxed);
     (void)pthread_join(v->thread, NULL);
     recorder_finish(&v->recorder);
 }
