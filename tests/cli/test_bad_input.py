@@ -548,6 +548,8 @@ def test_the_second_waits(lab4: Path) -> None:
         ("probe jitter --cpus 99999", "past the last CPU"),
         ("probe jitter --cpus 0 --duration nan", "--duration nan"),
         ("probe jitter --cpus 0 --threshold-ns 0", "'--threshold-ns'"),
+        ("probe selftest --cpu x", "'--cpu'"),
+        ("probe selftest --cpu 60000", "CPU 60000 is not online"),
         ("probe jitter --cpus 0 --output /no/such/place/x", "--output /no/such/place/x: no such directory"),
     ],
 )
@@ -564,8 +566,9 @@ def test_usage(tunectl: Run, stock: Path, words: str, said: str) -> None:
 
 
 def test_a_recorded_host_is_not_probed(tunectl: Run, stock: Path) -> None:
-    line = complaint(tunectl("--root", stock, "probe", "jitter", "--cpus", "1"), 2)
-    assert line == "the probe measures this machine: --root makes no sense here"
+    for words in (["jitter", "--cpus", "1"], ["selftest"]):
+        line = complaint(tunectl("--root", stock, "probe", *words), 2)
+        assert line == "the probe measures this machine: --root makes no sense here"
 
 
 @pytest.mark.parametrize("command", ["show", "propose", "plan", "verify", "check", "preflight", "snapshot -o x"])

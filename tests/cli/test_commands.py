@@ -178,6 +178,23 @@ def test_options_around_a_command_of_two_words(tunectl: Run) -> None:
     assert [cpu["cpu"] for cpu in document["cpus"]] == [first]
 
 
+def test_causes_are_asked_for_in_the_words_of_the_interface(tunectl: Run) -> None:
+    last = max(os.sched_getaffinity(0))
+    done = tunectl("--format", "json", "probe", "jitter", "--cpus", last, "--duration", "0.2", "--attribute")
+    document = valid("probe.jitter", done.out)
+    assert (done.code, done.err) == (0, "")
+    # Whether this machine lets anyone trace decides how; either way it is said.
+    assert bool(document["attribution"]["reason"]) is (document["attribution"]["method"] == "counters")
+
+
+def test_the_self_test_passes_or_says_why_not(tunectl: Run) -> None:
+    last = max(os.sched_getaffinity(0))
+    done = tunectl("probe", "selftest", "--cpu", last, "--format", "json")
+    document = valid("probe.selftest", done.out)
+    assert done.code == (0 if document["passed"] else 1)
+    assert document["passed"] or any(phase["reason"] for phase in document["phases"])
+
+
 def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Path) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -373,7 +390,7 @@ def test_a_narrow_terminal(tunectl: Run, stock: Path, command: str) -> None:
     assert max(len(line) for line in done.out.splitlines()) <= 80
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS, "probe jitter"])
+@pytest.mark.parametrize("command", ["", *COMMANDS, "probe jitter", "probe selftest"])
 def test_help_needs_no_root(command: str) -> None:
     done = as_nobody(*command.split(), "--help")
     assert (done.code, done.err) == (0, "")

@@ -27,15 +27,38 @@ def test_unit_tests_pass_and_leave_the_tree_alone(tmp_path: Path) -> None:
     assert sources() == before
 
 
-def test_unit_tests_and_a_run_pass_under_the_sanitizers(tmp_path: Path, cpu: int) -> None:
+def skip_without_sanitizers(tmp_path: Path, *kinds: str) -> None:
     source = tmp_path / "empty.c"
     source.write_text("int main(void) { return 0; }\n")
-    for kind in ("address,undefined", "thread"):
+    for kind in kinds:
         argv = ["cc", f"-fsanitize={kind}", "-o", str(tmp_path / "empty"), str(source)]
         if subprocess.run(argv, capture_output=True, check=False).returncode != 0:
             pytest.skip(f"this compiler cannot link -fsanitize={kind}")
+
+
+def test_unit_tests_and_a_run_pass_under_the_sanitizers(tmp_path: Path, cpu: int) -> None:
+    skip_without_sanitizers(tmp_path, "address,undefined", "thread")
     done = make("sanitize", f"BUILD={tmp_path}/build", f"TEST_CPU={cpu}")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mangled_text_breaks_no_parser(tmp_path: Path) -> None:
+    skip_without_sanitizers(tmp_path, "address,undefined")
+    done = make("fuzz", f"BUILD={tmp_path}/build", "FUZZ_ROUNDS=50000")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_parser_that_breaks_is_found(tmp_path: Path) -> None:
+    skip_without_sanitizers(tmp_path, "address,undefined")
+    native = Path(shutil.copytree(NATIVE, tmp_path / "native"))
+    source = native / "src" / "tracetext.c"
+    check = "line.length <= COMM_COLUMNS || "
+    assert check in source.read_text()
+    source.write_text(source.read_text().replace(check, ""))
+    argv = ["make", "-C", str(native), "fuzz", f"BUILD={tmp_path}/build", "FUZZ_ROUNDS=50000"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "AddressSanitizer" in done.stderr
 
 
 @pytest.mark.parametrize("compiler", ["clang", "gcc"])

@@ -41,10 +41,10 @@ def test_a_refusal_is_a_usage_error(installed: Path) -> None:
 def test_every_option_reaches_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     body = f"import json, sys\ndocument = {result()!r}\ndocument['argv'] = sys.argv[1:]\nprint(json.dumps(document))"
     monkeypatch.setenv("TUNECTL_PROBE", str(script(tmp_path / "probe", body)))
-    argv = run_jitter([3, 2, 5], 0.25, threshold_ns=7, fifo=1, events=0)["argv"]
+    argv = run_jitter([3, 2, 5], 0.25, threshold_ns=7, fifo=1, events=0, attribute=True)["argv"]
     assert argv == [
         *("jitter", "--duration", "0.250000", "--cpus", "2-3,5"),
-        *("--threshold-ns", "7", "--fifo", "1", "--events", "0"),
+        *("--threshold-ns", "7", "--fifo", "1", "--events", "0", "--attribute"),
     ]
     assert run_jitter([], 1)["argv"] == ["jitter", "--duration", "1.000000"]
 

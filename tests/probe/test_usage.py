@@ -30,6 +30,12 @@ from .conftest import Probe
         (["jitter", "--rounds", "3"], "--rounds"),
         (["bench", "--duration", "3"], "--duration"),
         (["bench", "--cpus", "60000"], "CPU 60000"),
+        (["bench", "--attribute"], "--attribute"),
+        (["selftest", "--cpus", "0-1"], "selftest takes one CPU"),
+        (["selftest", "--cpus", "60000"], "CPU 60000 is not online"),
+        (["selftest", "--duration", "3"], "--duration"),
+        (["selftest", "--attribute"], "--attribute"),
+        (["selftest", "3"], "3 is one argument too many"),
     ],
 )
 def test_usage_errors(probe: Probe, arguments: list[str], said: str) -> None:

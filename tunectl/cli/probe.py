@@ -10,6 +10,7 @@ from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
+from tunectl.cli.selftest import selftest
 from tunectl.cli.wake import wake
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
@@ -33,6 +34,7 @@ def command() -> None:
 @click.option("--threshold-ns", type=click.IntRange(1), metavar="N", help="The shortest gap that counts.")
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Spin as SCHED_FIFO at this priority.")
 @click.option("--events", type=click.IntRange(0), metavar="N", help="How many gaps to list, for each CPU.")
+@click.option("--attribute", is_flag=True, help="Trace the kernel, to name the cause of each gap (needs root).")
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
 def jitter(
     options: Options,
@@ -41,6 +43,7 @@ def jitter(
     threshold_ns: int | None,
     fifo: int | None,
     events: int | None,
+    attribute: bool,
     output: str | None,
 ) -> int:
     """Gaps in a loop that only reads the time-stamp counter: how many, how long, when, and what they add up to."""
@@ -54,7 +57,7 @@ def jitter(
     chosen, limits = _choice(options, root, cpus)
     stay_off(root, chosen)
     with progress(options) as tell:
-        result = run_jitter(chosen, duration_s, threshold_ns, fifo, events, on_progress=tell)
+        result = run_jitter(chosen, duration_s, threshold_ns, fifo, events, attribute, on_progress=tell)
     result["budget"] = judge(result, limits)
     if output:
         write_result(output, result)
@@ -64,6 +67,7 @@ def jitter(
 
 
 command.add_command(jitter)
+command.add_command(selftest)
 command.add_command(wake)
 
 

@@ -51,12 +51,14 @@ def run_jitter(
     threshold_ns: int | None = None,
     fifo: int | None = None,
     events: int | None = None,
+    attribute: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Probes `cpus` for `duration_s` seconds; the tunectl.probe.jitter/1 document as the program wrote it.
 
     `threshold_ns`, `fifo` (a SCHED_FIFO priority) and `events` (list capacity per CPU) are the program's own when None;
-    no CPU at all means those the host isolates. `on_progress` is handed one line a second while it measures.
+    no CPU at all means those the host isolates. `attribute` has the kernel traced, to name each
+    gap's cause. `on_progress` is handed one line a second while it measures.
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
@@ -66,6 +68,8 @@ def run_jitter(
     for name, value in options:
         if value is not None:
             argv += [f"--{name}", str(value)]
+    if attribute:
+        argv.append("--attribute")
     with _progress(wanted, duration_s, on_progress):
         done = run(argv, timeout_s=duration_s + _GRACE_S)
     return check_result(document_of(done), PROGRAM)

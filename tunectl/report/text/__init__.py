@@ -24,6 +24,7 @@ _PAGES: dict[str, str] = {
     "check": "check",
     "probe.jitter": "jitter",
     "probe.wake": "wake",
+    "probe.selftest": "selftest",
     "preflight": "preflight",
     "compare": "compare",
     "report": "report",

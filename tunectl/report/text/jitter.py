@@ -10,6 +10,7 @@ from tunectl.cpulist import format_cpulist
 from tunectl.report.escape import printable
 from tunectl.report.measures import nanoseconds
 from tunectl.report.probed import budget_of, figure
+from tunectl.report.text.causes import account, causes, periods
 from tunectl.report.text.histogram import histogram
 from tunectl.report.text.layout import columns, prose
 from tunectl.report.text.notes import notes
@@ -45,8 +46,11 @@ def measured(body: Mapping[str, Any], sheet: Sheet, indent: int = 0) -> None:
         prose(sheet, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
     legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
     prose(sheet, legend, indent=indent, style="dim")
+    account(sheet, body, indent)
     histogram(sheet, cpus, indent)
     strip(sheet, body, indent)
+    causes(sheet, body, indent)
+    periods(sheet, body, indent)
     _during(sheet, body, indent)
 
 

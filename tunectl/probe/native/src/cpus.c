@@ -156,6 +156,22 @@ char *cpu_list_format(const struct cpu_list *list, char *text, size_t size)
     return text;
 }
 
+char *cpu_list_mask(const struct cpu_list *list)
+{
+    enum { GROUP_BITS = 32, GROUP_TEXT = 9 };
+    size_t groups = list->n ? list->ids[list->n - 1] / GROUP_BITS + 1 : 1;
+    char *text = malloc(groups * GROUP_TEXT + 1);
+    size_t used = 0;
+    for (size_t group = groups; text && group-- > 0;) {
+        unsigned long bits = 0;
+        for (size_t i = 0; i < list->n; i++)
+            if (list->ids[i] / GROUP_BITS == group)
+                bits |= 1UL << (list->ids[i] % GROUP_BITS);
+        used += (size_t)snprintf(text + used, groups * GROUP_TEXT + 1 - used, used ? ",%08lx" : "%lx", bits);
+    }
+    return text;
+}
+
 int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*keep)(unsigned, const void *),
                     const void *context)
 {

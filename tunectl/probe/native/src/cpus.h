@@ -26,6 +26,9 @@ bool cpu_list_has(const struct cpu_list *list, unsigned cpu);
 /* "0,2-5" into `text`; a list too long for `size` ends in "...". Returns `text`. */
 char *cpu_list_format(const struct cpu_list *list, char *text, size_t size);
 
+/* The kernel's mask for it, "3,00000000" (groups of 32, highest first), to be freed by the caller; NULL without memory. */
+char *cpu_list_mask(const struct cpu_list *list);
+
 /* The CPUs of `list` for which `keep(cpu, context)`. Returns 0 or -ENOMEM. */
 int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*keep)(unsigned, const void *),
                     const void *context);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "account.h"
 #include "envelope.h"
+#include "history.h"
 #include "json.h"
 #include "stats.h"
 #include "ticks.h"
@@ -120,11 +122,12 @@ static void write_histogram(struct json *j, const struct jitter_run *run, const 
     json_array_end(j);
 }
 
-static void write_events(struct json *j, const struct recorder *r)
+static void write_events(struct json *j, const struct jitter_run *run, size_t index)
 {
+    const struct recorder *r = &run->workers[index].recorder;
     json_array_begin(j, "events");
     for (size_t i = 0; i < r->gaps_listed; i++)
-        json_event(j, r->gaps[i].start, r->gaps[i].end, "");
+        json_event(j, r->gaps[i].start, r->gaps[i].end, account_cause(run, index, i));
     json_array_end(j);
 }
 
@@ -198,9 +201,12 @@ static int write_cpu(struct json *j, const struct jitter_run *run, size_t index)
     write_counters(j, run, index);
     write_histogram(j, run, r->histogram);
     json_uint(j, "events_lost", r->gaps_lost);
-    write_events(j, r);
+    rc = account_write_cpu(j, run, index);
+    if (!rc)
+        rc = history_write(j, run, index);
+    write_events(j, run, index);
     json_object_end(j);
-    return 0;
+    return rc;
 }
 
 static double longest_run_s(const struct jitter_run *run)
@@ -230,6 +236,7 @@ int document_write(FILE *stream, const struct jitter_run *run)
     write_warnings(&j, run->warnings);
     write_unjudged_budget(&j);
     write_irq_descriptions(&j, run);
+    account_write_method(&j, run);
     json_array_begin(&j, "cpus");
     for (size_t i = 0; i < run->cpus.n && !rc; i++)
         rc = write_cpu(&j, run, i);

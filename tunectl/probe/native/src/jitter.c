@@ -74,16 +74,20 @@ static int leave_probed_cpus(struct jitter_run *run)
     return EXIT_OK;
 }
 
+uint64_t jitter_default_threshold_ticks(const struct clock_span *clock)
+{
+    uint64_t batch_ticks = (uint64_t)(20e-6 * clock->initial.hz);
+    double wanted_ticks = loop_step_ticks(batch_ticks, 50, batch_ticks) * (double)DEFAULT_THRESHOLD_STEPS;
+    double least_ticks = (double)(clock->granule_ticks * DEFAULT_THRESHOLD_GRANULES);
+    return (uint64_t)(wanted_ticks > least_ticks ? wanted_ticks : least_ticks);
+}
+
 static void choose_threshold(struct jitter_run *run)
 {
     double tick_ns = 1e9 / run->clock.initial.hz;
     run->threshold_ns = run->options->threshold_ns;
-    if (!run->threshold_ns) {
-        uint64_t batch_ticks = (uint64_t)(20000.0 / tick_ns);
-        double wanted_ticks = loop_step_ticks(batch_ticks, 50, batch_ticks) * (double)DEFAULT_THRESHOLD_STEPS;
-        double least_ticks = (double)(run->clock.granule_ticks * DEFAULT_THRESHOLD_GRANULES);
-        run->threshold_ns = (uint64_t)((wanted_ticks > least_ticks ? wanted_ticks : least_ticks) * tick_ns) + 1;
-    }
+    if (!run->threshold_ns)
+        run->threshold_ns = (uint64_t)((double)jitter_default_threshold_ticks(&run->clock) * tick_ns) + 1;
     double ticks = (double)run->threshold_ns / tick_ns;
     run->control.threshold_ticks = ticks < 1e18 ? (uint64_t)ticks : UINT64_C(1000000000000000000);
     run->control.microsecond_ticks = (uint64_t)(1000.0 / tick_ns);
@@ -108,6 +112,7 @@ static void conduct(struct jitter_run *run)
     struct run_control *control = &run->control;
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
+    attribution_begin(&run->attribution, run, run->options->attribute);
     counters_read_before(&run->counters, run->options->root);
     (void)clock_gettime(CLOCK_REALTIME, &now);
     run->at_s = now.tv_sec;
@@ -116,6 +121,7 @@ static void conduct(struct jitter_run *run)
     stop_at(run->deadline_ticks);
     (void)pthread_barrier_wait(&control->barrier);
     (void)pthread_barrier_wait(&control->barrier);
+    attribution_end(&run->attribution);
     counters_read_after(&run->counters, run->options->root);
     (void)pthread_barrier_wait(&control->barrier);
 }
@@ -127,6 +133,8 @@ static int start_workers(struct jitter_run *run)
         return complain(EXIT_FAILED, "out of memory");
     run->control.gaps_capacity = run->options->gaps_capacity;
     run->control.fifo_priority = run->options->fifo_priority;
+    run->stretch_s = series_stretch_s(run->options->duration_s);
+    run->control.stretch_ticks = (uint64_t)((double)run->stretch_s * run->clock.initial.hz);
     for (size_t i = 0; i < run->cpus.n; i++) {
         int rc = worker_start(&run->workers[i], &run->control, run->cpus.ids[i]);
         /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
@@ -183,7 +191,8 @@ static int run_and_write(struct jitter_run *run)
     }
     if (!status) {
         conclude(run);
-        status = counters_parse(&run->counters, &run->cpus) ? complain(EXIT_FAILED, "out of memory") : EXIT_OK;
+        bool is_short = attribution_collect(&run->attribution, run) || counters_parse(&run->counters, &run->cpus);
+        status = is_short ? complain(EXIT_FAILED, "out of memory") : EXIT_OK;
     }
     if (!status) {
         warnings_collect(&warnings, run);
@@ -199,6 +208,7 @@ static void run_deinit(struct jitter_run *run)
 {
     for (size_t i = 0; run->workers && i < run->cpus.n; i++)
         worker_deinit(&run->workers[i]);
+    attribution_deinit(&run->attribution, run);
     free(run->workers);
     counters_deinit(&run->counters);
     cpu_list_deinit(&run->housekeeping);

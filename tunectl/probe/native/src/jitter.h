@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "attribution.h"
 #include "clock.h"
 #include "counters.h"
 #include "cpus.h"
@@ -25,6 +26,7 @@ struct jitter_options {
     uint64_t threshold_ns;      /* 0: the default above */
     int fifo_priority;          /* 0: the scheduling class stays */
     size_t gaps_capacity;       /* listed gaps per CPU */
+    bool attribute;             /* trace the kernel, to name each gap's cause */
     const char *output;         /* NULL: standard output */
     const char *root;
 };
@@ -41,12 +43,17 @@ struct jitter_run {
     struct run_control control;
     struct worker *workers;             /* one for each of `cpus` */
     struct counters counters;
+    struct attribution attribution;
+    unsigned stretch_s;                 /* of the series */
     struct warnings *warnings;
     uint64_t deadline_ticks;
     uint64_t threshold_ns;
     bool is_interrupted;
     int64_t at_s;                       /* CLOCK_REALTIME when the measuring began */
 };
+
+/* The default above, found by running the loop on the CPU the caller is on. */
+uint64_t jitter_default_threshold_ticks(const struct clock_span *clock);
 
 /* Runs and writes the document. Returns the exit status, the reason being on stderr. */
 int jitter_main(const struct jitter_options *options);

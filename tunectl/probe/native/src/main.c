@@ -14,6 +14,8 @@ int main(int argc, char **argv)
         return bench_main(&options.bench);
     case COMMAND_WAKE:
         return wake_main(&options.wake);
+    case COMMAND_SELFTEST:
+        return selftest_main(&options.selftest);
     default:
         return EXIT_OK;
     }

@@ -16,6 +16,7 @@ enum {
     OPTION_THRESHOLD,
     OPTION_FIFO,
     OPTION_EVENTS,
+    OPTION_ATTRIBUTE,
     OPTION_OUTPUT,
     OPTION_ROUNDS,
     OPTION_ROOT,
@@ -31,8 +32,10 @@ static const char usage[] =
     "tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread, and how long a\n"
     "waiting thread takes to have its message.\n"
     "\n"
-    "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N] [--output FILE]\n"
+    "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N]\n"
+    "                       [--attribute] [--output FILE]\n"
     "  tunectl-probe wake [...]      (see tunectl-probe wake --help)\n"
+    "  tunectl-probe selftest [--cpus CPU] [--output FILE]\n"
     "  tunectl-probe bench [--cpus CPU] [--rounds N]\n"
     "  tunectl-probe --help | --version\n"
     "\n"
@@ -44,8 +47,13 @@ static const char usage[] =
     "  --fifo PRIO        spin under SCHED_FIFO with this priority, 1 to 99; low is enough\n"
     "  --events N         interruptions listed with their stamps, per CPU (default 65536); beyond it they are\n"
     "                     counted, in the histogram and in events_lost\n"
+    "  --attribute        trace the kernel on the probed CPUs, to name the cause of each interruption (needs root and a\n"
+    "                     mounted tracefs; without, the counters have to do); lengthens each interruption a little\n"
     "  --output FILE      write the document there (default: standard output)\n"
     "SIGINT and SIGTERM end the measuring and still give the result so far.\n"
+    "\n"
+    "selftest: are interruptions of known length, at known times, all found on this host? (JSON, schema\n"
+    "tunectl.probe.selftest/1; some twelve seconds; a full pass needs CAP_SYS_NICE). Exit status 1 unless all are.\n"
     "\n"
     "bench: the loop's cost against a bare read-and-compare loop, in alternating rounds (JSON).\n"
     "  --rounds N         (default 51)\n"
@@ -58,6 +66,7 @@ static const struct option long_options[] = {
     {"threshold-ns", required_argument, NULL, OPTION_THRESHOLD},
     {"fifo", required_argument, NULL, OPTION_FIFO},
     {"events", required_argument, NULL, OPTION_EVENTS},
+    {"attribute", no_argument, NULL, OPTION_ATTRIBUTE},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"rounds", required_argument, NULL, OPTION_ROUNDS},
     {"root", required_argument, NULL, OPTION_ROOT}, /* for tests: the host's files below a directory */
@@ -94,7 +103,7 @@ static int apply(struct options *o, int option, const char *text)
     int status = EXIT_OK;
     switch (option) {
     case OPTION_CPUS:
-        o->jitter.cpus = o->bench.cpus = text;
+        o->jitter.cpus = o->bench.cpus = o->selftest.cpus = text;
         return EXIT_OK;
     case OPTION_DURATION:
         return parse_seconds(text, &o->jitter.duration_s);
@@ -108,15 +117,18 @@ static int apply(struct options *o, int option, const char *text)
         status = parse_uint("--events", text, 0, max_events, &value);
         o->jitter.gaps_capacity = (size_t)value;
         return status;
+    case OPTION_ATTRIBUTE:
+        o->jitter.attribute = true;
+        return EXIT_OK;
     case OPTION_OUTPUT:
-        o->jitter.output = text;
+        o->jitter.output = o->selftest.output = text;
         return EXIT_OK;
     case OPTION_ROUNDS:
         status = parse_uint("--rounds", text, 1, 100000, &value);
         o->bench.rounds = (unsigned)value;
         return status;
     case OPTION_ROOT:
-        o->jitter.root = text;
+        o->jitter.root = o->selftest.root = text;
         return EXIT_OK;
     default:
         return EXIT_USAGE;
@@ -127,6 +139,8 @@ static bool belongs_to(int option, enum command command)
 {
     if (option == OPTION_CPUS || option == OPTION_ROOT)
         return true;
+    if (command == COMMAND_SELFTEST)
+        return option == OPTION_OUTPUT;
     return (option == OPTION_ROUNDS) == (command == COMMAND_BENCH);
 }
 
@@ -134,15 +148,17 @@ static int choose_command(struct options *o, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name)
-        return complain(EXIT_USAGE, "say what to do: jitter, wake or bench (see --help)");
+        return complain(EXIT_USAGE, "say what to do: jitter, wake, selftest or bench (see --help)");
     if (strcmp(name, "jitter") == 0)
         o->command = COMMAND_JITTER;
     else if (strcmp(name, "bench") == 0)
         o->command = COMMAND_BENCH;
     else if (strcmp(name, "wake") == 0)
         o->command = COMMAND_WAKE;
+    else if (strcmp(name, "selftest") == 0)
+        o->command = COMMAND_SELFTEST;
     else if (name[0] != '-')
-        return complain(EXIT_USAGE, "there is no command %s; there are jitter, wake and bench", name);
+        return complain(EXIT_USAGE, "there is no command %s; there are jitter, wake, selftest and bench", name);
     return EXIT_OK;
 }
 
@@ -168,6 +184,7 @@ int options_parse(struct options *options, int argc, char **argv)
     *options = (struct options){
         .jitter = {.duration_s = 5.0, .gaps_capacity = 65536, .root = ""},
         .bench = {.rounds = 51},
+        .selftest = {.root = ""},
     };
     int status = choose_command(options, argc, argv);
     if (options->command == COMMAND_WAKE)

@@ -4,15 +4,17 @@
 
 #include "bench.h"
 #include "jitter.h"
+#include "selftest.h"
 #include "wake.h"
 
-enum command { COMMAND_NONE, COMMAND_JITTER, COMMAND_BENCH, COMMAND_WAKE };
+enum command { COMMAND_NONE, COMMAND_JITTER, COMMAND_BENCH, COMMAND_WAKE, COMMAND_SELFTEST };
 
 struct options {
     enum command command;       /* COMMAND_NONE: help or version was printed, nothing is left to do */
     struct jitter_options jitter;
     struct bench_options bench;
     struct wake_options wake;
+    struct selftest_options selftest;
 };
 
 /* Returns EXIT_OK, or EXIT_USAGE with the reason on standard error. Strings point into `argv`. */

@@ -7,12 +7,7 @@
 #include <stdint.h>
 
 #include "cpus.h"
-
-/* A run of bytes inside the parsed text; not NUL-terminated. */
-struct span {
-    const char *at;
-    size_t length;
-};
+#include "span.h"
 
 struct counter_row {
     struct span key;            /* "36", "LOC", "TIMER" */

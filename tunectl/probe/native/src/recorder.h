@@ -1,9 +1,9 @@
 /*
- * Where one CPU's gaps go: a bounded list of their stamps, and a histogram and totals that hold every gap.
+ * Where one CPU's gaps go: a bounded list of their stamps, and a histogram, a series and totals that hold every gap.
  *
  * All memory is given beforehand. While measuring, a gap costs one write to the list and nothing else, so that recording
- * stays shorter than what is looked for; gaps the list has no room for go into the histogram at once, and are counted in
- * `gaps_lost`. recorder_finish then adds the listed ones to the histogram and the totals.
+ * stays shorter than what is looked for; gaps the list has no room for go into histogram and series at once, and are
+ * counted in `gaps_lost`. recorder_finish then adds the listed ones to histogram, series and totals.
  *
  * Gaps that touch are one interruption. Behind an interruption the caches are cold, and the turn in which it was recorded
  * may be longer than the threshold itself: counted by itself, it would be an interruption of our own making. So
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "histogram.h"
+#include "series.h"
 
 /* An interruption: the last stamp before it and the first after it, in ticks. */
 struct gap {
@@ -26,6 +27,7 @@ struct gap {
 
 struct recorder {
     struct histogram *histogram;
+    struct series series;       /* none is kept until series_begin */
     struct gap *gaps;
     size_t gaps_capacity;
     struct gap open;            /* the latest gap, which may still grow; end 0 when there is none */
@@ -35,6 +37,8 @@ struct recorder {
     uint64_t gaps_total;        /* this and the rest are right after recorder_finish */
     uint64_t stolen_ticks;
     uint64_t max_ticks;
+    uint64_t lost_ticks;        /* of the gaps that were not listed: their sum, and the longest */
+    uint64_t lost_max_ticks;
     void *arena;
     size_t arena_bytes;
 };
@@ -49,9 +53,11 @@ void recorder_deinit(struct recorder *r);
 /* Forgets every gap; memory stays. */
 void recorder_reset(struct recorder *r);
 
-/* One gap into the histogram and the totals. */
-static inline void recorder_account(struct recorder *r, uint64_t length)
+/* One gap into the histogram, the series and the totals. */
+static inline void recorder_account(struct recorder *r, const struct gap *gap)
 {
+    uint64_t length = gap->end - gap->start;
+    series_add(&r->series, gap->start, gap->end);
     histogram_add(r->histogram, length);
     r->gaps_total++;
     r->stolen_ticks += length;
@@ -63,7 +69,7 @@ static inline void recorder_commit(struct recorder *r)
 {
     if (r->gaps_listed == r->gaps_capacity) {
         r->gaps_lost++;
-        recorder_account(r, r->open.end - r->open.start);
+        recorder_account(r, &r->open);
         return;
     }
     r->gaps[r->gaps_listed++] = r->open;

@@ -109,6 +109,13 @@ static bool has_lost_events(unsigned cpu, const void *run)
     return worker_of(run, cpu)->recorder.gaps_lost > 0;
 }
 
+static bool has_lost_trace(unsigned cpu, const void *context)
+{
+    const struct jitter_run *run = context;
+    const struct causes *of_cpu = run->attribution.of_cpu;
+    return of_cpu && of_cpu[worker_of(run, cpu) - run->workers].events_lost > 0;
+}
+
 static bool has_steps_back(unsigned cpu, const void *run)
 {
     return worker_of(run, cpu)->totals.steps_back > 0;
@@ -181,6 +188,37 @@ static void warn_result(struct warnings *warnings, const struct jitter_run *run)
         if (ppm > conservation_ppm_allowed || ppm < -conservation_ppm_allowed)
             warnings_add(warnings, "on CPU %u loops and gaps add up to %.0f ppm more than the run's length on the kernel's clock",
                          w->cpu, ppm);
+    }
+}
+
+static void warn_attribution(struct warnings *warnings, const struct jitter_run *run)
+{
+    const struct attribution *a = &run->attribution;
+    if (run->options->attribute && a->reason[0])
+        warnings_add(warnings, "single interruptions have no named cause: %s; only the kernel's counters tell what happened "
+                               "meanwhile", a->reason);
+    add_for_cpus(warnings, run, has_lost_trace, "the trace buffer filled up on ",
+                 ": the causes of the interruptions after that are not known");
+    if (a->is_left_behind)
+        warnings_add(warnings, "%s could not be removed (does somebody read it?); the next probe will try again, or rmdir it",
+                     a->instance.path);
+}
+
+/* Before against after, and against the counter's rate, which on x86 hardware is the core's base clock. */
+static void warn_core_clock(struct warnings *warnings, const struct jitter_run *run)
+{
+    static const double fall_named = 0.95;
+    static const double base_named = 0.9;
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        const struct worker *w = &run->workers[i];
+        double before_mhz = w->cycles_per_tick_before * run->clock.rate.hz / 1e6;
+        double after_mhz = w->cycles_per_tick_after * run->clock.rate.hz / 1e6;
+        if (w->cycles_per_tick_after < fall_named * w->cycles_per_tick_before)
+            warnings_add(warnings, "the core clock of CPU %u fell during the run, from %.0f to %.0f MHz: throttled, or "
+                                   "slowed by its governor", w->cpu, before_mhz, after_mhz);
+        else if (strcmp(TICKS_SOURCE, "tsc") == 0 && !run->facts.is_virtual && w->cycles_per_tick_after < base_named)
+            warnings_add(warnings, "CPU %u ran at %.0f MHz, below its base clock of %.0f MHz", w->cpu, after_mhz,
+                         run->clock.rate.hz / 1e6);
     }
 }
 
@@ -276,9 +314,11 @@ static void warn_fifo(struct warnings *warnings, const struct jitter_run *run)
 void warnings_collect(struct warnings *warnings, const struct jitter_run *run)
 {
     warn_result(warnings, run);
+    warn_attribution(warnings, run);
     warn_isolation(warnings, run);
     warn_smt(warnings, run);
     warn_machine(warnings, run);
+    warn_core_clock(warnings, run);
     warn_clock(warnings, run);
     if (run->options->fifo_priority)
         warn_fifo(warnings, run);

@@ -38,6 +38,7 @@ static int enter_fifo(int priority)
 static int prepare(struct worker *w)
 {
     struct cpu_list own = {&w->cpu, 1};
+    w->tid = (pid_t)syscall(SYS_gettid);
     int rc = cpu_list_pin(&own);
     if (rc)
         return fail(w, "run on the CPU (is it in this cgroup's cpuset?)", rc);
@@ -102,6 +103,7 @@ static void measure(struct worker *w)
     while (ticks_now() < w->control->start_ticks)
         continue;
     (void)getrusage(RUSAGE_THREAD, &before);
+    series_begin(&w->recorder.series, w->control->start_ticks, w->control->stretch_ticks);
     loop_run(&w->recorder, w->control->threshold_ticks, stop_deadline(), &w->totals);
     (void)getrusage(RUSAGE_THREAD, &after);
     w->after = clock_pair_now();

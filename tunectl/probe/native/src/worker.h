@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "clock.h"
 #include "loop.h"
@@ -22,6 +23,7 @@ struct run_control {
     uint64_t start_ticks;       /* the moment all begin at */
     uint64_t threshold_ticks;
     uint64_t microsecond_ticks;
+    uint64_t stretch_ticks;     /* of the series */
     size_t gaps_capacity;
     int fifo_priority;          /* 0: leave the scheduling class alone */
 };
@@ -30,6 +32,7 @@ struct worker {
     struct run_control *control;
     pthread_t thread;
     unsigned cpu;
+    pid_t tid;                  /* its thread id, as the kernel's trace knows it */
 
     int error;                  /* -errno of `failed_step`, 0 when prepared */
     const char *failed_step;

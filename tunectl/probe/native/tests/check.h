@@ -38,5 +38,12 @@ void test_facts(void);
 void test_link(void);
 void test_exchange(void);
 void test_wake_options(void);
+void test_series(void);
+void test_periods(void);
+void test_tracetext(void);
+void test_causes(void);
+void test_tracefs(void);
+void test_recall(void);
+void test_victim(void);
 
 #endif

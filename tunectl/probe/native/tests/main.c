@@ -17,6 +17,13 @@ int main(void)
     test_link();
     test_exchange();
     test_wake_options();
+    test_series();
+    test_periods();
+    test_tracetext();
+    test_causes();
+    test_tracefs();
+    test_recall();
+    test_victim();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }
