@@ -64,6 +64,7 @@ def test_nothing_imports_the_command_line() -> None:
             (
                 "tunectl.tuning.profile",
                 "tunectl.tuning.hostfile",
+                "tunectl.monitor.settings",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
                 "tunectl.report.json",

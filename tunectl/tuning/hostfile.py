@@ -13,6 +13,7 @@ from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
 from tunectl.model import Scope, Setting, Waiver
+from tunectl.monitor.settings import Monitor
 from tunectl.tuning.profile import Value, load_profile, read_toml
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
@@ -58,6 +59,7 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     network: Network = Network()
     budget: Budget = Budget()
     thermal: Thermal = Thermal()
+    monitor: Monitor = Monitor()
     knobs: dict[str, Value] = {}
     waivers: list[WaiverRow] = []
 
@@ -84,6 +86,7 @@ class Wishes(NamedTuple):
     budget: dict[str, float]
     thermal: Thermal
     interfaces: tuple[str, ...]
+    monitor: Monitor
     origin: str  # the file, or how the wishes came about without one
 
 
@@ -111,6 +114,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
         limits,
         hostfile.thermal,
         tuple(hostfile.network.interfaces),
+        hostfile.monitor,
         origin,
     )
 

@@ -1,0 +1,119 @@
+"""The monitor's vocabulary: what a source says, what a rule finds, what an alert carries. Pure data.
+
+    sources --Sample--> Look --rules--> Condition --alerts--> Alert --sinks-->
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet
+
+Value = float | int | str | None
+
+
+class Health(StrEnum):
+    """May a sample be judged? No data and stale data are neither good nor bad."""
+
+    FRESH = "fresh"
+    STALE = "stale"  # there is a value, and it says nothing about now (a fallback, an old file)
+    NO_DATA = "no-data"  # the host has it and it could not be read now
+    ABSENT = "absent"  # this host has no such thing
+
+
+class Sample(NamedTuple):
+    """One quantity of one subject at one moment, as one source read it."""
+
+    quantity: str  # core_throttles, frequency_khz, interrupts, ...; the unit stands in the name
+    subject: str  # cpu4, package0, thermal_zone3, irq42, irq.affinity[42], irqbalance
+    value: Value
+    source: str  # the source's name, SOURCES
+    health: Health = Health.FRESH
+    reason: str = ""  # why it is not fresh; otherwise what helps to understand the value
+    cpus: CpuSet = frozenset()  # the CPUs the subject stands for
+
+
+class Look(NamedTuple):
+    """What one cycle saw."""
+
+    monotonic_s: float  # CLOCK_BOOTTIME: clock steps do not move it, a suspended host does
+    at: str  # UTC, RFC 3339
+    samples: tuple[Sample, ...]
+
+    def of(self, *quantities: str) -> Iterable[Sample]:
+        """The samples of these quantities."""
+        return (sample for sample in self.samples if sample.quantity in quantities)
+
+
+class Severity(StrEnum):
+    """How soon somebody has to act."""
+
+    CRITICAL = "critical"  # trading on this host is slower now
+    WARNING = "warning"  # it will be, or it cannot be told
+    INFO = "info"
+
+
+class Verdict(StrEnum):
+    """How a rule judges one subject in one look."""
+
+    BAD = "bad"
+    GOOD = "good"
+    BETWEEN = "between"  # inside the hysteresis: neither fires nor resolves
+    UNKNOWN = "unknown"  # no fresh data: neither fires nor resolves, and is never good
+
+
+class Condition(NamedTuple):
+    """One rule's judgement of one subject in one look, with the evidence an alert would carry."""
+
+    rule: str  # the rule's name, RULES; with `subject` it is the alert's identity
+    subject: str
+    verdict: Verdict
+    observed: Value = None  # "to": what is seen now
+    expected: Value = None  # "from": what it was or ought to be
+    source: str = ""
+    summary: str = ""  # one sentence: what happened to what
+    fix: str = ""  # what to do
+    cpus: CpuSet = frozenset()
+
+
+class Status(StrEnum):
+    """An alert is sent twice: once when it fires and once when it is over."""
+
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+class Alert(NamedTuple):
+    """One cause, with its evidence. Two alerts of the same identity and `since` are the same event."""
+
+    rule: str
+    subject: str
+    status: Status
+    severity: Severity
+    since: str  # UTC, RFC 3339: the first bad sample
+    at: str  # UTC, RFC 3339: when it fired, or was resolved
+    observed: Value
+    expected: Value
+    source: str
+    summary: str
+    fix: str
+    cpus: str  # a cpulist
+
+    @property
+    def identity(self) -> str:
+        """FrequencyDrop[package0]: what makes two alerts the same cause."""
+        return f"{self.rule}[{self.subject}]"
+
+
+class Board(NamedTuple):
+    """Everything there is to show after a cycle: for the exporters and the live view."""
+
+    look: Look
+    conditions: tuple[Condition, ...]
+    firing: tuple[Alert, ...]
+    recent: tuple[Alert, ...]  # the last edges, newest first
+    own: Mapping[str, float]  # about the monitor itself: cycle_seconds, cpu_seconds_total, cycles_total, ...
+    isolated: CpuSet = frozenset()
+    housekeeping: CpuSet = frozenset()

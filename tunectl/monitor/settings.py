@@ -1,0 +1,60 @@
+"""[monitor] in the host file: how often, what is promised, and whom to tell. Every table may be left out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class Sla(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor.sla]: limits for each window of latency samples; a limit left out is not judged."""
+
+    window_s: float = 10.0
+    p99_9_ns: float | None = None
+    max_ns: float | None = None
+    socket: str | None = None  # a datagram socket to which an application sends its latencies
+
+
+class Sentinel(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor.sentinel]: a resident `tunectl-probe sentinel` on a CPU the operator gives up for it."""
+
+    cpu: int
+
+
+class Prometheus(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor.prometheus]"""
+
+    listen: str | None = None  # "127.0.0.1:9750"
+    textfile: str | None = None  # a .prom file in node_exporter's textfile directory
+
+
+class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[monitor.webhooks]]. The secret is in a file, never in this one."""
+
+    url: str
+    format: Literal["alertmanager", "json"] = "json"
+    token_file: str | None = None  # sent as Authorization: Bearer
+    ca_file: str | None = None
+    timeout_s: float = 5.0
+
+
+class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[monitor.hooks]]: a program, started without a shell; the alert is JSON on its standard input."""
+
+    command: list[str]
+    timeout_s: float = 10.0
+
+
+class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor]"""
+
+    interval_s: float = 1.0
+    drift_interval_s: float = 10.0  # how often every knob is read again; an event reads them at once
+    log: Literal["journal", "syslog", "none"] = "journal"
+    repair: bool = False
+    sla: Sla = Sla()
+    sentinel: Sentinel | None = None
+    prometheus: Prometheus = Prometheus()
+    webhooks: list[Webhook] = []
+    hooks: list[Hook] = []
