@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
-from .lab import Lab
+from .lab import PREFIX, Lab
 from .product import tunectl
 
+PROBE = f"{PREFIX}/bin/tunectl-probe"
 INSTANCES = "ls /sys/kernel/tracing/instances"
 
 
@@ -48,17 +49,17 @@ def test_the_irq_of_a_device_is_named(installed: Lab) -> None:
 
 
 def test_what_a_killed_probe_leaves_is_swept(installed: Lab) -> None:
-    installed.run("tunectl-probe jitter --attribute --cpus 2 --duration 60 >/dev/null 2>&1 & echo $! >/tmp/pid")
+    installed.run(f"{PROBE} jitter --attribute --cpus 2 --duration 60 >/dev/null 2>&1 & echo $! >/tmp/pid")
     installed.wait_for(f"{INSTANCES} | grep -q ^tunectl-$(cat /tmp/pid)-")
     installed.run("kill -9 $(cat /tmp/pid)")
     assert "tunectl-" in installed.run(INSTANCES).out
-    installed.run("tunectl-probe jitter --cpus 2 --duration 0.2 >/dev/null")
+    installed.run(f"{PROBE} jitter --cpus 2 --duration 0.2 >/dev/null")
     assert "tunectl-" not in installed.run(INSTANCES).out
 
 
 def test_without_tracefs_it_mounts_nothing_and_says_so(installed: Lab) -> None:
     script = "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug/tracing 2>/dev/null; "
-    command = "tunectl-probe jitter --attribute --cpus 2 --duration 0.2; grep -c tracefs /proc/mounts >&2"
+    command = f"{PROBE} jitter --attribute --cpus 2 --duration 0.2; grep -c tracefs /proc/mounts >&2"
     ran = installed.run(f"unshare -m sh -c '{script}{command}'", check=False)
     document = json.loads(ran.out)
     assert document["attribution"]["method"] == "counters"
@@ -68,7 +69,7 @@ def test_without_tracefs_it_mounts_nothing_and_says_so(installed: Lab) -> None:
 
 def test_the_self_test_finds_what_it_injects(installed: Lab) -> None:
     """On emulated CPUs too: times mean little there, but a known interruption that is not seen is a blind probe."""
-    ran = installed.run("tunectl-probe selftest --cpus 3", check=False, timeout=300)
+    ran = installed.run(f"{PROBE} selftest --cpus 3", check=False, timeout=300)
     phases = json.loads(ran.out)["phases"]
     for phase in phases:
         assert phase["outcome"] != "not-run", phase

@@ -268,10 +268,10 @@ const char *period_name(const struct period *period, double hz)
         bool is_pause;
         const char *name;
     } known[] = {
-        {0.001, false, "the timer tick at HZ=1000"},
-        {1.0 / 300.0, false, "the timer tick at HZ=300"},
-        {0.004, false, "the timer tick at HZ=250"},
-        {0.01, false, "the timer tick at HZ=100"},
+        {0.001, false, "a timer tick at HZ=1000"},
+        {1.0 / 300.0, false, "a timer tick at HZ=300"},
+        {0.004, false, "a timer tick at HZ=250"},
+        {0.01, false, "a timer tick at HZ=100"},
         {1.0, true, "as long as RT throttling or the deadline fair server takes"},
         {1.0, false, "once a second, as vm.stat_interval and the kernel's own upkeep"},
     };

@@ -34,7 +34,7 @@ struct period {
 int periods_find(struct period periods[PERIODS_MAX], size_t *n, const struct gap *gaps, size_t n_gaps, double hz,
                  const uint32_t *labels);
 
-/* What is known to come so often, "the timer tick at HZ=250"; NULL for nothing. */
+/* What is known to come so often, "a timer tick at HZ=250"; NULL for nothing. */
 const char *period_name(const struct period *period, double hz);
 
 #endif

@@ -88,7 +88,7 @@ static void pauses_are_seen_among_ticks(void)
     CHECK(periods[0].is_pause && is_near(periods[0].ticks, 1e9, 0.002) && is_near(periods[0].mean_length, 5e7, 0.01));
     CHECK(strstr(period_name(&periods[0], hz), "RT throttling") != NULL);
     CHECK(gaps[periods[0].example].end - gaps[periods[0].example].start == 50000000);
-    CHECK(strcmp(period_name(&periods[1], hz), "the timer tick at HZ=250") == 0);
+    CHECK(strcmp(period_name(&periods[1], hz), "a timer tick at HZ=250") == 0);
 }
 
 /* A tick among noise: the example is a tick, though a gap of the noise may come first. */
@@ -109,10 +109,10 @@ static void the_example_has_the_common_label(void)
 
 void test_periods(void)
 {
-    names(1000000, "the timer tick at HZ=1000");
-    names(3333333, "the timer tick at HZ=300");
-    names(4000000, "the timer tick at HZ=250");
-    names(10000000, "the timer tick at HZ=100");
+    names(1000000, "a timer tick at HZ=1000");
+    names(3333333, "a timer tick at HZ=300");
+    names(4000000, "a timer tick at HZ=250");
+    names(10000000, "a timer tick at HZ=100");
     names(7000000, NULL);
     names(20000000, NULL);
     chance_is_no_period();
