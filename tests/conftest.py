@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
+from tests.starter import Starter, needs_own_interpreter
 
 # The product starts hundreds of times here: compiled once, each start takes half as long.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -47,21 +48,33 @@ def write_host_file(root: Path, text: str) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tunectl() -> Callable[..., Ran]:
+def tunectl() -> Iterator[Callable[..., Ran]]:
     """Runs the installed program: `tunectl("verify", "--root", root)`. Environment variables go in as `env=`."""
+    starter = Starter()
 
     def run(*words: object, env: dict[str, str] | None = None, stdin: str | None = None) -> Ran:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("TUNECTL_", "COLUMNS"))}
-        done = subprocess.run(
-            [sys.executable, str(TUNECTL), *map(str, words)],
-            env={**clean, **(env or {})},
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        return Ran(done.returncode, done.stdout, done.stderr)
+        argv, environment = [str(TUNECTL), *map(str, words)], {**clean, **(env or {})}
+        if needs_own_interpreter(environment):
+            done = start(argv, environment, stdin)
+        else:
+            done = starter.run(argv, environment, stdin)
+        assert "Traceback" not in done.err, done.err
+        return done
 
-    return run
+    yield run
+    starter.close()
+
+
+def start(argv: list[str], env: dict[str, str], stdin: str | None) -> Ran:
+    """The program in an interpreter of its own."""
+    done = subprocess.run(
+        [sys.executable, *argv],
+        env=env,
+        input=stdin,
+        stdin=subprocess.DEVNULL if stdin is None else None,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)
