@@ -55,7 +55,9 @@ class Book:
 def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
     """A firing one."""
     at = "2026-11-21T09:30:00Z"
-    return Alert(rule, subject, Status.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3")
+    return Alert(
+        rule, subject, Status.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3"
+    )
 
 
 def opener(source: Callable[[], Look], told: list[Alert], closed: list[str], **changed: Any) -> Opener:

@@ -36,7 +36,9 @@ class State:
                 os.path.join(self.directory, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
             )
         except OSError as error:
-            raise TunectlError(f"{self.directory}: {error.strerror}: alerts are not remembered over a restart") from error
+            raise TunectlError(
+                f"{self.directory}: {error.strerror}: alerts are not remembered over a restart"
+            ) from error
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
