@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.state import Occupied, State
+from tunectl.monitor.state import OccupiedError, State
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
 def test_a_directory_has_one_monitor(tmp_path: Path) -> None:
     first, second = State(str(tmp_path)), State(str(tmp_path))
     first.hold()
-    with pytest.raises(Occupied, match="another monitor"):
+    with pytest.raises(OccupiedError, match="another monitor"):
         second.hold()
     first.release()
     second.hold()

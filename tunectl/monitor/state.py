@@ -43,7 +43,7 @@ class State:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(fd)
-            raise Occupied(f"another monitor is at work in {self.directory}", "stop it, or give --state") from error
+            raise OccupiedError(f"another monitor is at work in {self.directory}", "stop it, or give --state") from error
         self._lock = fd
 
     def release(self) -> None:
@@ -87,5 +87,5 @@ class State:
             raise TunectlError(f"cannot save {self.path}: {error.strerror}") from error
 
 
-class Occupied(TunectlError):
+class OccupiedError(TunectlError):
     """Another monitor holds the state directory: two would send every alert twice."""
