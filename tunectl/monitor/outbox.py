@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tunectl.monitor.backlog import MOST, SAVE_AGAIN_S, Backlog, Entry
-from tunectl.monitor.model import Alert
+from tunectl.monitor.model import Alert, Board, Status
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
 
 LOG = logging.getLogger("tunectl.monitor.outbox")
@@ -49,7 +49,7 @@ class Outbox:
         self._notifier, self._backoff, self._clock, self._chance = notifier, backoff, clock, chance
         self._backlog = Backlog(notifier.name, f"{directory}/{notifier.name}.spool", clock, most)
         self._busy: Entry | None = None
-        self._firing: tuple[Alert, ...] = ()
+        self._firing: dict[str, Alert] = {}  # by identity
         self._failures = 0  # in a row
         self._due_s = self._repeat_s = 0.0
         self._delivered_total = self._failures_total = 0
@@ -58,13 +58,22 @@ class Outbox:
         self._stop_s: float | None = None
         self._thread: threading.Thread | None = None
 
-    def post(self, edges: Sequence[Alert], firing: Sequence[Alert] = ()) -> None:
-        """Queues `edges`, on disk when this returns where there is one; `firing` is all that fires now."""
+    def post(self, edges: Sequence[Alert]) -> None:
+        """Queues what began or ceased to fire; on disk when this returns, where there is one."""
         with self._lock:
-            news = bool(edges) or (bool(firing) and not self._firing)
-            self._firing = tuple(firing)
+            for alert in edges:
+                self._firing.pop(alert.identity, None)
+                if alert.status is Status.FIRING:
+                    self._firing[alert.identity] = alert
             if edges:
                 self._backlog.add(edges, self._busy)
+        self._wake.set()
+
+    def show(self, board: Board) -> None:
+        """What fires by now, so that it can be said again; after a restart too, which posts no edge."""
+        with self._lock:
+            news = bool(board.firing) and not self._firing
+            self._firing = {alert.identity: alert for alert in board.firing}
         if news:
             self._wake.set()
 
@@ -92,8 +101,8 @@ class Outbox:
         self._wake.set()
         if self._thread:
             self._thread.join(timeout_s)
-        with self._lock:
-            self._backlog.close()
+        else:
+            self._end()
 
     def _run(self) -> None:
         while self._stop_s is None:
@@ -101,6 +110,12 @@ class Outbox:
             self._wake.clear()
         while self._backlog.entries and self._clock() < self._stop_s and not self.step():
             pass
+        self._end()
+
+    def _end(self) -> None:
+        """By the thread itself, where there is one: what is under way when the time is over still gets its mark."""
+        with self._lock:
+            self._backlog.close()
 
     def step(self) -> float:
         """Delivers the oldest alert, if it is due; in how many seconds there is something to do again."""
@@ -111,7 +126,7 @@ class Outbox:
             if pause_s > 0:
                 return pause_s if self._backlog.settled else min(pause_s, SAVE_AGAIN_S)
             self._busy = next(iter(self._backlog.entries), None)
-            alerts = (self._busy.alert,) if self._busy else self._firing
+            alerts = (self._busy.alert,) if self._busy else tuple(self._firing.values())
         trouble = self._deliver(alerts)
         with self._lock:
             entry, self._busy = self._busy, None
@@ -166,23 +181,28 @@ class Outbox:
 
 
 class Outboxes:
-    """An outbox for each notifier, below `state_dir`/monitor/spool. Outboxes are one object for the monitor's loop."""
+    """The outboxes of one monitor, below `state_dir`/monitor/spool."""
 
     def __init__(self, notifiers: Sequence[Notifier], state_dir: str) -> None:
         self._each = tuple(Outbox(notifier, f"{state_dir}/monitor/spool") for notifier in notifiers)
+
+    @property
+    def tells(self) -> dict[str, Callable[[Sequence[Alert]], None]]:
+        """To be called with the edges of a cycle, by the notifier's name. They do not raise and do not wait."""
+        return {outbox.name: outbox.post for outbox in self._each}
 
     def start(self) -> None:
         """Begins to deliver; the CPUs of the threads are those of the caller."""
         for outbox in self._each:
             outbox.start()
 
-    def post(self, edges: Sequence[Alert], firing: Sequence[Alert] = ()) -> None:
-        """To each: the edges of this cycle, and all that fires after it. Call it each cycle."""
+    def show(self, board: Board) -> None:
+        """To be called after each cycle, as an exporter is."""
         for outbox in self._each:
-            outbox.post(edges, firing)
+            outbox.show(board)
 
     def own(self) -> dict[str, float]:
-        """For Board.own."""
+        """For Board.own, or for `open_exporters`."""
         return {key: value for outbox in self._each for key, value in outbox.own().items()}
 
     def close(self, timeout_s: float = 5.0) -> None:

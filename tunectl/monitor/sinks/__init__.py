@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from tunectl.model import HostId
+from tunectl.monitor.model import Board
 from tunectl.monitor.settings import Monitor
 from tunectl.monitor.sinks.kinds import Exporter, Notifier, SinkError
 
@@ -26,10 +29,17 @@ def open_notifiers(settings: Monitor, identity: HostId) -> tuple[Notifier, ...]:
     return tuple(unique.values())
 
 
-def open_exporters(settings: Monitor) -> tuple[Exporter, ...]:
-    """The HTTP endpoint and the textfile, as [monitor.prometheus] has them."""
+def open_exporters(settings: Monitor, own: Callable[[], Mapping[str, float]] = dict) -> tuple[Exporter, ...]:
+    """The HTTP endpoint and the textfile, as [monitor.prometheus] has them; `own` adds to what a board says of us."""
     from tunectl.monitor.sinks import prometheus, textfile
 
-    place = settings.prometheus
-    listen = (prometheus.open_endpoint(place.listen),) if place.listen else ()
-    return (*listen, *((textfile.open_textfile(place.textfile),) if place.textfile else ()))
+    place, made = settings.prometheus, []
+    if place.listen:
+        made.append(prometheus.open_endpoint(place.listen))
+    if place.textfile:
+        made.append(textfile.open_textfile(place.textfile))
+    return tuple(exporter._replace(show=_adding(exporter.show, own)) for exporter in made)
+
+
+def _adding(show: Callable[[Board], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Board], None]:
+    return lambda board: show(board._replace(own={**board.own, **own()}))

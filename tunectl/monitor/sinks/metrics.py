@@ -15,6 +15,7 @@ from tunectl.monitor.sinks.tally import LATENCY, Tally
 
 _OWN = {
     "cycle_seconds": "How long the last cycle took.",
+    "cycle_cpu_seconds": "CPU time of the last cycle.",
     "cpu_seconds_total": "CPU time of the monitor.",
     "cycles_total": "Cycles since the monitor started.",
     "outbox_depth": "Alerts that wait for a receiver.",

@@ -144,10 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "tunectl", ""
     timeout = _TIMEOUT_S
 
-    def do_GET(self) -> None:  # noqa: N802 - the library's name
+    def do_GET(self) -> None:
         self._answer(body=True)
 
-    def do_HEAD(self) -> None:  # noqa: N802
+    def do_HEAD(self) -> None:
         self._answer(body=False)
 
     def _refuse(self) -> None:
