@@ -7,6 +7,8 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
@@ -34,19 +36,23 @@ def run(
     timeout_s: float | None = None,
     env: Mapping[str, str] | None = None,
     on_stderr: Callable[[str], None] | None = None,
+    stdin: str | None = None,
+    capture: bool = True,
 ) -> Completed:
     """Runs a program to its end, its output captured; `on_stderr` is handed each line of stderr as it comes.
 
-    An exit status other than 0 is the caller's to judge. TunectlError where the program cannot be
-    started or outlives `timeout_s`. Ctrl-C is passed on as SIGINT, and what the program then says returned.
+    `stdin` is what it reads; without `capture` its output is thrown away, however long. An exit status other than 0
+    is the caller's to judge. TunectlError where the program cannot be started or outlives `timeout_s`: it and what
+    it started are then killed. Ctrl-C is passed on as SIGINT, and what the program then says returned.
     """
+    output = subprocess.PIPE if capture else subprocess.DEVNULL
     clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **(env or {})}
     try:
         child = subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=output,
+            stderr=output,
             env=clean,
             text=True,
             errors="backslashreplace",
@@ -55,7 +61,7 @@ def run(
         )
     except OSError as error:
         raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
-    return _collect(child, tuple(argv), timeout_s, on_stderr)
+    return _collect(child, tuple(argv), timeout_s, on_stderr, stdin)
 
 
 def _collect(
@@ -63,33 +69,48 @@ def _collect(
     argv: tuple[str, ...],
     timeout_s: float | None,
     on_stderr: Callable[[str], None] | None,
+    stdin: str | None,
 ) -> Completed:
     out: list[str] = []
     err: list[str] = []
 
     def drain_stdout() -> None:
-        assert child.stdout is not None
-        out.append(child.stdout.read())
+        if child.stdout:
+            out.append(child.stdout.read())
 
     def drain_stderr() -> None:
-        assert child.stderr is not None
-        for line in child.stderr:
+        for line in child.stderr or ():
             err.append(line)
             if on_stderr:
                 on_stderr(line.rstrip("\n"))
 
-    threads = [threading.Thread(target=work, daemon=True) for work in (drain_stdout, drain_stderr)]
+    work = ((child.stdout, drain_stdout), (child.stderr, drain_stderr), (child.stdin, partial(_fill, child, stdin)))
+    threads = [threading.Thread(target=each, daemon=True) for pipe, each in work if pipe]
     for thread in threads:
         thread.start()
-    try:
-        _wait(child, timeout_s)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from None
+    if not _ended(child, timeout_s):
+        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped")
     for thread in threads:
         thread.join(timeout=5)
     return Completed(argv, child.returncode, "".join(out), "".join(err))
+
+
+def _fill(child: subprocess.Popen[str], text: str | None) -> None:
+    with suppress(OSError):  # a program need not read what it is given
+        if child.stdin:
+            with child.stdin as pipe:
+                pipe.write(text or "")
+
+
+def _ended(child: subprocess.Popen[str], timeout_s: float | None) -> bool:
+    try:
+        _wait(child, timeout_s)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own: what it started goes with it
+        child.wait()
+        return False
+    return True
 
 
 def _wait(child: subprocess.Popen[str], timeout_s: float | None) -> None:

@@ -37,6 +37,7 @@ class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     token_file: str | None = None  # sent as Authorization: Bearer
     ca_file: str | None = None
     timeout_s: float = 5.0
+    resend_s: float = 60.0  # alertmanager: what fires is said again this often; below its resolve_timeout
 
 
 class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
