@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, target_name
 from tunectl.monitor.cpurows import cpu_rows
-from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Severity, Verdict
+from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Verdict
 
 _OUTCOMES = {
     Verdict.BAD: Outcome.DRIFTED,
@@ -22,12 +22,14 @@ MAX_REASONS = 4  # of one source; a host of 256 CPUs has one reason 256 times, o
 def monitor_body(
     board: Board,
     before: Look | None,
-    severities: Mapping[str, Severity],
+    judged: tuple[str, list[str]],
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The fields of tunectl.monitor/1; `before` is the look before the board's, from which rises are counted."""
-    found = findings_of(board.conditions)
-    verdict, reasons = verdict_of(board.conditions, severities)
+    """The fields of tunectl.monitor/1; `before` is the look before the board's, from which rises are counted.
+
+    `judged` is the verdict and its reasons.
+    """
+    verdict, reasons = judged
     return {
         "verdict": verdict,
         "reasons": reasons,
@@ -40,23 +42,9 @@ def monitor_body(
         "recent": [alert_body(alert) for alert in board.recent],
         "sources": sources_of(board.look),
         "own": {name: round(value, 6) for name, value in board.own.items()},
-        "findings": found,
+        "findings": findings_of(board.conditions),
         "notes": list(notes),
     }
-
-
-def verdict_of(conditions: Sequence[Condition], severities: Mapping[str, Severity]) -> tuple[str, list[str]]:
-    """ok, warning, critical or unknown, and why: one look without hysteresis. No data alone is never ok."""
-    bad = [one for one in conditions if one.verdict is Verdict.BAD]
-    worst = {severities.get(one.rule, Severity.WARNING) for one in bad} - {Severity.INFO}
-    reasons = [f"{one.rule}[{one.subject}]: {one.summary}" for one in bad]
-    if Severity.CRITICAL in worst:
-        return "critical", reasons
-    if worst:
-        return "warning", reasons
-    if any(one.verdict in (Verdict.GOOD, Verdict.BETWEEN) for one in conditions):
-        return "ok", reasons
-    return "unknown", [*reasons, "this host shows nothing that could be judged"]
 
 
 def findings_of(conditions: Iterable[Condition]) -> list[Finding]:

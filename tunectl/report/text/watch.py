@@ -164,7 +164,7 @@ def _when(alert: Row) -> str:
 def _clock(at: Any) -> str:
     """The time of day of an RFC 3339 time; the whole of anything else."""
     text = str(at)
-    return text[11:19] if len(text) == 20 and text[10] == "T" else text
+    return text[11:19] if len(text) >= 20 and text[10] == "T" else text
 
 
 def _short(alert: Row) -> bool:
