@@ -67,7 +67,11 @@ def test_each_edge_is_told_and_saved_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run(0.5)
     assert [alert.status for alert in rig.told] == [Status.FIRING, Status.RESOLVED]
-    assert rig.saved == [{"firing": [["ThermalThrottle", "package0"]]}, {"firing": []}, {"firing": []}]  # and at the end
+    assert rig.saved == [
+        {"firing": [["ThermalThrottle", "package0"]]},
+        {"firing": []},
+        {"firing": []},
+    ]  # and at the end
     assert (rig.closed, rig.said) == (["closed"], [])
 
 

@@ -142,7 +142,9 @@ def _daemon(options: Options, root: Sysroot, session: Session, places: Places, d
         _stay_off_all(root, fresh)
         if (places.repair or fresh.wishes.monitor.repair) and not places.runtime_dir:
             _say("--repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
-        return opener_of(fresh, places, lambda watcher: listener.tells(watcher.eyes.tell), _printer(options, fresh.identity))
+        return opener_of(
+            fresh, places, lambda watcher: listener.tells(watcher.eyes.tell), _printer(options, fresh.identity)
+        )
 
     daemon = Daemon(prepare, save=state.save, notify=open_notify(os.environ), say=_say)
     listener = Listener(daemon.waker.poke)

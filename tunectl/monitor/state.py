@@ -43,7 +43,9 @@ class State:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(fd)
-            raise OccupiedError(f"another monitor is at work in {self.directory}", "stop it, or give --state") from error
+            raise OccupiedError(
+                f"another monitor is at work in {self.directory}", "stop it, or give --state"
+            ) from error
         self._lock = fd
 
     def release(self) -> None:

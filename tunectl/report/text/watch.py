@@ -30,8 +30,14 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, sheet.width < _ROOMY) for group in _groups(body["cpus"])]
     columns(sheet, rows, right=(2, 3, 6, 7), header=_HEADER, styles=("", "dim", "", "", "dim"))
     _zones(sheet, body["zones"])
-    _alerts(sheet, "Firing", body["alerts"], fixes=True)
-    _alerts(sheet, "Last alerts", body["recent"], fixes=False)
+    ranks = list(_SEVERITIES)
+    firing = sorted(body["alerts"], key=lambda alert: ranks.index(alert["severity"]))
+    _alerts(sheet, "Firing", firing, fixes=True)
+    shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
+    edges = (
+        alert for alert in body["recent"] if (alert["identity"], alert["since"], alert["status"]) not in shown_above
+    )
+    _alerts(sheet, "Last alerts", list(edges), fixes=False)
     _sources(sheet, body)
     notes(sheet, body["notes"])
 
@@ -75,9 +81,8 @@ def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]
     return (
         ("! " if any(row["alerts"] for row in group) else "  ") + name,
         "house" if tight and first["role"] == "housekeeping" else printable(first["role"]),
-        _range([row["frequency_khz"] for row in group], 1e6, 2),
-        _range([_share(row) for row in group], 0.01, 0, "%"),
-        _witness(first),
+        *_speed(group),
+        _witness(first, tight),
         _throttled(group),
         _range([row["ticks_per_s"] for row in group], 1, 0),
         _range([_ipis(row) for row in group], 1, 0),
@@ -85,20 +90,28 @@ def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]
     )
 
 
-def _witness(row: Row) -> str:
-    """Who measured the clock, and what is wrong with that: `package0`, `sysfs: stale`."""
+def _speed(group: Sequence[Row]) -> tuple[str, str]:
+    """The clock and its share of the base frequency; where nobody measured it, what it is permitted at most."""
+    if group[0]["frequency_health"] == "fresh":
+        key, sign = "frequency_khz", ""
+    else:
+        key, sign = "limit_khz", "≤"
+    shares = [row[key] / row["base_khz"] if row[key] and row["base_khz"] else None for row in group]
+    said = _range([row[key] for row in group], 1e6, 2), _range(shares, 0.01, 0, "%")
+    return said if said[0] == "-" else (sign + said[0], said[1] if said[1] == "-" else sign + said[1])
+
+
+def _witness(row: Row, tight: bool) -> str:
+    """Who measured the clock, or why nobody did: `package0`, `sysfs: stale`."""
     name, state = printable(str(row["frequency_from"])), _HEALTHS.get(row["frequency_health"], "?")
-    return f"{name}: {state}" if name and state else name or "nobody"
+    if not state or not name:
+        return name or "nobody"
+    return state if tight else f"{name}: {state}"
 
 
 def _ipis(row: Row) -> float | None:
     known = [row[key] for key in ("calls_per_s", "reschedules_per_s") if row[key] is not None]
     return sum(known) if known else None
-
-
-def _share(row: Row) -> float | None:
-    khz, base = row["frequency_khz"], row["base_khz"]
-    return khz / base if khz and base and row["frequency_health"] == "fresh" else None
 
 
 def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str = "") -> str:
@@ -123,6 +136,7 @@ def _interrupts(group: Sequence[Row]) -> str:
 
 
 def _zones(sheet: Sheet, zones: Sequence[Row]) -> None:
+    zones = [zone for zone in zones if zone["health"] != "absent"]
     if not zones:
         return
     hottest = sorted(zones, key=lambda zone: -(zone["temperature_mc"] or 0))[:4]
