@@ -39,7 +39,7 @@ def key(text: str, name: str) -> list[str]:
 @needs_systemd
 def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
     paths = written(tmp_path, (*PROGRAM, "--host", "/srv/a b/50%$x.toml"))
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *paths], capture_output=True, text=True)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, paths)], capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if "tunectl" in line]
     assert (done.returncode, said) == (0, [])
 

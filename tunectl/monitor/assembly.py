@@ -81,6 +81,10 @@ def opener_of(
     """
     settings = session.wishes.monitor
     notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
+    if settings.prometheus.listen:
+        from tunectl.monitor.sinks.prometheus import parse_listen  # prometheus_client is slow to import
+
+        parse_listen(settings.prometheus.listen)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
         watcher = Watcher(session, remembered)
