@@ -11,7 +11,7 @@ from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.eyes import Eyes, boottime
 from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Alert, Board, Condition, Look, Severity, Verdict
 from tunectl.monitor.outbox import Outboxes
@@ -45,8 +45,8 @@ def kernel_wishes(facts: CpuFacts) -> Wishes:
 class Watcher:
     """One host's eyes, rules and alerts."""
 
-    def __init__(self, session: Session, remembered: Mapping[str, Any]) -> None:
-        self.eyes = Eyes(session)
+    def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
+        self.eyes = Eyes(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(session.wishes))
         scope = session.wishes.scope
