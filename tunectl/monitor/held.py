@@ -47,8 +47,9 @@ class Numbers(Generic[K]):
         self.absent: set[K] = set()
         self._root = root
         self._files = {key: _File(key, path) for key, path in paths.items()}
-        self._present: list[_File[K]] = []
-        self._rounds = 0
+        self._present: list[_File[K]] = []  # what was ever there
+        self._missing = list(self._files.values())
+        self._first = True
         self._read = os.pread if root.live else _pread_recorded
 
     def refresh(self, keys: Iterable[K] | None = None) -> list[K]:
@@ -58,9 +59,15 @@ class Numbers(Generic[K]):
         """
         changed = []
         read = self._read
-        self._rounds += 1
-        files = self._present if (self._rounds - 1) % _SELDOM else list(self._files.values())
-        for file in files if keys is None else [self._files[key] for key in keys]:
+        if keys is None:
+            count = len(self._missing) if self._first else -(-len(self._missing) // _SELDOM)
+            self._first = False
+            turn = self._missing[:count]
+            self._missing = self._missing[count:] + turn
+            files = [*self._present, *turn]
+        else:
+            files = [self._files[key] for key in keys]
+        for file in files:
             try:
                 raw: bytes | int = read(file.fd, _SIZE, 0) if file.fd >= 0 else self._reopen(file)
             except OSError:
@@ -69,8 +76,9 @@ class Numbers(Generic[K]):
                 file.raw = raw
                 self._decode(file)
                 changed.append(file.key)
-        if files is not self._present:
-            self._present = [file for file in self._files.values() if file.seen]
+        if changed and (found := [file for file in self._missing if file.seen]):
+            self._present += found
+            self._missing = [file for file in self._missing if not file.seen]
         return changed
 
     def _reopen(self, file: _File[K]) -> bytes | int:

@@ -32,7 +32,7 @@ class _Kept:
         self.urgent = True
         self.next_at = eyes.look_at  # not before
         self.worked_at = eyes.look_at
-        self.round: list[str] = []  # knobs, and paths of knobs with many
+        self.round: list[str | list[str]] = []  # paths of knobs with many; other knobs
         self.place = 0
         self.owed = 0.0
         self.dirty: set[str] = set()
@@ -72,8 +72,8 @@ class _Kept:
         paths, few = list(self.knobs.owners), self.knobs.few
         step = max(len(paths) // max(len(few), 1), 1)
         self.round = [*paths]
-        for number, name in enumerate(few):  # spread evenly: each costs as much as many files
-            self.round.insert(min(number * (step + 1), len(self.round)), name)
+        for number, names in enumerate(few):  # spread evenly: each costs as much as many files
+            self.round.insert(min(number * (step + 1), len(self.round)), names)
         self.place, self.owed, self.worked_at = 0, 0.0, now
 
     def _work(self, now: float, interval: float) -> None:
@@ -86,12 +86,11 @@ class _Kept:
         knobs = self.knobs
         for number in range(self.place, self.place + count):
             item = self.round[number % size]
-            owner = knobs.owners.get(item)
-            if owner is None:
-                knobs.judge([item])
-                self._show([item])
+            if isinstance(item, list):
+                knobs.judge(item)
+                self._show(item)
             elif knobs.differs(item):
-                self.dirty.add(owner)
+                self.dirty.add(knobs.owners[item])
         self.place = (self.place + count) % size if size else 0
 
     def _show(self, names: Iterable[str]) -> None:

@@ -149,7 +149,7 @@ def _sentinels(eyes: Eyes, kept: _Kept, samples: Mapping[int, Sample]) -> Iterat
     """The fastest that was measured in each package: where even that one is slow, the package is."""
     eager = {cpu for cpu, one in kept.cpus.items() if one.governor == "performance"}
     if len(eager) < len(kept.cpus):
-        kept.busy.refresh()
+        kept.busy.refresh(kept.cpus)
         eager |= {cpu for cpu in kept.cpus if kept.busy.share(cpu) >= _BUSY}
     for package, members in eyes.packages.items():
         mine = {cpu: samples[cpu] for cpu in members if cpu in samples}

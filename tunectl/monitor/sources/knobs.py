@@ -19,7 +19,7 @@ from tunectl.model import Finding, Outcome, Plan, Reading, Setting
 from tunectl.monitor.eyes import Eyes
 from tunectl.tuning.journal import peek
 
-_MANY = 256  # files; a knob with more is watched by its files
+_MANY = 64  # files; a knob with more is watched by its files
 _EFFECTIVE = "/effective_affinity_list"
 # Constants of a boot, and counts that only explain: an interrupt that comes is seen in /proc/interrupts.
 _UNCHANGING = ("/latency", "/name", "/actions", "/per_cpu_count", "/cpuinfo_max_freq", "/scaling_available_governors")
@@ -35,7 +35,7 @@ class Knobs:
         self.cost_s = 0.0  # CPU time of judging them all
         self.texts: dict[str, bytes | int | frozenset[str]] = {}  # of the files (errno where unreadable), directories
         self.owners: dict[str, str] = {}  # the knob a path was read for
-        self.few: list[str] = []  # knobs that are judged again in their turn
+        self.few: list[list[str]] = []  # knobs that are judged again in their turn, together
         self._good: set[bytes] = set()  # what an interrupt that is where it should be shows
         self._readings: dict[str, list[Reading]] = {}  # of boot arguments: others are judged with them in mind
         self._files: dict[str, dict[str, None]] = {}
@@ -94,7 +94,9 @@ class Knobs:
     def _watch(self) -> None:
         """What is compared from now on. A text that is known already stays: it may differ by now."""
         many = {name for name, files in self._files.items() if len(files) > _MANY}
-        self.few = [name for name in self.findings if name not in many]
+        few = [name for name in self.findings if name not in many]
+        boot = [name for name in few if name.startswith("boot.")]  # they all read the same files: at once
+        self.few = [[name] for name in few if name not in boot] + ([boot] if boot else [])
         self.owners = {path: name for name in many for path in _telling(self._files[name])}
         self.texts = {path: self.texts[path] if path in self.texts else self.text(path) for path in self.owners}
         irqs = self.findings.get("irq.affinity", ())
