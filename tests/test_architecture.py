@@ -123,6 +123,11 @@ def test_host_files_are_opened_in_one_module() -> None:
         "tunectl.tuning.profile",
         "tunectl.cli.main",
         "tunectl.cli.probe",
+        "tunectl.monitor.repair",
+        "tunectl.monitor.sinks.textfile",
+        "tunectl.monitor.sinks.webhook",
+        "tunectl.monitor.spool",
+        "tunectl.monitor.state",
         "tunectl.probe.result",
     }
     assert opening - own_files <= {"tunectl.host.sysroot", "tunectl.host.recording"}

@@ -39,7 +39,8 @@ def key(text: str, name: str) -> list[str]:
 @needs_systemd
 def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
     paths = written(tmp_path, (*PROGRAM, "--host", "/srv/a b/50%$x.toml"))
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, paths)], capture_output=True, text=True)
+    command = ["systemd-analyze", "verify", "--man=no", *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True)
     said = [line for line in done.stderr.splitlines() if "tunectl" in line]
     assert (done.returncode, said) == (0, [])
 
@@ -47,14 +48,21 @@ def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
 @needs_systemd
 def test_the_monitor_is_confined(tmp_path: Path) -> None:
     path = next(path for path in written(tmp_path) if path.name == "tunectl-monitor.service")
-    command = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE * 10:.0f}", "--no-pager", path]
+    command = [
+        "systemd-analyze",
+        "security",
+        "--offline=true",
+        f"--threshold={EXPOSURE * 10:.0f}",
+        "--no-pager",
+        str(path),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, env={"SYSTEMD_COLORS": "0", "PATH": "/usr/bin:/bin"})
     assert done.returncode == 0, done.stdout[-400:] + done.stderr
     assert "Overall exposure level" in done.stdout
 
 
 def test_the_monitor_sees_what_it_must() -> None:
-    """What would blind it is not set: /proc/interrupts, other processes' affinity, the kernel's events, its own CPUs."""
+    """What would blind it is not set: /proc/interrupts, others' affinity, the kernel's events, its own CPUs."""
     (unit,) = units_of("monitor", PROGRAM)
     assert "subset=pid" not in unit.text
     for name in ("ProcSubset", "ProtectProc", "PrivateNetwork", "IPAddressDeny"):

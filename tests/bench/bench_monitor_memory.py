@@ -11,7 +11,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from tests.hosts.builder import build_named
@@ -34,7 +34,7 @@ def prepared(place: Path) -> Path:
     return root
 
 
-def cycles(place: Path, count: int) -> Iterator[int]:
+def cycles(place: Path, count: int) -> Generator[int, None, None]:
     """Runs them, at one a second of a clock of our own, and yields how many edges there were so far."""
     root = prepared(place)
     clock = iter(range(1, count + 10))

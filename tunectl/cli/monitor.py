@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import gc
-import logging
 import os
 import sys
-import threading
-from collections.abc import Callable, Sequence
 
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import DRIFTED, OK, exit_code
+from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.model import HostId
-from tunectl.monitor.assembly import Places, Watcher, kernel_wishes, opener_of
-from tunectl.monitor.daemon import Daemon, Opener
+from tunectl.monitor.assembly import Watcher, kernel_wishes
 from tunectl.monitor.document import monitor_body
-from tunectl.monitor.listener import Listener
-from tunectl.monitor.model import Alert
-from tunectl.monitor.notify import open_notify
 from tunectl.monitor.once import look_twice, verdict_of
-from tunectl.monitor.state import OccupiedError, State
 from tunectl.tuning.journal import peek
 from tunectl.tuning.session import Session, open_session
 
@@ -48,14 +38,17 @@ def command(
     root = open_root(options)
     session = _session(options, root)
     stay_off(root, session.wishes.scope.isolated)
+    notes = _blind_spots(session)
     if once:
-        return _once(options, session, interval_s or _SOON_S)
-    _settle()
+        return _once(options, session, interval_s or _SOON_S, notes)
+    from tunectl.cli.daemon import run_daemon, settle
+
+    settle()
     if watch:
         from tunectl.cli.watch import run_watch  # rich.live is slow to import
 
-        return run_watch(options, session, interval_s, duration_s, _blind_spots(options, session))
-    return _daemon(options, root, session, Places(_state_dir(options), _runtime_dir(), interval_s, repair), duration_s)
+        return run_watch(options, session, interval_s, duration_s, notes)
+    return run_daemon(options, session, lambda: _session(options, root), interval_s, duration_s, repair, notes)
 
 
 def _check(
@@ -83,16 +76,7 @@ def _session(options: Options, root: Sysroot) -> Session:
     return Session(root, read_identity(root), wishes, peek(options.state_path), options.invocation, today())
 
 
-def _state_dir(options: Options) -> str:
-    """systemd's StateDirectory= where it made one; its user may write nowhere else."""
-    return os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or options.state_path
-
-
-def _runtime_dir() -> str:
-    return os.environ.get("RUNTIME_DIRECTORY", "").partition(":")[0]
-
-
-def _blind_spots(options: Options, session: Session) -> list[str]:
+def _blind_spots(session: Session) -> list[str]:
     """What this run cannot see at all, whatever the sources say."""
     notes = []
     if not session.wishes.settings:
@@ -102,95 +86,10 @@ def _blind_spots(options: Options, session: Session) -> list[str]:
     return [*notes, *session.notes()]
 
 
-def _once(options: Options, session: Session, seconds: float) -> int:
+def _once(options: Options, session: Session, seconds: float, notes: list[str]) -> int:
     watcher = Watcher(session, {})
     board, first = look_twice(watcher, seconds)
     judged = verdict_of(board)
-    body = monitor_body(board._replace(firing=(), recent=()), first, judged, _blind_spots(options, session))
+    body = monitor_body(board._replace(firing=(), recent=()), first, judged, notes)
     emit(options, "monitor", session.identity, body, body["findings"])
     return exit_code(judged[0], options.fmt)
-
-
-def _settle() -> None:
-    """From a command that soon ends to a process that stays: collect garbage, and no thread dies with a traceback."""
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    threading.excepthook = _say_thread
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="tunectl: %(message)s")
-
-
-def _say_thread(args: threading.ExceptHookArgs) -> None:
-    name = args.thread.name if args.thread else "a thread"
-    _say(f"{name} ended: {args.exc_type.__name__}: {args.exc_value}")
-
-
-def _say(text: str) -> None:
-    from tunectl.report.escape import printable
-
-    click.echo(f"tunectl: {printable(' '.join(text.split()))}", err=True)
-
-
-def _daemon(options: Options, root: Sysroot, session: Session, places: Places, duration_s: float | None) -> int:
-    state = State(os.path.join(places.state_dir, "monitor"))
-    remembered = _hold(state)
-    sessions = iter([session])
-
-    def prepare() -> Opener:
-        """The first time the session there is; then the host file anew."""
-        fresh = next(sessions, None) or _session(options, root)
-        _stay_off_all(root, fresh)
-        if (places.repair or fresh.wishes.monitor.repair) and not places.runtime_dir:
-            _say("--repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
-        return opener_of(
-            fresh, places, lambda watcher: listener.tells(watcher.eyes.tell), _printer(options, fresh.identity)
-        )
-
-    daemon = Daemon(prepare, save=state.save, notify=open_notify(os.environ), say=_say)
-    listener = Listener(daemon.waker.poke)
-    if not options.quiet:
-        for note in _blind_spots(options, session):
-            _say(note)
-    daemon.waker.catch()
-    if root.live and (why := listener.start()):
-        _say(f"device events are not heard: {why}")
-    try:
-        daemon.run(remembered, duration_s)
-    finally:
-        listener.stop()
-        state.release()
-    return DRIFTED if duration_s is not None and daemon.fired else OK
-
-
-def _hold(state: State) -> dict[str, object]:
-    """The state directory is ours; where it cannot be, that is said, and nothing is remembered."""
-    try:
-        state.hold()
-        return state.load()
-    except OccupiedError:
-        raise
-    except TunectlError as error:
-        _say(str(error))
-        return {}
-
-
-def _stay_off_all(root: Sysroot, session: Session) -> None:
-    """After a reload the isolated CPUs may be others: every thread there is moves."""
-    if not root.live:
-        return
-    for name in os.listdir("/proc/self/task"):
-        stay_off(root, session.wishes.scope.isolated, int(name), session.wishes.scope.housekeeping)
-
-
-def _printer(options: Options, host: HostId) -> Callable[[Sequence[Alert]], None] | None:
-    """Each edge is a line of stdout, but where that is systemd's journal, which is told in its own way."""
-    if os.environ.get("JOURNAL_STREAM") or options.quiet:
-        return None
-    from tunectl.cli.edges import edge_line
-
-    def show(edges: Sequence[Alert]) -> None:
-        for alert in edges:
-            click.echo(edge_line(alert, host, options.fmt))
-        sys.stdout.flush()
-
-    return show

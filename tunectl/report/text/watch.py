@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from tunectl.report.text.sheet import Sheet
 
 MAX_ROWS = 24  # CPUs that have a row each; of a host with more, those that look alike share one
 MAX_ALERTS = 5
+MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
 _SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
@@ -155,20 +157,30 @@ def _celsius(value: Any) -> str:
 
 
 def _alerts(sheet: Sheet, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
+    """At most a few, and of one rule at most two: forty drifted knobs must not hide the heat."""
     if not alerts:
         return
     heading(sheet, title)
-    for alert in alerts[:MAX_ALERTS]:
-        style = _SEVERITIES.get(alert["severity"], "") if alert["status"] == "firing" else "green"
-        word = alert["severity"] if alert["status"] == "firing" else alert["status"]
-        line(sheet, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
-        if fixes:
-            values = f"; {shown(alert['expected'])} → {shown(alert['observed'])}" if _short(alert) else ""
-            prose(sheet, f"{alert['summary']}{values}", indent=4)
-            if alert["fix"]:
-                prose(sheet, alert["fix"], indent=4, label="fix  ")
-    if len(alerts) > MAX_ALERTS:
-        line(sheet, f"  and {len(alerts) - MAX_ALERTS} more")
+    kept: list[Row] = []
+    for alert in alerts:
+        if sum(one["rule"] == alert["rule"] for one in kept) < MAX_OF_RULE and len(kept) < MAX_ALERTS:
+            kept.append(alert)
+    for alert in kept:
+        _alert(sheet, alert, fixes)
+    left = Counter(alert["rule"] for alert in alerts) - Counter(alert["rule"] for alert in kept)
+    if left:
+        prose(sheet, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
+
+
+def _alert(sheet: Sheet, alert: Row, fixes: bool) -> None:
+    firing = alert["status"] == "firing"
+    word, style = (alert["severity"], _SEVERITIES.get(alert["severity"], "")) if firing else (alert["status"], "green")
+    line(sheet, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
+    if fixes:
+        values = f"; {shown(alert['expected'])} → {shown(alert['observed'])}" if _short(alert) else ""
+        prose(sheet, f"{alert['summary']}{values}", indent=4)
+        if alert["fix"]:
+            prose(sheet, alert["fix"], indent=4, label="fix  ")
 
 
 def _when(alert: Row) -> str:
