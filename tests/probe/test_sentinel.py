@@ -106,7 +106,7 @@ def test_a_slow_reader_loses_lines_and_stops_nothing(program: Path, cpu: int) ->
     with contextlib.suppress(BlockingIOError):
         while True:
             os.write(write_end, b"\n" * 4096)
-    argv = [program, "sentinel", "--cpu", str(cpu), "--period", "0.1"]
+    argv = [str(program), "sentinel", "--cpu", str(cpu), "--period", "0.1"]
     child = subprocess.Popen(argv, stdout=write_end)
     os.close(write_end)
     time.sleep(0.7)

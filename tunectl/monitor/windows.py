@@ -25,7 +25,7 @@ class Closed(NamedTuple):
 
     p99_9_ns: float | None
     max_ns: float | None
-    count: int
+    arrived: int
 
 
 class Tally(Protocol):
@@ -137,7 +137,7 @@ class Windows(Generic[T]):
         silent = "nothing came in the last window" if last else "the first window is not over"
         yield sample("latency_p99_9_ns", last.p99_9_ns if last else None, silent)
         yield sample("latency_max_ns", last.max_ns if last else None, silent)
-        count = last.count if last and self.has_heard else None
+        count = last.arrived if last and self.has_heard else None
         yield sample("latency_count", count, "nothing has come yet" if last else silent)
         worst = [closed for closed in self.closed if closed.max_ns is not None]
         yield sample("latency_worst_p99_9_ns", max((one.p99_9_ns or 0.0 for one in worst), default=None), silent)
