@@ -1,77 +1,94 @@
-"""Small real parts to drive a Cycle and a Daemon with: a look that is handed in, one rule, an alert book of edges."""
+"""Recorded series as tables: a row a look, one second apart; and what the rules and alerts make of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-from tunectl.monitor.cycle import Cycle
-from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.model import Alert, Condition, Look, Sample, Severity, Status, Verdict
+from tunectl.monitor.alerts import Alerts
+from tunectl.monitor.model import Alert, Condition, Health, Look, Sample, Status, Value, Verdict
+from tunectl.monitor.rules import RULES, History, Limits, judge
 
-ISOLATED = frozenset({2, 3})
-HOUSEKEEPING = frozenset({0, 1})
-
-
-def look(value: int, at_s: float = 0.0, quantity: str = "package_throttles", subject: str = "package0") -> Look:
-    """One sample."""
-    return Look(at_s, "2026-11-21T09:30:00Z", (Sample(quantity, subject, value, "throttle", cpus=ISOLATED),))
+BASE_KHZ = 3_500_000
+PACKAGE0 = frozenset(range(8))
+ISOLATED = frozenset({2, 3, 4, 5})
 
 
-def judge(seen: Look) -> Iterator[Condition]:
-    """A value above 0 is bad."""
-    for sample in seen.samples:
-        bad = isinstance(sample.value, int) and sample.value > 0
-        rule = "KnobDrift" if sample.quantity == "knob" else "ThermalThrottle"
-        yield Condition(rule, sample.subject, Verdict.BAD if bad else Verdict.GOOD, sample.value, 0)
+def sample(
+    quantity: str,
+    subject: str,
+    value: Value,
+    source: str = "",
+    *,
+    health: Health = Health.FRESH,
+    reason: str = "",
+    cpus: Iterable[int] = (),
+) -> Sample:
+    """A sample; its source, unless told, is named after the quantity."""
+    return Sample(quantity, subject, value, source or quantity, health, reason, frozenset(cpus))
 
 
-class Book:
-    """Fires at the first bad condition, resolves at the first good one, and can be remembered."""
+def base(cpus: Iterable[int] = ISOLATED, khz: int = BASE_KHZ) -> list[Sample]:
+    """base_khz of these CPUs."""
+    return [sample("base_khz", f"cpu{cpu}", khz, "limits", reason="base_frequency", cpus={cpu}) for cpu in cpus]
 
-    def __init__(self, remembered: Mapping[str, Any] | None = None) -> None:
-        firing = (remembered or {}).get("firing", [])
-        self._firing = {(rule, subject): alert(rule, subject) for rule, subject in firing}
 
-    @property
-    def firing(self) -> tuple[Alert, ...]:
-        return tuple(self._firing.values())
+def limits(khz: int, cpus: Iterable[int] = ISOLATED, quantity: str = "bios_limit_khz") -> list[Sample]:
+    """The same limit on each of these CPUs."""
+    return [sample(quantity, f"cpu{cpu}", khz, "limits", cpus={cpu}) for cpu in cpus]
 
-    def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
+
+def look(at_s: float, samples: Iterable[Sample]) -> Look:
+    """A look so many seconds after the host was booted."""
+    minutes, seconds = divmod(int(at_s), 60)
+    return Look(at_s, f"2026-11-21T10:{minutes:02}:{seconds:02}.000Z", tuple(samples))
+
+
+def looks(rows: Iterable[Iterable[Sample]], interval_s: float = 1.0) -> Iterator[Look]:
+    """A look a row."""
+    for number, row in enumerate(rows):
+        yield look(number * interval_s, row)
+
+
+class Watch:
+    """Rules and alerts over a series, as the daemon runs them."""
+
+    def __init__(self, promised: Limits | None = None) -> None:
+        self.history = History(promised or Limits(isolated=ISOLATED))
+        self.alerts = Alerts()
+        self.conditions: tuple[Condition, ...] = ()
+        self.at = 0.0
+
+    def see(self, *rows: Sequence[Sample]) -> list[tuple[float, str, Alert]]:
+        """One look a row, a second apart; the edges as (second, "+FrequencyDrop[package0]", the alert)."""
         edges = []
-        for one in conditions:
-            key = (one.rule, one.subject)
-            if one.verdict is Verdict.BAD and key not in self._firing:
-                self._firing[key] = alert(*key)
-                edges.append(self._firing[key])
-            elif one.verdict is Verdict.GOOD and key in self._firing:
-                edges.append(self._firing.pop(key)._replace(status=Status.RESOLVED))
-        return tuple(edges)
+        for row in rows:
+            seen = look(self.at, row)
+            self.history.add(seen)
+            self.conditions = judge(self.history)
+            for alert in self.alerts.step(seen, self.conditions):
+                sign = "+" if alert.status is Status.FIRING else "-"
+                edges.append((self.at, f"{sign}{alert.identity}", alert))
+            self.at += 1.0
+        return edges
 
-    def remember(self) -> dict[str, Any]:
-        return {"firing": [list(key) for key in self._firing]}
-
-
-def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
-    """A firing one."""
-    at = "2026-11-21T09:30:00Z"
-    return Alert(
-        rule, subject, Status.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3"
-    )
+    def names(self, *rows: Sequence[Sample]) -> list[tuple[float, str]]:
+        """The same without the alerts, and without what says that nothing can be told."""
+        return [
+            (at, name) for at, name, alert in self.see(*rows) if alert.rule not in ("FrequencyUnknown", "SourceLost")
+        ]
 
 
-def opener(source: Callable[[], Look], told: list[Alert], closed: list[str], **changed: Any) -> Opener:
-    """A Watch of these parts; `changed` are its fields."""
+def told(watch: Watch) -> dict[str, Alert]:
+    """The alerts that fire, by identity, without what says that nothing can be told."""
+    return {alert.identity: alert for alert in watch.alerts.firing if alert.rule != "FrequencyUnknown"}
 
-    def open_(remembered: Mapping[str, Any]) -> Watch:
-        book = Book(remembered)
-        cycle = Cycle(source, judge, book, isolated=ISOLATED, housekeeping=HOUSEKEEPING)
-        parts: dict[str, Any] = {
-            "interval_s": 0.02,
-            "shows": {},
-            "tells": {"list": told.extend},
-            "close": lambda: closed.append("closed"),
-        }
-        return Watch(cycle, remember=book.remember, **{**parts, **changed})
 
-    return open_
+def verdicts(name: str, rows: Sequence[Sequence[Sample]], promised: Limits | None = None) -> list[dict[str, Verdict]]:
+    """What one rule says of each subject, look by look."""
+    (rule,) = [rule for rule in RULES if rule.name == name]
+    history = History(promised or Limits(isolated=ISOLATED))
+    found = []
+    for seen in looks(rows):
+        history.add(seen)
+        found.append({condition.subject: condition.verdict for condition in rule.judge(history)})
+    return found

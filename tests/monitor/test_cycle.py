@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.monitor.series import HOUSEKEEPING, ISOLATED, Book, judge, look
+from tests.monitor.parts import HOUSEKEEPING, ISOLATED, Book, judge, look
 from tunectl.monitor.cycle import RECENT, Cycle
 from tunectl.monitor.model import Health, Look, Sample, Status
 

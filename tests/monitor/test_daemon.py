@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.series import look, opener
+from tests.monitor.parts import look, opener
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.model import Alert, Board, Look, Sample, Status

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.series import alert
+from tests.monitor.parts import alert
 from tunectl.errors import TunectlError
 from tunectl.monitor.repair import MAX_TRIES, Repair
 

@@ -6,10 +6,11 @@ import os
 import signal
 import subprocess
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from tunectl.errors import TunectlError
 
@@ -62,6 +63,72 @@ def run(
     except OSError as error:
         raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
     return _collect(child, tuple(argv), timeout_s, on_stderr, stdin)
+
+
+class Resident:
+    """A program that stays and writes lines; reading them never waits. Ends with close(), or with this object."""
+
+    MOST_BYTES = 1 << 16  # of what it says without a newline, and of its last words
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        """TunectlError where it cannot be started. To be called by a thread that lasts (PR_SET_PDEATHSIG)."""
+        clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/")}
+        try:
+            self._child = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env=clean,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
+        self._rest = self._words = b""
+        for stream in (self._child.stdout, self._child.stderr):
+            assert stream is not None
+            os.set_blocking(stream.fileno(), False)
+        self._end = weakref.finalize(self, _end, self._child)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._child.pid
+
+    def lines(self) -> list[str]:
+        """The whole lines that came since; one without an end is kept for the next time, and cut if it is long."""
+        *whole, self._rest = (self._rest + self._read(self._child.stdout)).split(b"\n")
+        self._rest = self._rest[-self.MOST_BYTES :]
+        return [line.decode("utf-8", "backslashreplace") for line in whole]
+
+    def ended(self) -> str | None:
+        """Why it is not there any more: its last words, or its exit status; None while it runs."""
+        self._words = (self._words + self._read(self._child.stderr))[-self.MOST_BYTES :]
+        if self._child.poll() is None:
+            return None
+        said = self._words.decode("utf-8", "backslashreplace").strip().splitlines()
+        return said[-1] if said else f"it ended with status {self._child.returncode}"
+
+    def close(self) -> None:
+        """Ends it and waits until it has."""
+        self._end()
+
+    def _read(self, stream: IO[bytes] | None) -> bytes:
+        assert stream is not None
+        return (stream.read(self.MOST_BYTES) or b"") if not stream.closed else b""
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.terminate()
+    try:
+        child.wait(2)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def _collect(

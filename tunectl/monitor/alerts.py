@@ -1,8 +1,8 @@
 """From conditions to alerts: an edge when trouble begins, one when it is over, and nothing between. Pure.
 
-Each (rule, subject) fires when N of its last M looks were bad, and resolves after some good looks in a row. What is
-unknown does neither. The whole state can be saved and loaded, so that a restart neither fires again nor forgets to
-resolve.
+Each (rule, subject) fires when N of its last M looks that could tell were bad, and resolves after some good looks in a
+row. What is unknown does neither. The whole state can be saved and loaded, so that a restart neither fires again nor
+forgets to resolve.
 """
 
 from __future__ import annotations
@@ -72,13 +72,12 @@ class Alerts:
         return tuple(edges)
 
     def _count(self, track: Track, rule: Rule | None, verdict: Verdict, look: Look) -> None:
-        is_bad = verdict is Verdict.BAD
         track.missing = 0
+        if verdict is Verdict.UNKNOWN:
+            return
+        is_bad = verdict is Verdict.BAD
         track.recent = (track.recent + ("x" if is_bad else "."))[-(rule.bad[1] if rule else 1) :]
-        if verdict is Verdict.GOOD:
-            track.good += 1
-        elif verdict is not Verdict.UNKNOWN:
-            track.good = 0
+        track.good = track.good + 1 if verdict is Verdict.GOOD else 0
         if track.alert is None and "x" not in track.recent:
             track.since = ""
         elif is_bad and not track.since:

@@ -69,7 +69,7 @@ RULES: tuple[Rule, ...] = (
         "an interrupt takes an isolated CPU away from its thread, for 10 to 50 us and the cold caches after",
         "the rise of /proc/interrupts on the isolated CPUs",
         interrupts.judge_devices,
-        good=10,
+        good=30,  # a large host's table is read every ten seconds
     ),
     Rule(
         "KnobDrift",
@@ -110,8 +110,8 @@ RULES: tuple[Rule, ...] = (
         "a monitor that interrupts the CPUs it watches is noise itself",
         "the CAL, RES and LOC rows of /proc/interrupts over its own cycle",
         interrupts.judge_own,
-        bad=(5, 10),
-        good=10,
+        bad=(3, 5),
+        good=5,
     ),
     Rule(
         "FrequencyUnknown",

@@ -20,6 +20,8 @@ _OUTCOMES = {
     "unreadable": Verdict.UNKNOWN,
 }
 _TOLD = re.compile(r"observed (?P<observed>.*?), desired (?P<desired>.*?)(?:: .*)?$", re.DOTALL)
+_OVERWRITES = "would overwrite "  # what the source says of a service that owns keys of ours
+_VIRTUAL = "/devices/virtual/"  # a container's or a tunnel's interface has no interrupt
 _LISTED = 4  # targets named in a summary
 _CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.GOOD, "add": Verdict.GOOD}
 
@@ -70,7 +72,7 @@ def judge_managers(history: History) -> Iterator[Condition]:
             continue
         if sample.health is not Health.FRESH:
             yield Condition("ManagerStarted", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
-        elif sample.value == "active" and sample.reason:
+        elif sample.value == "active" and sample.reason.startswith(_OVERWRITES):
             summary = f"{subject} is running: {sample.reason}"
             fix = f"stop it, or leave those keys to it: systemctl disable --now {subject}"
             yield Condition(
@@ -83,7 +85,9 @@ def judge_managers(history: History) -> Iterator[Condition]:
 def judge_devices(history: History) -> Iterator[Condition]:
     """DeviceChanged: a device came or went, or its queues changed; what it brings along is not tuned."""
     for subject, sample in history.get("device").items():
-        if subject.startswith("cpu/") or sample.health is not Health.FRESH:
+        if not subject.startswith(("net/", "queues/")) or sample.health is not Health.FRESH:
+            continue
+        if _VIRTUAL in sample.reason:
             continue
         summary = f"{subject}: {sample.value}" + (f" ({sample.reason})" if sample.reason else "")
         fix = "its interrupts and queues are new: tunectl verify, then tunectl apply"

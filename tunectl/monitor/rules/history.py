@@ -130,12 +130,16 @@ def number(sample: Sample) -> float | None:
 
 
 def silent_sources(look: Look) -> dict[str, tuple[Health, str]]:
-    """The sources that were asked and have nothing fresh to say, each with the worse of its states and the reason."""
+    """The sources that were asked and have nothing fresh to say, or broke off: the worse of its states, and why."""
     silent: dict[str, tuple[Health, str]] = {}
     heard: set[str] = set()
-    for _, _, _, source, health, reason, _ in look.samples:
-        if health is Health.FRESH:
+    failed: set[str] = set()  # it broke off: what it gave before says nothing of the rest
+    for quantity, _, _, source, health, reason, _ in look.samples:
+        if quantity == "source":
+            failed.add(source)
+            silent[source] = (Health.NO_DATA, reason)
+        elif health is Health.FRESH:
             heard.add(source)
         elif health is Health.NO_DATA or (health is Health.STALE and source not in silent):
             silent[source] = (health, reason)
-    return {source: state for source, state in silent.items() if source not in heard}
+    return {source: state for source, state in silent.items() if source in failed or source not in heard}

@@ -17,7 +17,7 @@ class Rule(NamedTuple):
     why: str  # the mechanism, one sentence
     source_of_truth: str  # which reading decides, and who says so
     judge: Callable[[History], Iterable[Condition]]
-    bad: tuple[int, int] = (1, 1)  # fires when N of the last M looks were bad
+    bad: tuple[int, int] = (1, 1)  # fires when N of the last M looks that could tell were bad
     good: int = 3  # resolves after so many good looks in a row; what is unknown between them counts for nothing
     lasts: bool = False  # a subject that no look mentions any more stays as it was; otherwise it is over after `good`
     explained_by: tuple[str, ...] = ()  # while an alert of these rules fires for the same CPUs, this is its evidence

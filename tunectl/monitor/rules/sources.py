@@ -22,7 +22,7 @@ def judge(history: History) -> Iterator[Condition]:
 
 
 def _lost(history: History) -> dict[str, str]:
-    # Stale is a state of its own: there is a value; the rules that need a fresh one say themselves that they cannot tell.
+    # Stale is a state of its own: the rules that need a fresh value say themselves that they cannot tell.
     return {
         source: reason for source, (health, reason) in silent_sources(history.now).items() if health is Health.NO_DATA
     }

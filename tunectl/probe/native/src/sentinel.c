@@ -58,14 +58,12 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
 }
 
-/* A core that slept wakes up cold: the clock is measured behind the spinning. */
 static void spin_slice(struct sentinel *s, uint64_t slice_ticks)
 {
     struct loop_totals totals;
     _Atomic uint64_t deadline = ticks_now() + slice_ticks;
     loop_run(&s->recorder, s->threshold_ticks, &deadline, &totals);
     s->spin_ticks += totals.end - totals.start;
-    s->cycles_per_tick = core_clock_cycles_per_tick();
 }
 
 /* Spins and sleeps for one period, which ends at `end_ns`. */
@@ -82,6 +80,8 @@ static void spend_period(struct sentinel *s, uint64_t end_ns, uint64_t period_ns
         if (!is_stopped())
             spin_slice(s, (uint64_t)(spin_s * s->rate.hz));
     }
+    /* Behind the last stretch: a core that slept wakes up cold. */
+    s->cycles_per_tick = core_clock_cycles_per_tick();
     recorder_finish(&s->recorder);
 }
 
