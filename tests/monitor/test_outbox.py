@@ -382,7 +382,9 @@ def test_kill_9_in_the_middle(tmp_path: Path) -> None:
         for round_ in range(6):
             server.acts = [503, "vanish", 200, 200, 500] * 2
             words = [sys.executable, "-c", _VICTIM, server.url, str(tmp_path), str(following)]
-            child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)})
+            child = subprocess.Popen(
+                words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+            )
             assert child.stdout is not None
             said = [int(child.stdout.readline())]
             time.sleep(0.05 + round_ * 0.037)

@@ -234,7 +234,9 @@ class Clock:
         return self.now_s
 
 
-def test_dead_for_a_minute(receiver: Receiver, token_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_dead_for_a_minute(
+    receiver: Receiver, token_file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The issue's bar, with the minute simulated: nothing lost, order kept, no duplicate after the retry."""
     clock = Clock()
     webhook = Webhook(receiver.url, token_file=str(token_file), timeout_s=0.2)
