@@ -138,7 +138,7 @@ def test_what_comes_once_is_added_up() -> None:
 def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> None:
     samples = [Sample("interrupts", f"irq{number}", number, "interrupts", reason="nvme") for number in range(5000)]
     samples += [Sample("knob", f"irq.affinity[{number}]", "drifted", "drift") for number in range(5000)]
-    firing = tuple(fired(number, severity=Severity.WARNING) for number in range(3000)) + (DROP,)
+    firing = (*(fired(number, severity=Severity.WARNING) for number in range(3000)), DROP)
     of = shown(board(*samples, firing=firing))
     counts = {name: sum(name == each for each, _ in of) for name in names(of)}
     assert counts["tunectl_isolated_interrupts_total"] == MOST
