@@ -54,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Receiver
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
         request = Request(self.path, {name.lower(): value for name, value in self.headers.items()}, body)
         self.server.requests.append(request)
         act = self.server.acts.pop(0) if self.server.acts else 200
@@ -87,7 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def log_message(self, format: str, *args: Any) -> None:
         pass

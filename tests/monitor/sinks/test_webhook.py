@@ -94,8 +94,10 @@ def test_a_missing_token_file_is_named(receiver: Receiver, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("status", "retry"),
-    [(400, False), (413, False), (422, False), (401, True), (403, True), (404, True), (409, True), (429, True)]
-    + [(500, True), (502, True), (503, True), (599, True)],
+    [
+        *((status, False) for status in (400, 413, 422)),
+        *((status, True) for status in (401, 403, 404, 409, 429, 500, 502, 503, 599)),
+    ],
 )
 def test_what_a_status_means(receiver: Receiver, token_file: Path, status: int, retry: bool) -> None:
     receiver.acts = [status]

@@ -7,12 +7,12 @@ endian, the value, newline. Source: systemd, docs/JOURNAL_NATIVE_PROTOCOL.md. `j
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping, Sequence
 
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, Status
-from tunectl.monitor.sinks.kinds import Notifier, SinkError
+from tunectl.monitor.sinks.kinds import Notifier
+from tunectl.monitor.sinks.local import send
 from tunectl.monitor.sinks.message import fields, level, line
 
 SOCKET = "/run/systemd/journal/socket"
@@ -21,7 +21,6 @@ MESSAGE_IDS = {
     Status.RESOLVED: "3d7c0e9b8f4a4b7fa4c5e2d1960f8ab7",
 }
 _LONGEST = 16_384  # bytes of one field: a datagram larger than the socket's buffer would need a memfd
-_TIMEOUT_S = 2.0  # journald that does not read must not hold the thread for ever
 
 
 def open_journal(host: HostId, path: str = SOCKET) -> Notifier:
@@ -29,7 +28,7 @@ def open_journal(host: HostId, path: str = SOCKET) -> Notifier:
 
     def deliver(alerts: Sequence[Alert]) -> None:
         for alert in alerts:
-            _send(path, encode(entry(alert, host)))
+            send(path, encode(entry(alert, host)), "journald")
 
     return Notifier("journal", deliver)
 
@@ -56,13 +55,3 @@ def encode(entry: Mapping[str, str]) -> bytes:
         else:
             parts += [name.encode(), b"=", value, b"\n"]
     return b"".join(parts)
-
-
-def _send(path: str, datagram: bytes) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
-        to.settimeout(_TIMEOUT_S)
-        try:
-            to.connect(path)
-            to.send(datagram)
-        except OSError as error:
-            raise SinkError(f"journald does not take an entry at {path}: {error.strerror or 'no answer'}") from None

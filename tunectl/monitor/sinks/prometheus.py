@@ -108,6 +108,7 @@ class Endpoint:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
+    request_queue_size = 64
 
     def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
         self.registry = registry
