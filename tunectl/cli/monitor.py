@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 import click
 
@@ -39,6 +40,10 @@ def command(
     session = _session(options, root)
     stay_off(root, session.wishes.scope.isolated)
     notes = _blind_spots(session)
+    if (once or watch) and session.wishes.monitor.has_residents:
+        notes.append("[monitor.sentinel] and the application's latencies are the daemon's alone, and not seen here")
+        monitor = session.wishes.monitor.without_residents()
+        session = replace(session, wishes=session.wishes._replace(monitor=monitor))
     if once:
         return _once(options, session, interval_s or _SOON_S, notes)
     from tunectl.cli.daemon import run_daemon, settle

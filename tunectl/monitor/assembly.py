@@ -106,6 +106,7 @@ def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...
             with suppress(Exception):
                 exporter.close()
         outboxes.close()
+        watcher.eyes.close()
 
     shows: dict[str, Callable[[Board], None]] = {exporter.name: exporter.show for exporter in exporters}
     return Watch(

@@ -59,3 +59,13 @@ class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     prometheus: Prometheus = Prometheus()
     webhooks: list[Webhook] = []
     hooks: list[Hook] = []
+
+    def without_residents(self) -> Monitor:
+        """For a look beside the daemon: its sentinel and its socket are its own."""
+        sla = msgspec.structs.replace(self.sla, socket=None)
+        return msgspec.structs.replace(self, sentinel=None, sla=sla)
+
+    @property
+    def has_residents(self) -> bool:
+        """Is there something that only one process can have?"""
+        return self.sentinel is not None or self.sla.socket is not None

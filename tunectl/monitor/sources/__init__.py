@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from tunectl.monitor.sources import (
     audit,
+    clock,
     drift,
     events,
     frequency,
     interrupts,
+    latency,
     limits,
     managers,
     thermal,
@@ -30,5 +32,7 @@ SOURCES: tuple[Source, ...] = (
     managers.SOURCE,
     drift.SOURCE,
     frequency.SOURCE,
+    clock.SOURCE,
+    latency.SOURCE,
     audit.SOURCE,
 )
