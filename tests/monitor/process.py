@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,14 @@ class Systemd:
 class Monitor:
     """A running `tunectl monitor --format json`, its output in files."""
 
-    def __init__(self, root: Path, place: Path, *words: str, env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, root: Path, place: Path, *words: str, env: dict[str, str] | None = None, wrapped: Sequence[str] = ()
+    ) -> None:
         place.mkdir(exist_ok=True)
         self.out, self.err = place / "out", place / "err"
         with open(self.out, "ab") as out, open(self.err, "ab") as err:
             self.process = subprocess.Popen(
-                [*PROGRAM, "monitor", "--format", "json", "--root", str(root), *words],
+                [*wrapped, *PROGRAM, "monitor", "--format", "json", "--root", str(root), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
@@ -82,9 +84,11 @@ class Monitor:
 
 
 @contextmanager
-def running(root: Path, place: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[Monitor]:
-    """A monitor that does not outlive the block, and never said a traceback."""
-    monitor = Monitor(root, place, *words, env=env)
+def running(
+    root: Path, place: Path, *words: str, env: dict[str, str] | None = None, wrapped: Sequence[str] = ()
+) -> Iterator[Monitor]:
+    """A monitor that does not outlive the block, and never said a traceback. `wrapped` execs it in another place."""
+    monitor = Monitor(root, place, *words, env=env, wrapped=wrapped)
     try:
         yield monitor
     finally:

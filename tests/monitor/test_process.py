@@ -6,13 +6,17 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
 
+import tunectl
+from tests.cli.places import needs_mounts
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.monitor.process import HOST_FILE, Systemd, limit_of, notified, running
+from tunectl.cpulist import parse_shown
 
 CAPPED = "FrequencyDrop[cpu2]"
 
@@ -145,3 +149,64 @@ def test_repair_is_asked_for_and_only_when_it_may_be(host: Path, tmp_path: Path)
     with running(host, tmp_path / "nowhere", "--repair") as monitor:
         monitor.wait_for(lambda: any("no repair can be asked for" in line for line in monitor.said()))
         assert monitor.end() == 0
+
+
+@needs_mounts
+def test_a_full_disk(host: Path, tmp_path: Path) -> None:
+    state = host / "var/lib/tunectl"
+    state.mkdir(parents=True, exist_ok=True)
+    script = f"mount -t tmpfs -o size=64k tmpfs {state}; mkdir {state}/monitor; : >{state}/monitor/lock; "
+    script += f'dd if=/dev/zero of={state}/filler bs=4k 2>/dev/null || :; exec "$0" "$@"'
+    limit = limit_of(host, 2)
+    before = limit.read_text()
+    with running(host, tmp_path / "run", wrapped=["unshare", "-m", "sh", "-c", script]) as monitor:
+        monitor.wait_for(lambda: any("No space left on device" in line for line in monitor.said()))
+        limit.write_text("1200000\n")
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())  # on it goes
+        inside = Path(f"/proc/{monitor.process.pid}/root") / state.relative_to("/")
+        (inside / "filler").unlink()
+        limit.write_text(before)
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: any("state: works again" in line for line in monitor.said()))
+        assert "ManagerStarted" in (inside / "monitor/alerts.json").read_text()
+        assert monitor.end() == 0
+        assert sum("cannot save" in line for line in monitor.said()) == 1  # once, not in every cycle
+
+
+@needs_mounts
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip(8), to plug in a device")
+def test_a_device_event_is_looked_at_before_the_next_turn(tmp_path: Path) -> None:
+    """On this machine, in a network name space of its own, with a minute between two looks."""
+    host_file, shown = tmp_path / "host.toml", tmp_path / "tunectl.prom"
+    last = max(os.sched_getaffinity(0))
+    host_file.write_text(
+        f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n'
+        f'[monitor]\nlog = "none"\ninterval_s = 60\n[monitor.prometheus]\ntextfile = "{shown}"\n'
+    )
+    words = ["--host", str(host_file), "--state", str(tmp_path / "state")]
+    with running(Path("/"), tmp_path / "run", *words, wrapped=["unshare", "-n"]) as monitor:
+        monitor.wait_for(shown.exists)
+        if any("device events are not heard" in line for line in monitor.said()):
+            pytest.skip("no udev here")
+        isolated = {
+            line for path in Path(f"/proc/{monitor.process.pid}/task").glob("*/status") for line in allowed(path)
+        }
+        assert str(last) not in isolated  # no thread of it may run there
+        first = shown.stat().st_mtime_ns
+        plug = ["nsenter", f"--net=/proc/{monitor.process.pid}/ns/net", "ip", "link", "add", "d9", "type", "veth"]
+        if subprocess.run(plug, capture_output=True).returncode:
+            pytest.skip("this kernel has no veth")
+        monitor.wait_for(lambda: shown.stat().st_mtime_ns != first, 5)
+        assert monitor.end() == 0
+
+
+def allowed(status: Path) -> set[str]:
+    """The CPUs of one thread, each as text."""
+    line = next(line for line in status.read_text().splitlines() if line.startswith("Cpus_allowed_list:"))
+    return set(map(str, parse_shown(line.partition(":")[2])))
+
+
+def test_no_wall_clock_times_anything() -> None:
+    """A step of the wall clock must neither stall the loop nor age a sample: only `at`, for people, is of that clock."""
+    for path in (Path(tunectl.__file__).parent / "monitor").rglob("*.py"):
+        assert "time.time(" not in path.read_text(), path

@@ -123,7 +123,7 @@ def _stay_off_all(session: Session) -> None:
 
 def _printer(options: Options, host: HostId) -> Callable[[Sequence[Alert]], None] | None:
     """Each edge is a line of stdout, but where that is systemd's journal, which is told in its own way."""
-    if os.environ.get("JOURNAL_STREAM") or options.quiet:
+    if os.environ.get("JOURNAL_STREAM"):
         return None
     from tunectl.cli.edges import edge_line
 
