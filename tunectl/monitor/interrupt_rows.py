@@ -1,4 +1,4 @@
-"""Where the rows and columns of /proc/interrupts lie, by bytes. Pure.
+"""Where the columns of /proc/interrupts lie, by bytes. Pure.
 
 kernel/irq/proc.c and arch/x86/kernel/irq.c print each count in a field of constant width after the label's colon, so
 the columns of the isolated CPUs are slices. What does not fit that is split and counted, row by row.
@@ -15,49 +15,37 @@ _WIDTH = 11  # a space and ten digits: an unsigned int, in every kernel that is 
 
 
 class Row:
-    """One line. `old` is what its isolated columns held when last looked at; `cells` is -1 for an odd row."""
+    """One line. `cells` is where its first count begins; -1 where the counts are not in fields of one width."""
 
-    __slots__ = ("cells", "end", "label", "old", "start", "tag")
+    __slots__ = ("cells", "label", "tag")
 
-    def __init__(self, tag: bytes, start: int, end: int, cells: int) -> None:
-        self.tag = tag  # the line before's newline, the label and its colon
-        self.label = tag[1:-1].decode("ascii", "backslashreplace").strip()
-        self.start = start  # of the line
-        self.end = end  # of the line, without its newline
-        self.cells = cells  # where the first field begins
-        self.old: list[bytes] = []
+    def __init__(self, line: bytes, cpus: int) -> None:
+        colon = line.find(b":", 0, 40)
+        self.tag = line[: colon + 1]  # of a line that is no row, ""
+        self.label = self.tag[:-1].decode("ascii", "backslashreplace").strip()
+        fits = colon > 0 and _fits(line[colon + 1 : colon + 2 + _WIDTH * cpus].rstrip(b"\n"), cpus)
+        self.cells = colon + 1 if fits else -1
 
 
 class Layout(NamedTuple):
-    """One shape of the file: the CPUs of its columns, its rows in order, the slices that the isolated CPUs are in."""
+    """One shape of the file: its rows, the CPUs of its columns, and which of them are the isolated CPUs'."""
 
-    cpus: tuple[int, ...]
     rows: list[Row]
-    slices: tuple[tuple[int, int], ...]  # from a row's `cells`
-    wanted: tuple[int, ...]  # the isolated CPUs, in the slices' order
-    columns: tuple[int, ...]  # theirs, for an odd row
+    cpus: tuple[int, ...]
+    wanted: tuple[int, ...]  # the isolated CPUs that have a column
+    columns: tuple[int, ...]  # theirs
+    slices: tuple[tuple[int, int], ...]  # the same, from a row's `cells`
 
 
-def lay_out(text: bytearray, size: int, isolated: frozenset[int]) -> Layout:
-    """The shape of the first `size` bytes."""
-    header_end = text.find(b"\n", 0, size)
-    header = bytes(text[: max(header_end, 0)])
+def lay_out(header: bytes, lines: Sequence[bytes], isolated: frozenset[int]) -> Layout:
+    """The shape of a table."""
     cpus = tuple(int(number) for number in _CPU.findall(header))
     columns = tuple(index for index, cpu in enumerate(cpus) if cpu in isolated)
-    rows = []
-    start = header_end + 1
-    while 0 < start < size:
-        end = text.find(b"\n", start, size)
-        end = size if end < 0 else end
-        colon = text.find(b":", start, min(end, start + 40))
-        if colon > 0:
-            fits = _fits(text[colon + 1 : min(colon + 2 + _WIDTH * len(cpus), end)], len(cpus))
-            rows.append(Row(bytes(text[start - 1 : colon + 1]), start, end, colon + 1 if fits else -1))
-        start = end + 1
-    return Layout(cpus, rows, _slices(columns), tuple(cpus[index] for index in columns), columns)
+    rows = [Row(line, len(cpus)) for line in lines]
+    return Layout(rows, cpus, tuple(cpus[index] for index in columns), columns, _slices(columns))
 
 
-def _fits(cells: bytearray, count: int) -> bool:
+def _fits(cells: bytes, count: int) -> bool:
     """Is every field `_WIDTH` wide, right-aligned behind a space, and is there a space or nothing after the last?"""
     whole = len(cells) >= _WIDTH * count > 0
     last = cells[_WIDTH - 1 : _WIDTH * count : _WIDTH]
@@ -75,36 +63,46 @@ def _slices(columns: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple((first, last) for first, last in found)
 
 
-def counts_of(text: bytearray, row: Row, layout: Layout) -> tuple[int, ...]:
+def counts_of(line: bytes, row: Row, layout: Layout) -> tuple[int, ...]:
     """A row's count for each of the layout's CPUs; fewer where it has fewer (ERR, MIS)."""
     if row.cells >= 0:
-        return tuple(map(int, text[row.cells : row.cells + _WIDTH * len(layout.cpus)].split()))
-    fields = bytes(text[row.start : row.end]).partition(b":")[2].split(None, len(layout.cpus))[: len(layout.cpus)]
+        return tuple(map(int, line[row.cells : row.cells + _WIDTH * len(layout.cpus)].split()))
+    fields = line[len(row.tag) :].split(None, len(layout.cpus))[: len(layout.cpus)]
     whole = next((n for n, field in enumerate(fields) if not field.isdigit()), len(fields))
     return tuple(map(int, fields[:whole]))
 
 
-def isolated_cells(text: bytearray, row: Row, layout: Layout) -> list[bytes]:
-    """What the isolated columns hold, as bytes that differ where a count does."""
+def isolated_counts(line: bytes, row: Row, layout: Layout) -> tuple[int, ...]:
+    """The counts of `wanted`, as far as the row has them."""
     if row.cells >= 0:
-        return [bytes(text[row.cells + first : row.cells + last]) for first, last in layout.slices]
-    counts = counts_of(text, row, layout)
-    return [b" %d" % counts[column] for column in layout.columns if column < len(counts)]
+        cells = [line[row.cells + first : row.cells + last] for first, last in layout.slices]
+        return tuple(map(int, b"".join(cells).split()))
+    counts = counts_of(line, row, layout)
+    return tuple(counts[column] for column in layout.columns if column < len(counts))
 
 
-def counts_in(cells: list[bytes]) -> tuple[int, ...]:
-    """The counts of isolated_cells(), in the order of the layout's `wanted`."""
-    return tuple(map(int, b" ".join(cells).split()))
+def came(line: bytes, row: Row, layout: Layout) -> bool:
+    """Did it ever come to an isolated CPU?"""
+    if row.cells < 0:
+        return any(isolated_counts(line, row, layout))
+    return any(line[row.cells + first : row.cells + last].strip(b" 0") for first, last in layout.slices)
 
 
-def description_of(text: bytearray, row: Row, layout: Layout) -> str:
+def differ(one: bytes, other: bytes, row: Row, layout: Layout) -> bool:
+    """Do the isolated CPUs' columns of two readings differ?"""
+    if row.cells < 0:
+        return isolated_counts(one, row, layout) != isolated_counts(other, row, layout)
+    base = row.cells
+    return any(one[base + first : base + last] != other[base + first : base + last] for first, last in layout.slices)
+
+
+def description_of(line: bytes, row: Row, layout: Layout) -> str:
     """What stands behind the counts: `IO-APIC    9-fasteoi   acpi`, `Rescheduling interrupts`."""
-    line = bytes(text[row.start : row.end]).partition(b":")[2].decode("utf-8", "backslashreplace")
-    rest = line.split(None, len(layout.cpus))
+    rest = line[len(row.tag) :].decode("utf-8", "backslashreplace").split(None, len(layout.cpus))
     return rest[len(layout.cpus)].strip() if len(rest) > len(layout.cpus) else ""
 
 
-def name_of(text: bytearray, row: Row, layout: Layout) -> str:
+def name_of(line: bytes, row: Row, layout: Layout) -> str:
     """What is bound to the interrupt: the words after chip and trigger, `40-edge  eth0-rx-0`."""
-    words = description_of(text, row, layout).split("  ")
+    words = description_of(line, row, layout).split("  ")
     return words[-1].strip() if len(words) > 1 else words[0].rpartition(" ")[2]

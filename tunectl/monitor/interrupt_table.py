@@ -1,7 +1,7 @@
 """/proc/interrupts from look to look: megabytes on a large host, of which little is wanted and less has changed.
 
-It is read in pieces that stay in the CPU's cache, each compared with what it was; only rows that lie in a changed
-piece are looked at, and of those only the columns of isolated CPUs.
+It is read in pieces that stay in the CPU's cache, and each line compared with what it was. Only of a line that changed
+are the columns of isolated CPUs looked at, and only where they changed are they numbers.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import io
 import os
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
@@ -18,10 +18,11 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.interrupt_rows import (
     Layout,
     Row,
-    counts_in,
+    came,
     counts_of,
     description_of,
-    isolated_cells,
+    differ,
+    isolated_counts,
     lay_out,
     name_of,
 )
@@ -55,12 +56,9 @@ class InterruptTable:
         self._isolated = isolated
         self._file: io.FileIO | None = None
         self._piece = bytearray(_PIECE)
-        self._text = bytearray()
-        self._size = -1
-        self._layout: Layout = lay_out(self._text, 0, isolated)
-        self._header = b""
-        self._starts: list[int] = []
-        self._local: dict[str, Row] = {}
+        self._lines: list[bytes] = []  # with the header, which is no row
+        self._layout: Layout = lay_out(b"", (), isolated)
+        self._local: dict[int, str] = {}  # the line's number: LOC, CAL, RES or TRM
         self._counts: dict[str, tuple[int, ...]] = {}
 
     def on(self, name: str) -> Mapping[int, int]:
@@ -71,37 +69,57 @@ class InterruptTable:
         """Reads it anew. Never raises."""
         start = time.thread_time()
         try:
-            changed, size = self._compare()
+            changed = self._compare()
             self.cost_s = time.thread_time() - start
-            self.error = "" if size else f"/{PATH} is empty"
-            if size != self._size or not self._still(changed):
-                self._size = size
+            if changed is None:
                 self._learn()
             else:
                 self._update(changed)
+            self.error = "" if self._lines else f"/{PATH} is empty"
         except (OSError, ValueError) as error:
             self.error = f"/{PATH}: {getattr(error, 'strerror', None) or error}"
             self._let_go()
         self.at = time.monotonic()
 
-    def _compare(self) -> tuple[list[tuple[int, int]], int]:
-        """Takes over what has changed; returns where that is (from, to), and how long the file is."""
-        file = self._file = self._file or self._open()
-        if not self._root.live and not os.fstat(file.fileno()).st_nlink:  # a recorded host's was replaced
-            self._let_go()
-            file = self._file = self._open()
-        file.seek(0)
-        changed: list[tuple[int, int]] = []
-        offset = 0
-        while count := _fill(file, self._piece):
-            piece = self._piece if count == _PIECE else self._piece[:count]
-            with memoryview(self._text)[offset : offset + count] as old:
-                same = piece == old
-            if not same:
-                self._text[offset : offset + count] = piece
-                changed.append((offset, offset + count))
-            offset += count
-        return changed, offset
+    def _compare(self) -> list[tuple[int, bytes]] | None:
+        """Takes over the lines that have changed; returns their numbers, and what they were.
+
+        None where the table has another shape than before: a CPU or an interrupt came or went.
+        """
+        file = self._rewound()
+        piece, lines = self._piece, self._lines
+        changed: list[tuple[int, bytes]] = []
+        number, kept = 0, 0  # the next line; how much of it the piece already holds
+        while filled := _fill(file, piece, kept):
+            at = 0
+            filled += kept
+            for line in islice(lines, number, None):
+                end = at + len(line)
+                if end > filled:
+                    break
+                if piece[at:end] != line:
+                    changed.append((number, line))
+                    lines[number] = bytes(piece[at:end])
+                at = end
+                number += 1
+            kept = filled - at
+            if kept == len(piece) or number == len(lines):
+                break
+            piece[:kept] = piece[at:filled]
+        whole = number == len(lines) and not kept and not _fill(file, piece, 0)
+        return changed if whole and all(self._same_row(number) for number, _ in changed) else None
+
+    def _same_row(self, number: int) -> bool:
+        """Is it still the row it was? An interrupt may be freed, and another with a line of the same length come."""
+        line = self._lines[number]
+        return number > 0 and line.endswith(b"\n") and line.startswith(self._layout.rows[number - 1].tag)
+
+    def _rewound(self) -> io.FileIO:
+        if self._file and not self._root.live and not os.fstat(self._file.fileno()).st_nlink:
+            self._let_go()  # a recorded host's was replaced
+        self._file = self._file or self._open()
+        self._file.seek(0)
+        return self._file
 
     def _open(self) -> io.FileIO:
         return io.FileIO(self._root.open(PATH))
@@ -112,90 +130,52 @@ class InterruptTable:
         self._file = None
 
     def _learn(self) -> None:
-        """The file has another shape than before: a CPU or an interrupt came or went. Nothing is lost by that."""
+        """The table in its new shape. The counts are all in it: nothing is lost."""
         self.shapes += 1
-        del self._text[self._size :]
-        self._layout = layout = lay_out(self._text, self._size, self._isolated)
+        lines = self._rewound().readall().split(b"\n")
+        last = lines.pop()
+        self._lines = [line + b"\n" for line in lines] + ([last] if last else [])
+        self._layout = layout = lay_out(self._lines[0] if self._lines else b"", self._lines[1:], self._isolated)
         before, self.landed = self.landed, {}
-        self._starts = [row.start for row in layout.rows]
-        self._header = bytes(self._text[: self._starts[0] if self._starts else self._size])
-        zeros = [b"          0" * ((last - first) // 11) for first, last in layout.slices]
         self._local, self._counts = {}, {}
-        for row in layout.rows:
-            row.old = isolated_cells(self._text, row, layout)
-            if row.old == zeros:
-                row.old = zeros  # one copy for the thousands that never came
-            name = self._local_name(row)
-            if name:
-                self._local[name] = row
-                self._counts[name] = counts_of(self._text, row, layout)
-            elif row.label.isdigit() and any(cells.strip(b" 0") for cells in row.old):
-                self._land(row, frozenset(), before.get(int(row.label)))
+        for number, (line, row) in enumerate(zip(self._lines[1:], layout.rows, strict=True), 1):
+            if name := self._local_name(line, row):
+                self._local[number] = name
+                self._counts[name] = counts_of(line, row, layout)
+            elif row.label.isdigit() and came(line, row, layout):
+                known = before.get(int(row.label))
+                self._land(line, row, isolated_counts(line, row, layout), known.cpus if known else frozenset())
 
-    def _local_name(self, row: Row) -> str:
+    def _local_name(self, line: bytes, row: Row) -> str:
         """LOC, CAL, RES or TRM, or "". Only rows that may be ARM's are named for it: there are thousands."""
         if row.label in _LOCAL:
             return row.label
         if row.label.startswith("IPI"):
-            return _NAMED.get(description_of(self._text, row, self._layout), "")
-        if row.label.isdigit() and self._text.find(b"arch_timer", row.start, row.end) >= 0:
-            return _NAMED.get(name_of(self._text, row, self._layout), "")
+            return _NAMED.get(description_of(line, row, self._layout), "")
+        if row.label.isdigit() and b"arch_timer" in line:
+            return _NAMED.get(name_of(line, row, self._layout), "")
         return ""
 
-    def _still(self, changed: list[tuple[int, int]]) -> bool:
-        """Are the rows where they were? An interrupt may be freed and another of the same length come."""
-        text = self._text
-        if not text.startswith(self._header):
-            return False
-        return all(text.startswith(row.tag, row.start - 1) for row in self._touched(changed))
+    def _update(self, changed: list[tuple[int, bytes]]) -> None:
+        layout = self._layout
+        for number, before in changed:
+            line, row = self._lines[number], layout.rows[number - 1]
+            if name := self._local.get(number):
+                self._counts[name] = counts_of(line, row, layout)
+            elif row.label.isdigit() and differ(line, before, row, layout):
+                counts, old = isolated_counts(line, row, layout), isolated_counts(before, row, layout)
+                where = [cpu for cpu, now, then in zip(layout.wanted, counts, old, strict=False) if now != then]
+                self._land(line, row, counts, frozenset(where))
 
-    def _touched(self, changed: list[tuple[int, int]]) -> list[Row]:
-        """The rows that lie, in part, in one of these places."""
-        found: list[Row] = []
-        last = 0
-        for first, end in changed:
-            begin = max(bisect_right(self._starts, first) - 1, last)
-            last = bisect_left(self._starts, end)
-            found += self._layout.rows[begin:last]
-        return found
-
-    def _update(self, changed: list[tuple[int, int]]) -> None:
-        text, layout = self._text, self._layout
-        slices = layout.slices
-        local = {id(row): name for name, row in self._local.items()}
-        for row in self._touched(changed):
-            if name := local.get(id(row)):
-                self._counts[name] = counts_of(text, row, layout)
-            elif row.cells >= 0:
-                base = row.cells
-                for (first, last), old in zip(slices, row.old, strict=False):
-                    if text[base + first : base + last] != old:
-                        self._moved(row)
-                        break
-            elif isolated_cells(text, row, layout) != row.old:
-                self._moved(row)
-
-    def _moved(self, row: Row) -> None:
-        before, row.old = row.old, isolated_cells(self._text, row, self._layout)
-        if row.label.isdigit():
-            old, new = counts_in(before), counts_in(row.old)
-            where = frozenset(cpu for cpu, now, then in zip(self._layout.wanted, new, old, strict=False) if now != then)
-            self._land(row, where, None)
-
-    def _land(self, row: Row, where: CpuSet, before: Landed | None) -> None:
-        counts = counts_in(row.old)
-        if before and before.total == sum(counts):
-            where = before.cpus
+    def _land(self, line: bytes, row: Row, counts: tuple[int, ...], where: CpuSet) -> None:
         cpus = where or frozenset(cpu for cpu, count in zip(self._layout.wanted, counts, strict=False) if count)
-        self.landed[int(row.label)] = Landed(sum(counts), name_of(self._text, row, self._layout), cpus)
+        self.landed[int(row.label)] = Landed(sum(counts), name_of(line, row, self._layout), cpus)
 
 
-def _fill(file: io.FileIO, piece: bytearray) -> int:
-    """Fills the piece, or reads to the end: procfs gives no more than a few rows at a time."""
-    filled = file.readinto(piece) or 0
-    if filled in (0, len(piece)):
-        return filled
+def _fill(file: io.FileIO, piece: bytearray, start: int) -> int:
+    """Fills the piece from `start`, or reads to the end: procfs gives no more than a few lines at a time."""
+    filled = start
     with memoryview(piece) as view:
         while filled < len(piece) and (more := file.readinto(view[filled:])):
             filled += more
-    return filled
+    return filled - start

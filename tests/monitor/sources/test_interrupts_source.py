@@ -11,7 +11,7 @@ from tunectl.monitor.model import Health
 def test_counts_by_kind_and_device(tmp_path: Path) -> None:
     host = watch(tmp_path, "xeon2s", {2, 18})
     look = host.look()
-    assert list(of(look, "timer_ticks")) == ["cpu2", "cpu18"] or set(of(look, "timer_ticks")) == {"cpu2", "cpu18"}
+    assert set(of(look, "timer_ticks")) == {"cpu2", "cpu18"}
     assert len(of(look, "thermal_interrupts")) == 32
     assert "irq61" not in of(look, "interrupts")
     for label, cpu in (("LOC", 2), ("CAL", 18), ("RES", 2), ("TRM", 9), ("61", 18)):
@@ -22,7 +22,7 @@ def test_counts_by_kind_and_device(tmp_path: Path) -> None:
     assert of(later, "reschedules")["cpu2"].value == of(look, "reschedules")["cpu2"].value + 7  # type: ignore[operator]
     assert of(later, "thermal_interrupts")["cpu9"].value == 7
     irq = of(later, "interrupts")["irq61"]
-    assert (irq.value, irq.reason, irq.cpus) == (7, "ens2f0-1", {18})
+    assert (irq.value, irq.reason, sorted(irq.cpus)) == (7, "ens2f0-1", [18])
 
 
 def test_a_table_that_cannot_be_read_is_no_data_for_every_count(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class Knobs:
 
     def __init__(self, eyes: Eyes) -> None:
         self.root = TracingSysroot(eyes.root.root, eyes.quiet)
+        self._plain = eyes.root
         self.session = replace(eyes.session, root=self.root)
         self.findings: dict[str, tuple[Finding, ...]] = {}
         self.cost_s = 0.0  # CPU time of judging them all
@@ -108,7 +109,7 @@ class Knobs:
         if path.endswith("/"):
             return frozenset(self.root.listdir(path[:-1]))
         try:
-            fd = self.root.open(path)
+            fd = self._plain.open(path)
         except OSError as error:
             return error.errno or 1
         try:
