@@ -49,7 +49,7 @@ class Numbers(Generic[K]):
         self._files = {key: _File(key, path) for key, path in paths.items()}
         self._present: list[_File[K]] = []  # what was ever there
         self._missing = list(self._files.values())
-        self._rounds = 0
+        self._first = True
         self._read = os.pread if root.live else _pread_recorded
 
     def refresh(self, keys: Iterable[K] | None = None) -> list[K]:
@@ -60,9 +60,11 @@ class Numbers(Generic[K]):
         changed = []
         read = self._read
         if keys is None:
-            turn = slice(self._rounds % _SELDOM, None, _SELDOM) if self._rounds else slice(None)
-            self._rounds += 1
-            files = [*self._present, *self._missing[turn]]
+            count = len(self._missing) if self._first else -(-len(self._missing) // _SELDOM)
+            self._first = False
+            turn = self._missing[:count]
+            self._missing = self._missing[count:] + turn
+            files = [*self._present, *turn]
         else:
             files = [self._files[key] for key in keys]
         for file in files:

@@ -51,16 +51,17 @@ def lay_out(text: bytearray, size: int, isolated: frozenset[int]) -> Layout:
         end = size if end < 0 else end
         colon = text.find(b":", start, min(end, start + 40))
         if colon > 0:
-            fits = _fits(text[colon + 1 : colon + 1 + _WIDTH * len(cpus)], len(cpus))
+            fits = _fits(text[colon + 1 : min(colon + 2 + _WIDTH * len(cpus), end)], len(cpus))
             rows.append(Row(bytes(text[start - 1 : colon + 1]), start, end, colon + 1 if fits else -1))
         start = end + 1
     return Layout(cpus, rows, _slices(columns), tuple(cpus[index] for index in columns), columns)
 
 
 def _fits(cells: bytearray, count: int) -> bool:
-    """Is every field `_WIDTH` wide, right-aligned behind a space?"""
-    whole = len(cells) == _WIDTH * count and count > 0
-    return whole and cells[::_WIDTH] == b" " * count and cells[_WIDTH - 1 :: _WIDTH].isdigit()
+    """Is every field `_WIDTH` wide, right-aligned behind a space, and is there a space or nothing after the last?"""
+    whole = len(cells) >= _WIDTH * count > 0
+    last = cells[_WIDTH - 1 : _WIDTH * count : _WIDTH]
+    return whole and not cells[::_WIDTH].strip(b" ") and last.isdigit() and len(last) == count
 
 
 def _slices(columns: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -96,10 +97,14 @@ def counts_in(cells: list[bytes]) -> tuple[int, ...]:
     return tuple(map(int, b" ".join(cells).split()))
 
 
-def name_of(text: bytearray, row: Row, layout: Layout) -> str:
-    """What is bound to the interrupt: the words after chip and trigger, `40-edge  eth0-rx-0`."""
+def description_of(text: bytearray, row: Row, layout: Layout) -> str:
+    """What stands behind the counts: `IO-APIC    9-fasteoi   acpi`, `Rescheduling interrupts`."""
     line = bytes(text[row.start : row.end]).partition(b":")[2].decode("utf-8", "backslashreplace")
     rest = line.split(None, len(layout.cpus))
-    words = rest[len(layout.cpus)].strip().split("  ") if len(rest) > len(layout.cpus) else [""]
-    last = words[-1].strip()
-    return last if len(words) > 1 else last.rpartition(" ")[2]
+    return rest[len(layout.cpus)].strip() if len(rest) > len(layout.cpus) else ""
+
+
+def name_of(text: bytearray, row: Row, layout: Layout) -> str:
+    """What is bound to the interrupt: the words after chip and trigger, `40-edge  eth0-rx-0`."""
+    words = description_of(text, row, layout).split("  ")
+    return words[-1].strip() if len(words) > 1 else words[0].rpartition(" ")[2]

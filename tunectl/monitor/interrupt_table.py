@@ -15,7 +15,16 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.interrupt_rows import Layout, Row, counts_in, counts_of, isolated_cells, lay_out, name_of
+from tunectl.monitor.interrupt_rows import (
+    Layout,
+    Row,
+    counts_in,
+    counts_of,
+    description_of,
+    isolated_cells,
+    lay_out,
+    name_of,
+)
 
 PATH = "proc/interrupts"
 _PIECE = 1 << 17
@@ -116,18 +125,22 @@ class InterruptTable:
             row.old = isolated_cells(self._text, row, layout)
             if row.old == zeros:
                 row.old = zeros  # one copy for the thousands that never came
-            name = row.label if row.label in _LOCAL else ""
-            if not name and (row.label.startswith("IPI") or row.label.isdigit()):
-                name = _NAMED.get(name_of(self._text, row, layout), "") if self._arm(row) else ""
+            name = self._local_name(row)
             if name:
                 self._local[name] = row
                 self._counts[name] = counts_of(self._text, row, layout)
             elif row.label.isdigit() and any(cells.strip(b" 0") for cells in row.old):
                 self._land(row, frozenset(), before.get(int(row.label)))
 
-    def _arm(self, row: Row) -> bool:
-        """Could this row be one that ARM names? Naming thousands of rows is slow, so only where x86's are not."""
-        return row.label.startswith("IPI") or self._text.find(b"arch_timer", row.start, row.end) >= 0
+    def _local_name(self, row: Row) -> str:
+        """LOC, CAL, RES or TRM, or "". Only rows that may be ARM's are named for it: there are thousands."""
+        if row.label in _LOCAL:
+            return row.label
+        if row.label.startswith("IPI"):
+            return _NAMED.get(description_of(self._text, row, self._layout), "")
+        if row.label.isdigit() and self._text.find(b"arch_timer", row.start, row.end) >= 0:
+            return _NAMED.get(name_of(self._text, row, self._layout), "")
+        return ""
 
     def _still(self, changed: list[tuple[int, int]]) -> bool:
         """Are the rows where they were? An interrupt may be freed and another of the same length come."""

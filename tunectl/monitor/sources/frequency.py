@@ -90,7 +90,7 @@ def _read_constants(eyes: Eyes, number: int, cpu: _Cpu) -> None:
     place = _CPUFREQ.format(number)
     cpu.governor = eyes.root.get(f"{place}/scaling_governor").strip()
     shown = {name: eyes.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
-    cpu.constants = {int(text): name for name, text in shown.items() if text.isdecimal()}
+    cpu.constants = {int(text): name for name, text in reversed(shown.items()) if text.isdecimal()}
 
 
 def read(eyes: Eyes) -> Iterator[Sample]:
