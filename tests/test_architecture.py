@@ -71,6 +71,9 @@ def test_nothing_imports_the_command_line() -> None:
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
+        ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.sinks")),
+        ("http.client", ("tunectl.monitor.sinks.http",)),
+        ("ssl", ("tunectl.monitor.sinks.http",)),
     ],
 )
 def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
@@ -129,6 +132,9 @@ def test_host_files_are_opened_in_one_module() -> None:
         "tunectl.monitor.spool",
         "tunectl.monitor.state",
         "tunectl.probe.result",
+        "tunectl.monitor.spool",
+        "tunectl.monitor.sinks.textfile",
+        "tunectl.monitor.sinks.webhook",  # the operator's token
     }
     assert opening - own_files <= {"tunectl.host.sysroot", "tunectl.host.recording"}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import shutil
 import signal
@@ -172,8 +171,8 @@ def test_a_full_outbox(world: World, tmp_path: Path, caplog: pytest.LogCaptureFi
 def test_the_spool_does_not_grow_while_nobody_listens(world: World, tmp_path: Path) -> None:
     outbox = world.outbox(tmp_path, most=10)
     world.trouble = SinkError("dead")
-    for number in range(3000):
-        outbox.post([fired(number)])
+    for number in range(0, 3000, 5):
+        outbox.post([fired(each) for each in range(number, number + 5)])
     assert (tmp_path / "them.spool").stat().st_size < 1_100_000
     world.trouble = None
     world.run(outbox, 60)
@@ -422,4 +421,14 @@ def test_outboxes_of_one_monitor(world: World, tmp_path: Path) -> None:
     assert world.alerts == [fired()], "a dead receiver holds up no other"
     assert boxes.own()["outbox_depth[others]"] == 1
     assert sorted(path.name for path in (tmp_path / "monitor/spool").iterdir()) == ["others.spool", "them.spool"]
-    assert logging.getLogger("tunectl.monitor.outbox")
+
+
+def test_a_receiver_that_was_taken_out_of_the_host_file(
+    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = Outboxes([Notifier("old", world.deliver), Notifier("done", world.deliver)], str(tmp_path))
+    old.tells["old"]([fired()])
+    old.close()
+    Outboxes([Notifier("new", world.deliver)], str(tmp_path)).close()
+    assert "old.spool: alerts wait there" in caplog.text
+    assert "done.spool" not in caplog.text

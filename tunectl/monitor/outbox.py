@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tunectl.monitor.backlog import MOST, SAVE_AGAIN_S, Backlog, Entry
 from tunectl.monitor.model import Alert, Board, Status
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
+from tunectl.monitor.spool import orphans
 
 LOG = logging.getLogger("tunectl.monitor.outbox")
 _IDLE_S = 3600.0
@@ -184,7 +185,10 @@ class Outboxes:
     """The outboxes of one monitor, below `state_dir`/monitor/spool."""
 
     def __init__(self, notifiers: Sequence[Notifier], state_dir: str) -> None:
-        self._each = tuple(Outbox(notifier, f"{state_dir}/monitor/spool") for notifier in notifiers)
+        directory = f"{state_dir}/monitor/spool"
+        self._each = tuple(Outbox(notifier, directory) for notifier in notifiers)
+        for name in orphans(directory, {outbox.name for outbox in self._each}):
+            LOG.warning("%s/%s: alerts wait there for a receiver that the host file no longer has", directory, name)
 
     @property
     def tells(self) -> dict[str, Callable[[Sequence[Alert]], None]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+_Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
 class Sla(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -36,15 +38,15 @@ class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     format: Literal["alertmanager", "json"] = "json"
     token_file: str | None = None  # sent as Authorization: Bearer
     ca_file: str | None = None
-    timeout_s: float = 5.0
-    resend_s: float = 60.0  # alertmanager: what fires is said again this often; below its resolve_timeout
+    timeout_s: _Seconds = 5.0
+    resend_s: _Seconds = 60.0  # alertmanager: what fires is said again this often; below its resolve_timeout
 
 
 class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[[monitor.hooks]]: a program, started without a shell; the alert is JSON on its standard input."""
 
     command: list[str]
-    timeout_s: float = 10.0
+    timeout_s: _Seconds = 10.0
 
 
 class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -134,6 +134,16 @@ class Spool:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def orphans(directory: str, names: Set[str]) -> list[str]:
+    """The spools in `directory` in which something waits, and that belong to none of these notifiers."""
+    try:
+        with os.scandir(directory) as found:
+            files = [file.name for file in found if file.name.endswith(".spool") and file.stat().st_size]
+    except OSError:
+        return []
+    return sorted(name for name in files if name.removesuffix(".spool") not in names)
 
 
 def _read(fd: int) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import logging
 import shutil
 import socket
 import stat
@@ -332,4 +331,3 @@ def test_a_file_that_no_collector_reads() -> None:
 
 def test_nothing_configured_is_nothing_opened() -> None:
     assert open_exporters(Monitor()) == ()
-    assert logging.getLogger("tunectl.monitor.prometheus")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.monitor.sinks.samples import board
-from tests.monitor.sinks.test_prometheus import names, series, shown
+from tests.monitor.sinks.test_prometheus import names, shown
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "tunectl" / "shipped"
@@ -129,4 +129,3 @@ def test_no_label_is_asked_for_that_is_not_there() -> None:
     asked = set(re.findall(r"\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}", text))
     asked |= {label for listed in re.findall(r"by \(([a-z_, ]+)\)", text) for label in listed.split(", ")}
     assert asked <= labels
-    assert series

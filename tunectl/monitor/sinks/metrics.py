@@ -65,9 +65,8 @@ def families(board: Board | None, tally: Tally) -> Iterator[Metric]:
 
 def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:
     found: dict[str, _Family] = {}
-    health: Counter[tuple[str, ...]] = Counter()
+    health = Counter((sample.source, sample.quantity, sample.health) for sample in samples)
     for sample in samples:
-        health[label(sample.source), label(sample.quantity), sample.health.value] += 1
         for row in ROWS.get(sample.quantity, ()):
             value = row.value(sample)
             if value is not None:
@@ -75,8 +74,8 @@ def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:
     counts = _Family(
         "samples", "Samples of the last cycle by how well they are known.", ("source", "quantity", "health")
     )
-    for values, count in sorted(health.items()):
-        counts.add(values, count, 10 * MOST)
+    for (source, quantity, state), count in sorted(health.items()):
+        counts.add((label(source), label(quantity), state.value), count, 10 * MOST)
     return [*found.values(), counts]
 
 
