@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.parts import look, opener
+from tests.monitor.parts import alert, look, opener
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.model import Alert, Board, Look, Sample, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
+from tunectl.monitor.state import rows_of
 
 
 @pytest.fixture(autouse=True)
@@ -67,11 +68,16 @@ def test_each_edge_is_told_and_saved_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run(0.5)
     assert [alert.status for alert in rig.told] == [Status.FIRING, Status.RESOLVED]
+    fired, firing = [["ThermalThrottle", "package0"]], rows_of([alert()])
+    over = rows_of([alert()._replace(status=Status.RESOLVED)])
+    # Before anybody is told, and after; and at the end.
     assert rig.saved == [
-        {"firing": [["ThermalThrottle", "package0"]]},
+        {"firing": fired, "untold": firing},
+        {"firing": fired},
+        {"firing": [], "untold": over},
         {"firing": []},
         {"firing": []},
-    ]  # and at the end
+    ]
     assert (rig.closed, rig.said) == (["closed"], [])
 
 
@@ -79,6 +85,14 @@ def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> No
     rig = Rig(counted(itertools.chain([1, 1, 1], itertools.repeat(0))))
     rig.run(0.5, {"firing": [["ThermalThrottle", "package0"]]})
     assert [alert.status for alert in rig.told] == [Status.RESOLVED]
+
+
+def test_killed_before_anybody_was_told() -> None:
+    """The state knows of the alert, nobody else does: it is told as the event it was."""
+    rig = Rig(lambda: look(1))
+    rig.run(0.1, {"firing": [["ThermalThrottle", "package0"]], "untold": [*rows_of([alert()]), {"rule": "x"}, 1]})
+    assert rig.told == [alert()]
+    assert rig.saved[0] == {"firing": [["ThermalThrottle", "package0"]]}
 
 
 def test_the_grid_does_not_drift() -> None:

@@ -188,9 +188,7 @@ def test_a_device_event_is_looked_at_before_the_next_turn(tmp_path: Path) -> Non
         monitor.wait_for(shown.exists)
         if any("device events are not heard" in line for line in monitor.said()):
             pytest.skip("no udev here")
-        isolated = {
-            line for path in Path(f"/proc/{monitor.process.pid}/task").glob("*/status") for line in allowed(path)
-        }
+        used = {line for path in Path(f"/proc/{monitor.process.pid}/task").glob("*/status") for line in allowed(path)}
         assert str(last) not in used  # no thread of it may run there
         first = shown.stat().st_mtime_ns
         plug = ["nsenter", f"--net=/proc/{monitor.process.pid}/ns/net", "ip", "link", "add", "d9", "type", "veth"]

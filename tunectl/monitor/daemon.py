@@ -16,6 +16,7 @@ from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.model import Alert, Board, Severity
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
+from tunectl.monitor.state import edges_of, rows_of
 from tunectl.monitor.wake import RELOADING, STOPPING, Waker, now_s
 
 DEBOUNCE_S = 0.2  # a NIC announces its queues one by one
@@ -66,6 +67,9 @@ class Daemon:
         end = None if duration_s is None else now_s() + duration_s
         why = "the time is over"
         try:
+            if untold := edges_of(remembered.get("untold")):
+                self._tell(untold)
+                self._dirty = True
             self._cycle()
             self._notify.ready(self._status)
             why = self._loop(end) or why
@@ -116,15 +120,20 @@ class Daemon:
         self._complaints.over("cycle")
         self.fired += len(edges)
         self._dirty |= bool(edges)
-        for name, tell in self._watch.tells.items() if edges else ():
-            self._guarded(name, lambda tell=tell: tell(edges))  # type: ignore[misc]
-        if self._dirty:  # after the spools have it: killed in between, an alert comes twice, never not at all
+        if edges:
+            self._remember(edges)
+            self._tell(edges)
+        if self._dirty:
             self._remember()
         for name, show in self._watch.shows.items():
             self._guarded(name, lambda show=show, board=self.board: show(board))  # type: ignore[misc]
         if self._watch.repair:
             self._guarded("repair", lambda: self._ask(self._watch.repair))
         self._status = _status(self.board)
+
+    def _tell(self, edges: Sequence[Alert]) -> None:
+        for name, tell in self._watch.tells.items():
+            self._guarded(name, lambda tell=tell: tell(edges))  # type: ignore[misc]
 
     def _ask(self, repair: Repair | None) -> None:
         if repair and self.board and (said := repair.consider(self.board.firing, now_s())):
@@ -139,13 +148,17 @@ class Daemon:
         else:
             self._complaints.over(name)
 
-    def _remember(self) -> None:
+    def _remember(self, untold: Sequence[Alert] = ()) -> None:
+        """Before anybody is told, and after: killed between the two, the same edges are told again, as the same event.
+
+        Told first and saved later, a restart would find them anew, at another time: another event for each receiver.
+        """
         try:
-            self._save(self._watch.remember())
+            self._save({**self._watch.remember(), **({"untold": rows_of(untold)} if untold else {})})
         except TunectlError as error:
             self._complaints.about("state", str(error))
         else:
-            self._dirty = False
+            self._dirty = bool(untold)
             self._complaints.over("state")
 
     def _ping(self, now: float) -> None:

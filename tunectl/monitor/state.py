@@ -5,12 +5,13 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import sync_directory
+from tunectl.monitor.model import Alert, Severity, Status
 
 _FILE = "alerts.json"
 _LOCK = "lock"
@@ -87,6 +88,21 @@ class State:
             sync_directory(self.directory)
         except OSError as error:
             raise TunectlError(f"cannot save {self.path}: {error.strerror}") from error
+
+
+def rows_of(edges: Iterable[Alert]) -> list[dict[str, Any]]:
+    """Alerts as plain data, for JSON."""
+    return [dict(alert._asdict()) for alert in edges]
+
+
+def edges_of(rows: object) -> tuple[Alert, ...]:
+    """The alerts that rows_of() made these of; what is not of that shape is left out, for a monitor must start."""
+    found = []
+    for row in rows if isinstance(rows, list) else ():
+        with suppress(TypeError, ValueError, KeyError):
+            words = {"status": Status(row["status"]), "severity": Severity(row["severity"])}
+            found.append(Alert(**{**row, **words}))
+    return tuple(found)
 
 
 class OccupiedError(TunectlError):

@@ -125,8 +125,6 @@ def _check_monitor(monitor: Monitor, origin: str) -> None:
         "interval_s": (monitor.interval_s, 0.05, 3600),
         "drift_interval_s": (monitor.drift_interval_s, 0.05, 86400),
         "sla.window_s": (monitor.sla.window_s, 0.1, 3600),
-        **{f"webhooks[{number}].timeout_s": (row.timeout_s, 0.1, 600) for number, row in enumerate(monitor.webhooks)},
-        **{f"hooks[{number}].timeout_s": (row.timeout_s, 0.1, 600) for number, row in enumerate(monitor.hooks)},
     }
     for key, (value, least, most) in limits.items():
         if not least <= value <= most:  # NaN, too
