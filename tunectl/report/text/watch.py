@@ -19,7 +19,7 @@ MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
 _SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
-_HEADER = ("  CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
+_HEADER = ("", "CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
 _ROOMY = 100  # cells; below that "housekeeping" costs the interrupts' names their place
 
 Row = Mapping[str, Any]
@@ -30,10 +30,10 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     banner(sheet, str(body["verdict"]), _said(body))
     heading(sheet, "CPUs", (f"   {_sets(body)}", "dim"))
     rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, sheet.width < _ROOMY) for group in _groups(body["cpus"])]
-    columns(sheet, rows, right=(2, 3, 6, 7), header=_HEADER, styles=("", "dim", "", "", "dim"))
+    columns(sheet, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
     _zones(sheet, body["zones"])
-    ranks = list(_SEVERITIES)
-    firing = sorted(body["alerts"], key=lambda alert: ranks.index(alert["severity"]))
+    ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
+    firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
     _alerts(sheet, "Firing", firing, fixes=True)
     shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
     edges = (
@@ -81,7 +81,8 @@ def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]
     first = group[0]
     name = format_cpulist(row["cpu"] for row in group) if gathered else str(first["cpu"])
     return (
-        ("! " if any(row["alerts"] for row in group) else "  ") + name,
+        "!" if any(row["alerts"] for row in group) else "",
+        name,
         "house" if tight and first["role"] == "housekeeping" else printable(first["role"]),
         *_speed(group),
         _witness(first, tight),
@@ -106,8 +107,10 @@ def _speed(group: Sequence[Row]) -> tuple[str, str]:
 def _witness(row: Row, tight: bool) -> str:
     """Who measured the clock, or why nobody did: `package0`, `sysfs: stale`."""
     name, state = printable(str(row["frequency_from"])), _HEALTHS.get(row["frequency_health"], "?")
-    if not state or not name:
-        return name or "nobody"
+    if not name or row["frequency_health"] == "absent":
+        return "nobody"
+    if not state:
+        return name
     return state if tight else f"{name}: {state}"
 
 
@@ -199,7 +202,9 @@ def _short(alert: Row) -> bool:
 
 def _sources(sheet: Sheet, body: Mapping[str, Any]) -> None:
     """The sources that had nothing fresh to say, and why: what was not seen must not read like what is well."""
-    blind = [row for row in body["sources"] if row["stale"] or row["no_data"] or not row["fresh"]]
+    # The audit is of the monitor, not of the host, and stale between two audits by design.
+    rows = [row for row in body["sources"] if row["name"] != "audit"]
+    blind = [row for row in rows if row["stale"] or row["no_data"] or not row["fresh"]]
     if not blind:
         return
     heading(sheet, "Not seen")
