@@ -76,7 +76,7 @@ def test_what_is_no_line_of_ours_is_as_if_it_had_not_come(close: list[Sentinel])
 
 def test_one_that_died_says_why_and_is_started_again_later_and_later() -> None:
     sentinel = Sentinel(1, script("echo 'tunectl-probe: CPU 1 went away' >&2; exit 1"))
-    started = []
+    started: list[float] = []
     for tick in range(1000):
         sentinel.look(tick * 0.1)
         if sentinel.starts > len(started):

@@ -99,7 +99,10 @@ def judge_devices(history: History) -> Iterator[Condition]:
 def judge_cpus(history: History) -> Iterator[Condition]:
     """CpuOffline: told by the kernel's event; over with the event that brings it back, or once it ticks again."""
     told: dict[int, Condition] = {}
+    before = history.previous("timer_ticks")
     for subject, sample in history.get("timer_ticks").items():
+        if subject in before and before[subject].health is Health.FRESH:
+            continue  # it ticked a look ago as well
         cpu = cpu_of(subject)
         if cpu is not None and sample.health is Health.FRESH:
             told[cpu] = Condition("CpuOffline", f"cpu{cpu}", Verdict.GOOD, "online", "online", sample.source)

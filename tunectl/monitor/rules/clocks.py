@@ -37,6 +37,10 @@ KINDS = (
 )
 
 
+_MEASURED = tuple(kind for kind in KINDS if kind.quantity in ("core_khz", "sentinel_khz"))
+_LIMITS = tuple(kind for kind in KINDS if kind not in _MEASURED)
+
+
 class Fact(NamedTuple):
     """One reading against its base frequency."""
 
@@ -57,11 +61,18 @@ class Package:
         self.high: list[Fact] = []
         self.unknown: dict[int | None, str] = {}  # why a CPU, or the package (None), could not be judged
 
+    def joined(self, other: Package) -> Package:
+        """Both together, as one that is neither."""
+        both = Package()
+        both.low, both.between, both.high = self.low + other.low, self.between + other.between, self.high + other.high
+        both.unknown = {**self.unknown, **other.unknown}
+        return both
+
     @property
     def can_tell(self) -> bool:
         """Would a slow CPU show? A permitted maximum is a wish, and proves nothing while it is high."""
-        facts = (*self.low, *self.between, *self.high)
-        return any(fact.kind.quantity != "max_khz" for fact in facts)
+        lists = (self.low, self.between, self.high)
+        return any(fact.kind.quantity != "max_khz" for facts in lists for fact in facts)
 
     @property
     def lone_cpu(self) -> int | None:
@@ -76,8 +87,23 @@ class Package:
 def survey(history: History) -> dict[str, Package]:
     """Every reading there is, by package; a package nothing was read of has none."""
     place = history.once(packages)
+    # Hundreds of limits, which hardly ever change; a few measurements, which always do.
+    limits = history.while_same(("base_khz", *(kind.quantity for kind in _LIMITS)), _limits, place)
+    found = _sorted(history, _MEASURED)
+    for name, package in limits.items():
+        other = found.get(name)
+        found[name] = package if other is None else package.joined(other)
+    return found
+
+
+def _limits(history: History) -> dict[str, Package]:
+    return _sorted(history, _LIMITS)
+
+
+def _sorted(history: History, kinds: tuple[Kind, ...]) -> dict[str, Package]:
+    place = history.once(packages)
     found: dict[str, Package] = {}
-    for fact, cpu, subject, why in _facts(history):
+    for fact, cpu, subject, why in _facts(history, kinds):
         name = subject if subject.startswith("package") else place.of(cpu)
         package = found.get(name) or found.setdefault(name, Package())
         if fact is None:
@@ -100,11 +126,11 @@ def is_low(history: History, subject: str) -> bool:
     return package is not None and bool(package.low or package.between)
 
 
-def _facts(history: History) -> Iterator[tuple[Fact | None, int | None, str, str]]:
-    bases = _bases(history)
+def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | None, int | None, str, str]]:
+    bases = history.while_same(("base_khz",), _bases)
     lowest = min((base for base in bases.values()), default=None)
     pinned = history.limits.base_khz
-    for kind in KINDS:
+    for kind in kinds:
         for subject, sample in history.get(kind.quantity).items():
             if sample.health == "absent":
                 continue

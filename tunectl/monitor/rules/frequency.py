@@ -60,8 +60,8 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
 
 
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:
+    """A CPU that is not slow is left out: what nobody mentions is over."""
     verdicts: dict[int | None, Verdict] = dict.fromkeys(package.unknown, Verdict.UNKNOWN)
-    verdicts.update(dict.fromkeys((fact.cpu for fact in package.high), Verdict.GOOD))
     verdicts.update(dict.fromkeys((fact.cpu for fact in package.between), Verdict.BETWEEN))
     verdicts.update(dict.fromkeys((fact.cpu for fact in package.low), Verdict.BETWEEN))
     for cpu, verdict in verdicts.items():

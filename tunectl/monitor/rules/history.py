@@ -55,6 +55,7 @@ class History:
         self.limits = limits or Limits()
         self._seen: deque[Seen] = deque(maxlen=DEPTH)
         self._found: dict[object, object] = {}
+        self._kept: dict[object, tuple[list[object], object]] = {}
 
     def __len__(self) -> int:
         return len(self._seen)
@@ -75,6 +76,15 @@ class History:
         if find not in self._found:
             self._found[find] = find(self)
         return cast("T", self._found[find])
+
+    def while_same(self, quantities: tuple[str, ...], find: Callable[[History], T], *also: object) -> T:
+        """find(self), worked out anew only when a sample of these quantities, or `also`, has changed."""
+        given = [*(self.get(quantity) for quantity in quantities), *also]
+        kept = self._kept.get(find)
+        # Sources hand in the same object while nothing changed, and that is what a comparison looks at first.
+        if kept is None or kept[0] != given:
+            kept = self._kept[find] = (given, find(self))
+        return cast("T", kept[1])
 
     def without_newest(self) -> History:
         """As it was one look ago."""
@@ -100,6 +110,14 @@ class History:
         """The last fresh sample before now: what a rise or a change is measured from."""
         return next((one for one in self.all_earlier(quantity, subject) if one.health is Health.FRESH), None)
 
+    def is_same(self, sample: Sample) -> bool:
+        """Is it the very sample of the look before? Most are, on a quiet host."""
+        return len(self._seen) > 1 and self._seen[-2].get(sample.quantity).get(sample.subject) is sample
+
+    def previous(self, quantity: str) -> Mapping[str, Sample]:
+        """The samples of the look before; empty where there is none."""
+        return self._seen[-2].get(quantity) if len(self._seen) > 1 else {}
+
     def all_earlier(self, quantity: str, subject: str) -> Iterator[Sample]:
         """The samples of one subject before now, newest first."""
         for seen in self._backwards():
@@ -110,8 +128,8 @@ class History:
     def rise(self, sample: Sample) -> int | None:
         """How far a counter rose since it was last read; None where that cannot be told (first look, stale, reset)."""
         now = number(sample)
-        if now is None:
-            return None
+        if now is None or self.is_same(sample):
+            return None if now is None else 0
         earlier = self.earlier(sample.quantity, sample.subject)
         then = number(earlier) if earlier is not None else None
         # A counter that went back belongs to a CPU or a device that was unplugged meanwhile.
@@ -131,15 +149,13 @@ def number(sample: Sample) -> float | None:
 
 def silent_sources(look: Look) -> dict[str, tuple[Health, str]]:
     """The sources that were asked and have nothing fresh to say, or broke off: the worse of its states, and why."""
+    fresh = Health.FRESH
+    heard = {sample.source for sample in look.samples if sample.health is fresh}
     silent: dict[str, tuple[Health, str]] = {}
-    heard: set[str] = set()
-    failed: set[str] = set()  # it broke off: what it gave before says nothing of the rest
-    for quantity, _, _, source, health, reason, _ in look.samples:
-        if quantity == "source":
-            failed.add(source)
-            silent[source] = (Health.NO_DATA, reason)
-        elif health is Health.FRESH:
-            heard.add(source)
-        elif health is Health.NO_DATA or (health is Health.STALE and source not in silent):
-            silent[source] = (health, reason)
-    return {source: state for source, state in silent.items() if source in failed or source not in heard}
+    for sample in [sample for sample in look.samples if sample.health is not fresh]:
+        source, health = sample.source, sample.health
+        if sample.quantity == "source":  # it broke off: what it gave before says nothing of the rest
+            silent[source] = (Health.NO_DATA, sample.reason)
+        elif source not in heard and (health is Health.NO_DATA or (health is Health.STALE and source not in silent)):
+            silent[source] = (health, sample.reason)
+    return silent

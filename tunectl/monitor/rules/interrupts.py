@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Verdict
+from tunectl.monitor.model import Condition, Health, Verdict
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.say import cpu_of, on
 
@@ -15,14 +15,18 @@ _SHARE = 0.5
 
 
 def judge_devices(history: History) -> Iterator[Condition]:
-    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last look."""
+    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last look.
+
+    One that was not is left out: what nobody mentions is over.
+    """
+    before = history.previous("interrupts")
     for subject, sample in history.get("interrupts").items():
-        if sample.health == "absent":
+        if (before.get(subject) is sample and sample.health is Health.FRESH) or sample.health is Health.ABSENT:
             continue
         rise = history.rise(sample)
-        if rise is None and history.earlier("interrupts", subject) is None and sample.health == "fresh":
+        if rise is None and history.earlier("interrupts", subject) is None and number(sample) is not None:
             # An interrupt that was not there a look ago has delivered all it counts since.
-            rise = int(number(sample) or 0) if _was_read(history) else None
+            rise = int(number(sample) or 0) if before else None
         if rise is None:
             yield Condition(
                 "InterruptOnIsolatedCpu", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason
@@ -33,11 +37,6 @@ def judge_devices(history: History) -> Iterator[Condition]:
         where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
         summary = f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last look" if rise else ""
         yield Condition("InterruptOnIsolatedCpu", subject, verdict, rise, 0, sample.source, summary, _MOVE, sample.cpus)
-
-
-def _was_read(history: History) -> bool:
-    """Was the table read in the look before, so that a row that is new now is new?"""
-    return len(history) > 1 and bool(history.without_newest().get("interrupts"))
 
 
 def judge_own(history: History) -> Iterator[Condition]:
@@ -53,7 +52,7 @@ def judge_own(history: History) -> Iterator[Condition]:
                 cpus.add(cpu_of(subject))
     if not source:
         return
-    total = max(_total(history), own)
+    total = max(_total(history), own) if own else 0.0
     hit = frozenset(cpu for cpu in cpus if cpu is not None)
     if not known:
         yield Condition("MonitorDisturbs", "monitor", Verdict.UNKNOWN, source=source)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
+from tunectl.cpulist import CpuSet
 from tunectl.monitor.rules.history import History
 
 HOST = "host"  # the subject of CPUs whose package no sample names
@@ -24,10 +26,13 @@ class Packages(NamedTuple):
 
 def packages(history: History) -> Packages:
     """As the samples' subjects and CPUs tell, fresh or not: a package does not move."""
-    places: dict[int, str] = {}
-    known: set[str] = set()
-    for quantity in _TELLING:
-        for subject, sample in history.get(quantity).items():
-            known.add(subject)
-            places.update(dict.fromkeys(sample.cpus, subject))
+    return _places(
+        tuple((subject, one.cpus) for quantity in _TELLING for subject, one in history.get(quantity).items())
+    )
+
+
+@lru_cache(maxsize=8)
+def _places(told: tuple[tuple[str, CpuSet], ...]) -> Packages:
+    known = {subject for subject, _ in told if subject != HOST}
+    places = {cpu: subject for subject, cpus in told for cpu in cpus}
     return Packages(places, known.pop() if len(known) == 1 else HOST)
