@@ -200,6 +200,33 @@ def test_what_is_being_delivered_is_not_dropped(tmp_path: Path) -> None:
     assert own(outbox, "lost_total") == 4
 
 
+def test_a_reload_while_a_delivery_hangs(tmp_path: Path) -> None:
+    """The old outbox keeps its spool until its delivery has an end; the new one takes over, and nothing comes twice."""
+    begun, go_on = threading.Event(), threading.Event()
+    taken: list[Alert] = []
+
+    def deliver(alerts: Sequence[Alert]) -> None:
+        begun.set()
+        go_on.wait(10)
+        taken.extend(alerts)
+
+    old = Outbox(Notifier("them", deliver), str(tmp_path))
+    old.start()
+    old.post([fired(0), fired(1)])
+    assert begun.wait(10)
+    old.close(0.05)
+    now_s = [0.0]
+    new = Outbox(Notifier("them", deliver), str(tmp_path), clock=lambda: now_s[0])
+    new.post([fired(2)])
+    go_on.set()
+    assert old._thread is not None
+    old._thread.join(10)
+    now_s[0] = 11.0
+    while new.own()["outbox_depth[them]"] or new.own()["outbox_unsaved[them]"]:
+        new.step()
+    assert taken == [fired(0), fired(1), fired(2)]
+
+
 # --- saying again what fires
 
 

@@ -23,8 +23,9 @@ from tests.report.documents import document, hostile
 from tunectl.errors import UsageError
 from tunectl.monitor.model import Board, Health, Sample, Severity
 from tunectl.monitor.settings import Monitor, Prometheus
-from tunectl.monitor.sinks import open_exporters
-from tunectl.monitor.sinks.prometheus import Endpoint, Shown, parse_listen
+from tunectl.monitor.sinks import check_exporters, open_exporters
+from tunectl.monitor.sinks.places import parse_listen
+from tunectl.monitor.sinks.prometheus import Endpoint, Shown
 from tunectl.monitor.sinks.rows import MOST
 from tunectl.report import render
 
@@ -331,6 +332,8 @@ def test_a_file_that_no_collector_reads() -> None:
     for path in ("tunectl.prom", "/tmp/tunectl.txt"):
         with pytest.raises(UsageError, match=r"\.prom"):
             open_exporters(opened(path))
+        with pytest.raises(UsageError, match=r"\.prom"):
+            check_exporters(opened(path))
 
 
 def test_nothing_configured_is_nothing_opened() -> None:
