@@ -16,6 +16,7 @@ from tunectl.monitor.spool import Spool
 LOG = logging.getLogger("tunectl.monitor.outbox")
 MOST = 1000  # alerts that wait for one receiver
 SAVE_AGAIN_S = 10.0  # how often a full or missing disk is tried again
+HELD_AGAIN_S = 0.5  # and a spool whose holder is about to end
 
 
 @dataclass(eq=False)
@@ -41,6 +42,7 @@ class Backlog:
         self._gone: set[int] = set()  # offsets that are done and not yet marked so
         self._save_s = 0.0  # when the disk is tried again
         self._trouble = ""  # with the disk, as it was said
+        self.held = False  # another process, or the outbox before this one, has the spool
         self.save()
 
     def add(self, alerts: Sequence[Alert], busy: Entry | None) -> None:
@@ -85,13 +87,13 @@ class Backlog:
         try:
             self._write()
         except BlockingIOError:
-            self._failed("another monitor holds it")
+            self._failed("another monitor holds it", HELD_AGAIN_S)
         except OSError as error:
             self._failed(error.strerror or type(error).__name__)
         else:
             if self._trouble:
                 LOG.warning("%s: alerts are saved again in %s", self.name, self._spool.path)
-            self._trouble = ""
+            self._trouble, self.held = "", False
 
     def close(self) -> None:
         """Saves what can be saved and gives the spool back."""
@@ -121,8 +123,9 @@ class Backlog:
             LOG.error("%s: %d damaged lines in %s are lost", self.name, found.damaged, self._spool.path)
         self.entries[:0] = [Entry(alert, self._clock(), offset) for offset, alert in found.waiting]
 
-    def _failed(self, why: str) -> None:
-        self._save_s = self._clock() + SAVE_AGAIN_S
+    def _failed(self, why: str, again_s: float = SAVE_AGAIN_S) -> None:
+        self.held = again_s == HELD_AGAIN_S
+        self._save_s = self._clock() + again_s
         if why != self._trouble:
             LOG.error("%s: cannot save alerts in %s: %s; they are kept in memory", self.name, self._spool.path, why)
         self._trouble = why

@@ -13,13 +13,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from tunectl.monitor.backlog import MOST, SAVE_AGAIN_S, Backlog, Entry
+from tunectl.monitor.backlog import HELD_AGAIN_S, MOST, SAVE_AGAIN_S, Backlog, Entry
 from tunectl.monitor.model import Alert, Board, Status
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
 from tunectl.monitor.spool import orphans
 
 LOG = logging.getLogger("tunectl.monitor.outbox")
 _IDLE_S = 3600.0
+# After a reload the outbox before this one may still wait for its receiver. What it leaves behind comes first.
+_PATIENCE_S = 15.0
 
 
 class Backoff(NamedTuple):
@@ -56,6 +58,7 @@ class Outbox:
         self._delivered_total = self._failures_total = 0
         self._lock = threading.Lock()
         self._wake = threading.Event()
+        self._patient_s = clock() + _PATIENCE_S
         self._stop_s: float | None = None
         self._thread: threading.Thread | None = None
 
@@ -139,6 +142,8 @@ class Outbox:
 
     def _pause_s(self, now_s: float) -> float:
         """How long until the next try: of the oldest edge or, where none waits, of saying again what fires."""
+        if self._backlog.held and now_s < self._patient_s:
+            return HELD_AGAIN_S
         if self._backlog.entries:
             return self._due_s - now_s
         if self._notifier.repeat_s and self._firing:

@@ -68,6 +68,13 @@ SAMPLES = (
     Sample("latency_p99_9_ns", "application", 12_500.0, "latency"),
     Sample("latency_max_ns", "application", 48_000.0, "latency"),
     Sample("latency_count", "application", 100_000, "latency"),
+    Sample("latency_worst_p99_9_ns", "application", 22_500.0, "latency"),
+    Sample("latency_worst_max_ns", "application", 98_000.0, "latency"),
+    Sample("latency_open_max_ns", "application", 8_000.0, "latency"),
+    Sample("latency_bad_input", "application", 1, "latency"),
+    Sample("latency_dropped", "application", 2, "latency"),
+    Sample("latency_max_ns", "sentinel", None, "clock", Health.NO_DATA, "nothing came in the last window"),
+    Sample("core_khz", "host", None, "clock", Health.ABSENT, "no CPU is given to it ([monitor.sentinel])"),
 )
 CONDITIONS = (
     Condition("FrequencyDrop", "package0", Verdict.BAD),

@@ -23,8 +23,9 @@ from tests.report.documents import document, hostile
 from tunectl.errors import UsageError
 from tunectl.monitor.model import Board, Health, Sample, Severity
 from tunectl.monitor.settings import Monitor, Prometheus
-from tunectl.monitor.sinks import open_exporters
-from tunectl.monitor.sinks.prometheus import Endpoint, Shown, parse_listen
+from tunectl.monitor.sinks import check_exporters, open_exporters
+from tunectl.monitor.sinks.places import parse_listen
+from tunectl.monitor.sinks.prometheus import Endpoint, Shown
 from tunectl.monitor.sinks.rows import MOST
 from tunectl.report import render
 
@@ -80,7 +81,13 @@ def test_every_quantity_in_base_units() -> None:
     assert value(found, "device_events_total", kind="net", action="add") == 1
     assert value(found, "latency_p99_9_seconds", subject="application") == pytest.approx(12.5e-6)
     assert value(found, "latency_max_seconds", subject="application") == pytest.approx(48e-6)
-    assert value(found, "latency_windows_total", subject="application") == 1
+    assert value(found, "latency_window_samples", subject="application") == 100_000
+    assert value(found, "latency_worst_p99_9_seconds", subject="application") == pytest.approx(22.5e-6)
+    assert value(found, "latency_worst_max_seconds", subject="application") == pytest.approx(98e-6)
+    assert value(found, "latency_open_max_seconds", subject="application") == pytest.approx(8e-6)
+    assert value(found, "latency_bad_input_total", subject="application") == 1
+    assert value(found, "latency_dropped_total", subject="application") == 2
+    assert value(found, "latency_max_seconds", subject="sentinel") is None
     assert value(found, "cpu_isolated", cpu="2") == 1
     assert value(found, "cpu_isolated", cpu="0") == 0
 
@@ -97,6 +104,8 @@ def test_a_frequency_has_its_source_and_its_health() -> None:
     assert value(found, "cpu_frequency_hertz", cpu="3", source="frequency") is None
     assert value(found, "cpu_frequency_health", cpu="3", source="frequency", health="no-data") == 1
     assert value(found, "cpu_base_frequency_hertz", cpu="1") is None
+    assert not [labels for name, labels in found if ("cpu", "host") in labels]
+    assert value(found, "samples", source="clock", quantity="core_khz", health="absent") == 1
     assert value(found, "samples", source="limits", quantity="base_khz", health="no-data") == 1
     assert value(found, "samples", source="limits", quantity="base_khz", health="fresh") == 1
 
@@ -128,10 +137,6 @@ def test_what_comes_once_is_added_up() -> None:
     found = shown(first, first, board(seconds=101), quiet)
     assert value(found, "own_interruptions_total", cpu="2") == 4, "the same board shown twice counts once"
     assert value(found, "device_events_total", kind="net", action="add") == 2
-    assert value(found, "latency_windows_total", subject="application") == 2
-    assert value(found, "latency_max_seconds", subject="application") == pytest.approx(48e-6)
-    later = board(Sample("own_interruptions", "cpu2", 0, "audit"), seconds=170)
-    assert value(shown(first, later), "latency_max_seconds", subject="application") is None
 
 
 def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> None:
@@ -148,9 +153,9 @@ def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> No
     assert value(of, "monitor_series_dropped", metric="tunectl_knob_drifted") == 4900
     assert value(of, "monitor_series_dropped", metric="tunectl_isolated_interrupts_total") == 4899
     for number in range(500):
-        samples.append(Sample("latency_count", f"app{number}", 1, "latency"))
+        samples.append(Sample("latency_max_ns", f"app{number}", 1, "latency"))
     of = shown(board(*samples))
-    assert sum(name == "tunectl_latency_windows_total" for name, _ in of) == 100
+    assert sum(name == "tunectl_latency_max_seconds" for name, _ in of) == 100
 
 
 def test_a_host_of_512_cpus_is_shown_whole() -> None:
@@ -327,6 +332,8 @@ def test_a_file_that_no_collector_reads() -> None:
     for path in ("tunectl.prom", "/tmp/tunectl.txt"):
         with pytest.raises(UsageError, match=r"\.prom"):
             open_exporters(opened(path))
+        with pytest.raises(UsageError, match=r"\.prom"):
+            check_exporters(opened(path))
 
 
 def test_nothing_configured_is_nothing_opened() -> None:

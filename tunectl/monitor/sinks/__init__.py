@@ -8,8 +8,9 @@ from tunectl.model import HostId
 from tunectl.monitor.model import Board
 from tunectl.monitor.settings import Monitor
 from tunectl.monitor.sinks.kinds import Exporter, Notifier, SinkError
+from tunectl.monitor.sinks.places import check_textfile, parse_listen
 
-__all__ = ["Exporter", "Notifier", "SinkError", "open_exporters", "open_notifiers"]
+__all__ = ["Exporter", "Notifier", "SinkError", "check_exporters", "open_exporters", "open_notifiers"]
 
 
 def open_notifiers(settings: Monitor, identity: HostId) -> tuple[Notifier, ...]:
@@ -29,14 +30,22 @@ def open_notifiers(settings: Monitor, identity: HostId) -> tuple[Notifier, ...]:
     return tuple(unique.values())
 
 
+def check_exporters(settings: Monitor) -> None:
+    """UsageError for what `open_exporters` would refuse, before a spool or a port is held."""
+    if settings.prometheus.listen is not None:
+        parse_listen(settings.prometheus.listen)
+    if settings.prometheus.textfile is not None:
+        check_textfile(settings.prometheus.textfile)
+
+
 def open_exporters(settings: Monitor, own: Callable[[], Mapping[str, float]] = dict) -> tuple[Exporter, ...]:
     """The HTTP endpoint and the textfile, as [monitor.prometheus] has them; `own` adds to what a board says of us."""
     from tunectl.monitor.sinks import prometheus, textfile
 
     place, made = settings.prometheus, []
-    if place.listen:
+    if place.listen is not None:
         made.append(prometheus.open_endpoint(place.listen))
-    if place.textfile:
+    if place.textfile is not None:
         made.append(textfile.open_textfile(place.textfile))
     return tuple(exporter._replace(show=_adding(exporter.show, own)) for exporter in made)
 

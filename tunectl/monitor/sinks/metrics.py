@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from tunectl import __version__
 from tunectl.monitor.model import Alert, Board, Sample, Severity
 from tunectl.monitor.sinks.rows import MOST, ROWS, Row, label
-from tunectl.monitor.sinks.tally import LATENCY, Tally
+from tunectl.monitor.sinks.tally import Tally
 
 _OWN = {
     "cycle_seconds": "How long the last cycle took.",
@@ -95,17 +95,6 @@ def _tallied(tally: Tally) -> Iterator[_Family]:
     for values, count in sorted(tally.events.items()):
         events.add(values, count)
     yield events
-    for quantity, name in LATENCY.items():
-        what = "99.9th percentile" if "p99" in quantity else "maximum"
-        family = _Family(name, f"The {what} of the last window; no average of windows.", ("subject",))
-        for (of, subject), (ns, _) in tally.latency.items():
-            if of == quantity:
-                family.add((subject,), ns / 1e9)
-        yield family
-    windows = _Family("latency_windows", "Windows of latency that were judged.", ("subject",), counter=True)
-    for subject, count in tally.windows.items():
-        windows.add((subject,), count)
-    yield windows
 
 
 def _judged(board: Board) -> Iterator[_Family]:

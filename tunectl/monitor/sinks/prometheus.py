@@ -18,10 +18,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 
-from tunectl.errors import UsageError
 from tunectl.monitor.model import Board
 from tunectl.monitor.sinks.kinds import Exporter
 from tunectl.monitor.sinks.metrics import families
+from tunectl.monitor.sinks.places import parse_listen
 from tunectl.monitor.sinks.tally import Tally
 
 LOG = logging.getLogger("tunectl.monitor.prometheus")
@@ -50,16 +50,6 @@ class Shown:
         """For the library."""
         with self._lock:
             return iter(tuple(families(self._board, self._tally)))
-
-
-def parse_listen(listen: str) -> tuple[str, int]:
-    """127.0.0.1:9750, [::1]:9750. UsageError for anything else: who may see this host is not guessed."""
-    host, _, port = listen.rpartition(":")
-    name = host.removeprefix("[").removesuffix("]") if host.startswith("[") and host.endswith("]") else host
-    if not name or (":" in name and name == host) or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        hint = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
-        raise UsageError(f"[monitor.prometheus] listen = {listen!r} is no address with a port", hint)
-    return name, int(port)
 
 
 def open_endpoint(listen: str) -> Exporter:

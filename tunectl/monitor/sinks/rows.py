@@ -109,6 +109,18 @@ def _counter(name: str, text: str, *labels: str, of: Callable[[Sample], tuple[st
     return Row(name, text, labels, of, _scaled(1), counter=True)
 
 
+def _said_by(sample: Sample) -> tuple[str, ...]:
+    return (label(sample.subject),)
+
+
+def _latency(name: str, text: str, scale: float = _NANO) -> tuple[Row, ...]:
+    return (Row(name, text, ("subject",), _said_by, _scaled(scale), most=MOST),)
+
+
+def _messages(name: str, text: str) -> tuple[Row, ...]:
+    return (Row(name, text, ("subject",), _said_by, _scaled(1), counter=True, most=MOST),)
+
+
 _FREQUENCY = "What a CPU runs at, where that is known now; source: how it is known."
 _STALE = "What a file shows as a CPU's frequency where it is a fallback and no measurement."
 _HEALTH = "1 for how a CPU's frequency is known now: fresh, stale, no-data, absent."
@@ -120,10 +132,13 @@ def _frequencies() -> tuple[Row, ...]:
     def health(sample: Sample) -> tuple[str, ...]:
         return number_of(sample.subject), label(sample.source), sample.health.value
 
+    def known(sample: Sample) -> float | None:
+        return 1.0 if _NUMBER.fullmatch(sample.subject) else None  # "host": it has no such thing at all
+
     return (
         _gauge("cpu_frequency_hertz", _FREQUENCY, _KHZ, "cpu", "source", of=_sourced),
         Row("cpu_frequency_stale_hertz", _STALE, ("cpu", "source"), _sourced, _stale_hertz),
-        Row("cpu_frequency_health", _HEALTH, ("cpu", "source", "health"), health, lambda sample: 1.0),
+        Row("cpu_frequency_health", _HEALTH, ("cpu", "source", "health"), health, known),
     )
 
 
@@ -156,6 +171,15 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "timer_ticks": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("timer")),),
     "function_calls": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("function-call")),),
     "reschedules": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("reschedule")),),
+    "latency_p99_9_ns": _latency("latency_p99_9_seconds", "The 99.9th percentile of the last closed window."),
+    "latency_max_ns": _latency("latency_max_seconds", "The maximum of the last closed window."),
+    "latency_count": _latency("latency_window_samples", "How many latencies the last closed window has.", 1),
+    # These cover some windows, so that a scrape that comes once in a while misses no bad one.
+    "latency_worst_p99_9_ns": _latency("latency_worst_p99_9_seconds", "The worst P99.9 of the last few windows."),
+    "latency_worst_max_ns": _latency("latency_worst_max_seconds", "The worst maximum of the last few windows."),
+    "latency_open_max_ns": _latency("latency_open_max_seconds", "The maximum so far of the window that is open."),
+    "latency_bad_input": _messages("latency_bad_input", "Words from the application that were no latency."),
+    "latency_dropped": _messages("latency_dropped", "Datagrams from the application that the kernel dropped."),
     "knob": (
         Row(
             "knob_drifted",

@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from prometheus_client import generate_latest
 
-from tunectl.errors import UsageError
 from tunectl.monitor.model import Board
 from tunectl.monitor.sinks.kinds import Exporter
+from tunectl.monitor.sinks.places import check_textfile
 from tunectl.monitor.sinks.prometheus import Shown
 
 LOG = logging.getLogger("tunectl.monitor.textfile")
@@ -22,10 +22,7 @@ _EVERY_S = 10.0  # Prometheus asks node_exporter each 15 s by default; what fire
 
 def open_textfile(path: str) -> Exporter:
     """The exporter to `path`. UsageError where no textfile collector would read it."""
-    if not os.path.isabs(path) or not path.endswith(".prom"):
-        hint = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
-        raise UsageError(f"[monitor.prometheus] textfile = {path!r} is no whole path that ends in .prom", hint)
-    textfile = Textfile(path)
+    textfile = Textfile(check_textfile(path))
     return Exporter("textfile", textfile.show, lambda: None)
 
 
