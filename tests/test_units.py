@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.monitor.process import running
 from tunectl.errors import UsageError
 from tunectl.knobs.drivers.unitfile import render
 from tunectl.units import SERVICES, ours, units_of, warnings
@@ -114,3 +118,49 @@ def test_ours_and_others() -> None:
     assert not ours("[Unit]\nDescription=mine\n")
     with pytest.raises(UsageError, match="no service"):
         units_of("x", PROGRAM)
+
+
+WITHOUT_WX = "import ctypes, os, sys; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+
+
+@needs_systemd
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_the_monitor_needs_no_system_call_that_its_unit_refuses(tmp_path: Path) -> None:
+    """With a sentinel, a socket, an endpoint, a textfile, a webhook and a hook, on this machine; no page both W and X."""
+    host_file, trace = tmp_path / "host.toml", tmp_path / "trace"
+    last = max(os.sched_getaffinity(0))
+    host_file.write_text(
+        f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n[monitor]\ninterval_s = 0.2\n'
+        f'[monitor.prometheus]\nlisten = "127.0.0.1:0"\ntextfile = "{tmp_path}/x.prom"\n'
+        f'[monitor.sentinel]\ncpu = {last}\n[monitor.sla]\nsocket = "{tmp_path}/latency"\n'
+        '[[monitor.webhooks]]\nurl = "http://127.0.0.1:9/"\n[[monitor.hooks]]\ncommand = ["/bin/cat"]\n'
+    )
+    strace = ["strace", "-f", "-qq", "-o", str(trace)]
+    words = ["--host", str(host_file), "--state", str(tmp_path / "state"), "--duration", "4"]
+    wrapped = [sys.executable, "-c", WITHOUT_WX, *strace]
+    with running(Path("/"), tmp_path / "run", *words, wrapped=wrapped) as monitor:
+        assert monitor.process.wait(60) in (0, 3)
+    used = set(re.findall(r"^\d+ +([a-z_0-9]+)\(", trace.read_text(), re.MULTILINE))
+    assert {"sched_setaffinity", "bind", "execve"} <= used
+    assert used - permitted() == set()
+
+
+def permitted() -> set[str]:
+    """The system calls of the unit's filter, as this systemd knows the groups."""
+    listed = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager"], capture_output=True, text=True).stdout
+    groups: dict[str, list[str]] = {}
+    for line in listed.splitlines():
+        if line.startswith("@"):
+            groups[line.strip()] = []
+        elif line.startswith("    ") and not line.strip().startswith("#"):
+            groups[list(groups)[-1]].append(line.strip())
+
+    def calls(name: str) -> set[str]:
+        return set().union(*(calls(one) if one.startswith("@") else {one} for one in groups[name]))
+
+    found = calls("@default")
+    (unit,) = units_of("monitor", PROGRAM)
+    for words in key(unit.text, "SystemCallFilter"):
+        named = [calls(one) if one.startswith("@") else {one} for one in words.removeprefix("~").split()]
+        found = found - set().union(*named) if words.startswith("~") else found.union(*named)
+    return found

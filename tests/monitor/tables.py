@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -39,10 +38,11 @@ def page(text: str) -> str:
     """The page with both tables as they are now."""
     for name, table in (("sources", sources()), ("rules", rules())):
         block = f"<!-- {name} -->\n{table}<!-- /{name} -->"
-        text, found = re.subn(
-            f"<!-- {name} -->\n.*?<!-- /{name} -->", lambda _, block=block: block, text, flags=re.DOTALL
-        )
-        assert found == 1, name
+        before, _, rest = text.partition(f"<!-- {name} -->\n")
+        _, _, after = rest.partition(f"<!-- /{name} -->")
+        assert before
+        assert after
+        text = before + block + after
     return text
 
 

@@ -205,6 +205,6 @@ def allowed(status: Path) -> set[str]:
 
 
 def test_no_wall_clock_times_anything() -> None:
-    """A step of the wall clock must neither stall the loop nor age a sample: only `at`, for people, is of that clock."""
+    """A step of the wall clock neither stalls the loop nor ages a sample: only `at`, for people, is of that clock."""
     for path in (Path(tunectl.__file__).parent / "monitor").rglob("*.py"):
         assert "time.time(" not in path.read_text(), path

@@ -18,7 +18,7 @@ from tunectl.monitor.outbox import Outboxes
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, History, Limits
 from tunectl.monitor.settings import Monitor
-from tunectl.monitor.sinks import Exporter, Notifier, open_exporters, open_notifiers
+from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
 from tunectl.tuning.hostfile import Thermal, Wishes
 from tunectl.tuning.session import Session
 
@@ -81,10 +81,7 @@ def opener_of(
     """
     settings = session.wishes.monitor
     notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
-    if settings.prometheus.listen:
-        from tunectl.monitor.sinks.prometheus import parse_listen  # prometheus_client is slow to import
-
-        parse_listen(settings.prometheus.listen)
+    check_exporters(settings)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
         watcher = Watcher(session, remembered)
