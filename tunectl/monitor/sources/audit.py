@@ -15,7 +15,7 @@ from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources.source import Source
 
 _NAME = "audit"
-_SHARE = 0.001  # of one CPU for the second reading, at most
+_SHARE = 0.0005  # of one CPU for the second reading, at most
 _ROWS = (CALLS, RESCHEDULES, TIMER)
 Counts = Mapping[str, Mapping[int, int]]
 

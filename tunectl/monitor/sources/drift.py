@@ -11,6 +11,7 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.eyes import Eyes
@@ -136,12 +137,11 @@ def _written(path: str) -> float:
         return 0.0
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(eyes: Eyes) -> Iterable[Sample]:
     """One sample a target that is not compliant, or was not since the start; one a knob of which all are."""
     kept = eyes.keep(_NAME, lambda: _Kept(eyes))
     kept.look(eyes)
-    for samples in kept.samples.values():
-        yield from samples
+    return chain.from_iterable(kept.samples.values())
 
 
 SOURCE = Source(
