@@ -39,7 +39,7 @@ class Eyes:
     """
 
     def __init__(self, session: Session, *, now: Callable[[], float] = boottime) -> None:
-        allow_many_files()
+        self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(session.root)
         self.isolated: CpuSet = session.wishes.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says of it.

@@ -1,4 +1,4 @@
-"""Small files of one number each, held open from look to look.
+"""Small files held open from look to look: of one number each, or of any text.
 
 pread(2) at 0 makes the kernel print the attribute anew (fs/seq_file.c, fs/kernfs/file.c); what has been unplugged
 answers ENODEV, and is opened again, for it may have been plugged in again.
@@ -17,6 +17,7 @@ from tunectl.host.sysroot import Sysroot
 
 K = TypeVar("K", bound=Hashable)
 _SIZE = 64  # a number and a newline
+_PAGE = 4096
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
 _MANY = 65536
 _SELDOM = 16  # a file that never was there is looked for in one of so many rounds
@@ -116,13 +117,59 @@ class Numbers(Generic[K]):
     __del__ = close
 
 
-def allow_many_files() -> None:
-    """Raises this process's own limit as far as it may: two files a CPU and more are held open."""
+class Texts:
+    """The text of many files by path. As many as there is room for stay open, which costs the kernel a page each."""
+
+    def __init__(self, root: Sysroot, room: int) -> None:
+        self._root = root
+        self._room = room
+        self._fds: dict[str, int] = {}
+        self._read = os.pread if root.live else _pread_recorded
+
+    def text(self, path: str) -> bytes | int:
+        """What the file holds now, one page at most; the errno where it cannot be read."""
+        fd = self._fds.get(path)
+        if fd is not None:
+            try:
+                return self._read(fd, _PAGE, 0)
+            except OSError:  # unplugged, or plugged in again
+                os.close(self._fds.pop(path))
+        try:
+            fd = self._root.open(path)
+        except OSError as error:
+            return error.errno or errno.EIO
+        try:
+            found = os.pread(fd, _PAGE, 0)
+        except OSError as error:
+            os.close(fd)
+            return error.errno or errno.EIO
+        if len(self._fds) < self._room:
+            self._fds[path] = fd
+        else:
+            os.close(fd)
+        return found
+
+    def keep(self, paths: Iterable[str]) -> None:
+        """Lets go of all others."""
+        for path in self._fds.keys() - set(paths):
+            os.close(self._fds.pop(path))
+
+    def close(self) -> None:
+        """Lets go of all."""
+        self.keep(())
+
+    __del__ = close
+
+
+def allow_many_files() -> int:
+    """Raises this process's own limit as far as it may, and returns it: two files a CPU and more are held open."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MANY if hard == resource.RLIM_INFINITY else min(hard, _MANY)
-    if soft not in (resource.RLIM_INFINITY,) and soft < wanted:
+    if soft != resource.RLIM_INFINITY and soft < wanted:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return _MANY if soft == resource.RLIM_INFINITY else soft
 
 
 def _close(file: _File[K]) -> None:

@@ -1,7 +1,7 @@
 """/proc/interrupts from look to look: megabytes on a large host, of which little is wanted and less has changed.
 
-It is read in pieces that stay in the CPU's cache, and each line compared with what it was. Only of a line that changed
-are the columns of isolated CPUs looked at, and only where they changed are they numbers.
+It is read in pieces that stay in the CPU's cache, and compared with what it was. Only of a line that changed are the
+columns of isolated CPUs looked at, and only where they changed are they numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from tunectl.monitor.interrupt_rows import (
 
 PATH = "proc/interrupts"
 _PIECE = 1 << 17
+_BLOCK = 4  # lines that are compared at once
 TIMER, CALLS, RESCHEDULES, THERMAL = "LOC", "CAL", "RES", "TRM"
 # The same by name, for ARM numbers its IPIs (arch/arm64/kernel/smp.c) and has a device interrupt for its timer.
 _NAMED = {"Rescheduling interrupts": RESCHEDULES, "Function call interrupts": CALLS, "arch_timer": TIMER}
@@ -43,6 +44,14 @@ class Landed(NamedTuple):
     cpus: CpuSet  # where it came since it was last looked at; at first, wherever it ever came
 
 
+class Changed(NamedTuple):
+    """A line that differs: its row's number, or one below 0 for the header; what it is and what it was."""
+
+    row: int
+    line: bytes
+    before: bytes
+
+
 class InterruptTable:
     """The last reading. `error` says why there is none."""
 
@@ -51,19 +60,30 @@ class InterruptTable:
         self.at = 0.0  # time.monotonic(), at the end of the reading: the per-CPU rows are the last
         self.cost_s = 0.0  # CPU time of one reading
         self.landed: dict[int, Landed] = {}
+        self.landings = 0  # how often `landed` has changed
         self.shapes = 0  # how often the rows or columns have become others
         self._root = root
         self._isolated = isolated
         self._file: io.FileIO | None = None
         self._piece = bytearray(_PIECE)
-        self._lines: list[bytes] = []  # with the header, which is no row
+        self._blocks: list[bytes] = []  # of a few lines each, the header first and alone
+        self._lengths: list[tuple[int, ...]] = []  # of each block's lines
         self._layout: Layout = lay_out(b"", (), isolated)
-        self._local: dict[int, str] = {}  # the line's number: LOC, CAL, RES or TRM
+        self._local: dict[int, str] = {}  # the row's number: LOC, CAL, RES or TRM
         self._counts: dict[str, tuple[int, ...]] = {}
 
     def on(self, name: str) -> Mapping[int, int]:
         """{CPU: count} of LOC, CAL, RES or TRM; empty where this host has no such row."""
         return dict(zip(self._layout.cpus, self._counts.get(name, ()), strict=False))
+
+    def row(self, name: str) -> tuple[int, ...]:
+        """The counts alone, in the order of `cpus`: the same object as long as none has changed."""
+        return self._counts.get(name, ())
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs that have a column."""
+        return self._layout.cpus
 
     def read(self) -> None:
         """Reads it anew. Never raises."""
@@ -75,44 +95,53 @@ class InterruptTable:
                 self._learn()
             else:
                 self._update(changed)
-            self.error = "" if self._lines else f"/{PATH} is empty"
+            self.error = "" if self._layout.rows else f"/{PATH} is empty"
         except (OSError, ValueError) as error:
             self.error = f"/{PATH}: {getattr(error, 'strerror', None) or error}"
             self._let_go()
         self.at = time.monotonic()
 
-    def _compare(self) -> list[tuple[int, bytes]] | None:
-        """Takes over the lines that have changed; returns their numbers, and what they were.
+    def _compare(self) -> list[Changed] | None:
+        """Takes over what has changed, and returns it, line by line.
 
         None where the table has another shape than before: a CPU or an interrupt came or went.
         """
         file = self._rewound()
-        piece, lines = self._piece, self._lines
-        changed: list[tuple[int, bytes]] = []
-        number, kept = 0, 0  # the next line; how much of it the piece already holds
+        piece, blocks = self._piece, self._blocks
+        changed: list[Changed] = []
+        number, kept = 0, 0  # the next block; how much of it the piece already holds
         while filled := _fill(file, piece, kept):
             at = 0
             filled += kept
-            for line in islice(lines, number, None):
-                end = at + len(line)
+            for block in islice(blocks, number, None):
+                end = at + len(block)
                 if end > filled:
                     break
-                if piece[at:end] != line:
-                    changed.append((number, line))
-                    lines[number] = bytes(piece[at:end])
+                if not piece.startswith(block, at):
+                    new = blocks[number] = bytes(piece[at:end])
+                    changed += self._differing(number, block, new)
                 at = end
                 number += 1
             kept = filled - at
-            if kept == len(piece) or number == len(lines):
+            if kept == len(piece) or number == len(blocks):
                 break
             piece[:kept] = piece[at:filled]
-        whole = number == len(lines) and not kept and not _fill(file, piece, 0)
-        return changed if whole and all(self._same_row(number) for number, _ in changed) else None
+        whole = number == len(blocks) and not kept and not _fill(file, piece, 0)
+        return changed if whole and all(self._same_row(one) for one in changed) else None
 
-    def _same_row(self, number: int) -> bool:
+    def _differing(self, number: int, before: bytes, now: bytes) -> Iterator[Changed]:
+        """The lines of a block that are others than they were."""
+        at, row = 0, _BLOCK * (number - 1)
+        for length in self._lengths[number]:
+            end = at + length
+            if now[at:end] != before[at:end]:
+                yield Changed(row, now[at:end], before[at:end])
+            at = end
+            row += 1
+
+    def _same_row(self, one: Changed) -> bool:
         """Is it still the row it was? An interrupt may be freed, and another with a line of the same length come."""
-        line = self._lines[number]
-        return number > 0 and line.endswith(b"\n") and line.startswith(self._layout.rows[number - 1].tag)
+        return one.row >= 0 and one.line.endswith(b"\n") and one.line.startswith(self._layout.rows[one.row].tag)
 
     def _rewound(self) -> io.FileIO:
         if self._file and not self._root.live and not os.fstat(self._file.fileno()).st_nlink:
@@ -131,14 +160,18 @@ class InterruptTable:
 
     def _learn(self) -> None:
         """The table in its new shape. The counts are all in it: nothing is lost."""
-        self.shapes += 1
         lines = self._rewound().readall().split(b"\n")
         last = lines.pop()
-        self._lines = [line + b"\n" for line in lines] + ([last] if last else [])
-        self._layout = layout = lay_out(self._lines[0] if self._lines else b"", self._lines[1:], self._isolated)
+        header, *lines = [line + b"\n" for line in lines] + ([last] if last else []) or [b""]
+        self._layout = layout = lay_out(header, lines, self._isolated)
+        self.shapes += bool(self._blocks[0:1] != [b""] or header)  # one that stays empty is no news
+        groups = [[header], *(lines[first : first + _BLOCK] for first in range(0, len(lines), _BLOCK))]
+        self._blocks = [b"".join(group) for group in groups]
+        self._lengths = [tuple(map(len, group)) for group in groups]
+        self.landings += 1
         before, self.landed = self.landed, {}
         self._local, self._counts = {}, {}
-        for number, (line, row) in enumerate(zip(self._lines[1:], layout.rows, strict=True), 1):
+        for number, (line, row) in enumerate(zip(lines, layout.rows, strict=True)):
             if name := self._local_name(line, row):
                 self._local[number] = name
                 self._counts[name] = counts_of(line, row, layout)
@@ -156,10 +189,10 @@ class InterruptTable:
             return _NAMED.get(name_of(line, row, self._layout), "")
         return ""
 
-    def _update(self, changed: list[tuple[int, bytes]]) -> None:
+    def _update(self, changed: list[Changed]) -> None:
         layout = self._layout
-        for number, before in changed:
-            line, row = self._lines[number], layout.rows[number - 1]
+        for number, line, before in changed:
+            row = layout.rows[number]
             if name := self._local.get(number):
                 self._counts[name] = counts_of(line, row, layout)
             elif row.label.isdigit() and differ(line, before, row, layout):
@@ -169,6 +202,7 @@ class InterruptTable:
 
     def _land(self, line: bytes, row: Row, counts: tuple[int, ...], where: CpuSet) -> None:
         cpus = where or frozenset(cpu for cpu, count in zip(self._layout.wanted, counts, strict=False) if count)
+        self.landings += 1
         self.landed[int(row.label)] = Landed(sum(counts), name_of(line, row, self._layout), cpus)
 
 

@@ -132,3 +132,17 @@ def test_an_unreadable_knob_is_no_data_and_an_absent_one_absent(xeon: Watched) -
     unreadable, absent = found["kernel.timer_migration"], found["kernel.nmi_watchdog"]
     assert (unreadable.value, unreadable.health) == ("unreadable", Health.NO_DATA)
     assert (absent.value, absent.health) == ("unsupported", Health.ABSENT)
+
+
+def test_a_journal_that_cannot_be_understood_is_told_in_every_look_and_tried_seldom(xeon: Watched) -> None:
+    directory = xeon.root / "var/lib/tunectl"
+    directory.mkdir(parents=True)
+    (directory / "journal.jsonl").mkdir()  # no file at all
+    reasons = [of(xeon.look(), "source")["drift"].reason for _ in range(3)]
+    assert len(set(reasons)) == 1
+    assert "journal" in reasons[0]
+    (directory / "journal.jsonl").rmdir()
+    xeon.look(10)
+    look = xeon.look()
+    assert of(look, "source") == {}
+    assert of(look, "knob")

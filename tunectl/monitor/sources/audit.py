@@ -15,7 +15,7 @@ from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources.source import Source
 
 _NAME = "audit"
-_SHARE = 0.001  # of one CPU for the second reading, at most
+_SHARE = 0.0005  # of one CPU for the second reading, at most
 _ROWS = (CALLS, RESCHEDULES, TIMER)
 Counts = Mapping[str, Mapping[int, int]]
 
@@ -29,6 +29,7 @@ class _Kept:
         self.counts: Counts = {}
         self.samples: list[Sample] = []
         self.audited_at = 0.0
+        self.none: dict[int, Sample] = {}
 
 
 def read(eyes: Eyes) -> Iterator[Sample]:
@@ -39,12 +40,17 @@ def read(eyes: Eyes) -> Iterator[Sample]:
         yield Sample("own_interruptions", "host", None, _NAME, Health.NO_DATA, table.error, eyes.isolated)
     elif eyes.table_read and eyes.look_at >= kept.next_at:
         began, before = table.at, _counts(eyes)
+        rows = [table.row(row) for row in _ROWS]
         table.read()
-        after = _counts(eyes)
+        # As a rule nothing has come at all: the very same rows.
+        after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(eyes)
         idle_s = began - kept.at if kept.counts else 0.0
         own_s = table.at - began
         chance = own_s / idle_s if idle_s > 0 else 0.0
-        kept.samples = [_judged(cpu, before, after, kept.counts, chance, own_s) for cpu in sorted(_cpus(eyes, before))]
+        kept.samples = [
+            _none(kept, cpu) if after is before else _judged(cpu, before, after, kept.counts, chance, own_s)
+            for cpu in sorted(_cpus(eyes, before))
+        ]
         kept.at, kept.counts = table.at, after
         kept.audited_at, kept.next_at = eyes.look_at, eyes.look_at + max(table.cost_s / _SHARE - 0.5, 0.0)
         yield from kept.samples
@@ -54,12 +60,18 @@ def read(eyes: Eyes) -> Iterator[Sample]:
         yield from (one._replace(health=Health.STALE, reason=reason) for one in kept.samples)
 
 
+def _none(kept: _Kept, cpu: int) -> Sample:
+    if cpu not in kept.none:
+        kept.none[cpu] = Sample("own_interruptions", f"cpu{cpu}", 0, _NAME, cpus=frozenset({cpu}))
+    return kept.none[cpu]
+
+
 def _counts(eyes: Eyes) -> Counts:
     return {row: eyes.table.on(row) for row in _ROWS}
 
 
 def _cpus(eyes: Eyes, counts: Counts) -> set[int]:
-    return {cpu for on in counts.values() for cpu in on if cpu in eyes.isolated}
+    return {cpu for on in counts.values() for cpu in eyes.isolated & on.keys()}
 
 
 def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, chance: float, own_s: float) -> Sample:

@@ -11,7 +11,9 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
+from tunectl.errors import TunectlError
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import Health, Sample
@@ -30,6 +32,7 @@ class _Kept:
     def __init__(self, eyes: Eyes) -> None:
         self.knobs = Knobs(eyes)
         self.urgent = True
+        self.problem = ""
         self.next_at = eyes.look_at  # not before
         self.worked_at = eyes.look_at
         self.round: list[str | list[str]] = []  # paths of knobs with many; other knobs
@@ -53,7 +56,12 @@ class _Kept:
             self.dirty.add("irq.affinity")  # one that came nowhere was harmless
         self.landed = len(eyes.table.landed)
         if self.urgent and now >= self.next_at:
+            self.next_at = now + interval  # where it fails, it is not tried in every look
+            self.problem = "unfinished"
             self._judge_all(now, interval, today)
+            self.problem = ""
+        elif self.problem:
+            raise TunectlError(self.problem)
         else:
             self._work(now, interval)
         if self.dirty and now >= self.next_at:
@@ -136,12 +144,15 @@ def _written(path: str) -> float:
         return 0.0
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(eyes: Eyes) -> Iterable[Sample]:
     """One sample a target that is not compliant, or was not since the start; one a knob of which all are."""
     kept = eyes.keep(_NAME, lambda: _Kept(eyes))
-    kept.look(eyes)
-    for samples in kept.samples.values():
-        yield from samples
+    try:
+        kept.look(eyes)
+    except Exception as error:
+        kept.problem = kept.problem and str(error)
+        raise
+    return chain.from_iterable(kept.samples.values())
 
 
 SOURCE = Source(

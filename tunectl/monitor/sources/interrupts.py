@@ -6,8 +6,9 @@ host is looked at. The counts only rise, so nothing is missed by that, only seen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
 
+from tunectl.cpulist import CpuSet
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, THERMAL, TIMER, Landed
 from tunectl.monitor.model import Health, Sample
@@ -16,51 +17,68 @@ from tunectl.monitor.sources.source import Source
 _NAME = "interrupts"
 _SHARE = 0.01  # of one CPU, at most
 _OLDEST_S = 10.0
-_LOCAL = {"timer_ticks": TIMER, "function_calls": CALLS, "reschedules": RESCHEDULES}
+_LOCAL = {
+    "timer_ticks": TIMER,
+    "function_calls": CALLS,
+    "reschedules": RESCHEDULES,
+    "thermal_interrupts": THERMAL,
+}
 
 
 class _Kept:
-    """The samples by what they were made of: most look as in the look before."""
+    """The samples, remade only where a count has changed."""
 
     def __init__(self) -> None:
         self.next_at = 0.0
-        self.read_at = 0.0
-        self.local: dict[tuple[str, int], Sample] = {}
+        self.shapes = 0
+        self.rows: dict[str, tuple[int, ...]] = {}
+        self.local: dict[str, dict[int, Sample]] = {}
+        self.landings = -1
         self.device: dict[int, tuple[Landed, Sample]] = {}
 
+    def refresh(self, eyes: Eyes) -> None:
+        """What the table says now."""
+        table = eyes.table
+        if table.shapes != self.shapes:
+            self.shapes, self.rows, self.local = table.shapes, {}, {}
+        for quantity, name in _LOCAL.items():
+            row = table.row(name)
+            if row is not self.rows.get(quantity):
+                self.rows[quantity] = row
+                cpus = frozenset(table.cpus) if name == THERMAL else eyes.isolated
+                self._remake(quantity, dict(zip(table.cpus, row, strict=False)), cpus)
+        if table.landings != self.landings:
+            self.landings = table.landings
+            self.device = {irq: self._device(irq, landed) for irq, landed in table.landed.items()}
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+    def _remake(self, quantity: str, counts: dict[int, int], cpus: CpuSet) -> None:
+        samples = self.local.setdefault(quantity, {})
+        for cpu in cpus & counts.keys():
+            if cpu not in samples or samples[cpu].value != counts[cpu]:
+                samples[cpu] = Sample(quantity, f"cpu{cpu}", counts[cpu], _NAME, cpus=frozenset({cpu}))
+
+    def _device(self, irq: int, landed: Landed) -> tuple[Landed, Sample]:
+        known = self.device.get(irq)
+        if known and known[0] is landed:
+            return known
+        sample = Sample("interrupts", f"irq{irq}", landed.total, _NAME, reason=landed.name, cpus=landed.cpus)
+        return landed, sample
+
+
+def read(eyes: Eyes) -> Iterable[Sample]:
     """The counts of isolated CPUs, TRM of every CPU, and the device interrupts that ever came to an isolated one."""
     kept = eyes.keep(_NAME, _Kept)
     table = eyes.table
     if eyes.changed or eyes.look_at >= kept.next_at:
         table.read()
         eyes.table_read = True
-        kept.read_at = eyes.look_at
         kept.next_at = eyes.look_at + min(max(table.cost_s / _SHARE - 0.5, 0.0), _OLDEST_S)
     if table.error:
-        for quantity in ("interrupts", "thermal_interrupts", *_LOCAL):
-            yield Sample(quantity, "host", None, _NAME, Health.NO_DATA, table.error, eyes.isolated)
-        return
-    for quantity, row in _LOCAL.items():
-        counts = table.on(row)
-        yield from _of_cpus(kept, quantity, {cpu: counts[cpu] for cpu in eyes.isolated if cpu in counts})
-    yield from _of_cpus(kept, "thermal_interrupts", table.on(THERMAL))
-    for irq, landed in table.landed.items():
-        known = kept.device.get(irq)
-        if known is None or known[0] is not landed:
-            sample = Sample("interrupts", f"irq{irq}", landed.total, _NAME, reason=landed.name, cpus=landed.cpus)
-            known = kept.device[irq] = (landed, sample)
-        yield known[1]
-
-
-def _of_cpus(kept: _Kept, quantity: str, counts: Mapping[int, int]) -> Iterator[Sample]:
-    for cpu, count in counts.items():
-        sample = kept.local.get((quantity, cpu))
-        if sample is None or sample.value != count:
-            sample = Sample(quantity, f"cpu{cpu}", count, _NAME, cpus=frozenset({cpu}))
-            kept.local[quantity, cpu] = sample
-        yield sample
+        reason, cpus = table.error, eyes.isolated
+        return [Sample(name, "host", None, _NAME, Health.NO_DATA, reason, cpus) for name in ("interrupts", *_LOCAL)]
+    kept.refresh(eyes)
+    local = [sample for samples in kept.local.values() for sample in samples.values()]
+    return local + [sample for _, sample in kept.device.values()]
 
 
 SOURCE = Source(

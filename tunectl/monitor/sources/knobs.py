@@ -7,7 +7,6 @@ A knob of few files is simply judged again in its turn. Both come round once in 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -17,12 +16,22 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Plan, Reading, Setting
 from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.held import Texts
 from tunectl.tuning.journal import peek
 
+_HELD = 16384
 _MANY = 64  # files; a knob with more is watched by its files
 _EFFECTIVE = "/effective_affinity_list"
 # Constants of a boot, and counts that only explain: an interrupt that comes is seen in /proc/interrupts.
-_UNCHANGING = ("/latency", "/name", "/actions", "/per_cpu_count", "/cpuinfo_max_freq", "/scaling_available_governors")
+_UNCHANGING = (
+    "/cpuidle/",
+    "/latency",
+    "/name",
+    "/actions",
+    "/per_cpu_count",
+    "/cpuinfo_max_freq",
+    "/scaling_available_governors",
+)
 
 
 class Knobs:
@@ -30,7 +39,7 @@ class Knobs:
 
     def __init__(self, eyes: Eyes) -> None:
         self.root = TracingSysroot(eyes.root.root, eyes.quiet)
-        self._plain = eyes.root
+        self._held = Texts(eyes.root, max(min(eyes.room // 4, _HELD), 0))
         self.session = replace(eyes.session, root=self.root)
         self.findings: dict[str, tuple[Finding, ...]] = {}
         self.cost_s = 0.0  # CPU time of judging them all
@@ -100,6 +109,7 @@ class Knobs:
         self.few = [[name] for name in few if name not in boot] + ([boot] if boot else [])
         self.owners = {path: name for name in many for path in _telling(self._files[name])}
         self.texts = {path: self.texts[path] if path in self.texts else self.text(path) for path in self.owners}
+        self._held.keep(self.owners)
         irqs = self.findings.get("irq.affinity", ())
         good = {f"proc/irq/{one.target[13:-1]}{_EFFECTIVE}" for one in irqs if one.outcome is Outcome.COMPLIANT}
         self._good = {text for path, text in self.texts.items() if path in good and isinstance(text, bytes)}
@@ -108,16 +118,7 @@ class Knobs:
         """What a file holds now, or the errno; of a directory (`path/`) the names."""
         if path.endswith("/"):
             return frozenset(self.root.listdir(path[:-1]))
-        try:
-            fd = self._plain.open(path)
-        except OSError as error:
-            return error.errno or 1
-        try:
-            return os.read(fd, 4096)
-        except OSError as error:
-            return error.errno or 1
-        finally:
-            os.close(fd)
+        return self._held.text(path)
 
     def differs(self, path: str) -> bool:
         """Compares one path with what it held; True where that may change a judgement."""
