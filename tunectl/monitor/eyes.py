@@ -80,6 +80,13 @@ class Eyes:
         """The next keep() makes it anew."""
         self._kept.pop(name, None)
 
+    def close(self) -> None:
+        """Ends what sources started: the sentinel, the application's socket. Everything else ends with this object."""
+        for kept in self._kept.values():
+            if callable(close := getattr(kept, "close", None)):
+                close()
+        self._kept.clear()
+
     def begin(self) -> None:
         """A new look: which CPUs are on, and what has been told. Never raises."""
         self.look_at = self.now()
