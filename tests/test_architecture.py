@@ -96,7 +96,14 @@ def test_report_sees_only_the_model() -> None:
         assert not calls(path, "open"), path
 
 
-@pytest.mark.parametrize("module", ["cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"])
+RULES = sorted(f"monitor/rules/{path.stem}" for path in (PACKAGE / "monitor" / "rules").glob("*.py"))
+PURE = [
+    *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
+    *("monitor/model", "monitor/alerts", "monitor/windows", *RULES),
+]
+
+
+@pytest.mark.parametrize("module", PURE)
 def test_pure_modules_do_no_io(module: str) -> None:
     path = PACKAGE / f"{module}.py"
     forbidden = {

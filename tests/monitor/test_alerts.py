@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.monitor.series import look, sample
+from tests.monitor.series import Watch, base, limits, look, sample
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Alert, Condition, Health, Severity, Status, Verdict
-from tunectl.monitor.rules import Rule
+from tunectl.monitor.model import Alert, Condition, Health, Sample, Severity, Status, Verdict
+from tunectl.monitor.rules import FAILED, History, Rule, judge
 
 BAD, GOOD, BETWEEN, UNKNOWN = Verdict.BAD, Verdict.GOOD, Verdict.BETWEEN, Verdict.UNKNOWN
 
@@ -50,7 +52,7 @@ def edges(alerts: Alerts, verdicts: Sequence[Verdict | None]) -> str:
         ((1, 1), 2, "bgmgg", "+...-"),  # inside the hysteresis is not good
         ((1, 1), 1, "uuuumm", "......"),
         ((1, 1), 3, "b   ", "+..-"),  # gone
-        ((1, 1), 3, "b  b  ggg", "+.......-"),
+        ((1, 1), 3, "b  b  ggg", "+.....-.."),  # nor mentioned any more is as good
         ((1, 1), 1, "gggg", "...."),
     ],
 )
@@ -103,6 +105,27 @@ def test_good_by_other_sources_is_not_known_while_the_one_that_fired_is_silent()
     assert len(alerts.step(look(2, [silent._replace(health=Health.FRESH)]), [condition(GOOD)])) == 1
 
 
+def test_a_rule_that_broke_resolves_nothing() -> None:
+    alerts = Alerts([rule(good=1), rule("Other", good=1)])
+    alerts.step(look(0, ()), [condition(BAD), condition(BAD, "Other")])
+    broken = condition(UNKNOWN, subject=FAILED)
+    assert [alert.rule for alert in alerts.step(look(1, ()), [broken])] == ["Other"]
+    assert [alert.rule for alert in alerts.step(look(2, ()), ())] == ["Hot"]
+
+
+def test_the_other_rules_go_on_when_one_breaks() -> None:
+    def breaks(history: History) -> tuple[Condition, ...]:
+        raise ValueError("odd")
+
+    history = History()
+    history.add(look(0, ()))
+    rules = (rule()._replace(judge=breaks), rule("Other")._replace(judge=lambda history: [condition(BAD, "Other")]))
+    first, second = judge(history, rules)
+    assert (first.rule, first.subject, first.verdict) == ("Hot", FAILED, UNKNOWN)
+    assert "ValueError: odd" in first.summary
+    assert second.rule == "Other"
+
+
 def test_what_another_alert_explains_waits_until_that_is_over() -> None:
     rules = [rule("Slow", good=1), rule("Hot", explained_by=("Slow",), good=1)]
     alerts = Alerts(rules)
@@ -125,7 +148,7 @@ def test_a_rule_that_is_no_more_resolves() -> None:
 @pytest.mark.parametrize(
     "saved",
     [None, 7, [], {}, {"version": 99, "tracks": []}, {"version": 1, "tracks": 3}, {"version": 1, "tracks": [3, {}]},
-     {"version": 1, "tracks": [{"rule": "Hot", "subject": "x", "recent": "x", "good": 0, "missing": 0, "since": "",
+     {"version": 1, "tracks": [{"rule": "Hot", "subject": "x", "recent": "x", "good": 0, "since": "",
                                 "alert": {"status": "odd"}}]}],
 )  # fmt: skip
 def test_a_state_of_another_shape_starts_anew(saved: object) -> None:
@@ -186,3 +209,24 @@ def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
 def test_without_bad_nothing_fires_and_unknown_resolves_nothing(calm: list[Verdict], dark: list[Verdict]) -> None:
     assert set(edges(Alerts([rule()]), calm)) <= {"."}
     assert set(edges(Alerts([rule()]), [BAD, *dark])) <= {"+", "."}
+
+
+def test_memory_is_flat_over_many_looks() -> None:
+    """A host that is never quiet for long: subjects come and go, alerts fire and resolve."""
+    watch = Watch()
+
+    def row(second: int) -> list[Sample]:
+        irqs = [sample("interrupts", f"irq{second // 7 % 500 + n}", second, "interrupts", cpus={2}) for n in range(4)]
+        khz = 1_200_000 if second % 40 < 5 else 3_500_000
+        return [*base(), *limits(khz), sample("core_khz", "cpu2", khz + second % 9, "clock"), *irqs]
+
+    watch.see(*(row(second) for second in range(600)))
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for start in range(600, 2400, 300):
+        watch.see(*(row(second) for second in range(start, start + 300)))
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 200_000  # the last looks are made anew, so something has to be new; nothing adds up

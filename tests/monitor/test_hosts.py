@@ -52,8 +52,8 @@ def xeon(tmp_path: Path) -> Monitor:
 
 def test_a_quiet_host_is_quiet(lab4: Monitor, xeon: Monitor) -> None:
     for monitor in (lab4, xeon):
-        # irqbalance runs there, and would move what tunectl has placed
-        assert names(monitor.step(40)) == ["ManagerStarted[irqbalance] firing"]
+        # irqbalance and TuneD run there, and would overwrite what tunectl has set
+        assert {edge.rule for edge in monitor.step(40)} - {*_ALWAYS} == {"ManagerStarted"}
 
 
 def test_the_firmware_holds_the_clock_down(lab4: Monitor) -> None:

@@ -7,13 +7,13 @@ forgets to resolve.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Verdict
-from tunectl.monitor.rules import RULES, Rule
+from tunectl.monitor.rules import FAILED, RULES, Rule
 from tunectl.monitor.rules.history import silent_sources
 
 Identity = tuple[str, str]
@@ -25,10 +25,16 @@ class Track:
     """What is remembered of one identity that is not well: all others need no memory."""
 
     recent: str = ""  # the last M looks, the newest last: "x" was bad
-    good: int = 0  # good looks in a row
-    missing: int = 0  # looks in a row that did not mention it
+    good: int = 0  # looks in a row that were good, or did not mention it
     since: str = ""  # the first of the bad looks that count
     alert: Alert | None = None  # as it fired
+
+
+class Told(NamedTuple):
+    """What one look's conditions speak of."""
+
+    identities: set[Identity]
+    failed: set[str]  # rules that broke
 
 
 class Alerts:
@@ -47,32 +53,40 @@ class Alerts:
     def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
         """The edges of one look. Of two conditions of one identity the first counts; unknown rules' are left out."""
         silent = silent_sources(look) if self._tracks else {}
-        mentioned: set[Identity] = set()
+        told = Told(set(), set())
         edges: list[Alert] = []
         bad: list[tuple[Condition, Track]] = []
         for condition in conditions:
-            identity = (condition[0], condition[1])
-            track = self._tracks.get(identity)
+            track = self._track(condition, told)
             if track is None:
-                if condition[2] is not Verdict.BAD or condition[0] not in self._rules:
-                    continue
-                track = self._tracks[identity] = Track()
-            if identity in mentioned:
                 continue
-            mentioned.add(identity)
-            self._count(track, self._rules.get(condition[0]), _known(condition[2], track, silent), look)
-            if condition[2] is Verdict.BAD and track.alert is None:
+            self._count(track, self._rules.get(condition.rule), _known(condition.verdict, track, silent), look)
+            if condition.verdict is Verdict.BAD and track.alert is None:
                 bad.append((condition, track))
-            elif self._is_over(track, condition[0]):
+            elif self._is_over(track, condition.rule):
                 edges.append(_resolved(track, look, condition))
-        self._count_missing(look, mentioned, silent, edges)
+        edges += self._count_missing(look, told, silent)
         bad.sort(key=lambda pair: self._order[pair[0].rule])
         edges += [edge for condition, track in bad for edge in self._fire(condition, track, look)]
         self._tracks = {name: track for name, track in self._tracks.items() if track.alert or "x" in track.recent}
         return tuple(edges)
 
+    def _track(self, condition: Condition, told: Told) -> Track | None:
+        """What is remembered of it; None where it is well, or has been counted in this look."""
+        identity = (condition.rule, condition.subject)
+        if condition.subject == FAILED:
+            told.failed.add(condition.rule)
+        track = self._tracks.get(identity)
+        if track is None:
+            if condition.verdict is not Verdict.BAD or condition.rule not in self._rules:
+                return None
+            track = self._tracks[identity] = Track()
+        elif identity in told.identities:
+            return None
+        told.identities.add(identity)
+        return track
+
     def _count(self, track: Track, rule: Rule | None, verdict: Verdict, look: Look) -> None:
-        track.missing = 0
         if verdict is Verdict.UNKNOWN:
             return
         is_bad = verdict is Verdict.BAD
@@ -99,20 +113,20 @@ class Alerts:
             alert.rule in rule.explained_by and _covers(alert, condition) for alert in self.firing
         )
 
-    def _count_missing(self, look: Look, mentioned: set[Identity], silent: Collection[str], edges: list[Alert]) -> None:
-        """A subject nobody mentions any more is over (an interrupt that was freed), unless its source is silent."""
+    def _count_missing(self, look: Look, told: Told, silent: Collection[str]) -> Iterator[Alert]:
+        """A subject nobody mentions any more is over (an interrupt that was freed), unless nobody could have."""
         for identity, track in self._tracks.items():
-            if identity in mentioned:
+            if identity in told.identities:
                 continue
             rule = self._rules.get(identity[0])
             track.recent = (track.recent + ".")[-(rule.bad[1] if rule else 1) :]
             if track.alert is None:
                 continue
-            if rule is not None and (rule.lasts or _is_silent(track.alert, silent)):
+            if rule is not None and (rule.lasts or rule.name in told.failed or _is_silent(track.alert, silent)):
                 continue
-            track.missing += 1
-            if rule is None or track.missing >= rule.good:
-                edges.append(_resolved(track, look, None))
+            track.good += 1
+            if rule is None or track.good >= rule.good:
+                yield _resolved(track, look, None)
 
     def save(self) -> dict[str, Any]:
         """The state as plain data, for JSON."""
@@ -122,7 +136,6 @@ class Alerts:
                 "subject": subject,
                 "recent": track.recent,
                 "good": track.good,
-                "missing": track.missing,
                 "since": track.since,
                 "alert": dict(track.alert._asdict()) if track.alert else None,
             }
@@ -147,7 +160,7 @@ def _track(row: Mapping[str, Any]) -> Track:
     alert = row["alert"]
     if alert is not None:
         alert = Alert(**{**alert, "status": Status(alert["status"]), "severity": Severity(alert["severity"])})
-    return Track(str(row["recent"]), int(row["good"]), int(row["missing"]), str(row["since"]), alert)
+    return Track(str(row["recent"]), int(row["good"]), str(row["since"]), alert)
 
 
 def _is_silent(alert: Alert, silent: Collection[str]) -> bool:
@@ -187,6 +200,6 @@ def _resolved(track: Track, look: Look, condition: Condition | None) -> Alert:
     """The same event, over: with what is seen now, where that is known."""
     fired = track.alert
     assert fired is not None
-    track.alert, track.recent, track.since, track.good, track.missing = None, "", "", 0, 0
+    track.alert, track.recent, track.since, track.good = None, "", "", 0
     seen = condition.observed if condition is not None else None
     return fired._replace(status=Status.RESOLVED, at=look.at, observed=seen, summary=f"over: {fired.summary}", fix="")

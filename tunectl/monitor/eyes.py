@@ -81,9 +81,9 @@ class Eyes:
         self._kept.pop(name, None)
 
     def close(self) -> None:
-        """Ends what the sources keep running: the sentinel, the application's socket. The files close by themselves."""
+        """Ends what sources started: the sentinel, the application's socket. Everything else ends with this object."""
         for kept in self._kept.values():
-            if close := getattr(kept, "close", None):
+            if callable(close := getattr(kept, "close", None)):
                 close()
         self._kept.clear()
 

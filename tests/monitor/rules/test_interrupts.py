@@ -36,6 +36,14 @@ def test_an_interrupt_that_is_new_to_isolated_cpus_counts_from_nothing() -> None
     assert Watch().names([irq(7, 5)], [irq(7, 5), irq(42, 2)]) == [(1.0, "+InterruptOnIsolatedCpu[irq42]")]
 
 
+def test_the_first_that_ever_comes_to_an_isolated_cpu_counts_if_the_table_was_read() -> None:
+    ticks = sample("timer_ticks", "cpu3", 1, "interrupts")
+    assert Watch().names([ticks], [ticks, irq(42, 2)]) == [(1.0, "+InterruptOnIsolatedCpu[irq42]")]
+    dark = sample("interrupts", "host", None, "interrupts", health=Health.NO_DATA)
+    assert Watch().names([dark], [ticks, irq(42, 2)]) == []
+    assert Watch().names([ticks, irq(42, None, Health.NO_DATA)], [ticks, irq(42, 2)]) == []
+
+
 def test_one_that_comes_now_and_then_is_one_event_and_one_that_is_freed_is_over() -> None:
     watch = Watch()
     counts = [0, 1, *[1] * 9, 2, *[2] * 9, 3]

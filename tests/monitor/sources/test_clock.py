@@ -22,7 +22,9 @@ Look = Callable[[float], dict[str, Sample]]
 def watched(installed: Path, cpu: int, tmp_path: Path) -> Iterator[Live]:  # noqa: F811
     live = Live(tmp_path, f"[monitor.sla]\nwindow_s = 2\n[monitor.sentinel]\ncpu = {cpu}\n")
     yield live
-    live.eyes.keep("clock", lambda: pytest.fail("it was never read")).close()
+    pid: int = live.eyes.keep("clock", lambda: pytest.fail("it was never read")).sentinel.pid
+    live.eyes.close()
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def read(live: Live) -> dict[str, Sample]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunectl.monitor.model import Condition, Severity
+from tunectl.monitor.model import Condition, Severity, Verdict
 from tunectl.monitor.rules import (
     changes,
     frequency,
@@ -13,9 +13,9 @@ from tunectl.monitor.rules import (
     throttling,
 )
 from tunectl.monitor.rules.history import DEPTH, History, Limits
-from tunectl.monitor.rules.rule import Rule
+from tunectl.monitor.rules.rule import FAILED, Rule
 
-__all__ = ["DEPTH", "RULES", "History", "Limits", "Rule", "judge"]
+__all__ = ["DEPTH", "FAILED", "RULES", "History", "Limits", "Rule", "judge"]
 
 _CRITICAL, _WARNING = Severity.CRITICAL, Severity.WARNING
 _SLOW = ("FrequencyDrop", "ThermalThrottle")
@@ -133,5 +133,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def judge(history: History, rules: tuple[Rule, ...] = RULES) -> tuple[Condition, ...]:
-    """Every rule's conditions for the newest look, in the order of the rules."""
-    return tuple(condition for rule in rules for condition in rule.judge(history))
+    """Every rule's conditions for the newest look, in the order of the rules. Never raises for what a rule does."""
+    found: list[Condition] = []
+    for rule in rules:
+        try:
+            found += tuple(rule.judge(history))
+        except Exception as error:  # whatever it is, the other rules go on and this one says so
+            why = f"the rule failed: {type(error).__name__}: {error}"
+            found.append(Condition(rule.name, FAILED, Verdict.UNKNOWN, source="monitor", summary=why))
+    return tuple(found)

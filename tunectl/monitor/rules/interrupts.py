@@ -24,9 +24,9 @@ def judge_devices(history: History) -> Iterator[Condition]:
         if (before.get(subject) is sample and sample.health is Health.FRESH) or sample.health is Health.ABSENT:
             continue
         rise = history.rise(sample)
-        if rise is None and history.earlier("interrupts", subject) is None and number(sample) is not None:
-            # An interrupt that was not there a look ago has delivered all it counts since.
-            rise = int(number(sample) or 0) if before else None
+        if rise is None and subject not in before and _was_read(history):
+            # One that never came to an isolated CPU, a look ago, has delivered all it counts since.
+            rise = int(number(sample) or 0)
         if rise is None:
             yield Condition(
                 "InterruptOnIsolatedCpu", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason
@@ -37,6 +37,12 @@ def judge_devices(history: History) -> Iterator[Condition]:
         where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
         summary = f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last look" if rise else ""
         yield Condition("InterruptOnIsolatedCpu", subject, verdict, rise, 0, sample.source, summary, _MOVE, sample.cpus)
+
+
+def _was_read(history: History) -> bool:
+    """Did the look before read the table? Where no device ever came to an isolated CPU, only its other rows tell."""
+    tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
+    return any(one.health is Health.FRESH for table in tables for one in table.values())
 
 
 def judge_own(history: History) -> Iterator[Condition]:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from tunectl.monitor.model import Condition, Severity
 from tunectl.monitor.rules.history import History
 
+FAILED = "rule"  # the subject of the one condition of a rule that broke: nothing is known of any other
+
 
 class Rule(NamedTuple):
     """How one kind of trouble is told, and when that is worth an alert."""
