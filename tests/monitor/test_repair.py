@@ -24,6 +24,10 @@ def test_a_drifted_knob_is_asked_for_once(tmp_path: Path) -> None:
     assert not Path(repair.path).exists()
 
 
+def test_what_only_a_reboot_brings_is_not_asked_for(tmp_path: Path) -> None:
+    assert Repair(str(tmp_path)).consider([alert("KnobDrift", "boot.nohz_full")], 0.0) == ""
+
+
 def test_what_stays_drifted_is_asked_for_ever_less_and_then_no_more(tmp_path: Path) -> None:
     repair = Repair(str(tmp_path), pause_s=60)
     asked = {second: said for second in range(10_000) if (said := repair.consider([DRIFT], float(second)))}

@@ -15,6 +15,7 @@ from tunectl.monitor.model import Alert
 
 RULE = "KnobDrift"
 REQUEST = "repair-request"
+_NEXT_BOOT = "boot."  # what only a reboot brings is nothing for `apply --runtime`
 PAUSE_S = 60.0
 MAX_TRIES = 3
 
@@ -38,7 +39,9 @@ class Repair:
 
     def consider(self, firing: Iterable[Alert], now_s: float) -> str:
         """Asks where a knob drifted; returns what is to be said of it, or "". TunectlError where it cannot ask."""
-        drifted = frozenset(alert.identity for alert in firing if alert.rule == RULE)
+        drifted = frozenset(
+            alert.identity for alert in firing if alert.rule == RULE and not alert.subject.startswith(_NEXT_BOOT)
+        )
         asked = self._asked
         if not drifted:
             # The pause stays: a knob that flaps between two values is no reason to run apply each time.
