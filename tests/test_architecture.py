@@ -71,6 +71,9 @@ def test_nothing_imports_the_command_line() -> None:
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
+        ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.sinks")),
+        ("http.client", ("tunectl.monitor.sinks.http",)),
+        ("ssl", ("tunectl.monitor.sinks.http",)),
     ],
 )
 def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
@@ -93,7 +96,14 @@ def test_report_sees_only_the_model() -> None:
         assert not calls(path, "open"), path
 
 
-@pytest.mark.parametrize("module", ["cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"])
+RULES = sorted(f"monitor/rules/{path.stem}" for path in (PACKAGE / "monitor" / "rules").glob("*.py"))
+PURE = [
+    *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
+    *("monitor/model", "monitor/alerts", "monitor/windows", *RULES),
+]
+
+
+@pytest.mark.parametrize("module", PURE)
 def test_pure_modules_do_no_io(module: str) -> None:
     path = PACKAGE / f"{module}.py"
     forbidden = {
@@ -123,7 +133,12 @@ def test_host_files_are_opened_in_one_module() -> None:
         "tunectl.tuning.profile",
         "tunectl.cli.main",
         "tunectl.cli.probe",
-        "tunectl.probe.result",
+        "tunectl.monitor.repair",
+        "tunectl.monitor.sinks.textfile",
+        "tunectl.monitor.sinks.webhook",
+        "tunectl.monitor.spool",
+        "tunectl.monitor.state",
+        "tunectl.probe.result",  # the operator's token
     }
     assert opening - own_files <= {"tunectl.host.sysroot", "tunectl.host.recording"}
 

@@ -28,7 +28,7 @@ def too_wide(lines: list[str], width: int) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [80, 60, 132])
 def test_lines_fit(name: str, width: int) -> None:
-    if width == 60 and name in ("preflight", "probe.jitter", "probe.selftest", "compare"):
+    if width == 60 and name in ("preflight", "probe.jitter", "probe.selftest", "compare", "monitor"):
         pytest.skip("the table needs 78 columns")
     lines = page(document(name), width)
     assert too_wide(lines, width) == []
@@ -272,3 +272,40 @@ def test_texts_are_as_wide_as_rich_says() -> None:
     assert [char for char in every if layout.cell_len(char) != cell_len(char)] == []
     for text in ("", "plain", "· µs", "…", "漢字", "e\u0301"):
         assert layout.cell_len(text) == cell_len(text), text
+
+
+def test_the_monitors_page() -> None:
+    """What nobody measured is shown as what is permitted, and a CPU with an alert is marked."""
+    lines = page(document("monitor"))
+    assert lines[0].startswith("CRITICAL  1 alert firing; a cycle takes 3.1 ms")
+    rows = [line.split() for line in lines if line.endswith(("-", "0", "+3"))]
+    assert ["!", "2", "isolated", "1.20", "34%", "package0", "3", "+1", "1", "0"] in rows
+    assert ["!", "3", "isolated", "≤1.20", "≤34%", "stale", "0", "1000", "2", "eth0-rx-1", "+3"] in rows
+    assert ["1", "house", "≤4.60", "≤131%", "no", "data", "0", "-", "-"] in rows
+    assert "  critical  FrequencyDrop[package0]  since 09:29:58" in lines
+    assert "  resolved  InterruptOnIsolatedCpu[irq42]  at 09:21:00" in lines
+
+
+def test_many_cpus_that_look_alike_share_a_row() -> None:
+    cpus = [{**body("monitor")["cpus"][2], "cpu": cpu, "alerts": []} for cpu in range(8, 256)]
+    cpus[0] |= {"alerts": ["X[cpu8]"]}
+    lines = page(document("monitor", cpus=cpus))
+    at = next(number for number, line in enumerate(lines) if "CPU" in line and "GHz" in line)
+    assert [line.split()[:3] for line in lines[at + 1 : at + 3]] == [
+        ["!", "8", "isolated"],
+        ["9-255", "isolated", "1.20"],
+    ]
+    assert lines[at + 3] == ""
+
+
+def test_one_rule_does_not_fill_the_monitors_page() -> None:
+    heat = body("monitor")["alerts"][0]
+    drift = [
+        {**heat, "rule": "KnobDrift", "identity": f"KnobDrift[{n}]", "severity": "warning", "subject": str(n)}
+        for n in range(40)
+    ]
+    lines = page(document("monitor", alerts=[*drift, heat], recent=[]))
+    at = lines.index("Firing")
+    assert lines[at + 1].startswith("  critical  FrequencyDrop")
+    assert sum("KnobDrift[" in line for line in lines) == 2
+    assert "  and 38 more KnobDrift" in lines

@@ -79,11 +79,14 @@ def _width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
 
 
-def stay_off(root: Sysroot, isolated: CpuSet) -> None:
-    """This process and its threads keep to the CPUs that are not isolated."""
+def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet = frozenset()) -> None:
+    """This thread, and those it starts from now on, keep to the CPUs that are not isolated.
+
+    `thread` is another of this process; `otherwise` where it goes when all its CPUs are isolated now.
+    """
     if not root.live:
         return
-    allowed = os.sched_getaffinity(0) - isolated
-    if allowed:
-        with suppress(OSError):
-            os.sched_setaffinity(0, allowed)
+    with suppress(OSError):
+        allowed = os.sched_getaffinity(thread) - isolated or otherwise
+        if allowed:
+            os.sched_setaffinity(thread, allowed)

@@ -11,6 +11,9 @@ REBOOT = 4
 _BY_VERDICT = {
     "compliant": OK,
     "go": OK,
+    "ok": OK,
+    "warning": DRIFTED,
+    "critical": DRIFTED,
     "drifted": DRIFTED,
     "no-go": DRIFTED,
     "pending-reboot": REBOOT,

@@ -26,6 +26,8 @@ COMMANDS = {
     "check": "The behavioural checks on this host.",
     "probe": "The spin-loop probe.",
     "preflight": "verify + check + probe + thermal state: GO or NO-GO.",
+    "monitor": "Watch: frequency, throttling, temperature, drift; alerts.",
+    "service": "The systemd units: show, install, remove.",
     "compare": "Two probe results side by side, with bounds.",
     "report": "One self-contained HTML page with plots.",
     "snapshot": "Record this host's files as one archive for --root.",

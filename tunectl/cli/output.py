@@ -17,6 +17,8 @@ def write_whole(path: str, text: str) -> None:
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write(text)
             os.fchmod(file.fileno(), 0o644)
+            file.flush()
+            os.fsync(file.fileno())
         os.rename(temporary, path)
     except OSError as error:
         with suppress(OSError):

@@ -12,7 +12,7 @@ from tunectl.host.irqbalance import Ban, read_configured_ban, read_running_ban
 from tunectl.host.sysctld import Setting, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
 
-_CGROUPS = ("sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice", "sys/fs/cgroup/unified/system.slice")
+CGROUPS = ("sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice", "sys/fs/cgroup/unified/system.slice")
 _UNITS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 _COMM_LENGTH = 15  # the kernel keeps no more of a process's name
 
@@ -78,6 +78,11 @@ def read_managers(root: Sysroot) -> list[Manager]:
     return found
 
 
+def names_of(tool: Tool) -> tuple[str, ...]:
+    """What its processes are called in /proc/PID/comm."""
+    return tool.comms or (tool.name[:_COMM_LENGTH],)
+
+
 def _processes(root: Sysroot) -> dict[str, list[int]]:
     """{name: pids}. Only names: a recorded host may hold nothing else of a process."""
     found: dict[str, list[int]] = {}
@@ -98,8 +103,8 @@ def _wanted_units(root: Sysroot) -> dict[str, str]:
 
 
 def _find(root: Sysroot, tool: Tool, processes: dict[str, list[int]], wanted: dict[str, str]) -> Manager | None:
-    running = [f"{slice_}/{unit}" for slice_ in _CGROUPS for unit in tool.units if root.exists(f"{slice_}/{unit}")]
-    pids = [pid for comm in tool.comms or (tool.name[:_COMM_LENGTH],) for pid in processes.get(comm, ())]
+    running = [f"{slice_}/{unit}" for slice_ in CGROUPS for unit in tool.units if root.exists(f"{slice_}/{unit}")]
+    pids = [pid for comm in names_of(tool) for pid in processes.get(comm, ())]
     running += [f"proc/{pid}/comm" for pid in pids]
     masked = {unit for unit in tool.units if root.readlink(f"etc/systemd/system/{unit}") == "/dev/null"}
     enabled = [wanted[unit] for unit in tool.units if unit in wanted and unit not in masked]

@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from functools import partial
+from typing import IO, NamedTuple
 
 from tunectl.errors import TunectlError
 
@@ -34,19 +37,23 @@ def run(
     timeout_s: float | None = None,
     env: Mapping[str, str] | None = None,
     on_stderr: Callable[[str], None] | None = None,
+    stdin: str | None = None,
+    capture: bool = True,
 ) -> Completed:
     """Runs a program to its end, its output captured; `on_stderr` is handed each line of stderr as it comes.
 
-    An exit status other than 0 is the caller's to judge. TunectlError where the program cannot be
-    started or outlives `timeout_s`. Ctrl-C is passed on as SIGINT, and what the program then says returned.
+    `stdin` is what it reads; without `capture` its output is thrown away, however long. An exit status other than 0
+    is the caller's to judge. TunectlError where the program cannot be started or outlives `timeout_s`: it and what
+    it started are then killed. Ctrl-C is passed on as SIGINT, and what the program then says returned.
     """
+    output = subprocess.PIPE if capture else subprocess.DEVNULL
     clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **(env or {})}
     try:
         child = subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdout=output,
+            stderr=output,
             env=clean,
             text=True,
             errors="backslashreplace",
@@ -55,7 +62,73 @@ def run(
         )
     except OSError as error:
         raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
-    return _collect(child, tuple(argv), timeout_s, on_stderr)
+    return _collect(child, tuple(argv), timeout_s, on_stderr, stdin)
+
+
+class Resident:
+    """A program that stays and writes lines; reading them never waits. Ends with close(), or with this object."""
+
+    MOST_BYTES = 1 << 16  # of what it says without a newline, and of its last words
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        """TunectlError where it cannot be started. To be called by a thread that lasts (PR_SET_PDEATHSIG)."""
+        clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/")}
+        try:
+            self._child = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env=clean,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
+        self._rest = self._words = b""
+        for stream in (self._child.stdout, self._child.stderr):
+            assert stream is not None
+            os.set_blocking(stream.fileno(), False)
+        self._end = weakref.finalize(self, _end, self._child)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._child.pid
+
+    def lines(self) -> list[str]:
+        """The whole lines that came since; one without an end is kept for the next time, and cut if it is long."""
+        *whole, self._rest = (self._rest + self._read(self._child.stdout)).split(b"\n")
+        self._rest = self._rest[-self.MOST_BYTES :]
+        return [line.decode("utf-8", "backslashreplace") for line in whole]
+
+    def ended(self) -> str | None:
+        """Why it is not there any more: its last words, or its exit status; None while it runs."""
+        self._words = (self._words + self._read(self._child.stderr))[-self.MOST_BYTES :]
+        if self._child.poll() is None:
+            return None
+        said = self._words.decode("utf-8", "backslashreplace").strip().splitlines()
+        return said[-1] if said else f"it ended with status {self._child.returncode}"
+
+    def close(self) -> None:
+        """Ends it and waits until it has."""
+        self._end()
+
+    def _read(self, stream: IO[bytes] | None) -> bytes:
+        assert stream is not None
+        return (stream.read(self.MOST_BYTES) or b"") if not stream.closed else b""
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    child.terminate()
+    try:
+        child.wait(2)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def _collect(
@@ -63,33 +136,48 @@ def _collect(
     argv: tuple[str, ...],
     timeout_s: float | None,
     on_stderr: Callable[[str], None] | None,
+    stdin: str | None,
 ) -> Completed:
     out: list[str] = []
     err: list[str] = []
 
     def drain_stdout() -> None:
-        assert child.stdout is not None
-        out.append(child.stdout.read())
+        if child.stdout:
+            out.append(child.stdout.read())
 
     def drain_stderr() -> None:
-        assert child.stderr is not None
-        for line in child.stderr:
+        for line in child.stderr or ():
             err.append(line)
             if on_stderr:
                 on_stderr(line.rstrip("\n"))
 
-    threads = [threading.Thread(target=work, daemon=True) for work in (drain_stdout, drain_stderr)]
+    work = ((child.stdout, drain_stdout), (child.stderr, drain_stderr), (child.stdin, partial(_fill, child, stdin)))
+    threads = [threading.Thread(target=each, daemon=True) for pipe, each in work if pipe]
     for thread in threads:
         thread.start()
-    try:
-        _wait(child, timeout_s)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from None
+    if not _ended(child, timeout_s):
+        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped")
     for thread in threads:
         thread.join(timeout=5)
     return Completed(argv, child.returncode, "".join(out), "".join(err))
+
+
+def _fill(child: subprocess.Popen[str], text: str | None) -> None:
+    with suppress(OSError):  # a program need not read what it is given
+        if child.stdin:
+            with child.stdin as pipe:
+                pipe.write(text or "")
+
+
+def _ended(child: subprocess.Popen[str], timeout_s: float | None) -> bool:
+    try:
+        _wait(child, timeout_s)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own: what it started goes with it
+        child.wait()
+        return False
+    return True
 
 
 def _wait(child: subprocess.Popen[str], timeout_s: float | None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+_Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
 class Sla(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -36,14 +38,15 @@ class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     format: Literal["alertmanager", "json"] = "json"
     token_file: str | None = None  # sent as Authorization: Bearer
     ca_file: str | None = None
-    timeout_s: float = 5.0
+    timeout_s: _Seconds = 5.0
+    resend_s: _Seconds = 60.0  # alertmanager: what fires is said again this often; below its resolve_timeout
 
 
 class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[[monitor.hooks]]: a program, started without a shell; the alert is JSON on its standard input."""
 
     command: list[str]
-    timeout_s: float = 10.0
+    timeout_s: _Seconds = 10.0
 
 
 class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -58,3 +61,13 @@ class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     prometheus: Prometheus = Prometheus()
     webhooks: list[Webhook] = []
     hooks: list[Hook] = []
+
+    def without_residents(self) -> Monitor:
+        """For a look beside the daemon: its sentinel and its socket are its own."""
+        sla = msgspec.structs.replace(self.sla, socket=None)
+        return msgspec.structs.replace(self, sentinel=None, sla=sla)
+
+    @property
+    def has_residents(self) -> bool:
+        """Is there something that only one process can have?"""
+        return self.sentinel is not None or self.sla.socket is not None

@@ -11,14 +11,19 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, target_name
-from tunectl.monitor.thermal_reading import Base, Limits, ThermalSample, Throttles, read_thermal
+from tunectl.monitor.thermal_reading import (
+    SLOWING_COOLERS,
+    Base,
+    Limits,
+    ThermalSample,
+    Throttles,
+    read_thermal,
+)
 
 __all__ = ["Core", "ThermalSample", "judge_thermal", "read_thermal"]
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
-# Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
-_SLOWING = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
 # Only these would show a throttled CPU. A permitted maximum is a wish, and TRM counts nothing where the firmware
 # keeps thermal events to itself.
 _CAN_SEE = frozenset({"thermal.throttle", "thermal.bios_limit", "thermal.clock", "thermal.zone", "thermal.cooling"})
@@ -180,7 +185,7 @@ def _zones(judge: _Judge) -> Iterator[Finding]:
 
 
 def _cooling(judge: _Judge) -> Iterator[Finding]:
-    slowing = {name: one for name, one in judge.after.cooling.items() if one.kind.startswith(_SLOWING)}
+    slowing = {name: one for name, one in judge.after.cooling.items() if one.kind.startswith(SLOWING_COOLERS)}
     if not slowing:
         yield _found("thermal.cooling", "", Outcome.UNSUPPORTED, "no cooling device that would slow the CPUs")
     for name, one in slowing.items():

@@ -20,11 +20,13 @@ from tunectl.host.topology import read_scope_facts
 from tunectl.model import Scope
 
 _CPU = "sys/devices/system/cpu"
-_THERMAL = "sys/class/thermal"
+THERMAL = "sys/class/thermal"
 # These zones read an MSR on a CPU of their own choice (x86_pkg_temp_thermal.c, processor_thermal_device.c).
 _DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
 # A trip of these kinds slows the CPUs or stops the host; an active one only starts a fan.
 _SLOWING_TRIPS = frozenset({"passive", "hot", "critical"})
+# Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
+SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
 
 
 class Place(NamedTuple):
@@ -115,13 +117,21 @@ def _number(root: Sysroot, path: str) -> int | None:
 
 
 def _throttles(root: Sysroot, cpu: int) -> Throttles:
-    place = f"{_CPU}/cpu{cpu}/thermal_throttle"
-    return Throttles(_number(root, f"{place}/core_throttle_count"), _number(root, f"{place}/package_throttle_count"))
+    return Throttles(_number(root, throttle_path(cpu, "core")), _number(root, throttle_path(cpu, "package")))
+
+
+def throttle_path(cpu: int, whose: str) -> str:
+    """The count of a CPU's core, or of its package."""
+    return f"{_CPU}/cpu{cpu}/thermal_throttle/{whose}_throttle_count"
+
+
+def limit_path(cpu: int, file: str) -> str:
+    """bios_limit or scaling_max_freq of a CPU."""
+    return f"{_CPU}/cpu{cpu}/cpufreq/{file}"
 
 
 def _limits(root: Sysroot, cpu: int) -> Limits:
-    place = f"{_CPU}/cpu{cpu}/cpufreq"
-    return Limits(_number(root, f"{place}/bios_limit"), _number(root, f"{place}/scaling_max_freq"))
+    return Limits(_number(root, limit_path(cpu, "bios_limit")), _number(root, limit_path(cpu, "scaling_max_freq")))
 
 
 def _thermal_interrupts(root: Sysroot) -> dict[int, int]:
@@ -130,16 +140,22 @@ def _thermal_interrupts(root: Sysroot) -> dict[int, int]:
     return dict(zip(interrupts.cpus, row.counts, strict=False)) if row else {}
 
 
+def quiet_zones(root: Sysroot) -> dict[str, str]:
+    """{name: type} of the zones whose temperature no CPU is asked for."""
+    names = sorted(name for name in root.listdir(THERMAL) if name.startswith("thermal_zone"))
+    kinds = {name: root.get(f"{THERMAL}/{name}/type").strip() for name in names}
+    return {name: kind for name, kind in kinds.items() if kind not in _DISTURBING_ZONES}
+
+
 def _zones(root: Sysroot) -> dict[str, Zone]:
-    zones = {}
-    for name in sorted(root.listdir(_THERMAL)):
-        kind = root.get(f"{_THERMAL}/{name}/type").strip()
-        if name.startswith("thermal_zone") and kind not in _DISTURBING_ZONES:
-            zones[name] = Zone(kind, _number(root, f"{_THERMAL}/{name}/temp"), _lowest_trip(root, f"{_THERMAL}/{name}"))
-    return zones
+    return {
+        name: Zone(kind, _number(root, f"{THERMAL}/{name}/temp"), lowest_trip(root, f"{THERMAL}/{name}"))
+        for name, kind in quiet_zones(root).items()
+    }
 
 
-def _lowest_trip(root: Sysroot, zone: str) -> int | None:
+def lowest_trip(root: Sysroot, zone: str) -> int | None:
+    """The lowest temperature, in thousandths of a degree, at which a zone slows the CPUs; None where there is none."""
     names = [name.removesuffix("_type") for name in root.listdir(zone) if name.startswith("trip_point_")]
     slowing = {name for name in names if root.get(f"{zone}/{name}_type").strip() in _SLOWING_TRIPS}
     temps = [temp for name in slowing if (temp := _number(root, f"{zone}/{name}_temp"))]
@@ -148,9 +164,9 @@ def _lowest_trip(root: Sysroot, zone: str) -> int | None:
 
 def _cooling(root: Sysroot) -> dict[str, Cooling]:
     found = {}
-    for name in sorted(root.listdir(_THERMAL)):
+    for name in sorted(root.listdir(THERMAL)):
         if name.startswith("cooling_device"):
-            state, most = (_number(root, f"{_THERMAL}/{name}/{which}_state") for which in ("cur", "max"))
+            state, most = (_number(root, f"{THERMAL}/{name}/{which}_state") for which in ("cur", "max"))
             if state is not None and most:
-                found[name] = Cooling(root.get(f"{_THERMAL}/{name}/type").strip(), state, most)
+                found[name] = Cooling(root.get(f"{THERMAL}/{name}/type").strip(), state, most)
     return found

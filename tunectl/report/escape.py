@@ -22,6 +22,7 @@ _ASCII = str.maketrans(
         **dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True)),
         **dict(zip("▏▎▍▌▋▊▉", "   ####", strict=True)),
         "µ": "u",
+        "≤": "<",
         "→": ">",
         "·": "-",
         "…": ".",

@@ -18,7 +18,10 @@ from tunectl.verdict import fails_gate
 _STATES = {
     "compliant": 0,
     "go": 0,
+    "ok": 0,
     "pending-reboot": 1,
+    "warning": 1,
+    "critical": 2,
     "drifted": 2,
     "no-go": 2,
 }

@@ -107,6 +107,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
         raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
+    _check_monitor(hostfile.monitor, origin)
     return Wishes(
         scope,
         _settings(hostfile, scope, origin),
@@ -117,6 +118,17 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
         hostfile.monitor,
         origin,
     )
+
+
+def _check_monitor(monitor: Monitor, origin: str) -> None:
+    limits = {
+        "interval_s": (monitor.interval_s, 0.05, 3600),
+        "drift_interval_s": (monitor.drift_interval_s, 0.05, 86400),
+        "sla.window_s": (monitor.sla.window_s, 0.1, 3600),
+    }
+    for key, (value, least, most) in limits.items():
+        if not least <= value <= most:  # NaN, too
+            raise UsageError(f"{origin}: monitor.{key}: {value:g} is not from {least:g} to {most:g} seconds")
 
 
 def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tunectl.bootloader.detect import detect
@@ -21,6 +22,7 @@ from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.observe import observe
 from tunectl.tuning.plan import diff
 
+Observe = Callable[[View, Sequence[Setting]], list[Reading]]
 _REFUSALS = (errno.EIO, errno.EPERM)
 
 
@@ -60,7 +62,7 @@ class Session:
                 notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
         return notes
 
-    def assess(self, settings: tuple[Setting, ...] | None = None) -> Plan:
+    def assess(self, settings: tuple[Setting, ...] | None = None, observe: Observe = observe) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
         chosen = (*self.wishes.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)

@@ -21,7 +21,7 @@ _EXEC = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
 
 def render(invocation: tuple[str, ...]) -> str:
     """The unit. It runs after what sets sysctls, and before irqbalance may move an interrupt."""
-    command = " ".join(_quoted(word) for word in invocation)
+    command = " ".join(quoted(word) for word in invocation)
     return f"""\
 # Written by `tunectl apply`; `tunectl restore` removes it.
 [Unit]
@@ -41,7 +41,7 @@ WantedBy=multi-user.target
 """
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """One word of ExecStart= as systemd reads it back (systemd.service(5), "Command lines")."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if re.search(r"[\s'\"\\;]", word) else escaped

@@ -29,6 +29,8 @@ _PAGES: dict[str, str] = {
     "compare": "compare",
     "report": "report",
     "snapshot": "snapshot",
+    "monitor": "watch",
+    "service": "service",
 }
 # Pages that say of themselves which host they are about, or are about none.
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot"}

@@ -18,6 +18,8 @@ VERDICT_STYLES = {
     "drifted": "red",
     "no-go": "red",
     "throttled": "red",
+    "warning": "yellow",
+    "critical": "red",
     "unreadable": "magenta",
     "unknown": "magenta",
 }

@@ -16,6 +16,8 @@ int main(int argc, char **argv)
         return wake_main(&options.wake);
     case COMMAND_SELFTEST:
         return selftest_main(&options.selftest);
+    case COMMAND_SENTINEL:
+        return sentinel_main(&options.sentinel);
     default:
         return EXIT_OK;
     }

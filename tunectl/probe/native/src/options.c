@@ -19,6 +19,10 @@ enum {
     OPTION_ATTRIBUTE,
     OPTION_OUTPUT,
     OPTION_ROUNDS,
+    OPTION_CPU,
+    OPTION_PERIOD,
+    OPTION_DUTY,
+    OPTION_LINES,
     OPTION_ROOT,
     OPTION_HELP,
     OPTION_VERSION,
@@ -36,6 +40,7 @@ static const char usage[] =
     "                       [--attribute] [--output FILE]\n"
     "  tunectl-probe wake [...]      (see tunectl-probe wake --help)\n"
     "  tunectl-probe selftest [--cpus CPU] [--output FILE]\n"
+    "  tunectl-probe sentinel --cpu N [--period S] [--duty PERCENT] [--threshold-ns N] [--fifo PRIO] [--lines N]\n"
     "  tunectl-probe bench [--cpus CPU] [--rounds N]\n"
     "  tunectl-probe --help | --version\n"
     "\n"
@@ -55,6 +60,13 @@ static const char usage[] =
     "selftest: are interruptions of known length, at known times, all found on this host? (JSON, schema\n"
     "tunectl.probe.selftest/1; some twelve seconds; a full pass needs CAP_SYS_NICE). Exit status 1 unless all are.\n"
     "\n"
+    "sentinel: stays on one CPU and prints a line of JSON (schema tunectl.probe.sentinel/1) each period: the clock the core\n"
+    "really runs at, and how long the CPU went away while the sentinel spun. Ends with its parent, or when nobody reads.\n"
+    "  --cpu N            the CPU it may use\n"
+    "  --period S         from 0.1 to 10 seconds (default 1)\n"
+    "  --duty PERCENT     of the time it spins, in ten stretches a period (default 2)\n"
+    "  --lines N          end after so many (default: stay)\n"
+    "\n"
     "bench: the loop's cost against a bare read-and-compare loop, in alternating rounds (JSON).\n"
     "  --rounds N         (default 51)\n"
     "\n"
@@ -69,6 +81,10 @@ static const struct option long_options[] = {
     {"attribute", no_argument, NULL, OPTION_ATTRIBUTE},
     {"output", required_argument, NULL, OPTION_OUTPUT},
     {"rounds", required_argument, NULL, OPTION_ROUNDS},
+    {"cpu", required_argument, NULL, OPTION_CPU},
+    {"period", required_argument, NULL, OPTION_PERIOD},
+    {"duty", required_argument, NULL, OPTION_DUTY},
+    {"lines", required_argument, NULL, OPTION_LINES},
     {"root", required_argument, NULL, OPTION_ROOT}, /* for tests: the host's files below a directory */
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -97,6 +113,37 @@ static int parse_seconds(const char *text, double *seconds)
     return EXIT_OK;
 }
 
+/* Ten stretches of a period are long against a clock measurement, and a signal is heard after each. */
+static int parse_period(const char *text, double *seconds)
+{
+    char *end;
+    double s = strtod(text, &end);
+    if (end == text || *end || !(s >= 0.1 && s <= 10.0))
+        return complain(EXIT_USAGE, "--period %s: expected seconds, from 0.1 to 10", text);
+    *seconds = s;
+    return EXIT_OK;
+}
+
+static int apply_to_sentinel(struct sentinel_options *o, int option, const char *text)
+{
+    uint64_t value = 0;
+    int status = EXIT_OK;
+    switch (option) {
+    case OPTION_CPU:
+        status = parse_uint("--cpu", text, 0, CPU_LIMIT - 1, &value);
+        o->cpu = (long)value;
+        return status;
+    case OPTION_PERIOD:
+        return parse_period(text, &o->period_s);
+    case OPTION_DUTY:
+        status = parse_uint("--duty", text, 1, 100, &value);
+        o->duty_percent = (unsigned)value;
+        return status;
+    default:
+        return parse_uint("--lines", text, 1, UINT64_MAX, &o->lines);
+    }
+}
+
 static int apply(struct options *o, int option, const char *text)
 {
     uint64_t value = 0;
@@ -108,10 +155,12 @@ static int apply(struct options *o, int option, const char *text)
     case OPTION_DURATION:
         return parse_seconds(text, &o->jitter.duration_s);
     case OPTION_THRESHOLD:
-        return parse_uint("--threshold-ns", text, 1, max_threshold_ns, &o->jitter.threshold_ns);
+        status = parse_uint("--threshold-ns", text, 1, max_threshold_ns, &value);
+        o->jitter.threshold_ns = o->sentinel.threshold_ns = value;
+        return status;
     case OPTION_FIFO:
         status = parse_uint("--fifo", text, 1, 99, &value);
-        o->jitter.fifo_priority = (int)value;
+        o->jitter.fifo_priority = o->sentinel.fifo_priority = (int)value;
         return status;
     case OPTION_EVENTS:
         status = parse_uint("--events", text, 0, max_events, &value);
@@ -128,8 +177,13 @@ static int apply(struct options *o, int option, const char *text)
         o->bench.rounds = (unsigned)value;
         return status;
     case OPTION_ROOT:
-        o->jitter.root = o->selftest.root = text;
+        o->jitter.root = o->selftest.root = o->sentinel.root = text;
         return EXIT_OK;
+    case OPTION_CPU:
+    case OPTION_PERIOD:
+    case OPTION_DUTY:
+    case OPTION_LINES:
+        return apply_to_sentinel(&o->sentinel, option, text);
     default:
         return EXIT_USAGE;
     }
@@ -137,7 +191,14 @@ static int apply(struct options *o, int option, const char *text)
 
 static bool belongs_to(int option, enum command command)
 {
-    if (option == OPTION_CPUS || option == OPTION_ROOT)
+    bool is_sentinels = option == OPTION_CPU || option == OPTION_PERIOD || option == OPTION_DUTY || option == OPTION_LINES;
+    if (option == OPTION_ROOT)
+        return true;
+    if (command == COMMAND_SENTINEL)
+        return is_sentinels || option == OPTION_THRESHOLD || option == OPTION_FIFO;
+    if (is_sentinels)
+        return false;
+    if (option == OPTION_CPUS)
         return true;
     if (command == COMMAND_SELFTEST)
         return option == OPTION_OUTPUT;
@@ -148,7 +209,7 @@ static int choose_command(struct options *o, int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
     if (!name)
-        return complain(EXIT_USAGE, "say what to do: jitter, wake, selftest or bench (see --help)");
+        return complain(EXIT_USAGE, "say what to do: jitter, wake, selftest, sentinel or bench (see --help)");
     if (strcmp(name, "jitter") == 0)
         o->command = COMMAND_JITTER;
     else if (strcmp(name, "bench") == 0)
@@ -157,8 +218,10 @@ static int choose_command(struct options *o, int argc, char **argv)
         o->command = COMMAND_WAKE;
     else if (strcmp(name, "selftest") == 0)
         o->command = COMMAND_SELFTEST;
+    else if (strcmp(name, "sentinel") == 0)
+        o->command = COMMAND_SENTINEL;
     else if (name[0] != '-')
-        return complain(EXIT_USAGE, "there is no command %s; there are jitter, wake, selftest and bench", name);
+        return complain(EXIT_USAGE, "there is no command %s; there are jitter, wake, selftest, sentinel and bench", name);
     return EXIT_OK;
 }
 
@@ -185,6 +248,7 @@ int options_parse(struct options *options, int argc, char **argv)
         .jitter = {.duration_s = 5.0, .gaps_capacity = 65536, .root = ""},
         .bench = {.rounds = 51},
         .selftest = {.root = ""},
+        .sentinel = {.cpu = SENTINEL_NO_CPU, .period_s = 1.0, .duty_percent = 2, .root = ""},
     };
     int status = choose_command(options, argc, argv);
     if (options->command == COMMAND_WAKE)

@@ -5,9 +5,10 @@
 #include "bench.h"
 #include "jitter.h"
 #include "selftest.h"
+#include "sentinel.h"
 #include "wake.h"
 
-enum command { COMMAND_NONE, COMMAND_JITTER, COMMAND_BENCH, COMMAND_WAKE, COMMAND_SELFTEST };
+enum command { COMMAND_NONE, COMMAND_JITTER, COMMAND_BENCH, COMMAND_WAKE, COMMAND_SELFTEST, COMMAND_SENTINEL };
 
 struct options {
     enum command command;       /* COMMAND_NONE: help or version was printed, nothing is left to do */
@@ -15,6 +16,7 @@ struct options {
     struct bench_options bench;
     struct wake_options wake;
     struct selftest_options selftest;
+    struct sentinel_options sentinel;
 };
 
 /* Returns EXIT_OK, or EXIT_USAGE with the reason on standard error. Strings point into `argv`. */

@@ -45,5 +45,6 @@ void test_causes(void);
 void test_tracefs(void);
 void test_recall(void);
 void test_victim(void);
+void test_sentinel(void);
 
 #endif

@@ -24,6 +24,7 @@ int main(void)
     test_tracefs();
     test_recall();
     test_victim();
+    test_sentinel();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

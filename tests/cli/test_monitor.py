@@ -1,0 +1,169 @@
+"""tunectl monitor: the check, the live view, the words it refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal
+from tests.cli.test_commands import valid
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import NAMES, HostFactory
+from tests.monitor.process import HOST_FILE, limit_of
+from tests.ran import Ran
+from tests.trees import differences, picture
+
+Run = Callable[..., Ran]
+ONCE = ("monitor", "--once", "--interval", "0.1")
+
+
+@pytest.fixture
+def watched(host_root: HostFactory, tmp_path: Path) -> Path:
+    """lab4, booted with CPUs 2-3 isolated, and not applied: knobs have drifted, and irqbalance runs."""
+    root = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, HOST_FILE)
+    return root
+
+
+def test_once_in_every_format(tunectl: Run, watched: Path) -> None:
+    before = picture(watched)
+    done = tunectl(*ONCE, "--root", watched, "--format", "json")
+    assert (done.code, done.err) == (3, "")
+    document = valid("monitor", done.out)
+    assert document["verdict"] == "warning"
+    assert [cpu["role"] for cpu in document["cpus"]] == ["housekeeping"] * 2 + ["isolated"] * 2
+    assert any(reason.startswith("ManagerStarted[irqbalance]: ") for reason in document["reasons"])
+    assert document["watched_s"] >= 0.1
+    text = tunectl(*ONCE, "--root", watched, env={"COLUMNS": "80"})
+    assert text.code == 3
+    assert text.out.startswith("WARNING  ")
+    assert max(map(len, text.out.splitlines())) <= 80
+    nagios = tunectl(*ONCE, "--root", watched, "--format", "nagios")
+    assert (nagios.code, nagios.err) == (1, "")
+    assert nagios.out.startswith("TUNECTL WARNING - warning: ")
+    assert not differences(before, watched)
+
+
+def test_a_throttled_host_is_critical(tunectl: Run, watched: Path) -> None:
+    for cpu in range(4):
+        limit_of(watched, cpu).write_text("1200000\n")
+    done = tunectl(*ONCE, "--root", watched, "--format", "json")
+    assert done.code == 3
+    document = valid("monitor", done.out)
+    assert document["verdict"] == "critical"
+    assert document["reasons"][0].startswith("FrequencyDrop[package0]: ")
+    nagios = tunectl(*ONCE, "--root", watched, "--format", "nagios")
+    assert nagios.code == 2
+    assert "FrequencyDrop[package0]" in nagios.out.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_once_on_every_kind_of_host(tunectl: Run, host_root: HostFactory, name: str) -> None:
+    """Without a host file: nothing is wished for, and what cannot be told is not ok."""
+    done = tunectl(*ONCE, "--root", host_root(name), "--format", "json")
+    assert done.err == ""
+    document = valid("monitor", done.out)
+    assert done.code == {"ok": 0, "warning": 3, "critical": 3, "unknown": 1}[document["verdict"]]
+    assert any(note.startswith("no host file: ") for note in document["notes"])
+    assert "KnobDrift" not in {one["knob"] for one in document["findings"]}
+
+
+def test_this_host_without_root(tmp_path: Path) -> None:
+    done = as_nobody(*ONCE, "--format", "json")
+    assert done.err == ""
+    assert done.code == {"ok": 0, "warning": 3, "critical": 3, "unknown": 1}[valid("monitor", done.out)["verdict"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--once", "--watch"], "--once looks twice"),
+        (["--once", "--duration", "3"], "--once looks twice"),
+        (["--watch"], "--watch needs a terminal"),
+        (["--watch", "--repair"], "without --repair"),
+        (["--duration", "0"], "--duration"),
+        (["--duration", "nan"], "--duration"),
+        (["--interval", "0"], "--interval"),
+        (["--interval", "nan"], "--interval"),
+        (["--format", "nagios"], "goes with --once"),
+        (["--format", "junit"], "'junit' is not one of"),
+        (["--host", "/nowhere/host.toml", "--once"], "there is no host file /nowhere/host.toml"),
+    ],
+)
+def test_bad_words(words: list[str], said: str) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "monitor", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment()
+    )
+    if "nagios" in words:
+        assert (done.returncode, done.stdout.startswith("TUNECTL UNKNOWN - ")) == (3, True)
+        return
+    assert said in complaint(Ran(done.returncode, done.stdout, done.stderr), 2)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "interval_s = 0",
+        "interval_s = nan",
+        "drift_interval_s = -1",
+        'interval_s = "1"',
+        "[monitor.sla]\nwindow_s = 0",
+        '[[monitor.webhooks]]\nurl = "ftp://x/"',
+        '[monitor.prometheus]\nlisten = "9750"',
+        '[[monitor.hooks]]\ncommand = ["/bin/true"]\ntimeout_s = 0',
+    ],
+)
+def test_bad_settings(tunectl: Run, watched: Path, line: str) -> None:
+    write_host_file(watched, f"{LOW_LATENCY}[monitor]\n{line}\n")
+    said = complaint(tunectl("monitor", "--duration", "1", "--root", watched), 2)
+    assert said
+
+
+def test_the_live_view(watched: Path) -> None:
+    """On a real terminal: the page at once, and after ^C the terminal as it was."""
+    code, shown = on_terminal(
+        *("monitor", "--watch", "--interval", "0.2", "--root", watched),
+        at="isolated 2-3",
+        answer="\x03",
+        then=lambda: time.sleep(0.5),
+        result_too=True,
+        env={"TERM": "xterm-256color"},
+    )
+    assert code == 0
+    assert "isolated 2-3; housekeeping 0-1" in shown
+    assert shown.count("\x1b[?1049h") == shown.count("\x1b[?1049l") == 1  # the alternate screen, and back
+    assert "Traceback" not in shown
+
+
+def test_ctrl_c_ends_the_daemon_in_order(watched: Path) -> None:
+    process = subprocess.Popen(
+        [*PROGRAM, "monitor", "--root", str(watched)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    try:
+        assert process.stdout
+        assert " firing: " in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    finally:
+        if process.poll() is None:
+            process.kill()
+    assert process.returncode == 0
+    assert "Traceback" not in err
+    assert os.path.exists(watched / "var/lib/tunectl/monitor/alerts.json")
+
+
+def test_duration_ends_it(tunectl: Run, watched: Path) -> None:
+    done = tunectl("monitor", "--duration", "0.5", "--root", watched)
+    assert done.code == 3  # something fired
+    assert "ManagerStarted[irqbalance] firing: " in done.out
+    assert tunectl("monitor", "--duration", "0.5", "--root", watched).code == 0  # and does not fire again

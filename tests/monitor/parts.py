@@ -1,0 +1,77 @@
+"""Small real parts to drive a Cycle and a Daemon with: a look that is handed in, one rule, an alert book of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from tunectl.monitor.cycle import Cycle
+from tunectl.monitor.daemon import Opener, Watch
+from tunectl.monitor.model import Alert, Condition, Look, Sample, Severity, Status, Verdict
+
+ISOLATED = frozenset({2, 3})
+HOUSEKEEPING = frozenset({0, 1})
+
+
+def look(value: int, at_s: float = 0.0, quantity: str = "package_throttles", subject: str = "package0") -> Look:
+    """One sample."""
+    return Look(at_s, "2026-11-21T09:30:00Z", (Sample(quantity, subject, value, "throttle", cpus=ISOLATED),))
+
+
+def judge(seen: Look) -> Iterator[Condition]:
+    """A value above 0 is bad."""
+    for sample in seen.samples:
+        bad = isinstance(sample.value, int) and sample.value > 0
+        rule = "KnobDrift" if sample.quantity == "knob" else "ThermalThrottle"
+        yield Condition(rule, sample.subject, Verdict.BAD if bad else Verdict.GOOD, sample.value, 0)
+
+
+class Book:
+    """Fires at the first bad condition, resolves at the first good one, and can be remembered."""
+
+    def __init__(self, remembered: Mapping[str, Any] | None = None) -> None:
+        firing = (remembered or {}).get("firing", [])
+        self._firing = {(rule, subject): alert(rule, subject) for rule, subject in firing}
+
+    @property
+    def firing(self) -> tuple[Alert, ...]:
+        return tuple(self._firing.values())
+
+    def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
+        edges = []
+        for one in conditions:
+            key = (one.rule, one.subject)
+            if one.verdict is Verdict.BAD and key not in self._firing:
+                self._firing[key] = alert(*key)
+                edges.append(self._firing[key])
+            elif one.verdict is Verdict.GOOD and key in self._firing:
+                edges.append(self._firing.pop(key)._replace(status=Status.RESOLVED))
+        return tuple(edges)
+
+    def remember(self) -> dict[str, Any]:
+        return {"firing": [list(key) for key in self._firing]}
+
+
+def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
+    """A firing one."""
+    at = "2026-11-21T09:30:00Z"
+    return Alert(
+        rule, subject, Status.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3"
+    )
+
+
+def opener(source: Callable[[], Look], told: list[Alert], closed: list[str], **changed: Any) -> Opener:
+    """A Watch of these parts; `changed` are its fields."""
+
+    def open_(remembered: Mapping[str, Any]) -> Watch:
+        book = Book(remembered)
+        cycle = Cycle(source, judge, book, isolated=ISOLATED, housekeeping=HOUSEKEEPING)
+        parts: dict[str, Any] = {
+            "interval_s": 0.02,
+            "shows": {},
+            "tells": {"list": told.extend},
+            "close": lambda: closed.append("closed"),
+        }
+        return Watch(cycle, remember=book.remember, **{**parts, **changed})
+
+    return open_

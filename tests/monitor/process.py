@@ -1,0 +1,108 @@
+"""The installed `tunectl monitor` as a process: what it prints, what it tells systemd, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.cli.places import PROGRAM, environment
+
+HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\n[monitor]\nlog = "none"\ninterval_s = 0.1\n'
+
+
+class Systemd:
+    """The socket that NOTIFY_SOCKET names, and what came."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.sock.bind(str(path))
+        self.sock.setblocking(False)
+        self.got: list[str] = []
+
+    def read(self) -> list[str]:
+        """Every datagram so far."""
+        try:
+            while True:
+                self.got.append(self.sock.recv(65536).decode())
+        except BlockingIOError:
+            return self.got
+
+    def has(self, start: str, count: int = 1) -> bool:
+        """Did so many datagrams with this beginning come?"""
+        return sum(one.startswith(start) for one in self.read()) >= count
+
+
+class Monitor:
+    """A running `tunectl monitor --format json`, its output in files."""
+
+    def __init__(
+        self, root: Path, place: Path, *words: str, env: dict[str, str] | None = None, wrapped: Sequence[str] = ()
+    ) -> None:
+        place.mkdir(exist_ok=True)
+        self.out, self.err = place / "out", place / "err"
+        with open(self.out, "ab") as out, open(self.err, "ab") as err:
+            self.process = subprocess.Popen(
+                [*wrapped, *PROGRAM, "monitor", "--format", "json", "--root", str(root), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env=environment(env),
+            )
+
+    def edges(self) -> list[tuple[str, str]]:
+        """(status, identity) of every alert it told of, the earlier runs' of the same place too."""
+        made: list[dict[str, Any]] = [json.loads(line) for line in self.out.read_text().splitlines()]
+        return [(one["status"], f"{one['rule']}[{one['subject']}]") for one in made]
+
+    def said(self) -> list[str]:
+        """The lines of stderr."""
+        return self.err.read_text().splitlines()
+
+    def wait_for(self, what: Callable[[], bool], seconds: float = 20) -> None:
+        """Until it is so; an assertion otherwise, with all it said."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if what():
+                return
+            assert self.process.poll() is None, (self.process.returncode, self.said())
+            time.sleep(0.02)
+        raise AssertionError((self.edges(), self.said()))
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Sends the signal and waits: the exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+
+@contextmanager
+def running(
+    root: Path, place: Path, *words: str, env: dict[str, str] | None = None, wrapped: Sequence[str] = ()
+) -> Iterator[Monitor]:
+    """A monitor that does not outlive the block, and never said a traceback. `wrapped` execs it in another place."""
+    monitor = Monitor(root, place, *words, env=env, wrapped=wrapped)
+    try:
+        yield monitor
+    finally:
+        if monitor.process.poll() is None:
+            monitor.process.kill()
+            monitor.process.wait()
+    assert "Traceback" not in monitor.err.read_text(), monitor.err.read_text()
+
+
+def limit_of(root: Path, cpu: int) -> Path:
+    """The file in which a host caps a CPU."""
+    return root / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq"
+
+
+def notified(systemd: Systemd, watchdog_s: float) -> dict[str, str]:
+    """The environment that systemd would give."""
+    return {"NOTIFY_SOCKET": str(systemd.path), "WATCHDOG_USEC": str(int(watchdog_s * 1e6)), "PATH": os.environ["PATH"]}

@@ -1,0 +1,146 @@
+"""All rules together: a restart in the middle, and samples of every kind."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, look, sample
+from tunectl.monitor.alerts import Alerts
+from tunectl.monitor.model import Health, Sample, Status
+from tunectl.monitor.rules import History, Limits, judge
+
+COOL = [
+    *base(),
+    *limits(BASE_KHZ),
+    sample("core_khz", "cpu2", 3_600_000, "clock", cpus={2}),
+    sample("knob", "cpufreq.governor[2]", "compliant", "drift"),
+    sample("interrupts", "irq42", 7, "interrupts", cpus={3}),
+]
+DARK = [one._replace(health=Health.NO_DATA, value=None) for one in COOL]
+HOT = [
+    *base(),
+    *limits(1_200_000),
+    sample("core_khz", "cpu2", 1_200_000, "clock", cpus={2}),
+    sample("knob", "cpufreq.governor[2]", "drifted", "drift", reason="observed a, desired b: c; fix: d"),
+    sample("interrupts", "irq42", 9, "interrupts", cpus={3}),
+]
+AFTER = [*COOL[:-1], HOT[-1]]
+
+
+def restart(watch: Watch) -> None:
+    """A new process: the looks are forgotten, the alerts are read back."""
+    watch.alerts = Alerts.load(json.loads(json.dumps(watch.alerts.save())))
+    watch.history = History(watch.history.limits)
+
+
+@pytest.mark.parametrize("at", range(44))
+def test_a_restart_neither_fires_again_nor_forgets_to_resolve(at: int) -> None:
+    rows = [COOL, COOL, HOT, HOT, DARK, DARK, HOT, DARK, *[AFTER] * 36]
+    watch, names = Watch(), []
+    for number, row in enumerate(rows):
+        if number == at:
+            restart(watch)
+            names += watch.names(DARK)  # the sentinel and the others have not spoken yet
+        names += watch.names(row)
+    wanted = ["+FrequencyDrop[host]", "+KnobDrift[cpufreq.governor]", "-KnobDrift[cpufreq.governor]"]
+    # Deliveries that came while nobody looked cannot be told from old ones.
+    seen = [] if at == 2 else ["+InterruptOnIsolatedCpu[irq42]", "-InterruptOnIsolatedCpu[irq42]"]
+    wanted += ["-FrequencyDrop[host]", *seen]
+    assert sorted(name for _, name in names) == sorted(wanted)
+
+
+QUANTITIES = [
+    "core_throttles",
+    "package_throttles",
+    "thermal_interrupts",
+    "base_khz",
+    "bios_limit_khz",
+    "max_khz",
+    "frequency_khz",
+    "sentinel_khz",
+    "core_khz",
+    "temperature_mc",
+    "trip_mc",
+    "cooling_state",
+    "interrupts",
+    "timer_ticks",
+    "function_calls",
+    "reschedules",
+    "own_interruptions",
+    "knob",
+    "manager",
+    "device",
+    "latency_p99_9_ns",
+    "latency_max_ns",
+    "latency_count",
+    "latency_worst_max_ns",
+    "latency_open_max_ns",
+    "source",
+]
+SUBJECTS = [
+    "cpu2",
+    "cpu3",
+    "core2",
+    "package0",
+    "package1",
+    "host",
+    "irq42",
+    "irq.affinity[42]",
+    "cpu/cpu3",
+    "net/eth0",
+    "application",
+    "thermal_zone0",
+]
+VALUES = st.one_of(
+    st.none(),
+    st.integers(-5, 10),
+    st.integers(1_000_000, 5_000_000),
+    st.sampled_from([float("nan"), float("inf"), "drifted", "active", "offline", "", "online"]),
+)
+samples = st.builds(
+    Sample,
+    st.sampled_from(QUANTITIES),
+    st.sampled_from(SUBJECTS),
+    VALUES,
+    st.sampled_from(["limits", "clock", "drift"]),
+    st.sampled_from(list(Health)),
+    st.sampled_from(["", "why", "would overwrite a.b", "observed 1, desired 2: x; fix: y"]),
+    st.sampled_from([frozenset(), ISOLATED, PACKAGE0, frozenset({2})]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(samples, max_size=30), min_size=1, max_size=12))
+def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(rows: list[list[Sample]]) -> None:
+    watch = Watch(Limits(p99_9_ns=5, max_ns=5, isolated=ISOLATED))
+    firing: set[str] = set()
+
+    def see(row: list[Sample]) -> None:
+        for _, _, alert in watch.see(row):
+            assert (alert.status is Status.FIRING) == (alert.identity not in firing)
+            firing.symmetric_difference_update({alert.identity})
+
+    for row in rows:
+        see(row)
+    known = {identity for identity in firing if not identity.startswith(("SourceLost", "FrequencyUnknown"))}
+    dark = [one._replace(health=Health.NO_DATA, value=None) for row in rows for one in row]
+    for _ in range(40):
+        see(dark)
+    assert known <= firing
+    assert {one for one in firing - known if not one.startswith(("SourceLost", "FrequencyUnknown"))} == set()
+
+
+def test_the_newest_of_two_looks_is_judged() -> None:
+    history = History()
+    history.add(look(0, COOL))
+    history.add(look(5, HOT))
+    assert history.now.monotonic_s == 5
+    before = history.before(5)
+    assert before is not None
+    assert before.monotonic_s == 0
+    assert history.before(6) is None
+    assert [one.subject for one in judge(history) if one.verdict == "bad" and one.rule == "FrequencyDrop"] == ["host"]

@@ -1,0 +1,136 @@
+"""KnobDrift, ManagerStarted, DeviceChanged, CpuOffline, SourceLost."""
+
+from __future__ import annotations
+
+from tests.monitor.series import Watch, sample, told, verdicts
+from tunectl.monitor.model import Health, Sample, Severity, Verdict
+
+
+def knob(target: str, outcome: str, observed: str = "powersave") -> Sample:
+    health = Health.NO_DATA if outcome == "unreadable" else Health.FRESH
+    reason = f"observed {observed}, desired performance: it costs latency; fix: tunectl apply --yes"
+    return sample("knob", target, outcome, "drift", health=health, reason="" if outcome == "compliant" else reason)
+
+
+def governor(cpu: int, outcome: str) -> Sample:
+    return knob(f"cpufreq.governor[{cpu}]", outcome)
+
+
+def manager(value: str, reason: str) -> Sample:
+    return sample("manager", "irqbalance", value, "managers", reason=reason)
+
+
+def device(subject: str, action: str, path: str = "/devices/pci0000:00/0000:00:1f.6") -> Sample:
+    return sample("device", subject, action, "events", reason=path)
+
+
+def test_a_drift_is_named_with_both_values_and_over_when_it_is_repaired() -> None:
+    good, bad = [governor(3, "compliant")], [governor(3, "drifted")]
+    edges = Watch().see(good, bad, bad, good)
+    assert [(at, name) for at, name, _ in edges] == [
+        (1.0, "+KnobDrift[cpufreq.governor]"),
+        (3.0, "-KnobDrift[cpufreq.governor]"),
+    ]
+    alert = edges[0][2]
+    assert (alert.observed, alert.expected, alert.fix) == ("powersave", "performance", "tunectl apply --yes")
+    assert "cpufreq.governor[3] drifted" in alert.summary
+    assert "it costs latency" in alert.summary
+
+
+def test_somebody_who_changes_sixty_four_targets_is_one_alert() -> None:
+    rows = [[governor(cpu, outcome) for cpu in range(64)] for outcome in ("compliant", "drifted")]
+    edges = Watch().see(*rows)
+    assert len(edges) == 1
+    assert "and 60 more" in edges[0][2].summary
+
+
+def test_what_nobody_changed_is_no_drift() -> None:
+    for outcome in ("compliant", "waived", "unsupported", "refused", "pending-reboot"):
+        assert verdicts("KnobDrift", [[governor(3, outcome)]]) == [{"cpufreq.governor": Verdict.GOOD}]
+
+
+def test_an_unreadable_target_resolves_nothing_and_blocks_nothing() -> None:
+    dark = governor(9, "unreadable")
+    watch = Watch()
+    assert watch.names([governor(3, "drifted"), dark]) == [(0.0, "+KnobDrift[cpufreq.governor]")]
+    # The target that drifted can be read no more: nobody knows.
+    assert watch.names([governor(3, "unreadable"), dark], [governor(3, "unreadable"), governor(4, "compliant")]) == []
+    assert [name for _, name in watch.names([governor(3, "compliant"), dark])] == ["-KnobDrift[cpufreq.governor]"]
+
+
+def test_a_boot_that_is_drifted_parses_without_its_reason() -> None:
+    odd = [sample("knob", "boot.nohz_full", "drifted", "drift", reason="something else")]
+    (edge,) = Watch().see(odd)
+    assert (edge[2].observed, edge[2].fix) == ("something else", "tunectl apply")
+
+
+def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
+    off, on = manager("inactive", ""), manager("active", "would overwrite irq.affinity, irqbalance.banned")
+    edges = Watch().see([off], [on], [off])
+    assert [(at, name) for at, name, _ in edges] == [
+        (1.0, "+ManagerStarted[irqbalance]"),
+        (2.0, "-ManagerStarted[irqbalance]"),
+    ]
+    assert "would overwrite irq.affinity" in edges[0][2].summary
+    assert "systemctl disable --now irqbalance" in edges[0][2].fix
+
+
+def test_a_manager_with_other_keys_is_no_trouble() -> None:
+    harmless = manager("active", "writes nothing that is asked for here")
+    assert Watch().names([harmless]) == []
+    unknown = sample("manager", "tuned", None, "managers", health=Health.NO_DATA)
+    assert verdicts("ManagerStarted", [[unknown]]) == [{"tuned": Verdict.UNKNOWN}]
+
+
+def test_a_nic_that_is_plugged_in_is_one_alert_that_ends_by_itself() -> None:
+    rows = [[], [device("net/eth1", "add")], *[[]] * 12]
+    edges = Watch().see(*rows)
+    assert [(at, name) for at, name, alert in edges if alert.rule == "DeviceChanged"] == [
+        (1.0, "+DeviceChanged[net/eth1]"),
+        (11.0, "-DeviceChanged[net/eth1]"),
+    ]
+    assert "tunectl verify" in edges[0][2].fix
+
+
+def test_a_containers_interface_and_a_zone_are_no_change() -> None:
+    rows = [[device("net/veth1", "add", "/devices/virtual/net/veth1"), device("thermal/thermal_zone7", "add")]]
+    assert Watch().names(*rows) == []
+
+
+def test_a_cpu_that_goes_offline_stays_an_alert_until_it_is_back() -> None:
+    ticks = sample("timer_ticks", "cpu3", 9, "interrupts")
+    rows = [[ticks], [device("cpu/cpu3", "offline")], *[[]] * 100]
+    watch = Watch()
+    assert watch.names(*rows) == [(1.0, "+CpuOffline[cpu3]")]
+    assert "isolated CPU 3" in told(watch)["CpuOffline[cpu3]"].summary
+    assert [name for _, name in watch.names([device("cpu/cpu3", "online")])] == ["-CpuOffline[cpu3]"]
+    assert watch.names([device("cpu/cpu3", "online")], [ticks]) == []
+
+
+def test_a_cpu_that_ticks_again_is_back_even_if_nobody_said_so() -> None:
+    ticks = sample("timer_ticks", "cpu3", 9, "interrupts")
+    assert [name for _, name in Watch().names([device("cpu/cpu3", "offline")], [ticks])] == [
+        "+CpuOffline[cpu3]",
+        "-CpuOffline[cpu3]",
+    ]
+
+
+def test_a_source_without_data_is_told_once_and_a_stale_one_is_not() -> None:
+    dark = sample("temperature_mc", "thermal_zone0", None, "thermal", health=Health.NO_DATA, reason="EIO")
+    rows = [[dark]] * 5
+    edges = [edge for edge in Watch().see(*rows) if edge[2].rule == "SourceLost"]
+    assert [(at, name, alert.severity) for at, name, alert in edges] == [
+        (4.0, "+SourceLost[thermal]", Severity.WARNING)
+    ]
+    assert "EIO" in edges[0][2].summary
+    half = [dark, sample("temperature_mc", "thermal_zone1", 40_000, "thermal")]
+    assert set(verdicts("SourceLost", [half])[0].values()) == {Verdict.GOOD}
+    stale = sample("core_khz", "cpu2", 3_500_000, "clock", health=Health.STALE)
+    assert verdicts("SourceLost", [[stale]]) == [{"clock": Verdict.GOOD}]
+
+
+def test_a_source_that_broke_off_is_lost_whatever_it_said_before() -> None:
+    rows = [
+        [sample("knob", "a.b", "compliant", "drift"), sample("source", "drift", None, "drift", health=Health.NO_DATA)]
+    ]
+    assert verdicts("SourceLost", rows) == [{"drift": Verdict.BAD}]

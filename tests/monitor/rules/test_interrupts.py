@@ -1,0 +1,83 @@
+"""InterruptOnIsolatedCpu and MonitorDisturbs."""
+
+from __future__ import annotations
+
+from tests.monitor.series import Watch, sample, told, verdicts
+from tunectl.monitor.model import Health, Sample, Verdict
+
+
+def irq(number: int, count: int | None, health: Health = Health.FRESH, cpus: tuple[int, ...] = (3,)) -> Sample:
+    return sample("interrupts", f"irq{number}", count, "interrupts", health=health, reason="eth0-TxRx-1", cpus=cpus)
+
+
+def own(count: int, cpu: int = 2, health: Health = Health.FRESH) -> Sample:
+    return sample("own_interruptions", f"cpu{cpu}", count, "audit", health=health)
+
+
+def calls(count: int, cpu: int = 2) -> Sample:
+    return sample("function_calls", f"cpu{cpu}", count, "interrupts")
+
+
+def test_an_interrupt_that_was_moved_is_named_with_its_device_and_cpu() -> None:
+    edges = Watch().see([irq(42, 10)], [irq(42, 10)], [irq(42, 13)])
+    assert [(at, name) for at, name, _ in edges] == [(2.0, "+InterruptOnIsolatedCpu[irq42]")]
+    alert = edges[0][2]
+    assert (alert.observed, alert.expected, alert.cpus) == (3, 0, "3")
+    assert alert.summary == "irq42 (eth0-TxRx-1) was delivered to isolated CPU 3 3 times since the last look"
+    assert "tunectl apply" in alert.fix
+
+
+def test_what_came_before_the_monitor_is_old() -> None:
+    assert Watch().names([irq(42, 999)], [irq(42, 999)]) == []
+
+
+def test_an_interrupt_that_is_new_to_isolated_cpus_counts_from_nothing() -> None:
+    # The source names only interrupts that ever came to an isolated CPU.
+    assert Watch().names([irq(7, 5)], [irq(7, 5), irq(42, 2)]) == [(1.0, "+InterruptOnIsolatedCpu[irq42]")]
+
+
+def test_the_first_that_ever_comes_to_an_isolated_cpu_counts_if_the_table_was_read() -> None:
+    ticks = sample("timer_ticks", "cpu3", 1, "interrupts")
+    assert Watch().names([ticks], [ticks, irq(42, 2)]) == [(1.0, "+InterruptOnIsolatedCpu[irq42]")]
+    dark = sample("interrupts", "host", None, "interrupts", health=Health.NO_DATA)
+    assert Watch().names([dark], [ticks, irq(42, 2)]) == []
+    assert Watch().names([ticks, irq(42, None, Health.NO_DATA)], [ticks, irq(42, 2)]) == []
+
+
+def test_one_that_comes_now_and_then_is_one_event_and_one_that_is_freed_is_over() -> None:
+    watch = Watch()
+    counts = [0, 1, *[1] * 9, 2, *[2] * 9, 3]
+    assert [name for _, name in watch.names(*[[irq(42, count)] for count in counts])] == [
+        "+InterruptOnIsolatedCpu[irq42]"
+    ]
+    gone = [[irq(7, 0)]] * 31
+    assert [name for _, name in watch.names(*gone)] == ["-InterruptOnIsolatedCpu[irq42]"]
+
+
+def test_a_table_that_cannot_be_read_neither_fires_nor_resolves() -> None:
+    watch = Watch()
+    assert len(watch.names([irq(42, 0)], [irq(42, 1)])) == 1
+    dark = sample("interrupts", "host", None, "interrupts", health=Health.NO_DATA)
+    assert watch.names(*[[dark]] * 100) == []
+    assert set(told(watch)) == {"InterruptOnIsolatedCpu[irq42]", "SourceLost[interrupts]"}
+
+
+def test_the_monitor_that_disturbs_says_so() -> None:
+    rows = [[own(4), calls(100 + 4 * second)] for second in range(4)]
+    edges = Watch().see(*rows)
+    assert [(at, name) for at, name, _ in edges] == [(2.0, "+MonitorDisturbs[monitor]")]
+    assert "4 of 4 interruptions of isolated CPU 2" in edges[0][2].summary
+
+
+def test_what_comes_all_the_time_is_not_its_own() -> None:
+    assert Watch().names(*[[own(1), calls(100 * second)] for second in range(1, 20)]) == []
+    assert Watch().names(*[[own(0), calls(5)]] * 20) == []
+    assert Watch().names(*[[own(1 if second == 5 else 0), calls(5 + (second >= 5))] for second in range(20)]) == []
+
+
+def test_an_audit_that_is_old_says_nothing() -> None:
+    assert verdicts("MonitorDisturbs", [[own(9, health=Health.STALE)]]) == [{"monitor": Verdict.UNKNOWN}]
+    rows = [[own(9), calls(9 * second)] for second in range(1, 3)]
+    stale = [own(9, health=Health.STALE), calls(18)]
+    edges = Watch().names(rows[0], *[stale] * 9, rows[1], *[stale] * 9, [own(9), calls(27)])
+    assert edges == [(20.0, "+MonitorDisturbs[monitor]")]

@@ -1,0 +1,97 @@
+"""LatencySla: one bad window fires, an average would not; and what counts as over."""
+
+from __future__ import annotations
+
+import random
+
+from tests.monitor.series import Watch, sample, told, verdicts
+from tunectl.monitor.model import Sample, Verdict
+from tunectl.monitor.rules import Limits
+from tunectl.monitor.windows import Messages, Windows
+
+PROMISED = Limits(p99_9_ns=100_000, max_ns=1_000_000, isolated=frozenset({2, 3}))
+
+
+def played(seconds: list[list[int]], window_s: float = 10.0) -> list[list[Sample]]:
+    """A row a second: what the source says after these messages arrived."""
+    windows = Windows(window_s, Messages, 0.0)
+    rows = []
+    for second, values in enumerate(seconds, start=1):
+        windows.open.add(values)
+        windows.turn(float(second))
+        rows.append(list(windows.samples("application", "latency")))
+    return rows
+
+
+def quiet(seconds: int) -> list[list[int]]:
+    rng = random.Random(1)
+    return [[rng.randrange(20_000, 60_000) for _ in range(200)] for _ in range(seconds)]
+
+
+def test_a_thirty_second_burst_fires_where_the_average_of_a_minute_does_not() -> None:
+    # One message in 500 takes 300 us for 30 seconds; the published dashboard shows P99.9 averaged over a minute.
+    seconds = quiet(90)
+    for second in range(30, 60):
+        seconds[second][:1] = [300_000]
+    per_second = []
+    for values in seconds:
+        tally = Messages()
+        tally.add(values)
+        per_second.append(tally.close().p99_9_ns or 0.0)
+    promised = Limits(p99_9_ns=200_000)
+    assert max(sum(per_second[i : i + 60]) / 60 for i in range(31)) < 200_000  # the average never complains
+    names = Watch(promised).names(*played(seconds))
+    assert names[0] == (39.0, "+LatencySla[application]")  # the first whole window of the burst
+    assert len(names) == 2 or names == names[:1]
+
+
+def test_one_bad_window_fires_and_three_good_ones_end_it() -> None:
+    seconds = quiet(70)
+    seconds[24][:10] = [150_000] * 10  # 10 of 2,000 messages: P99.9 is 150 us
+    names = Watch(PROMISED).names(*played(seconds))
+    assert names == [(29.0, "+LatencySla[application]"), (59.0, "-LatencySla[application]")]
+
+
+def test_windows_that_are_bad_now_and_then_are_one_event() -> None:
+    seconds = quiet(100)
+    for second in (5, 25, 45):
+        seconds[second][:10] = [150_000] * 10
+    assert [name for _, name in Watch(PROMISED).names(*played(seconds))] == [
+        "+LatencySla[application]",
+        "-LatencySla[application]",
+    ]
+
+
+def test_the_longest_is_bad_at_once() -> None:
+    seconds = quiet(30)
+    seconds[13].append(12_000_000)
+    watch = Watch(PROMISED)
+    assert watch.names(*played(seconds)) == [(13.0, "+LatencySla[application]")]
+    alert = told(watch)["LatencySla[application]"]
+    assert (alert.observed, alert.expected) == (12_000_000, 1_000_000)
+    assert "the longest of a window is 12000000 ns, promised 1000000 ns" in alert.summary
+
+
+def test_good_windows_and_windows_without_a_promise_are_silent() -> None:
+    assert Watch(PROMISED).names(*played(quiet(60))) == []
+    slow = [[9_000_000] * 10] * 30
+    assert Watch(Limits()).names(*played(slow)) == []
+
+
+def test_silence_is_unknown() -> None:
+    watch = Watch(PROMISED)
+    seconds = [*quiet(10), *[[]] * 40]
+    seconds[3] = [5_000_000]
+    assert [name for _, name in watch.names(*played(seconds))] == ["+LatencySla[application]"]
+    assert verdicts("LatencySla", [played([[]] * 11)[-1]], PROMISED) == [{"application": Verdict.UNKNOWN}]
+
+
+def test_a_sentinel_on_a_housekeeping_cpu_was_promised_nothing() -> None:
+    def row(cpu: int) -> list[Sample]:
+        return [
+            sample("latency_max_ns", "sentinel", 4_000_000, "clock", cpus={cpu}),
+            sample("latency_p99_9_ns", "sentinel", 1, "clock", cpus={cpu}),
+        ]
+
+    assert Watch(PROMISED).names(row(0)) == []
+    assert Watch(PROMISED).names(row(2)) == [(0.0, "+LatencySla[sentinel]")]

@@ -1,0 +1,35 @@
+"""The table of rules: every row is complete, documented, and its conditions bear its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tunectl.monitor.model import Look
+from tunectl.monitor.rules import DEPTH, RULES, History, Rule
+
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "monitor.md").read_text()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_row_is_complete_and_documented(rule: Rule) -> None:
+    assert rule.why
+    assert rule.source_of_truth
+    assert 1 <= rule.bad[0] <= rule.bad[1] <= DEPTH
+    assert rule.good >= 1
+    assert f"| **{rule.name}** | {rule.severity} | {rule.why} | {rule.source_of_truth} |" in DOCUMENT
+
+
+def test_names_are_unique_and_explanations_name_rules() -> None:
+    names = [rule.name for rule in RULES]
+    assert len(set(names)) == len(names)
+    assert {name for rule in RULES for name in rule.explained_by} <= {*names}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_look_without_samples_breaks_no_rule(rule: Rule) -> None:
+    history = History()
+    for _ in range(3):
+        history.add(Look(0.0, "2026-11-21T10:00:00.000Z", ()))
+        assert all(condition.rule == rule.name for condition in rule.judge(history))

@@ -1,0 +1,105 @@
+"""ThermalThrottle, TemperatureHigh, CoolingActive."""
+
+from __future__ import annotations
+
+from tests.monitor.series import PACKAGE0, Watch, sample, verdicts
+from tunectl.monitor.model import Health, Sample, Verdict
+
+
+def package(count: int | None, health: Health = Health.FRESH) -> Sample:
+    return sample("package_throttles", "package0", count, "throttle", health=health, reason="why", cpus=PACKAGE0)
+
+
+def core(number: int, count: int) -> Sample:
+    return sample("core_throttles", f"core{number}", count, "throttle", cpus={number, number + 4})
+
+
+def trm(*counts: int) -> list[Sample]:
+    return [sample("thermal_interrupts", f"cpu{cpu}", count, "interrupts") for cpu, count in enumerate(counts)]
+
+
+def zone(temp: int | None, trip: int | None = 95_000, health: Health = Health.FRESH) -> list[Sample]:
+    found = [sample("temperature_mc", "thermal_zone0", temp, "thermal", health=health, reason="acpitz")]
+    return found + ([sample("trip_mc", "thermal_zone0", trip, "thermal")] if trip else [])
+
+
+def cooling(state: int) -> list[Sample]:
+    return [sample("cooling_state", "cooling_device0", state, "thermal", reason="Processor")]
+
+
+def test_a_rising_count_fires_once_and_is_over_three_looks_later() -> None:
+    watch = Watch()
+    rows = [[package(count), core(2, 5)] for count in (900, 900, 903, 910, 910, 910, 910, 910)]
+    edges = watch.see(*rows)
+    assert [(at, name) for at, name, _ in edges] == [
+        (2.0, "+ThermalThrottle[package0]"),
+        (6.0, "-ThermalThrottle[package0]"),
+    ]
+    assert edges[0][2].observed == 3
+    assert "the package was throttled 3 times" in edges[0][2].summary
+
+
+def test_old_counts_and_counts_that_go_back_are_no_event() -> None:
+    assert Watch().names([package(900)], [package(900)], [package(2)], [package(2)]) == []
+
+
+def test_a_core_belongs_to_its_package() -> None:
+    edges = Watch().see([package(0), core(2, 5), core(3, 0)], [package(0), core(2, 7), core(3, 0)])
+    assert [(name, alert.cpus, alert.observed) for _, name, alert in edges] == [
+        ("+ThermalThrottle[package0]", "2,6", 2)
+    ]
+
+
+def test_what_rose_while_it_could_not_be_read_is_still_seen() -> None:
+    dark = package(None, Health.NO_DATA)
+    assert Watch().names([package(5)], [dark], [dark], [package(6)]) == [(3.0, "+ThermalThrottle[package0]")]
+
+
+def test_unknown_does_not_resolve() -> None:
+    watch = Watch()
+    assert len(watch.names([package(5)], [package(6)])) == 1
+    assert watch.names(*[[package(None, Health.NO_DATA)]] * 20) == []
+    # the count after the dark is a rise from the last that was read, or a good look
+    assert [name for _, name in watch.names(*[[package(6)]] * 4)] == ["-ThermalThrottle[package0]"]
+
+
+def test_thermal_interrupts_decide_only_without_counters() -> None:
+    assert Watch().names([*trm(0, 0)], [*trm(0, 4)]) == [(1.0, "+ThermalThrottle[host]")]
+    assert (
+        Watch().names([package(1), *trm(0, 0)], [package(1), *trm(0, 4)]) == []
+    )  # the end of an event interrupts, too
+
+
+def test_a_host_without_counters_has_no_condition() -> None:
+    absent = sample("package_throttles", "host", None, "throttle", health=Health.ABSENT)
+    assert verdicts("ThermalThrottle", [[absent]]) == [{}]
+
+
+def test_a_zone_at_its_trip_fires_and_has_hysteresis() -> None:
+    temps = (60, 94, 95, 94, 96, 97, 94, 93, 92.5, 91, 91, 91)
+    rows = [zone(int(temp * 1000)) for temp in temps]
+    assert Watch().names(*rows) == [(4.0, "+TemperatureHigh[thermal_zone0]"), (11.0, "-TemperatureHigh[thermal_zone0]")]
+
+
+def test_a_zone_without_a_trip_or_a_reading_is_not_judged() -> None:
+    assert set(verdicts("TemperatureHigh", [zone(99_000, None)])[0].values()) <= {Verdict.UNKNOWN}
+    assert verdicts("TemperatureHigh", [zone(None, health=Health.NO_DATA)])[0] == {"thermal_zone0": Verdict.UNKNOWN}
+    assert Watch().names(*[zone(60_000)] * 3) == []
+
+
+def test_a_cooling_device_at_work_fires_and_is_evidence_of_a_throttle() -> None:
+    assert Watch().names(cooling(0), cooling(3), cooling(0), cooling(0), cooling(0)) == [
+        (1.0, "+CoolingActive[cooling_device0]"),
+        (4.0, "-CoolingActive[cooling_device0]"),
+    ]
+    rows = [[package(1), *cooling(0)], [package(2), *cooling(3)], [package(3), *cooling(3)]]
+    assert Watch().names(*rows) == [(1.0, "+ThermalThrottle[package0]")]
+
+
+def test_what_was_evidence_fires_when_its_cause_is_over_and_it_is_not() -> None:
+    rows = [[package(1), *cooling(0)], [package(2), *cooling(3)]] + [[package(2), *cooling(3)]] * 5
+    assert [name for _, name in Watch().names(*rows)] == [
+        "+ThermalThrottle[package0]",
+        "-ThermalThrottle[package0]",
+        "+CoolingActive[cooling_device0]",
+    ]

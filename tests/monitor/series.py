@@ -1,0 +1,94 @@
+"""Recorded series as tables: a row a look, one second apart; and what the rules and alerts make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from tunectl.monitor.alerts import Alerts
+from tunectl.monitor.model import Alert, Condition, Health, Look, Sample, Status, Value, Verdict
+from tunectl.monitor.rules import RULES, History, Limits, judge
+
+BASE_KHZ = 3_500_000
+PACKAGE0 = frozenset(range(8))
+ISOLATED = frozenset({2, 3, 4, 5})
+
+
+def sample(
+    quantity: str,
+    subject: str,
+    value: Value,
+    source: str = "",
+    *,
+    health: Health = Health.FRESH,
+    reason: str = "",
+    cpus: Iterable[int] = (),
+) -> Sample:
+    """A sample; its source, unless told, is named after the quantity."""
+    return Sample(quantity, subject, value, source or quantity, health, reason, frozenset(cpus))
+
+
+def base(cpus: Iterable[int] = ISOLATED, khz: int = BASE_KHZ) -> list[Sample]:
+    """base_khz of these CPUs."""
+    return [sample("base_khz", f"cpu{cpu}", khz, "limits", reason="base_frequency", cpus={cpu}) for cpu in cpus]
+
+
+def limits(khz: int, cpus: Iterable[int] = ISOLATED, quantity: str = "bios_limit_khz") -> list[Sample]:
+    """The same limit on each of these CPUs."""
+    return [sample(quantity, f"cpu{cpu}", khz, "limits", cpus={cpu}) for cpu in cpus]
+
+
+def look(at_s: float, samples: Iterable[Sample]) -> Look:
+    """A look so many seconds after the host was booted."""
+    minutes, seconds = divmod(int(at_s), 60)
+    return Look(at_s, f"2026-11-21T10:{minutes:02}:{seconds:02}.000Z", tuple(samples))
+
+
+def looks(rows: Iterable[Iterable[Sample]], interval_s: float = 1.0) -> Iterator[Look]:
+    """A look a row."""
+    for number, row in enumerate(rows):
+        yield look(number * interval_s, row)
+
+
+class Watch:
+    """Rules and alerts over a series, as the daemon runs them."""
+
+    def __init__(self, promised: Limits | None = None) -> None:
+        self.history = History(promised or Limits(isolated=ISOLATED))
+        self.alerts = Alerts()
+        self.conditions: tuple[Condition, ...] = ()
+        self.at = 0.0
+
+    def see(self, *rows: Sequence[Sample]) -> list[tuple[float, str, Alert]]:
+        """One look a row, a second apart; the edges as (second, "+FrequencyDrop[package0]", the alert)."""
+        edges = []
+        for row in rows:
+            seen = look(self.at, row)
+            self.history.add(seen)
+            self.conditions = judge(self.history)
+            for alert in self.alerts.step(seen, self.conditions):
+                sign = "+" if alert.status is Status.FIRING else "-"
+                edges.append((self.at, f"{sign}{alert.identity}", alert))
+            self.at += 1.0
+        return edges
+
+    def names(self, *rows: Sequence[Sample]) -> list[tuple[float, str]]:
+        """The same without the alerts, and without what says that nothing can be told."""
+        return [
+            (at, name) for at, name, alert in self.see(*rows) if alert.rule not in ("FrequencyUnknown", "SourceLost")
+        ]
+
+
+def told(watch: Watch) -> dict[str, Alert]:
+    """The alerts that fire, by identity, without what says that nothing can be told."""
+    return {alert.identity: alert for alert in watch.alerts.firing if alert.rule != "FrequencyUnknown"}
+
+
+def verdicts(name: str, rows: Sequence[Sequence[Sample]], promised: Limits | None = None) -> list[dict[str, Verdict]]:
+    """What one rule says of each subject, look by look."""
+    (rule,) = [rule for rule in RULES if rule.name == name]
+    history = History(promised or Limits(isolated=ISOLATED))
+    found = []
+    for seen in looks(rows):
+        history.add(seen)
+        found.append({condition.subject: condition.verdict for condition in rule.judge(history)})
+    return found

@@ -1,0 +1,108 @@
+"""Alerts and a board with one of everything, as the rest of the monitor makes them."""
+
+from __future__ import annotations
+
+from tunectl.model import HostId
+from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Sample, Severity, Status, Verdict
+
+HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
+SINCE, AT, OVER = "2026-11-21T09:30:00Z", "2026-11-21T09:30:01Z", "2026-11-21T09:31:00Z"
+DROP = Alert(
+    "FrequencyDrop",
+    "package0",
+    Status.FIRING,
+    Severity.CRITICAL,
+    SINCE,
+    AT,
+    1_200_000,
+    3_500_000,
+    "limits",
+    "the firmware permits CPUs 0-19 no more than 1200000 kHz",
+    "look for a failed fan; check the BMC's event log",
+    "0-19",
+)
+
+
+def fired(number: int = 0, **changed: object) -> Alert:
+    """A firing alert; each number is an event of its own."""
+    return DROP._replace(**{"subject": f"package{number}", **changed})  # type: ignore[arg-type]
+
+
+def over(alert: Alert, **changed: object) -> Alert:
+    """The resolve of `alert`."""
+    return alert._replace(**{"status": Status.RESOLVED, "at": OVER, **changed})  # type: ignore[arg-type]
+
+
+def look(*samples: Sample, seconds: float = 100.0) -> Look:
+    return Look(seconds, AT, samples)
+
+
+SAMPLES = (
+    Sample("core_throttles", "core0", 7, "throttle"),
+    Sample("package_throttles", "package0", 9, "throttle"),
+    Sample("thermal_interrupts", "cpu1", 3, "interrupts"),
+    Sample("base_khz", "cpu0", 3_500_000, "limits", reason="base_frequency"),
+    Sample("base_khz", "cpu1", None, "limits", Health.NO_DATA, "nothing says it"),
+    Sample("bios_limit_khz", "cpu2", 1_200_000, "limits"),
+    Sample("max_khz", "cpu2", 3_800_000, "limits"),
+    Sample("frequency_khz", "cpu0", 3_499_123, "frequency"),
+    Sample("frequency_khz", "cpu1", 800_000, "frequency", Health.STALE, "the CPU was idle"),
+    Sample("frequency_khz", "cpu3", None, "frequency", Health.NO_DATA, "0"),
+    Sample("sentinel_khz", "package0", 3_499_123, "frequency", cpus=frozenset({2, 3})),
+    Sample("core_khz", "cpu2", 3_480_000.5, "clock"),
+    Sample("temperature_mc", "thermal_zone0", 61_500, "thermal"),
+    Sample("trip_mc", "thermal_zone0", 95_000, "thermal"),
+    Sample("cooling_state", "cooling_device2", 1, "thermal"),
+    Sample("interrupts", "irq42", 12, "interrupts", reason='eth"0\\-rx\n-0', cpus=frozenset({2})),
+    Sample("interrupts", "irq43", 0, "interrupts", reason="eth0-rx-1"),
+    Sample("timer_ticks", "cpu2", 1000, "interrupts"),
+    Sample("function_calls", "cpu2", 20, "interrupts"),
+    Sample("reschedules", "cpu2", 30, "interrupts"),
+    Sample("own_interruptions", "cpu2", 2, "audit"),
+    Sample("own_interruptions", "cpu3", 0, "audit"),
+    Sample("knob", "irq.affinity[42]", "drifted", "drift", reason="observed 2, desired 0-1: ..."),
+    Sample("knob", "cpufreq.governor[2]", "compliant", "drift"),
+    Sample("manager", "irqbalance", "active", "managers"),
+    Sample("manager", "tuned", "inactive", "managers"),
+    Sample("device", "net/eth1", "add", "events"),
+    Sample("latency_p99_9_ns", "application", 12_500.0, "latency"),
+    Sample("latency_max_ns", "application", 48_000.0, "latency"),
+    Sample("latency_count", "application", 100_000, "latency"),
+    Sample("latency_worst_p99_9_ns", "application", 22_500.0, "latency"),
+    Sample("latency_worst_max_ns", "application", 98_000.0, "latency"),
+    Sample("latency_open_max_ns", "application", 8_000.0, "latency"),
+    Sample("latency_bad_input", "application", 1, "latency"),
+    Sample("latency_dropped", "application", 2, "latency"),
+    Sample("latency_max_ns", "sentinel", None, "clock", Health.NO_DATA, "nothing came in the last window"),
+    Sample("core_khz", "host", None, "clock", Health.ABSENT, "no CPU is given to it ([monitor.sentinel])"),
+)
+CONDITIONS = (
+    Condition("FrequencyDrop", "package0", Verdict.BAD),
+    Condition("FrequencyDrop", "package1", Verdict.GOOD),
+    Condition("CoolingActive", "cooling_device2", Verdict.UNKNOWN),
+)
+OWN = {
+    "cycle_seconds": 0.004,
+    "cycle_cpu_seconds": 0.003,
+    "cpu_seconds_total": 1.25,
+    "cycles_total": 300.0,
+    "outbox_depth[journal]": 0.0,
+    "outbox_depth[webhook-am-1]": 3.0,
+    "outbox_unsaved[webhook-am-1]": 0.0,
+    "outbox_oldest_seconds[webhook-am-1]": 12.0,
+    "outbox_delivered_total[webhook-am-1]": 5.0,
+    "outbox_failures_total[webhook-am-1]": 4.0,
+    "outbox_lost_total[webhook-am-1]": 1.0,
+}
+
+
+def board(*samples: Sample, firing: tuple[Alert, ...] = (DROP,), seconds: float = 100.0) -> Board:
+    return Board(
+        look(*(samples or SAMPLES), seconds=seconds),
+        CONDITIONS,
+        firing,
+        firing,
+        OWN,
+        isolated=frozenset({2, 3}),
+        housekeeping=frozenset({0, 1}),
+    )

@@ -1,0 +1,83 @@
+"""The source `clock`: fresh, stale, no data, absent; and the windows of the sentinel's gaps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.monitor.live import Live
+from tests.probe.conftest import cpu, installed, program  # noqa: F401
+from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.sources.clock import SOURCE
+
+Look = Callable[[float], dict[str, Sample]]
+
+
+@pytest.fixture
+def watched(installed: Path, cpu: int, tmp_path: Path) -> Iterator[Live]:  # noqa: F811
+    live = Live(tmp_path, f"[monitor.sla]\nwindow_s = 2\n[monitor.sentinel]\ncpu = {cpu}\n")
+    yield live
+    pid: int = live.eyes.keep("clock", lambda: pytest.fail("it was never read")).sentinel.pid
+    live.eyes.close()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def read(live: Live) -> dict[str, Sample]:
+    return {sample.quantity: sample for sample in SOURCE.read(live.eyes)}
+
+
+def until(live: Live, wanted: Callable[[dict[str, Sample]], bool], step_s: float = 0.05) -> dict[str, Sample]:
+    """Looks, in the machine's own time, until it holds."""
+    limit = time.monotonic() + 15
+    while time.monotonic() < limit:
+        found = read(live)
+        if wanted(found):
+            return found
+        time.sleep(step_s)
+        live.pass_time(step_s)
+    raise AssertionError("it never came")
+
+
+def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None:  # noqa: F811
+    first = read(watched)["core_khz"]
+    assert first.health is Health.STALE  # it has not spoken yet
+    core = until(watched, lambda found: found["core_khz"].health is Health.FRESH)["core_khz"]
+    assert (core.subject, core.cpus) == (f"cpu{cpu}", frozenset({cpu}))
+    assert isinstance(core.value, int)
+    assert 1e5 < core.value < 1e7
+
+    kept = watched.eyes.keep("clock", lambda: None)
+    assert kept is not None
+    os.kill(kept.sentinel.pid, signal.SIGSTOP)
+    time.sleep(0.1)
+    read(watched)
+    watched.pass_time(10)
+    stale = read(watched)
+    assert stale["core_khz"].health is Health.STALE
+    assert "10 s old" in stale["core_khz"].reason
+    assert {sample.health for name, sample in stale.items() if name != "base_khz"} == {Health.STALE}
+
+    os.kill(kept.sentinel.pid, signal.SIGKILL)
+    gone = until(watched, lambda found: found["core_khz"].health is Health.NO_DATA)
+    assert "ended" in gone["core_khz"].reason
+    until(watched, lambda found: found["core_khz"].health is Health.FRESH)
+    assert kept.sentinel.starts == 2
+
+
+def test_its_gaps_are_windows_of_the_subject_sentinel(watched: Live, cpu: int) -> None:  # noqa: F811
+    found = until(watched, lambda found: found["latency_max_ns"].health is Health.FRESH)
+    longest, p99_9 = found["latency_max_ns"], found["latency_p99_9_ns"]
+    assert (longest.subject, longest.cpus) == ("sentinel", frozenset({cpu}))
+    assert isinstance(longest.value, float)
+    assert isinstance(p99_9.value, float)
+    assert 0 <= p99_9.value <= longest.value
+
+
+def test_without_a_cpu_of_its_own_there_is_none(tmp_path: Path) -> None:
+    (sample,) = SOURCE.read(Live(tmp_path, "").eyes)
+    assert (sample.health, sample.quantity) == (Health.ABSENT, "core_khz")

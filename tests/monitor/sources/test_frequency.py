@@ -1,0 +1,126 @@
+"""A frequency counts only where it is a measurement: every way in which the file shows something else is told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.monitor.watched import CPU, Watched, of, watch
+from tunectl.monitor.model import Health, Sample
+
+HOUSEKEEPING = [cpu for cpu in range(32) if cpu not in (2, 18)]
+
+
+@pytest.fixture
+def xeon(tmp_path: Path) -> Watched:
+    """Governor performance, every housekeeping CPU of package 0 measured at 3.6 GHz."""
+    host = watch(tmp_path, "xeon2s", {2, 18})
+    for cpu in range(32):
+        host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "performance")
+    return host
+
+
+def tick(host: Watched, cpus: list[int], khz: int | None = None, ticks: int = 250) -> dict[str, Sample]:
+    """A second in which these CPUs ticked, and what was then seen of all."""
+    for cpu in cpus:
+        host.count("LOC", cpu, ticks)
+        if khz is not None:
+            host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_cur_freq", khz)
+    look = host.look()
+    return of(look, "frequency_khz") | of(look, "sentinel_khz")
+
+
+def test_a_ticking_cpus_number_is_a_measurement_and_speaks_for_its_package(xeon: Watched) -> None:
+    xeon.look()
+    seen = tick(xeon, [0, 1], 3599871)
+    assert (seen["cpu0"].value, seen["cpu0"].health) == (3599871, Health.FRESH)
+    assert (seen["package0"].value, seen["package0"].health) == (3599871, Health.FRESH)
+    assert seen["package0"].cpus == {2, 18}
+    seen = tick(xeon, [0, 1], 1199954)
+    assert (seen["package0"].value, seen["package0"].health) == (1199954, Health.FRESH)
+
+
+def test_a_cpu_that_does_not_tick_is_stale_and_not_even_read(xeon: Watched) -> None:
+    assert "not known yet" in {one.reason for one in of(xeon.look(), "frequency_khz").values()}.pop()
+    seen = tick(xeon, [0], 3599871)
+    assert (seen["cpu3"].health, seen["cpu3"].value) == (Health.STALE, None)
+    assert "idle" in seen["cpu3"].reason
+    assert (seen["package1"].health, seen["package1"].value) == (Health.STALE, None)
+    assert "no measurement" in seen["package1"].reason
+    assert tick(xeon, [0], 3599871, ticks=20)["cpu0"].health is Health.STALE
+
+
+@pytest.mark.parametrize(
+    ("khz", "health", "said"),
+    [
+        (0, Health.NO_DATA, "0: no data"),
+        (800000, Health.STALE, "scaling_min_freq"),
+        (4400000, Health.STALE, "scaling_max_freq"),
+        (2600000, Health.STALE, "whole MHz"),
+        (2600123, Health.FRESH, ""),
+    ],
+)
+def test_a_fallback_is_named(xeon: Watched, khz: int, health: Health, said: str) -> None:
+    xeon.look()
+    seen = tick(xeon, [0], khz)["cpu0"]
+    assert seen.health is health
+    assert said in seen.reason
+
+
+def test_a_number_that_never_changes_was_not_measured(xeon: Watched) -> None:
+    xeon.look()
+    healths = [tick(xeon, [0], 2600123)["cpu0"].health for _ in range(4)]
+    assert healths == [Health.FRESH, Health.FRESH, Health.STALE, Health.STALE]
+    assert tick(xeon, [0], 2600124)["cpu0"].health is Health.FRESH
+
+
+def test_a_slow_cpu_that_may_be_slow_proves_nothing_and_a_busy_one_does(xeon: Watched) -> None:
+    for cpu in HOUSEKEEPING:
+        xeon.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "powersave")
+    stat = (xeon.root / "proc/stat").read_text()
+    xeon.look()
+    seen = tick(xeon, [0], 1199954)
+    assert (seen["cpu0"].health, seen["package0"].health) == (Health.FRESH, Health.STALE)
+    assert "of its own will" in seen["package0"].reason
+    (xeon.root / "proc/stat").write_text(stat.replace("cpu0 9 0 4 900", "cpu0 99 0 4 910"))
+    assert tick(xeon, [0], 1199955)["package0"].health is Health.FRESH
+    assert tick(xeon, [1], 3599871)["package0"].value == 3599871  # however idle: it was that fast
+
+
+def test_unreadable_is_no_data(xeon: Watched) -> None:
+    xeon.look()
+    xeon.write(f"{CPU}/cpufreq/policy0/scaling_cur_freq", "<unknown>")
+    assert tick(xeon, [0])["cpu0"].health is Health.NO_DATA
+    xeon.remove(f"{CPU}/cpufreq/policy0/scaling_cur_freq")
+    assert tick(xeon, [0])["cpu0"].health is Health.NO_DATA
+
+
+def test_a_policy_shared_with_an_isolated_cpu_is_not_read(xeon: Watched) -> None:
+    xeon.write(f"{CPU}/cpufreq/policy0/affected_cpus", "0 2")
+    xeon.look()
+    seen = tick(xeon, [0], 3599871)["cpu0"]
+    assert (seen.health, seen.value) == (Health.STALE, None)
+    assert "shares its frequency policy with the isolated CPUs 2" in seen.reason
+
+
+def test_a_cpu_without_a_tick_is_not_read_though_the_host_file_does_not_name_it(tmp_path: Path) -> None:
+    host = watch(tmp_path, "xeon2s", {2, 18})
+    host.write(f"{CPU}/nohz_full", "2,3,18,19")
+    host = Watched(host.root, frozenset({2, 18}))
+    host.look()
+    seen = tick(host, [3, 4], 3599871)
+    assert (seen["cpu3"].health, seen["cpu3"].value) == (Health.STALE, None)
+    assert seen["cpu4"].health is Health.FRESH
+
+
+def test_a_machine_without_cpufreq_has_no_sentinel(tmp_path: Path) -> None:
+    look = watch(tmp_path, "vm2", {1}).look()
+    assert of(look, "frequency_khz") == {}
+    assert {one.health for one in of(look, "sentinel_khz").values()} == {Health.ABSENT}
+
+
+def test_an_offline_cpu_is_left_out(xeon: Watched) -> None:
+    xeon.look()
+    xeon.write(f"{CPU}/online", "1-31")
+    assert "cpu0" not in tick(xeon, [1], 3599871)

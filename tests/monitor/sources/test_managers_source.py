@@ -1,0 +1,59 @@
+"""Who tunes this host: started and stopped, by systemd and by hand, and what it would overwrite."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from tests.monitor.watched import Watched, of, watch
+
+
+def start(host: Watched, name: str, pid: int = 70000, *, unit: bool = True) -> None:
+    """A daemon, as systemd or a shell starts it."""
+    (host.root / f"proc/{pid}").mkdir()
+    host.write(f"proc/{pid}/comm", name)
+    host.write("proc/loadavg", f"0.00 0.00 0.00 1/100 {pid}")
+    if unit:
+        (host.root / f"sys/fs/cgroup/system.slice/{name}.service").mkdir(parents=True)
+
+
+def test_what_runs_and_what_it_would_overwrite(tmp_path: Path) -> None:
+    found = of(watch(tmp_path, "xeon2s", {2, 18}).look(), "manager")
+    assert {name: one.value for name, one in found.items()} == {"tuned": "active", "irqbalance": "active"}
+    assert "would overwrite irq.affinity; bans nothing" in found["irqbalance"].reason
+    assert "cpufreq.governor" in found["tuned"].reason
+    assert "profile throughput-performance" in found["tuned"].reason
+
+
+def test_a_start_and_a_stop_are_seen_in_the_next_look(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {2, 3}, daemons=())
+    assert of(host.look(), "manager") == {}
+    start(host, "irqbalance")
+    found = of(host.look(), "manager")["irqbalance"]
+    assert found.value == "active"
+    assert "irq.affinity" in found.reason
+    shutil.rmtree(host.root / "sys/fs/cgroup/system.slice/irqbalance.service")
+    shutil.rmtree(host.root / "proc/70000")
+    assert of(host.look(), "manager")["irqbalance"].value == "inactive"
+
+
+def test_one_started_by_hand_is_found_though_it_was_a_shell_first(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {2, 3}, daemons=())
+    host.look()
+    start(host, "bash", unit=False)
+    assert of(host.look(5), "manager") == {}
+    host.write("proc/70000/comm", "irqbalance")
+    assert of(host.look(5), "manager")["irqbalance"].value == "active"
+    shutil.rmtree(host.root / "proc/70000")
+    assert of(host.look(5), "manager")["irqbalance"].value == "inactive"
+
+
+def test_a_host_without_proc_or_control_groups_has_none(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {2, 3}, daemons=())
+    shutil.rmtree(host.root / "sys/fs/cgroup", ignore_errors=True)
+    for place in (host.root / "proc").iterdir():
+        if place.name.isdecimal():
+            shutil.rmtree(place)
+    look = host.look()
+    assert of(look, "manager") == {}
+    assert of(look, "source") == {}

@@ -1,0 +1,44 @@
+"""docs/monitor.md says what the tables say, and its example is a host file that is accepted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.monitor.tables import PAGE, page
+from tunectl.cli.monitor import command
+from tunectl.monitor.rules import RULES
+from tunectl.monitor.settings import Monitor
+from tunectl.tuning.hostfile import read_hostfile
+
+TEXT = PAGE.read_text()
+
+
+def test_the_tables_are_those_of_the_code() -> None:
+    assert page(TEXT) == TEXT, "python -m tests.monitor.tables"
+
+
+def test_the_example_is_a_host_file(tmp_path: Path) -> None:
+    found = re.search(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    assert found
+    path = tmp_path / "host.toml"
+    path.write_text(f'profile = "low-latency"\nisolated = "2-3"\n{found[1]}')
+    monitor = read_hostfile(str(path)).monitor
+    assert monitor.prometheus.listen == "127.0.0.1:9750"
+    assert monitor.webhooks[0].format == "alertmanager"
+    for name in Monitor.__struct_fields__:
+        assert re.search(rf"^(\[+monitor\.{name}\]+|{name} =)", found[1], re.MULTILINE), name
+
+
+def test_every_option_is_named() -> None:
+    for option in ("--once", "--watch", "--repair", "--duration", "--interval"):
+        assert option in TEXT
+        assert any(option in parameter.opts for parameter in command.params)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_a_rule_says_why(rule: object) -> None:
+    assert getattr(rule, "why", "")
+    assert getattr(rule, "source_of_truth", "")

@@ -1,0 +1,210 @@
+"""The daemon as systemd runs it: ready, alive, reloaded, stopped, killed and started again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tunectl
+from tests.cli.places import needs_mounts
+from tests.conftest import write_host_file
+from tests.hosts.builder import HostFactory
+from tests.monitor.process import HOST_FILE, Systemd, limit_of, notified, running
+from tunectl.cpulist import parse_shown
+
+CAPPED = "FrequencyDrop[cpu2]"
+
+
+@pytest.fixture
+def host(host_root: HostFactory, tmp_path: Path) -> Path:
+    """lab4 as it was booted to be watched: CPUs 2-3 isolated, in a tree of one's own."""
+    root = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, HOST_FILE)
+    return root
+
+
+def test_a_file_that_changes_fires_the_right_alert_and_resolves_it(host: Path, tmp_path: Path) -> None:
+    limit = limit_of(host, 2)
+    before = limit.read_text()
+    with running(host, tmp_path / "run") as monitor:
+        monitor.wait_for(lambda: ("firing", "ManagerStarted[irqbalance]") in monitor.edges())
+        assert CAPPED not in {identity for _, identity in monitor.edges()}
+        limit.write_text("1200000\n")
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())
+        limit.write_text(before)
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        assert monitor.end() == 0
+        assert [edge for edge in monitor.edges() if edge[1] == CAPPED] == [("firing", CAPPED), ("resolved", CAPPED)]
+
+
+def test_as_systemd_runs_it(host: Path, tmp_path: Path) -> None:
+    systemd = Systemd(tmp_path / "notify")
+    with running(host, tmp_path / "run", env=notified(systemd, 0.4)) as monitor:
+        monitor.wait_for(lambda: systemd.has("READY=1"))
+        monitor.wait_for(lambda: systemd.has("WATCHDOG=1", 3))
+        write_host_file(host, HOST_FILE.replace("0.1", "0.2"))
+        monitor.process.send_signal(signal.SIGHUP)
+        monitor.wait_for(lambda: systemd.has("READY=1", 2))
+        assert systemd.has("RELOADING=1\nMONOTONIC_USEC=")
+        write_host_file(host, HOST_FILE + "nonsense = 1\n")
+        monitor.process.send_signal(signal.SIGHUP)
+        monitor.wait_for(lambda: systemd.has("READY=1", 3))
+        pings = sum(one.startswith("WATCHDOG=1") for one in systemd.read())
+        monitor.wait_for(lambda: systemd.has("WATCHDOG=1", pings + 3))  # it lives on
+        assert monitor.end() == 0
+        assert systemd.read()[-1] == "STOPPING=1\nSTATUS=SIGTERM came"
+        said = [line for line in monitor.said() if "reload" in line]
+        assert said[0] == "tunectl: reload: the host file was read anew"
+        assert "nonsense" in said[1]
+        assert said[1].endswith("the old settings stay in force")
+        assert len(said) == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_restart_neither_fires_again_nor_forgets(host: Path, tmp_path: Path, number: int) -> None:
+    limit = limit_of(host, 2)
+    before = limit.read_text()
+    limit.write_text("1200000\n")
+    with running(host, tmp_path / "run") as monitor:
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: CAPPED[:13] in (host / "var/lib/tunectl/monitor/alerts.json").read_text())
+        monitor.end(number)
+    with running(host, tmp_path / "run") as monitor:  # the same place: its output is appended
+        limit.write_text(before)
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        assert monitor.end() == 0
+        assert [edge for edge in monitor.edges() if edge[1] == CAPPED] == [("firing", CAPPED), ("resolved", CAPPED)]
+
+
+def test_two_monitors_do_not_share_a_state(host: Path, tmp_path: Path) -> None:
+    with running(host, tmp_path / "one") as first:
+        first.wait_for((host / "var/lib/tunectl/monitor/lock").exists)
+        first.wait_for(lambda: bool(first.edges()))
+        with running(host, tmp_path / "two") as second:
+            assert second.process.wait(20) == 1
+            assert len(second.said()) == 1
+            assert "another monitor is at work" in second.said()[0]
+
+
+def test_files_that_vanish_end_nothing(host: Path, tmp_path: Path) -> None:
+    systemd = Systemd(tmp_path / "notify")
+    with running(host, tmp_path / "run", env=notified(systemd, 0.4)) as monitor:
+        monitor.wait_for(lambda: systemd.has("READY=1"))
+        shutil.rmtree(host / "sys/devices/system/cpu/cpu3")
+        (host / "sys/devices/system/cpu/online").write_text("0-2\n")
+        pings = sum(one.startswith("WATCHDOG=1") for one in systemd.read())
+        monitor.wait_for(lambda: systemd.has("WATCHDOG=1", pings + 5))
+        shutil.rmtree(host / "sys")
+        (host / "proc/interrupts").unlink()
+        pings = sum(one.startswith("WATCHDOG=1") for one in systemd.read())
+        monitor.wait_for(lambda: systemd.has("WATCHDOG=1", pings + 5))
+        assert monitor.end() == 0
+
+
+def test_a_state_directory_that_cannot_be(host: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with running(host, tmp_path / "run", "--state", str(tmp_path / "file/state")) as monitor:
+        monitor.wait_for(lambda: bool(monitor.edges()))
+        assert monitor.end() == 0
+        assert any("not remembered over a restart" in line for line in monitor.said())
+
+
+def test_a_dead_webhook_and_a_taken_port(host: Path, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as dead:
+        address, port = f"127.0.0.1:{taken.getsockname()[1]}", dead.getsockname()[1]
+        dead.close()
+        webhook = f'[[monitor.webhooks]]\nurl = "http://127.0.0.1:{port}/"\n'
+        write_host_file(host, HOST_FILE + webhook)
+        with running(host, tmp_path / "run") as monitor:
+            monitor.wait_for(lambda: bool(monitor.edges()))
+            write_host_file(host, HOST_FILE + f'[monitor.prometheus]\nlisten = "{address}"\n' + webhook)
+            monitor.process.send_signal(signal.SIGHUP)
+            monitor.wait_for(lambda: any("cannot listen" in line for line in monitor.said()))  # and tries again
+            write_host_file(host, HOST_FILE + '[monitor.prometheus]\nlisten = "9750"\n')
+            monitor.process.send_signal(signal.SIGHUP)
+            monitor.wait_for(lambda: any("the old settings stay in force" in line for line in monitor.said()))
+            assert monitor.end() == 0
+        assert os.listdir(host / "var/lib/tunectl/monitor/spool")
+
+
+def test_repair_is_asked_for_and_only_when_it_may_be(host: Path, tmp_path: Path) -> None:
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    env = {"RUNTIME_DIRECTORY": str(runtime)}
+    with running(host, tmp_path / "off", env=env) as monitor:
+        monitor.wait_for(lambda: any(identity.startswith("KnobDrift") for _, identity in monitor.edges()))
+        assert monitor.end() == 0
+    assert os.listdir(runtime) == []
+    shutil.rmtree(host / "var/lib/tunectl/monitor")
+    with running(host, tmp_path / "on", "--repair", env=env) as monitor:
+        monitor.wait_for((runtime / "repair-request").exists)
+        assert monitor.end() == 0
+        assert any("repair: asked for apply" in line for line in monitor.said())
+    with running(host, tmp_path / "nowhere", "--repair") as monitor:
+        monitor.wait_for(lambda: any("no repair can be asked for" in line for line in monitor.said()))
+        assert monitor.end() == 0
+
+
+@needs_mounts
+def test_a_full_disk(host: Path, tmp_path: Path) -> None:
+    state = host / "var/lib/tunectl"
+    state.mkdir(parents=True, exist_ok=True)
+    script = f"mount -t tmpfs -o size=64k tmpfs {state}; mkdir {state}/monitor; : >{state}/monitor/lock; "
+    script += f'dd if=/dev/zero of={state}/filler bs=4k 2>/dev/null || :; exec "$0" "$@"'
+    limit = limit_of(host, 2)
+    before = limit.read_text()
+    with running(host, tmp_path / "run", wrapped=["unshare", "-m", "sh", "-c", script]) as monitor:
+        monitor.wait_for(lambda: any("No space left on device" in line for line in monitor.said()))
+        limit.write_text("1200000\n")
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())  # on it goes
+        inside = Path(f"/proc/{monitor.process.pid}/root") / state.relative_to("/")
+        (inside / "filler").unlink()
+        limit.write_text(before)
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: any("state: works again" in line for line in monitor.said()))
+        assert "ManagerStarted" in (inside / "monitor/alerts.json").read_text()
+        assert monitor.end() == 0
+        assert sum("cannot save" in line for line in monitor.said()) == 1  # once, not in every cycle
+
+
+@needs_mounts
+@pytest.mark.skipif(not shutil.which("ip"), reason="needs ip(8), to plug in a device")
+def test_a_device_event_is_looked_at_before_the_next_turn(tmp_path: Path) -> None:
+    """On this machine, in a network name space of its own, with a minute between two looks."""
+    host_file, shown = tmp_path / "host.toml", tmp_path / "tunectl.prom"
+    last = max(os.sched_getaffinity(0))
+    host_file.write_text(
+        f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n'
+        f'[monitor]\nlog = "none"\ninterval_s = 60\n[monitor.prometheus]\ntextfile = "{shown}"\n'
+    )
+    words = ["--host", str(host_file), "--state", str(tmp_path / "state")]
+    with running(Path("/"), tmp_path / "run", *words, wrapped=["unshare", "-n"]) as monitor:
+        monitor.wait_for(shown.exists)
+        if any("device events are not heard" in line for line in monitor.said()):
+            pytest.skip("no udev here")
+        used = {line for path in Path(f"/proc/{monitor.process.pid}/task").glob("*/status") for line in allowed(path)}
+        assert str(last) not in used  # no thread of it may run there
+        first = shown.stat().st_mtime_ns
+        plug = ["nsenter", f"--net=/proc/{monitor.process.pid}/ns/net", "ip", "link", "add", "d9", "type", "veth"]
+        if subprocess.run(plug, capture_output=True).returncode:
+            pytest.skip("this kernel has no veth")
+        monitor.wait_for(lambda: shown.stat().st_mtime_ns != first, 5)
+        assert monitor.end() == 0
+
+
+def allowed(status: Path) -> set[str]:
+    """The CPUs of one thread, each as text."""
+    line = next(line for line in status.read_text().splitlines() if line.startswith("Cpus_allowed_list:"))
+    return set(map(str, parse_shown(line.partition(":")[2])))
+
+
+def test_no_wall_clock_times_anything() -> None:
+    """A step of the wall clock neither stalls the loop nor ages a sample: only `at`, for people, is of that clock."""
+    for path in (Path(tunectl.__file__).parent / "monitor").rglob("*.py"):
+        assert "time.time(" not in path.read_text(), path

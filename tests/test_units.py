@@ -1,0 +1,166 @@
+"""The shipped units, read back by their real reader: systemd-analyze."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.monitor.process import running
+from tunectl.errors import UsageError
+from tunectl.knobs.drivers.unitfile import render
+from tunectl.units import SERVICES, ours, units_of, warnings
+
+PROGRAM = ("/opt/tunectl/bin/tunectl",)
+EXPOSURE = 2.0
+needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+
+
+def written(place: Path, invocation: tuple[str, ...] = PROGRAM) -> list[Path]:
+    """Every unit of every service, in a directory, with a program that is there."""
+    (place / "bin").mkdir(parents=True, exist_ok=True)
+    program = place / "bin/tunectl"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    paths = []
+    for name in SERVICES:
+        for unit in units_of(name, (str(program), *invocation[1:])):
+            path = place / Path(unit.path).name
+            path.write_text(unit.text)
+            paths.append(path)
+    return paths
+
+
+def key(text: str, name: str) -> list[str]:
+    return [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"{name}=")]
+
+
+@needs_systemd
+def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
+    paths = written(tmp_path, (*PROGRAM, "--host", "/srv/a b/50%$x.toml"))
+    command = ["systemd-analyze", "verify", "--man=no", *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = [line for line in done.stderr.splitlines() if "tunectl" in line]
+    assert (done.returncode, said) == (0, [])
+
+
+@needs_systemd
+def test_the_monitor_is_confined(tmp_path: Path) -> None:
+    path = next(path for path in written(tmp_path) if path.name == "tunectl-monitor.service")
+    command = [
+        "systemd-analyze",
+        "security",
+        "--offline=true",
+        f"--threshold={EXPOSURE * 10:.0f}",
+        "--no-pager",
+        str(path),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env={"SYSTEMD_COLORS": "0", "PATH": "/usr/bin:/bin"})
+    assert done.returncode == 0, done.stdout[-400:] + done.stderr
+    assert "Overall exposure level" in done.stdout
+
+
+def test_the_monitor_sees_what_it_must() -> None:
+    """What would blind it is not set: /proc/interrupts, others' affinity, the kernel's events, its own CPUs."""
+    (unit,) = units_of("monitor", PROGRAM)
+    assert "subset=pid" not in unit.text
+    for name in ("ProcSubset", "ProtectProc", "PrivateNetwork", "IPAddressDeny"):
+        assert key(unit.text, name) == []
+    assert "AF_NETLINK" in key(unit.text, "RestrictAddressFamilies")[0]
+    assert key(unit.text, "SystemCallFilter")[-1] == "sched_setaffinity"
+    assert (key(unit.text, "Type"), key(unit.text, "NotifyAccess")) == (["notify"], ["main"])
+    assert key(unit.text, "ExecStart") == ["/opt/tunectl/bin/tunectl monitor"]
+
+
+def test_what_writes_the_host_may_write_it() -> None:
+    for name in ("apply", "repair"):
+        for unit in units_of(name, PROGRAM):
+            assert "ProtectKernelTunables" not in unit.text
+
+
+def test_apply_has_one_text() -> None:
+    """The knob systemd.apply_at_boot and this command write the same file."""
+    (unit,) = units_of("apply", PROGRAM)
+    assert unit.text == render(PROGRAM)
+
+
+def test_the_monitor_asks_where_the_path_unit_listens() -> None:
+    from tunectl.monitor.repair import REQUEST
+
+    path, service = units_of("repair", PROGRAM)
+    (monitor,) = units_of("monitor", PROGRAM, ("--repair",))
+    assert key(path.text, "PathChanged") == [f"/run/{key(monitor.text, 'RuntimeDirectory')[0]}/{REQUEST}"]
+    assert key(monitor.text, "ExecStart") == ["/opt/tunectl/bin/tunectl monitor --repair"]
+    assert key(service.text, "ExecStart") == ["/opt/tunectl/bin/tunectl apply --yes --runtime"]
+
+
+def test_words_of_the_command_line_are_systemds() -> None:
+    (unit,) = units_of("monitor", ("/opt/a b/tunectl", "--host", "/etc/50%/$x.toml"))
+    assert key(unit.text, "ExecStart") == ['"/opt/a b/tunectl" --host /etc/50%%/$$x.toml monitor']
+
+
+@pytest.mark.parametrize("program", ["/home/me/venv/bin/tunectl", "/tmp/venv/bin/tunectl", "/root/bin/tunectl"])
+def test_a_place_the_unit_would_hide(program: str) -> None:
+    (unit,) = units_of("monitor", (program,))
+    hidden = {*key(unit.text, "ProtectHome"), *key(unit.text, "PrivateTmp")}
+    assert hidden == ({"yes", "no"} if program.startswith("/tmp") else {"read-only", "yes"})
+    assert "install tunectl below /opt or /usr" in warnings("monitor", (program,))[0]
+    assert warnings("monitor", PROGRAM) == []
+
+
+def test_ours_and_others() -> None:
+    assert all(ours(unit.text) for name in SERVICES for unit in units_of(name, PROGRAM))
+    assert not ours("[Unit]\nDescription=mine\n")
+    with pytest.raises(UsageError, match="no service"):
+        units_of("x", PROGRAM)
+
+
+WITHOUT_WX = "import ctypes, os, sys; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+
+
+@needs_systemd
+@pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+def test_the_monitor_needs_no_system_call_that_its_unit_refuses(tmp_path: Path) -> None:
+    """With a sentinel, a socket, an endpoint, a textfile, a webhook and a hook; and no page both W and X."""
+    host_file, trace = tmp_path / "host.toml", tmp_path / "trace"
+    last = max(os.sched_getaffinity(0))
+    host_file.write_text(
+        f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n[monitor]\ninterval_s = 0.2\n'
+        f'[monitor.prometheus]\nlisten = "127.0.0.1:0"\ntextfile = "{tmp_path}/x.prom"\n'
+        f'[monitor.sentinel]\ncpu = {last}\n[monitor.sla]\nsocket = "{tmp_path}/latency"\n'
+        '[[monitor.webhooks]]\nurl = "http://127.0.0.1:9/"\n[[monitor.hooks]]\ncommand = ["/bin/cat"]\n'
+    )
+    strace = ["strace", "-f", "-qq", "-o", str(trace)]
+    words = ["--host", str(host_file), "--state", str(tmp_path / "state"), "--duration", "4"]
+    wrapped = [sys.executable, "-c", WITHOUT_WX, *strace]
+    with running(Path("/"), tmp_path / "run", *words, wrapped=wrapped) as monitor:
+        assert monitor.process.wait(60) in (0, 3)
+    used = set(re.findall(r"^\d+ +([a-z_0-9]+)\(", trace.read_text(), re.MULTILINE))
+    assert {"sched_setaffinity", "bind", "execve"} <= used
+    assert used - permitted() == set()
+
+
+def permitted() -> set[str]:
+    """The system calls of the unit's filter, as this systemd knows the groups."""
+    listed = subprocess.run(["systemd-analyze", "syscall-filter", "--no-pager"], capture_output=True, text=True).stdout
+    groups: dict[str, list[str]] = {}
+    for line in listed.splitlines():
+        if line.startswith("@"):
+            groups[line.strip()] = []
+        elif line.startswith("    ") and not line.strip().startswith("#"):
+            groups[list(groups)[-1]].append(line.strip())
+
+    def calls(name: str) -> set[str]:
+        return set().union(*(calls(one) if one.startswith("@") else {one} for one in groups[name]))
+
+    found = calls("@default")
+    (unit,) = units_of("monitor", PROGRAM)
+    for words in key(unit.text, "SystemCallFilter"):
+        named = [calls(one) if one.startswith("@") else {one} for one in words.removeprefix("~").split()]
+        found = found - set().union(*named) if words.startswith("~") else found.union(*named)
+    return found

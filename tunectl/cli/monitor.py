@@ -1,0 +1,100 @@
+"""tunectl monitor"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+
+import click
+
+from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.exits import exit_code
+from tunectl.cli.options import Options
+from tunectl.errors import UsageError
+from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import read_scope_facts
+from tunectl.monitor.assembly import Watcher, kernel_wishes
+from tunectl.monitor.document import monitor_body
+from tunectl.monitor.once import look_twice, verdict_of
+from tunectl.tuning.journal import peek
+from tunectl.tuning.session import Session, open_session
+
+_FORMATS = ("text", "json", "nagios")
+_SOON_S = 1.0  # between the two looks of --once
+
+
+@tunectl_command(formats=_FORMATS)
+@click.option("--once", is_flag=True, help="Two looks, one verdict, and the end: a monitoring check.")
+@click.option("--watch", is_flag=True, help="A live view in the terminal; tells nobody.")
+@click.option("--repair", is_flag=True, help="Ask the repair service for apply when a knob drifts.")
+@click.option("--duration", "duration_s", type=float, metavar="S", help="End after so many seconds.")
+@click.option("--interval", "interval_s", type=float, metavar="S", help="Between two looks [the host file's, or 1].")
+def command(
+    options: Options, once: bool, watch: bool, repair: bool, duration_s: float | None, interval_s: float | None
+) -> int:
+    """Watch this host: frequency, throttling, temperature, interrupts, drift. Alerts go where [monitor] says."""
+    _check(options, once, watch, repair, duration_s, interval_s)
+    root = open_root(options)
+    session = _session(options, root)
+    stay_off(root, session.wishes.scope.isolated)
+    notes = _blind_spots(session)
+    if (once or watch) and session.wishes.monitor.has_residents:
+        notes.append("[monitor.sentinel] and the application's latencies are the daemon's alone, and not seen here")
+        monitor = session.wishes.monitor.without_residents()
+        session = replace(session, wishes=session.wishes._replace(monitor=monitor))
+    if once:
+        return _once(options, session, interval_s or _SOON_S, notes)
+    from tunectl.cli.daemon import run_daemon, settle
+
+    settle()
+    if watch:
+        from tunectl.cli.watch import run_watch  # rich.live is slow to import
+
+        return run_watch(options, session, interval_s, duration_s, notes)
+    return run_daemon(options, session, lambda: _session(options, root), interval_s, duration_s, repair, notes)
+
+
+def _check(
+    options: Options, once: bool, watch: bool, repair: bool, duration_s: float | None, interval_s: float | None
+) -> None:
+    if once and (watch or repair or duration_s is not None):
+        raise UsageError("--once looks twice and ends: it goes with neither --watch, --repair nor --duration")
+    if watch and repair:
+        raise UsageError("--watch only looks: it goes without --repair")
+    if duration_s is not None and not 0 < duration_s < 1e10:
+        raise UsageError("--duration: seconds, above 0")
+    if interval_s is not None and not 0.05 <= interval_s <= 3600:
+        raise UsageError("--interval: seconds, from 0.05 to 3600")
+    if options.fmt == "nagios" and not once:
+        raise UsageError("--format nagios goes with --once")
+    if watch and not sys.stdout.isatty():
+        raise UsageError("--watch needs a terminal", "--once prints the same page once")
+
+
+def _session(options: Options, root: Sysroot) -> Session:
+    """The host file's; without one, the CPUs that the kernel isolates and no wishes. A file that was named must be."""
+    if options.host or os.path.exists(options.host_path):
+        return open_session(root, options.host_path, options.state_path, options.invocation, today())
+    wishes = kernel_wishes(read_scope_facts(root))
+    return Session(root, read_identity(root), wishes, peek(options.state_path), options.invocation, today())
+
+
+def _blind_spots(session: Session) -> list[str]:
+    """What this run cannot see at all, whatever the sources say."""
+    notes = []
+    if not session.wishes.settings:
+        notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
+    if not session.root.live:
+        notes.append("a recorded host: its files are read again in each look, and nothing announces a device")
+    return [*notes, *session.notes()]
+
+
+def _once(options: Options, session: Session, seconds: float, notes: list[str]) -> int:
+    watcher = Watcher(session, {})
+    board, first = look_twice(watcher, seconds)
+    judged = verdict_of(board)
+    body = monitor_body(board._replace(firing=(), recent=()), first, judged, notes)
+    emit(options, "monitor", session.identity, body, body["findings"])
+    return exit_code(judged[0], options.fmt)

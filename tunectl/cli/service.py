@@ -1,0 +1,157 @@
+"""tunectl service"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from tunectl.cli.command import emit, open_root, tunectl_command
+from tunectl.cli.exits import FAILED, OK
+from tunectl.cli.options import Options
+from tunectl.cli.output import write_whole
+from tunectl.errors import TunectlError
+from tunectl.host.identity import read_identity
+from tunectl.host.run import run
+from tunectl.host.sysroot import Sysroot
+from tunectl.units import SERVICES, Unit, ours, units_of, warnings
+
+_TIMEOUT_S = 60.0
+_NAME = click.argument("name", type=click.Choice(tuple(SERVICES)))
+_REPAIR = click.option("--repair", is_flag=True, help="Of the monitor: it asks for apply when a knob drifts.")
+
+
+@click.group("service")
+def command() -> None:
+    """The systemd units of the monitor, of apply at boot, and of the repair that the monitor may ask for."""
+
+
+@tunectl_command(name="show")
+@_NAME
+@_REPAIR
+def show(options: Options, name: str, repair: bool) -> int:
+    """Print the unit files for this installation; writes nothing."""
+    root = open_root(options)
+    rows = [_row(unit, _state(root, unit)) for unit in _units(options, name, repair)]
+    return _emit(options, root, "show", name, rows, warnings(name, options.invocation))
+
+
+@tunectl_command(name="install")
+@_NAME
+@_REPAIR
+def install(options: Options, name: str, repair: bool) -> int:
+    """Write the unit files and have systemd read them. What tunectl did not write is not overwritten."""
+    root = open_root(options)
+    units = _units(options, name, repair)
+    states = {unit: _state(root, unit) for unit in units}
+    _refuse_foreign(root, states)
+    rows = []
+    for unit, state in states.items():
+        if state != "installed":
+            _write(root, unit)
+        rows.append(_row(unit, "unchanged" if state == "installed" else "written"))
+    said = warnings(name, options.invocation)
+    said += [f"`systemctl enable --now {os.path.basename(units[0].path)}` starts it, now and at every boot"]
+    return _reload(options, root, "install", name, rows, said)
+
+
+@tunectl_command(name="remove")
+@_NAME
+def remove(options: Options, name: str) -> int:
+    """Stop and disable the service, and remove its unit files. What tunectl did not write stays."""
+    root = open_root(options)
+    units = _units(options, name, False)
+    states = {unit: _state(root, unit) for unit in units}
+    _refuse_foreign(root, states)
+    there = [unit for unit, state in states.items() if state != "absent"]
+    commands = [["systemctl", "disable", "--now", os.path.basename(unit.path)] for unit in there]
+    done, failed = _systemctl(root, commands)
+    for unit in there:
+        try:
+            os.unlink(root.resolve(unit.path))
+        except OSError as error:
+            raise TunectlError(f"cannot remove {root.path(unit.path)}: {error.strerror}") from error
+    rows = [_row(unit, "removed" if unit in there else "absent") for unit in units]
+    return _reload(options, root, "remove", name, rows, failed, done)
+
+
+for _one in (show, install, remove):
+    command.add_command(_one)
+
+
+def _units(options: Options, name: str, repair: bool) -> tuple[Unit, ...]:
+    return units_of(name, options.invocation, ("--repair",) if repair and name == "monitor" else ())
+
+
+def _state(root: Sysroot, unit: Unit) -> str:
+    """absent, installed, outdated (an earlier one of ours), or foreign."""
+    if not root.exists(unit.path):
+        return "absent"
+    text = root.get_text(unit.path)
+    if text == unit.text:
+        return "installed"
+    return "outdated" if ours(text) else "foreign"
+
+
+def _refuse_foreign(root: Sysroot, states: dict[Unit, str]) -> None:
+    for unit, state in states.items():
+        if state == "foreign":
+            raise TunectlError(f"{root.path(unit.path)} was not written by tunectl", "move it away first")
+
+
+def _write(root: Sysroot, unit: Unit) -> None:
+    directory = os.path.dirname(unit.path)
+    if not root.exists(directory):
+        raise TunectlError(f"{root.path(directory)}: no such directory", "this host is not run by systemd")
+    write_whole(root.resolve(unit.path), unit.text)
+
+
+def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[str]], list[str]]:
+    """Runs them on the running host, and only there: those that went well, and what is to be said of the others."""
+    done, said = [], []
+    for argv in commands:
+        if not root.live:
+            said.append(f"not run on a recorded host: {' '.join(argv)}")
+            continue
+        if not root.exists("run/systemd/system"):  # sd_booted(3)
+            said.append(f"not run, for systemd does not run this host: {' '.join(argv)}")
+            continue
+        result = run(argv, timeout_s=_TIMEOUT_S)
+        if result.returncode:
+            said.append(f"{' '.join(argv)} failed: {' '.join(result.stderr.split()) or result.returncode}")
+        else:
+            done.append(argv)
+    return done, said
+
+
+def _reload(
+    options: Options,
+    root: Sysroot,
+    action: str,
+    name: str,
+    rows: list[dict[str, str]],
+    said: list[str],
+    done: list[list[str]] | None = None,
+) -> int:
+    ran, failed = _systemctl(root, [["systemctl", "daemon-reload"]])
+    return _emit(options, root, action, name, rows, [*said, *failed], [*(done or []), *ran])
+
+
+def _row(unit: Unit, state: str) -> dict[str, str]:
+    return {"path": f"/{unit.path}", "state": state, "text": unit.text}
+
+
+def _emit(
+    options: Options,
+    root: Sysroot,
+    action: str,
+    name: str,
+    rows: list[dict[str, str]],
+    said: list[str],
+    ran: list[list[str]] | None = None,
+) -> int:
+    body: dict[str, Any] = {"action": action, "name": name, "units": rows, "ran": ran or [], "notes": said}
+    emit(options, "service", read_identity(root), body)
+    return FAILED if any(" failed: " in one for one in said) else OK

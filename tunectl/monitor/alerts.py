@@ -1,0 +1,205 @@
+"""From conditions to alerts: an edge when trouble begins, one when it is over, and nothing between. Pure.
+
+Each (rule, subject) fires when N of its last M looks that could tell were bad, and resolves after some good looks in a
+row. What is unknown does neither. The whole state can be saved and loaded, so that a restart neither fires again nor
+forgets to resolve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import format_cpulist, parse_shown
+from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Verdict
+from tunectl.monitor.rules import FAILED, RULES, Rule
+from tunectl.monitor.rules.history import silent_sources
+
+Identity = tuple[str, str]
+VERSION = 1
+
+
+@dataclass(slots=True)
+class Track:
+    """What is remembered of one identity that is not well: all others need no memory."""
+
+    recent: str = ""  # the last M looks, the newest last: "x" was bad
+    good: int = 0  # looks in a row that were good, or did not mention it
+    since: str = ""  # the first of the bad looks that count
+    alert: Alert | None = None  # as it fired
+
+
+class Told(NamedTuple):
+    """What one look's conditions speak of."""
+
+    identities: set[Identity]
+    failed: set[str]  # rules that broke
+
+
+class Alerts:
+    """Which alerts fire. `step` once a look."""
+
+    def __init__(self, rules: Sequence[Rule] = RULES) -> None:
+        self._rules = {rule.name: rule for rule in rules}
+        self._order = {rule.name: number for number, rule in enumerate(rules)}
+        self._tracks: dict[Identity, Track] = {}
+
+    @property
+    def firing(self) -> tuple[Alert, ...]:
+        """The alerts that fire now, as each fired; the oldest first."""
+        return tuple(track.alert for track in self._tracks.values() if track.alert is not None)
+
+    def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
+        """The edges of one look. Of two conditions of one identity the first counts; unknown rules' are left out."""
+        silent = silent_sources(look) if self._tracks else {}
+        told = Told(set(), set())
+        edges: list[Alert] = []
+        bad: list[tuple[Condition, Track]] = []
+        for condition in conditions:
+            track = self._track(condition, told)
+            if track is None:
+                continue
+            self._count(track, self._rules.get(condition.rule), _known(condition.verdict, track, silent), look)
+            if condition.verdict is Verdict.BAD and track.alert is None:
+                bad.append((condition, track))
+            elif self._is_over(track, condition.rule):
+                edges.append(_resolved(track, look, condition))
+        edges += self._count_missing(look, told, silent)
+        bad.sort(key=lambda pair: self._order[pair[0].rule])
+        edges += [edge for condition, track in bad for edge in self._fire(condition, track, look)]
+        self._tracks = {name: track for name, track in self._tracks.items() if track.alert or "x" in track.recent}
+        return tuple(edges)
+
+    def _track(self, condition: Condition, told: Told) -> Track | None:
+        """What is remembered of it; None where it is well, or has been counted in this look."""
+        identity = (condition.rule, condition.subject)
+        if condition.subject == FAILED:
+            told.failed.add(condition.rule)
+        track = self._tracks.get(identity)
+        if track is None:
+            if condition.verdict is not Verdict.BAD or condition.rule not in self._rules:
+                return None
+            track = self._tracks[identity] = Track()
+        elif identity in told.identities:
+            return None
+        told.identities.add(identity)
+        return track
+
+    def _count(self, track: Track, rule: Rule | None, verdict: Verdict, look: Look) -> None:
+        if verdict is Verdict.UNKNOWN:
+            return
+        is_bad = verdict is Verdict.BAD
+        track.recent = (track.recent + ("x" if is_bad else "."))[-(rule.bad[1] if rule else 1) :]
+        track.good = track.good + 1 if verdict is Verdict.GOOD else 0
+        if track.alert is None and "x" not in track.recent:
+            track.since = ""
+        elif is_bad and not track.since:
+            track.since = look.at
+
+    def _is_over(self, track: Track, name: str) -> bool:
+        rule = self._rules.get(name)
+        return track.alert is not None and (rule is None or track.good >= rule.good)
+
+    def _fire(self, condition: Condition, track: Track, look: Look) -> Iterable[Alert]:
+        rule = self._rules[condition.rule]
+        if track.recent.count("x") >= rule.bad[0] and not self._is_explained(condition, rule):
+            track.alert = _fired(condition, rule.severity, track.since, look)
+            yield track.alert
+
+    def _is_explained(self, condition: Condition, rule: Rule) -> bool:
+        """Does an alert that fires already stand for the same CPUs? Then this is its evidence, and no second alert."""
+        return bool(rule.explained_by) and any(
+            alert.rule in rule.explained_by and _covers(alert, condition) for alert in self.firing
+        )
+
+    def _count_missing(self, look: Look, told: Told, silent: Collection[str]) -> Iterator[Alert]:
+        """A subject nobody mentions any more is over (an interrupt that was freed), unless nobody could have."""
+        for identity, track in self._tracks.items():
+            if identity in told.identities:
+                continue
+            rule = self._rules.get(identity[0])
+            track.recent = (track.recent + ".")[-(rule.bad[1] if rule else 1) :]
+            if track.alert is None:
+                continue
+            if rule is not None and (rule.lasts or rule.name in told.failed or _is_silent(track.alert, silent)):
+                continue
+            track.good += 1
+            if rule is None or track.good >= rule.good:
+                yield _resolved(track, look, None)
+
+    def save(self) -> dict[str, Any]:
+        """The state as plain data, for JSON."""
+        tracks = [
+            {
+                "rule": rule,
+                "subject": subject,
+                "recent": track.recent,
+                "good": track.good,
+                "since": track.since,
+                "alert": dict(track.alert._asdict()) if track.alert else None,
+            }
+            for (rule, subject), track in self._tracks.items()
+        ]
+        return {"version": VERSION, "tracks": tracks}
+
+    @classmethod
+    def load(cls, saved: object, rules: Sequence[Rule] = RULES) -> Alerts:
+        """The state `save` gave; what is not of that shape is left out, for a monitor must start."""
+        alerts = cls(rules)
+        rows = saved.get("tracks") if isinstance(saved, Mapping) and saved.get("version") == VERSION else None
+        for row in rows if isinstance(rows, list) else ():
+            try:
+                alerts._tracks[str(row["rule"]), str(row["subject"])] = _track(row)
+            except (KeyError, TypeError, ValueError):
+                continue
+        return alerts
+
+
+def _track(row: Mapping[str, Any]) -> Track:
+    alert = row["alert"]
+    if alert is not None:
+        alert = Alert(**{**alert, "status": Status(alert["status"]), "severity": Severity(alert["severity"])})
+    return Track(str(row["recent"]), int(row["good"]), str(row["since"]), alert)
+
+
+def _is_silent(alert: Alert, silent: Collection[str]) -> bool:
+    return any(source in alert.source for source in silent)
+
+
+def _known(verdict: Verdict, track: Track, silent: Collection[str]) -> Verdict:
+    """Good by other sources, while the one that fired the alert says nothing, is not known to be over."""
+    is_blind = verdict is Verdict.GOOD and track.alert is not None and _is_silent(track.alert, silent)
+    return Verdict.UNKNOWN if is_blind else verdict
+
+
+def _covers(alert: Alert, condition: Condition) -> bool:
+    if alert.subject == condition.subject or not alert.cpus or not condition.cpus:
+        return True
+    return condition.cpus <= parse_shown(alert.cpus)
+
+
+def _fired(condition: Condition, severity: Severity, since: str, look: Look) -> Alert:
+    return Alert(
+        condition.rule,
+        condition.subject,
+        Status.FIRING,
+        severity,
+        since,
+        look.at,
+        condition.observed,
+        condition.expected,
+        condition.source,
+        condition.summary,
+        condition.fix,
+        format_cpulist(condition.cpus),
+    )
+
+
+def _resolved(track: Track, look: Look, condition: Condition | None) -> Alert:
+    """The same event, over: with what is seen now, where that is known."""
+    fired = track.alert
+    assert fired is not None
+    track.alert, track.recent, track.since, track.good = None, "", "", 0
+    seen = condition.observed if condition is not None else None
+    return fired._replace(status=Status.RESOLVED, at=look.at, observed=seen, summary=f"over: {fired.summary}", fix="")

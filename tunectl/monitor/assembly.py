@@ -1,0 +1,117 @@
+"""The parts of one monitor put together: sources, rules, alerts, sinks, as one host file asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from tunectl.host.topology import CpuFacts
+from tunectl.model import Scope
+from tunectl.monitor.alerts import Alerts
+from tunectl.monitor.cycle import Cycle
+from tunectl.monitor.daemon import Opener, Watch
+from tunectl.monitor.eyes import Eyes, boottime
+from tunectl.monitor.look import take_look
+from tunectl.monitor.model import Alert, Board, Condition, Look, Severity, Verdict
+from tunectl.monitor.outbox import Outboxes
+from tunectl.monitor.repair import Repair
+from tunectl.monitor.rules import RULES, History, Limits
+from tunectl.monitor.settings import Monitor
+from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
+from tunectl.tuning.hostfile import Thermal, Wishes
+from tunectl.tuning.session import Session
+
+SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
+
+
+class Places(NamedTuple):
+    """Where this process may write, and what it was asked for beside the host file."""
+
+    state_dir: str
+    runtime_dir: str = ""  # "" where nobody gave us one: then no repair can be asked for
+    interval_s: float | None = None
+    repair: bool = False
+    sinks: bool = True  # a second look at a watched host must not tell everything twice
+
+
+def kernel_wishes(facts: CpuFacts) -> Wishes:
+    """Without a host file: the CPUs that this boot isolates, no wish for any knob."""
+    isolated = (facts.kernel_isolated | facts.nohz_full) & facts.present
+    scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
+    return Wishes(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
+
+
+class Watcher:
+    """One host's eyes, rules and alerts."""
+
+    def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
+        self.eyes = Eyes(session, now=now)
+        self.alerts = Alerts.load(remembered.get("alerts"))
+        self._history = History(Limits.of(session.wishes))
+        scope = session.wishes.scope
+        self.cycle = Cycle(
+            lambda: take_look(self.eyes),
+            self._judge,
+            self.alerts,
+            isolated=scope.isolated,
+            housekeeping=scope.housekeeping,
+        )
+
+    def _judge(self, look: Look) -> Iterator[Condition]:
+        """Every rule; one that fails says so as unknown, and the others go on."""
+        self._history.add(look)
+        for rule in RULES:
+            try:
+                yield from tuple(rule.judge(self._history))
+            except Exception as error:
+                text = f"the rule failed: {type(error).__name__}: {error}"
+                yield Condition(rule.name, "rule", Verdict.UNKNOWN, source="monitor", summary=text)
+
+
+def opener_of(
+    session: Session,
+    places: Places,
+    opened: Callable[[Watcher], None],
+    printer: Callable[[Sequence[Alert]], None] | None = None,
+) -> Opener:
+    """Checks what the host file asks for; what is returned opens it. UsageError for an address that is none.
+
+    `opened` is handed the new watcher; `printer` is told of each edge beside the host file's sinks.
+    """
+    settings = session.wishes.monitor
+    notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
+    check_exporters(settings)
+
+    def open_(remembered: Mapping[str, Any]) -> Watch:
+        watcher = Watcher(session, remembered)
+        watch = _with_sinks(session, places, notifiers, watcher)
+        opened(watcher)
+        return watch._replace(tells={**watch.tells, "stdout": printer}) if printer else watch
+
+    return open_
+
+
+def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
+    settings = session.wishes.monitor
+    outboxes = Outboxes(notifiers, places.state_dir)
+    exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()
+    outboxes.start()  # last: what raises above leaves no thread behind
+
+    def close() -> None:
+        for exporter in exporters:
+            with suppress(Exception):
+                exporter.close()
+        outboxes.close()
+        watcher.eyes.close()
+
+    shows: dict[str, Callable[[Board], None]] = {exporter.name: exporter.show for exporter in exporters}
+    return Watch(
+        watcher.cycle,
+        places.interval_s or settings.interval_s,
+        lambda: {"alerts": watcher.alerts.save()},
+        {**shows, "outboxes": outboxes.show},
+        outboxes.tells,
+        close,
+        Repair(places.runtime_dir) if (places.repair or settings.repair) and places.runtime_dir else None,
+    )

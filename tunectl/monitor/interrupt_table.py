@@ -1,0 +1,215 @@
+"""/proc/interrupts from look to look: megabytes on a large host, of which little is wanted and less has changed.
+
+It is read in pieces that stay in the CPU's cache, and compared with what it was. Only of a line that changed are the
+columns of isolated CPUs looked at, and only where they changed are they numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet
+from tunectl.host.sysroot import Sysroot
+from tunectl.monitor.interrupt_rows import (
+    Layout,
+    Row,
+    came,
+    counts_of,
+    description_of,
+    differ,
+    isolated_counts,
+    lay_out,
+    name_of,
+)
+
+PATH = "proc/interrupts"
+_PIECE = 1 << 17
+_BLOCK = 4  # lines that are compared at once
+TIMER, CALLS, RESCHEDULES, THERMAL = "LOC", "CAL", "RES", "TRM"
+# The same by name, for ARM numbers its IPIs (arch/arm64/kernel/smp.c) and has a device interrupt for its timer.
+_NAMED = {"Rescheduling interrupts": RESCHEDULES, "Function call interrupts": CALLS, "arch_timer": TIMER}
+_LOCAL = frozenset({TIMER, CALLS, RESCHEDULES, THERMAL})
+
+
+class Landed(NamedTuple):
+    """A device interrupt that came to isolated CPUs since boot."""
+
+    total: int
+    name: str
+    cpus: CpuSet  # where it came since it was last looked at; at first, wherever it ever came
+
+
+class Changed(NamedTuple):
+    """A line that differs: its row's number, or one below 0 for the header; what it is and what it was."""
+
+    row: int
+    line: bytes
+    before: bytes
+
+
+class InterruptTable:
+    """The last reading. `error` says why there is none."""
+
+    def __init__(self, root: Sysroot, isolated: CpuSet) -> None:
+        self.error = "not read yet"
+        self.at = 0.0  # time.monotonic(), at the end of the reading: the per-CPU rows are the last
+        self.cost_s = 0.0  # CPU time of one reading
+        self.landed: dict[int, Landed] = {}
+        self.landings = 0  # how often `landed` has changed
+        self.shapes = 0  # how often the rows or columns have become others
+        self._root = root
+        self._isolated = isolated
+        self._file: io.FileIO | None = None
+        self._piece = bytearray(_PIECE)
+        self._blocks: list[bytes] = []  # of a few lines each, the header first and alone
+        self._lengths: list[tuple[int, ...]] = []  # of each block's lines
+        self._layout: Layout = lay_out(b"", (), isolated)
+        self._local: dict[int, str] = {}  # the row's number: LOC, CAL, RES or TRM
+        self._counts: dict[str, tuple[int, ...]] = {}
+
+    def on(self, name: str) -> Mapping[int, int]:
+        """{CPU: count} of LOC, CAL, RES or TRM; empty where this host has no such row."""
+        return dict(zip(self._layout.cpus, self._counts.get(name, ()), strict=False))
+
+    def row(self, name: str) -> tuple[int, ...]:
+        """The counts alone, in the order of `cpus`: the same object as long as none has changed."""
+        return self._counts.get(name, ())
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs that have a column."""
+        return self._layout.cpus
+
+    def read(self) -> None:
+        """Reads it anew. Never raises."""
+        start = time.thread_time()
+        try:
+            changed = self._compare()
+            self.cost_s = time.thread_time() - start
+            if changed is None:
+                self._learn()
+            else:
+                self._update(changed)
+            self.error = "" if self._layout.rows else f"/{PATH} is empty"
+        except (OSError, ValueError) as error:
+            self.error = f"/{PATH}: {getattr(error, 'strerror', None) or error}"
+            self._let_go()
+        self.at = time.monotonic()
+
+    def _compare(self) -> list[Changed] | None:
+        """Takes over what has changed, and returns it, line by line.
+
+        None where the table has another shape than before: a CPU or an interrupt came or went.
+        """
+        file = self._rewound()
+        piece, blocks = self._piece, self._blocks
+        changed: list[Changed] = []
+        number, kept = 0, 0  # the next block; how much of it the piece already holds
+        while filled := _fill(file, piece, kept):
+            at = 0
+            filled += kept
+            for block in islice(blocks, number, None):
+                end = at + len(block)
+                if end > filled:
+                    break
+                if not piece.startswith(block, at):
+                    new = blocks[number] = bytes(piece[at:end])
+                    changed += self._differing(number, block, new)
+                at = end
+                number += 1
+            kept = filled - at
+            if kept == len(piece) or number == len(blocks):
+                break
+            piece[:kept] = piece[at:filled]
+        whole = number == len(blocks) and not kept and not _fill(file, piece, 0)
+        return changed if whole and all(self._same_row(one) for one in changed) else None
+
+    def _differing(self, number: int, before: bytes, now: bytes) -> Iterator[Changed]:
+        """The lines of a block that are others than they were."""
+        at, row = 0, _BLOCK * (number - 1)
+        for length in self._lengths[number]:
+            end = at + length
+            if now[at:end] != before[at:end]:
+                yield Changed(row, now[at:end], before[at:end])
+            at = end
+            row += 1
+
+    def _same_row(self, one: Changed) -> bool:
+        """Is it still the row it was? An interrupt may be freed, and another with a line of the same length come."""
+        return one.row >= 0 and one.line.endswith(b"\n") and one.line.startswith(self._layout.rows[one.row].tag)
+
+    def _rewound(self) -> io.FileIO:
+        if self._file and not self._root.live and not os.fstat(self._file.fileno()).st_nlink:
+            self._let_go()  # a recorded host's was replaced
+        self._file = self._file or self._open()
+        self._file.seek(0)
+        return self._file
+
+    def _open(self) -> io.FileIO:
+        return io.FileIO(self._root.open(PATH))
+
+    def _let_go(self) -> None:
+        if self._file:
+            self._file.close()
+        self._file = None
+
+    def _learn(self) -> None:
+        """The table in its new shape. The counts are all in it: nothing is lost."""
+        lines = self._rewound().readall().split(b"\n")
+        last = lines.pop()
+        header, *lines = [line + b"\n" for line in lines] + ([last] if last else []) or [b""]
+        self._layout = layout = lay_out(header, lines, self._isolated)
+        self.shapes += bool(self._blocks[0:1] != [b""] or header)  # one that stays empty is no news
+        groups = [[header], *(lines[first : first + _BLOCK] for first in range(0, len(lines), _BLOCK))]
+        self._blocks = [b"".join(group) for group in groups]
+        self._lengths = [tuple(map(len, group)) for group in groups]
+        self.landings += 1
+        before, self.landed = self.landed, {}
+        self._local, self._counts = {}, {}
+        for number, (line, row) in enumerate(zip(lines, layout.rows, strict=True)):
+            if name := self._local_name(line, row):
+                self._local[number] = name
+                self._counts[name] = counts_of(line, row, layout)
+            elif row.label.isdigit() and came(line, row, layout):
+                known = before.get(int(row.label))
+                self._land(line, row, isolated_counts(line, row, layout), known.cpus if known else frozenset())
+
+    def _local_name(self, line: bytes, row: Row) -> str:
+        """LOC, CAL, RES or TRM, or "". Only rows that may be ARM's are named for it: there are thousands."""
+        if row.label in _LOCAL:
+            return row.label
+        if row.label.startswith("IPI"):
+            return _NAMED.get(description_of(line, row, self._layout), "")
+        if row.label.isdigit() and b"arch_timer" in line:
+            return _NAMED.get(name_of(line, row, self._layout), "")
+        return ""
+
+    def _update(self, changed: list[Changed]) -> None:
+        layout = self._layout
+        for number, line, before in changed:
+            row = layout.rows[number]
+            if name := self._local.get(number):
+                self._counts[name] = counts_of(line, row, layout)
+            elif row.label.isdigit() and differ(line, before, row, layout):
+                counts, old = isolated_counts(line, row, layout), isolated_counts(before, row, layout)
+                where = [cpu for cpu, now, then in zip(layout.wanted, counts, old, strict=False) if now != then]
+                self._land(line, row, counts, frozenset(where))
+
+    def _land(self, line: bytes, row: Row, counts: tuple[int, ...], where: CpuSet) -> None:
+        cpus = where or frozenset(cpu for cpu, count in zip(self._layout.wanted, counts, strict=False) if count)
+        self.landings += 1
+        self.landed[int(row.label)] = Landed(sum(counts), name_of(line, row, self._layout), cpus)
+
+
+def _fill(file: io.FileIO, piece: bytearray, start: int) -> int:
+    """Fills the piece from `start`, or reads to the end: procfs gives no more than a few lines at a time."""
+    filled = start
+    with memoryview(piece) as view:
+        while filled < len(piece) and (more := file.readinto(view[filled:])):
+            filled += more
+    return filled - start

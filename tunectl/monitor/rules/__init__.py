@@ -1,0 +1,144 @@
+"""The rules: samples -> conditions. Pure functions over the last looks; a new rule is a function and a row here."""
+
+from __future__ import annotations
+
+from tunectl.monitor.model import Condition, Severity, Verdict
+from tunectl.monitor.rules import (
+    changes,
+    frequency,
+    interrupts,
+    latency,
+    sources,
+    temperature,
+    throttling,
+)
+from tunectl.monitor.rules.history import DEPTH, History, Limits
+from tunectl.monitor.rules.rule import FAILED, Rule
+
+__all__ = ["DEPTH", "FAILED", "RULES", "History", "Limits", "Rule", "judge"]
+
+_CRITICAL, _WARNING = Severity.CRITICAL, Severity.WARNING
+_SLOW = ("FrequencyDrop", "ThermalThrottle")
+
+# In this order: what comes first explains what comes later.
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "FrequencyDrop",
+        _CRITICAL,
+        "a core that is held below its base frequency takes longer for every message, and nothing else need show it",
+        "bios_limit and scaling_max_freq, the core's clock against the TSC, a ticking CPU of the package",
+        frequency.judge,
+        explained_by=_SLOW,
+    ),
+    Rule(
+        "ThermalThrottle",
+        _CRITICAL,
+        "a core that gets too hot is slowed at once, by its own hardware",
+        "core_throttle_count and package_throttle_count (drivers/thermal/intel/therm_throt.c)",
+        throttling.judge,
+        explained_by=_SLOW,
+    ),
+    Rule(
+        "TemperatureHigh",
+        _WARNING,
+        "at this trip the kernel begins to slow CPUs, or stops the host",
+        "thermal zones whose reading interrupts no CPU, against their lowest passive, hot or critical trip",
+        temperature.judge_zones,
+        bad=(2, 3),
+        explained_by=_SLOW,
+    ),
+    Rule(
+        "CoolingActive",
+        _WARNING,
+        "a cooling device at work lowers frequencies or forces idle time",
+        "cur_state of cooling devices that act on CPUs (Documentation/driver-api/thermal/sysfs-api.rst)",
+        temperature.judge_cooling,
+        explained_by=_SLOW,
+    ),
+    Rule(
+        "LatencySla",
+        _CRITICAL,
+        "a burst of slow messages hides in the average of a minute; the window it falls in shows it",
+        "the application's own latencies, or the sentinel's gaps: P99.9 and the longest of each window",
+        latency.judge,
+        good=1,  # the worst of the last windows already waits
+    ),
+    Rule(
+        "InterruptOnIsolatedCpu",
+        _WARNING,
+        "an interrupt takes an isolated CPU away from its thread, for 10 to 50 us and the cold caches after",
+        "the rise of /proc/interrupts on the isolated CPUs",
+        interrupts.judge_devices,
+        good=30,  # a large host's table is read every ten seconds
+    ),
+    Rule(
+        "KnobDrift",
+        _WARNING,
+        "somebody changed what tunectl had set",
+        "verify: observed against desired, knob by knob",
+        changes.judge_knobs,
+        good=1,
+    ),
+    Rule(
+        "ManagerStarted",
+        _WARNING,
+        "two services that tune the same key overwrite each other",
+        "the services that run, and the keys each would overwrite",
+        changes.judge_managers,
+        good=1,
+    ),
+    Rule(
+        "DeviceChanged",
+        _WARNING,
+        "a device that came later brings interrupts and queues that nobody has placed",
+        "the kernel's device events (udev)",
+        changes.judge_devices,
+        good=10,
+    ),
+    Rule(
+        "CpuOffline",
+        _WARNING,
+        "what was pinned to a CPU that goes offline is moved elsewhere",
+        "the kernel's CPU hot-plug events (udev)",
+        changes.judge_cpus,
+        good=1,
+        lasts=True,
+    ),
+    Rule(
+        "MonitorDisturbs",
+        _WARNING,
+        "a monitor that interrupts the CPUs it watches is noise itself",
+        "the CAL, RES and LOC rows of /proc/interrupts over its own cycle",
+        interrupts.judge_own,
+        bad=(3, 5),
+        good=5,
+    ),
+    Rule(
+        "FrequencyUnknown",
+        _WARNING,
+        "a host on which a slow core cannot be told is not known to be fast",
+        "no fresh limit, clock, sentinel or throttle counter with a known base frequency",
+        frequency.judge_unknown,
+        bad=(5, 5),
+    ),
+    Rule(
+        "SourceLost",
+        _WARNING,
+        "what cannot be read is not watched",
+        "every source's own samples",
+        sources.judge,
+        bad=(5, 5),
+    ),
+)
+
+
+def judge(history: History, rules: tuple[Rule, ...] = RULES) -> tuple[Condition, ...]:
+    """Every rule's conditions for the newest look, in the order of the rules. Never raises for what a rule does."""
+    found: list[Condition] = []
+    for rule in rules:
+        try:
+            found += tuple(rule.judge(history))
+        except Exception as error:  # whatever it is, the other rules go on and this one says so
+            why = f"the rule failed: {type(error).__name__}: {error}"
+            found.append(Condition(rule.name, FAILED, Verdict.UNKNOWN, source="monitor", summary=why))
+    return tuple(found)

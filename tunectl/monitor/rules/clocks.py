@@ -1,0 +1,165 @@
+"""Every reading of a frequency held against the base frequency, by package. Pure.
+
+What scaling_cur_freq shows of a CPU without a tick is no measurement (arch/x86/kernel/cpu/aperfmperf.c discards samples
+older than 20 ms): a source says so by the sample's health, and nothing here judges a sample that is not fresh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tunectl.monitor.model import Sample
+from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.packages import packages
+from tunectl.monitor.rules.say import COOL, cpu_of
+
+_HYSTERESIS = 0.02  # of the base frequency, above the least
+_SOFT = "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply"
+
+
+class Kind(NamedTuple):
+    """One kind of evidence; the first that is low gives an alert its numbers, its source and its advice."""
+
+    quantity: str
+    said: str  # of the CPUs, before the frequency
+    fix: str
+    is_noisy: bool = False  # one reading may be a fallback (FACTS 2.1): two in a row count
+
+
+# By how directly they name the cause. A limit of the firmware also lowers scaling_max_freq (cpufreq's frequency QoS),
+# and both slow the clock.
+KINDS = (
+    Kind("bios_limit_khz", "the firmware permits {cpus} no more than", f"the firmware holds it down: {COOL}"),
+    Kind("max_khz", "scaling_max_freq permits {cpus} no more than", _SOFT),
+    Kind("core_khz", "by the core's own clock {cpus} ran at", COOL),
+    Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", COOL, is_noisy=True),
+)
+
+
+_MEASURED = tuple(kind for kind in KINDS if kind.quantity in ("core_khz", "sentinel_khz"))
+_LIMITS = tuple(kind for kind in KINDS if kind not in _MEASURED)
+
+
+class Fact(NamedTuple):
+    """One reading against its base frequency."""
+
+    kind: Kind
+    cpu: int | None  # None: of the whole package
+    khz: float
+    base_khz: float
+    sample: Sample
+    origin: str  # where the base frequency comes from
+
+
+class Package:
+    """What was read of the CPUs of one package."""
+
+    def __init__(self) -> None:
+        self.low: list[Fact] = []
+        self.between: list[Fact] = []
+        self.high: list[Fact] = []
+        self.unknown: dict[int | None, str] = {}  # why a CPU, or the package (None), could not be judged
+
+    def joined(self, other: Package) -> Package:
+        """Both together, as one that is neither."""
+        both = Package()
+        both.low, both.between, both.high = self.low + other.low, self.between + other.between, self.high + other.high
+        both.unknown = {**self.unknown, **other.unknown}
+        return both
+
+    @property
+    def can_tell(self) -> bool:
+        """Would a slow CPU show? A permitted maximum is a wish, and proves nothing while it is high."""
+        lists = (self.low, self.between, self.high)
+        return any(fact.kind.quantity != "max_khz" for facts in lists for fact in facts)
+
+    @property
+    def lone_cpu(self) -> int | None:
+        """The one CPU that is low, where the same kind of reading shows another that is not."""
+        cpus = {fact.cpu for fact in self.low}
+        if len(cpus) != 1:
+            return None
+        kinds = {fact.kind for fact in self.low}
+        return cpus.pop() if any(fact.kind in kinds for fact in (*self.high, *self.between)) else None
+
+
+def survey(history: History) -> dict[str, Package]:
+    """Every reading there is, by package; a package nothing was read of has none."""
+    place = history.once(packages)
+    # Hundreds of limits, which hardly ever change; a few measurements, which always do.
+    limits = history.while_same(("base_khz", *(kind.quantity for kind in _LIMITS)), _limits, place)
+    found = _sorted(history, _MEASURED)
+    for name, package in limits.items():
+        other = found.get(name)
+        found[name] = package if other is None else package.joined(other)
+    return found
+
+
+def _limits(history: History) -> dict[str, Package]:
+    return _sorted(history, _LIMITS)
+
+
+def _sorted(history: History, kinds: tuple[Kind, ...]) -> dict[str, Package]:
+    place = history.once(packages)
+    found: dict[str, Package] = {}
+    for fact, cpu, subject, why in _facts(history, kinds):
+        name = subject if subject.startswith("package") else place.of(cpu)
+        package = found.get(name) or found.setdefault(name, Package())
+        if fact is None:
+            package.unknown[cpu] = why
+            continue
+        ratio, least = fact.khz / fact.base_khz, history.limits.min_ratio
+        is_low = ratio < least and (not fact.kind.is_noisy or _was_low(history, fact, least))
+        if is_low:
+            package.low.append(fact)
+        elif ratio < least + _HYSTERESIS and ratio < 1:
+            package.between.append(fact)
+        else:
+            package.high.append(fact)
+    return found
+
+
+def is_low(history: History, subject: str) -> bool:
+    """Is the package's frequency low, or only just not?"""
+    package = history.once(survey).get(subject)
+    return package is not None and bool(package.low or package.between)
+
+
+def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | None, int | None, str, str]]:
+    bases = history.while_same(("base_khz",), _bases)
+    lowest = min((base for base in bases.values()), default=None)
+    pinned = history.limits.base_khz
+    for kind in kinds:
+        for subject, sample in history.get(kind.quantity).items():
+            if sample.health == "absent":
+                continue
+            cpu, khz = cpu_of(subject), number(sample)
+            if pinned:
+                base: tuple[float, str] | None = (pinned, "the host file")
+            elif cpu is None:  # a package's: of efficient and fast cores together, the lower says no more than it knows
+                base = min((bases[one] for one in sample.cpus if one in bases), default=lowest)
+            else:
+                base = bases.get(cpu)
+            if not khz:
+                yield None, cpu, subject, sample.reason or f"{kind.quantity} has no fresh value"
+            elif base is None:
+                why = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
+                yield None, cpu, subject, why
+            else:
+                yield Fact(kind, cpu, khz, base[0], sample, base[1]), cpu, subject, ""
+
+
+def _bases(history: History) -> dict[int, tuple[float, str]]:
+    found = {}
+    for subject, sample in history.get("base_khz").items():
+        cpu, khz = cpu_of(subject), number(sample)
+        if cpu is not None and khz:
+            found[cpu] = (khz, sample.reason or sample.source)
+    return found
+
+
+def _was_low(history: History, fact: Fact, least: float) -> bool:
+    earlier = history.earlier(fact.kind.quantity, fact.sample.subject)
+    khz = number(earlier) if earlier is not None else None
+    return bool(khz) and (khz or 0) / fact.base_khz < least

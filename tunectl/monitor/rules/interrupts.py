@@ -1,0 +1,87 @@
+"""What arrives on isolated CPUs: a device's interrupt, or the monitor's own readings. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.monitor.model import Condition, Health, Verdict
+from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.say import cpu_of, on
+
+_MOVE = "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply"
+_REPORT = "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s"
+# Own interruptions that are fewer are chance: what comes to an isolated CPU anyway also comes during our own cycle.
+_SHARE = 0.5
+
+
+def judge_devices(history: History) -> Iterator[Condition]:
+    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last look.
+
+    One that was not is left out: what nobody mentions is over.
+    """
+    before = history.previous("interrupts")
+    for subject, sample in history.get("interrupts").items():
+        if (before.get(subject) is sample and sample.health is Health.FRESH) or sample.health is Health.ABSENT:
+            continue
+        rise = history.rise(sample)
+        if rise is None and subject not in before and _was_read(history):
+            # One that never came to an isolated CPU, a look ago, has delivered all it counts since.
+            rise = int(number(sample) or 0)
+        if rise is None:
+            yield Condition(
+                "InterruptOnIsolatedCpu", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason
+            )
+            continue
+        verdict = Verdict.BAD if rise else Verdict.GOOD
+        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
+        summary = f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last look" if rise else ""
+        yield Condition("InterruptOnIsolatedCpu", subject, verdict, rise, 0, sample.source, summary, _MOVE, sample.cpus)
+
+
+def _was_read(history: History) -> bool:
+    """Did the look before read the table? Where no device ever came to an isolated CPU, only its other rows tell."""
+    tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
+    return any(one.health is Health.FRESH for table in tables for one in table.values())
+
+
+def judge_own(history: History) -> Iterator[Condition]:
+    """MonitorDisturbs: most of what interrupted isolated CPUs came during the monitor's own few milliseconds."""
+    own, cpus, source, known = 0.0, set(), "", False
+    for subject, sample in history.get("own_interruptions").items():
+        count = number(sample)
+        source = sample.source
+        if count is not None:
+            known = True
+            own += count
+            if count:
+                cpus.add(cpu_of(subject))
+    if not source:
+        return
+    total = max(_total(history), own) if own else 0.0
+    hit = frozenset(cpu for cpu in cpus if cpu is not None)
+    if not known:
+        yield Condition("MonitorDisturbs", "monitor", Verdict.UNKNOWN, source=source)
+        return
+    is_own = own > 0 and own >= _SHARE * total
+    summary = f"{own:g} of {total:g} interruptions of isolated {on(hit)} came during the monitor's own cycle"
+    yield Condition(
+        "MonitorDisturbs",
+        "monitor",
+        Verdict.BAD if is_own else Verdict.GOOD,
+        own,
+        0,
+        source,
+        summary if is_own else "",
+        _REPORT,
+        hit,
+    )
+
+
+def _total(history: History) -> float:
+    """All that came to isolated CPUs since the last look: function calls, reschedules and ticks."""
+    return sum(
+        history.rise(sample) or 0
+        for quantity in ("function_calls", "reschedules", "timer_ticks")
+        for sample in history.get(quantity).values()
+    )

@@ -1,0 +1,73 @@
+"""The promise to the strategy: P99.9 and the longest of every window. One bad window fires; none is averaged. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tunectl.monitor.model import Condition, Verdict
+from tunectl.monitor.rules.history import History, number
+
+NAME = "LatencySla"
+_FIX = "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight"
+
+
+class Limit(NamedTuple):
+    """One promise and the samples that are held against it."""
+
+    said: str
+    limit: float
+    closed: str  # of the last whole window
+    worst: str  # the highest of the last few
+    open: str = ""  # of the window that is not over
+
+
+def judge(history: History) -> Iterator[Condition]:
+    """One condition a subject: the closed window, the open one so far, and the worst of the last few.
+
+    The longest of a window that is still open can only grow, so it is bad at once. It is good again when the worst of
+    the last windows is: bad windows with good ones between are one event.
+    """
+    limits = list(_limits(history))
+    if not limits:
+        return
+    isolated = history.limits.isolated
+    for subject, sample in history.get("latency_max_ns").items():
+        if isolated and sample.cpus and not sample.cpus & isolated:
+            continue  # what a housekeeping CPU does to its sentinel was promised to nobody
+        held = [_hold(history, subject, limit) for limit in limits]
+        bad = [(value, limit) for verdict, value, limit in held if verdict is Verdict.BAD]
+        if bad:
+            value, first = bad[0]
+            broken = "; ".join(f"{limit.said} is {value:.0f} ns, promised {limit.limit:.0f} ns" for value, limit in bad)
+            yield Condition(
+                NAME, subject, Verdict.BAD, value, first.limit, sample.source, f"{subject}: {broken}", _FIX, sample.cpus
+            )
+        else:
+            order = (Verdict.UNKNOWN, Verdict.BETWEEN, Verdict.GOOD)
+            verdict, value, first = min(held, key=lambda one: order.index(one[0]))
+            yield Condition(NAME, subject, verdict, value, first.limit, sample.source, sample.reason)
+
+
+def _limits(history: History) -> Iterator[Limit]:
+    promised = history.limits
+    if promised.p99_9_ns is not None:
+        yield Limit("P99.9 of a window", promised.p99_9_ns, "latency_p99_9_ns", "latency_worst_p99_9_ns")
+    if promised.max_ns is not None:
+        names = ("latency_max_ns", "latency_worst_max_ns", "latency_open_max_ns")
+        yield Limit("the longest of a window", promised.max_ns, *names)
+
+
+def _hold(history: History, subject: str, limit: Limit) -> tuple[Verdict, float | None, Limit]:
+    def value(quantity: str) -> float | None:
+        sample = history.get(quantity).get(subject)
+        return number(sample) if sample is not None else None
+
+    closed, still = value(limit.closed), value(limit.open)
+    highest = max((one for one in (closed, still) if one is not None), default=None)
+    if highest is not None and highest > limit.limit:
+        return Verdict.BAD, highest, limit
+    if closed is None:
+        return Verdict.UNKNOWN, None, limit
+    worst = value(limit.worst)
+    return (Verdict.BETWEEN if worst is not None and worst > limit.limit else Verdict.GOOD), closed, limit

@@ -1,0 +1,38 @@
+"""Which CPU belongs to which package, as far as the samples tell: a package is what a fan cools. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet
+from tunectl.monitor.rules.history import History
+
+HOST = "host"  # the subject of CPUs whose package no sample names
+_TELLING = ("package_throttles", "sentinel_khz")
+
+
+class Packages(NamedTuple):
+    """CPU -> package0; and the package of all the CPUs that no sample places."""
+
+    places: Mapping[int, str]
+    otherwise: str
+
+    def of(self, cpu: int | None) -> str:
+        """The subject that stands for this CPU's package."""
+        return self.places.get(cpu, self.otherwise) if cpu is not None else self.otherwise
+
+
+def packages(history: History) -> Packages:
+    """As the samples' subjects and CPUs tell, fresh or not: a package does not move."""
+    return _places(
+        tuple((subject, one.cpus) for quantity in _TELLING for subject, one in history.get(quantity).items())
+    )
+
+
+@lru_cache(maxsize=8)
+def _places(told: tuple[tuple[str, CpuSet], ...]) -> Packages:
+    known = {subject for subject, _ in told if subject != HOST}
+    places = {cpu: subject for subject, cpus in told for cpu in cpus}
+    return Packages(places, known.pop() if len(known) == 1 else HOST)

@@ -1,0 +1,68 @@
+"""A file for node_exporter's textfile collector: written beside and renamed, so that it is never half there.
+
+Source: node_exporter, collector/textfile.go: *.prom only, and no time stamps; it exports each file's age itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+
+from prometheus_client import generate_latest
+
+from tunectl.monitor.model import Board
+from tunectl.monitor.sinks.kinds import Exporter
+from tunectl.monitor.sinks.places import check_textfile
+from tunectl.monitor.sinks.prometheus import Shown
+
+LOG = logging.getLogger("tunectl.monitor.textfile")
+_EVERY_S = 10.0  # Prometheus asks node_exporter each 15 s by default; what fires is written at once
+
+
+def open_textfile(path: str) -> Exporter:
+    """The exporter to `path`. UsageError where no textfile collector would read it."""
+    textfile = Textfile(check_textfile(path))
+    return Exporter("textfile", textfile.show, lambda: None)
+
+
+class Textfile:
+    """One file. A full disk or a missing directory is said once; the next write tries again."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._shown = Shown()
+        self._due_s = float("-inf")
+        self._firing: frozenset[str] = frozenset()
+        self._trouble = ""
+
+    def show(self, board: Board) -> None:
+        """Writes, if it is time or something began or ceased to fire."""
+        self._shown.see(board)
+        firing = frozenset(alert.identity for alert in board.firing)
+        if board.look.monotonic_s < self._due_s and firing == self._firing:
+            return
+        self._due_s, self._firing = board.look.monotonic_s + _EVERY_S, firing
+        try:
+            replace(self._path, generate_latest(self._shown.registry))
+        except OSError as error:
+            if str(error) != self._trouble:
+                LOG.error("cannot write %s: %s", self._path, error.strerror)
+            self._trouble = str(error)
+        else:
+            self._trouble = ""
+
+
+def replace(path: str, data: bytes) -> None:
+    """The whole file at once, readable for everybody. OSError leaves the old one."""
+    new = f"{path}.new"
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        with open(fd, "wb") as file:
+            os.fchmod(fd, 0o644)  # node_exporter is another user, whatever our umask
+            file.write(data)
+        os.rename(new, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(new)
+        raise

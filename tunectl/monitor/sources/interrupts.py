@@ -1,0 +1,90 @@
+"""Deliveries to isolated CPUs, by device and by kind. /proc/interrupts
+
+One reading costs the kernel a number for each interrupt and CPU: where that is much, it is read less often than the
+host is looked at. The counts only rise, so nothing is missed by that, only seen later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tunectl.cpulist import CpuSet
+from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, THERMAL, TIMER, Landed
+from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.sources.source import Source
+
+_NAME = "interrupts"
+_SHARE = 0.01  # of one CPU, at most
+_OLDEST_S = 10.0
+_LOCAL = {
+    "timer_ticks": TIMER,
+    "function_calls": CALLS,
+    "reschedules": RESCHEDULES,
+    "thermal_interrupts": THERMAL,
+}
+
+
+class _Kept:
+    """The samples, remade only where a count has changed."""
+
+    def __init__(self) -> None:
+        self.next_at = 0.0
+        self.shapes = 0
+        self.rows: dict[str, tuple[int, ...]] = {}
+        self.local: dict[str, dict[int, Sample]] = {}
+        self.landings = -1
+        self.device: dict[int, tuple[Landed, Sample]] = {}
+
+    def refresh(self, eyes: Eyes) -> None:
+        """What the table says now."""
+        table = eyes.table
+        if table.shapes != self.shapes:
+            self.shapes, self.rows, self.local = table.shapes, {}, {}
+        for quantity, name in _LOCAL.items():
+            row = table.row(name)
+            if row is not self.rows.get(quantity):
+                self.rows[quantity] = row
+                cpus = frozenset(table.cpus) if name == THERMAL else eyes.isolated
+                self._remake(quantity, dict(zip(table.cpus, row, strict=False)), cpus)
+        if table.landings != self.landings:
+            self.landings = table.landings
+            self.device = {irq: self._device(irq, landed) for irq, landed in table.landed.items()}
+
+    def _remake(self, quantity: str, counts: dict[int, int], cpus: CpuSet) -> None:
+        samples = self.local.setdefault(quantity, {})
+        for cpu in cpus & counts.keys():
+            if cpu not in samples or samples[cpu].value != counts[cpu]:
+                samples[cpu] = Sample(quantity, f"cpu{cpu}", counts[cpu], _NAME, cpus=frozenset({cpu}))
+
+    def _device(self, irq: int, landed: Landed) -> tuple[Landed, Sample]:
+        known = self.device.get(irq)
+        if known and known[0] is landed:
+            return known
+        sample = Sample("interrupts", f"irq{irq}", landed.total, _NAME, reason=landed.name, cpus=landed.cpus)
+        return landed, sample
+
+
+def read(eyes: Eyes) -> Iterable[Sample]:
+    """The counts of isolated CPUs, TRM of every CPU, and the device interrupts that ever came to an isolated one."""
+    kept = eyes.keep(_NAME, _Kept)
+    table = eyes.table
+    if eyes.changed or eyes.look_at >= kept.next_at:
+        table.read()
+        eyes.table_read = True
+        kept.next_at = eyes.look_at + min(max(table.cost_s / _SHARE - 0.5, 0.0), _OLDEST_S)
+    if table.error:
+        reason, cpus = table.error, eyes.isolated
+        return [Sample(name, "host", None, _NAME, Health.NO_DATA, reason, cpus) for name in ("interrupts", *_LOCAL)]
+    kept.refresh(eyes)
+    local = [sample for samples in kept.local.values() for sample in samples.values()]
+    return local + [sample for _, sample in kept.device.values()]
+
+
+SOURCE = Source(
+    _NAME,
+    (f"/{PATH}",),
+    "nobody: the kernel adds up what it keeps in memory (kernel/irq/proc.c, arch/x86/kernel/irq.c)",
+    "always; a counter begins anew when its interrupt is freed and asked for again",
+    read,
+)

@@ -1,0 +1,79 @@
+"""How fast a CPU may run now, and its base frequency. cpuN/cpufreq/{bios_limit,scaling_max_freq}
+
+Source: Documentation/admin-guide/pm/cpufreq.rst. The base frequency is read once and kept: firmware may lower what
+base_frequency says, and a base that sinks with the limit would hide it (FACTS 1.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.held import Numbers
+from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.sources.source import Source
+from tunectl.monitor.thermal_reading import limit_path
+
+_NAME = "limits"
+_FILES = {"bios_limit_khz": "bios_limit", "max_khz": "scaling_max_freq"}
+_UNKNOWN = "the base frequency is unknown: set thermal.base_frequency_khz in the host file"
+Key = tuple[str, int]
+
+
+class _Kept:
+    """The files of the judged CPUs."""
+
+    def __init__(self, eyes: Eyes) -> None:
+        keys = [(quantity, cpu) for quantity in _FILES for cpu in sorted(eyes.judged)]
+        self.numbers = Numbers(eyes.root, {key: limit_path(key[1], _FILES[key[0]]) for key in keys})
+        self.samples: dict[Key, Sample] = {}
+        self.refresh()
+        self.base = [_base(eyes, cpu) for cpu in sorted(eyes.judged)]
+
+    def refresh(self) -> None:
+        """Remakes the samples of what changed."""
+        for key in self.numbers.refresh():
+            quantity, cpu = key
+            subject, cpus = f"cpu{cpu}", frozenset({cpu})
+            khz = self.numbers.value[key]
+            if khz:
+                self.samples[key] = Sample(quantity, subject, khz, _NAME, cpus=cpus)
+            elif key not in self.numbers.absent or self.samples.get(key):
+                reason = self.numbers.problem.get(key) or f"/{limit_path(cpu, _FILES[quantity])} holds 0"
+                self.samples[key] = Sample(quantity, subject, None, _NAME, Health.NO_DATA, reason, cpus)
+
+
+def _base(eyes: Eyes, cpu: int) -> Sample:
+    """A number from the host file, else in FACTS' order; the first that was found is kept."""
+    known = eyes.keep(f"{_NAME}.base", dict[int, tuple[int, str]])
+    if override := eyes.wishes.thermal.base_frequency_khz:
+        known[cpu] = (override, "the host file")
+    elif cpu not in known and cpu in eyes.cpus and (khz := eyes.cpus[cpu].base_khz):
+        known[cpu] = (khz, eyes.cpus[cpu].base_source)
+    cpus = frozenset({cpu})
+    if cpu not in known:
+        return Sample("base_khz", f"cpu{cpu}", None, _NAME, Health.NO_DATA, _UNKNOWN, cpus)
+    return Sample("base_khz", f"cpu{cpu}", known[cpu][0], _NAME, reason=known[cpu][1], cpus=cpus)
+
+
+def read(eyes: Eyes) -> Iterator[Sample]:
+    """base_khz, and where the host has them bios_limit_khz and max_khz, of the isolated CPUs."""
+    if eyes.cpus_changed:
+        eyes.forget(_NAME)
+    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    kept.refresh()
+    yield from kept.base
+    yield from kept.samples.values()
+    for quantity, file in _FILES.items():
+        if not any(key[0] == quantity for key in kept.samples):
+            reason = f"this host shows no {file} (no cpufreq, or a driver without it)"
+            yield Sample(quantity, "host", None, _NAME, Health.ABSENT, reason)
+
+
+SOURCE = Source(
+    _NAME,
+    tuple(f"/sys/devices/system/cpu/cpuN/cpufreq/{file}" for file in _FILES.values()),
+    "nobody: both are kept in memory; the base frequency is asked of housekeeping CPUs only",
+    "at once; bios_limit leaves out thermal limits that the firmware keeps to itself",
+    read,
+)

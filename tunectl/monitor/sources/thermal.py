@@ -1,0 +1,79 @@
+"""Temperatures and what cools. /sys/class/thermal, as preflight reads it: no zone that asks a CPU.
+
+Source: Documentation/driver-api/thermal/sysfs-api.rst. An ACPI zone's temperature is a method of the firmware, which
+may enter SMM and so stop every CPU: on a running host it is asked only every ten seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.held import Numbers
+from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.sources.source import Source
+from tunectl.monitor.thermal_reading import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
+
+_NAME = "thermal"
+_FIRMWARE = frozenset({"acpitz"})
+_FIRMWARE_S = 10.0
+_LISTED_S = 60.0  # zones and devices come and go with drivers
+
+
+class _Kept:
+    """The zones and cooling devices there are."""
+
+    def __init__(self, eyes: Eyes) -> None:
+        root = eyes.root
+        self.listed_at = eyes.look_at
+        self.zones = quiet_zones(root)
+        self.trips = {name: lowest_trip(root, f"{THERMAL}/{name}") for name in self.zones}
+        names = [name for name in sorted(root.listdir(THERMAL)) if name.startswith("cooling_device")]
+        kinds = {name: root.get(f"{THERMAL}/{name}/type").strip() for name in names}
+        self.cooling = {name: kind for name, kind in kinds.items() if kind.startswith(SLOWING_COOLERS)}
+        files = {name: f"{THERMAL}/{name}/temp" for name in self.zones}
+        self.numbers = Numbers(root, files | {name: f"{THERMAL}/{name}/cur_state" for name in self.cooling})
+        self.slow = {name for name, kind in self.zones.items() if kind in _FIRMWARE and root.live}
+        self.next_slow = 0.0
+
+    def refresh(self, now: float) -> None:
+        """Reads them, the firmware's only when it is time."""
+        if now >= self.next_slow:
+            self.next_slow = now + _FIRMWARE_S
+            self.numbers.refresh()
+        else:
+            self.numbers.refresh([name for name in (*self.zones, *self.cooling) if name not in self.slow])
+
+    def sample(self, name: str, quantity: str, **more: Any) -> Sample:
+        """What one of them holds."""
+        value = self.numbers.value[name]
+        if value is None:
+            return Sample(quantity, name, None, _NAME, Health.NO_DATA, self.numbers.problem.get(name, ""))
+        return Sample(quantity, name, value, _NAME, **more)
+
+
+def read(eyes: Eyes) -> Iterator[Sample]:
+    """temperature_mc and trip_mc of zones, cooling_state of what cools by slowing CPUs."""
+    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    if eyes.changed or eyes.look_at - kept.listed_at > _LISTED_S:
+        eyes.forget(_NAME)
+        kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    kept.refresh(eyes.look_at)
+    for name, kind in kept.zones.items():
+        yield kept.sample(name, "temperature_mc", reason=kind)
+        if trip := kept.trips[name]:
+            yield Sample("trip_mc", name, trip, _NAME, reason=kind)
+    for name, kind in kept.cooling.items():
+        yield kept.sample(name, "cooling_state", reason=kind)
+    if not kept.zones:
+        yield Sample("temperature_mc", "host", None, _NAME, Health.ABSENT, "no thermal zone can be read in peace")
+
+
+SOURCE = Source(
+    _NAME,
+    ("/sys/class/thermal/thermal_zoneN/temp", "/sys/class/thermal/cooling_deviceN/cur_state"),
+    "nobody: zones that read an MSR on a CPU (x86_pkg_temp, TCPU) are left out, as hwmon's coretemp is",
+    "at once; the firmware's zones are at most ten seconds old",
+    read,
+)

@@ -1,0 +1,67 @@
+"""tunectl's systemd units: what each file holds for one installation. Pure, but for the shipped templates it reads.
+
+The apply service's text is the knob systemd.apply_at_boot's, so that `apply` and `service install` never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tunectl.errors import UsageError
+from tunectl.knobs.drivers.unitfile import quoted, render
+from tunectl.shipped import read_shipped
+
+DIRECTORY = "etc/systemd/system"
+MARKS = ("# Written by `tunectl service`", "# Written by `tunectl apply`")
+
+# name -> its files, the one to enable first
+SERVICES = {
+    "monitor": ("tunectl-monitor.service",),
+    "apply": ("tunectl-apply.service",),
+    "repair": ("tunectl-repair.path", "tunectl-repair.service"),
+}
+# Places that PrivateTmp= and ProtectHome= would hide from the unit, were the program there.
+_TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
+_HOMES = ("/home/", "/root/", "/run/user/")
+
+
+class Unit(NamedTuple):
+    """One unit file."""
+
+    path: str  # below the root
+    text: str
+
+
+def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) -> tuple[Unit, ...]:
+    """The files of one service. `invocation` starts tunectl; `options` are further words of `tunectl monitor`."""
+    if name not in SERVICES:
+        raise UsageError(f"there is no service '{name}'", "one of " + ", ".join(SERVICES))
+    return tuple(Unit(f"{DIRECTORY}/{file}", _text(file, invocation, options)) for file in SERVICES[name])
+
+
+def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
+    if file == "tunectl-apply.service":
+        return render(tuple(invocation))
+    text = read_shipped(f"systemd/{file}.in")
+    program = " ".join(map(quoted, invocation))
+    words = "".join(f" {quoted(word)}" for word in options)
+    home = "read-only" if invocation[0].startswith(_HOMES) else "yes"
+    tmp = "no" if invocation[0].startswith(_TEMPORARY) else "yes"
+    for key, value in (("TUNECTL", program), ("OPTIONS", words), ("PROTECT_HOME", home), ("PRIVATE_TMP", tmp)):
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def warnings(name: str, invocation: Sequence[str]) -> list[str]:
+    """What about this installation makes a bad service."""
+    program = invocation[0]
+    if program.startswith((*_HOMES, *_TEMPORARY)):
+        who = "the service's own user may not be let in there" if name == "monitor" else "it runs as root from there"
+        return [f"{program}: {who}, and the unit is less protected for it; install tunectl below /opt or /usr"]
+    return []
+
+
+def ours(text: str) -> bool:
+    """Did tunectl write this unit?"""
+    return text.startswith(MARKS)
