@@ -51,8 +51,8 @@ def edges(lab: Lab) -> list[Edge]:
     for line in lab.run("journalctl -q -o json SYSLOG_IDENTIFIER=tunectl").out.splitlines():
         entry = json.loads(line)
         if "TUNECTL_RULE" in entry:
-            words = (entry[f"TUNECTL_{name}"] for name in ("RULE", "SUBJECT", "STATUS"))
-            found.append(Edge(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, *words, entry))
+            rule, subject, status = (entry[f"TUNECTL_{name}"] for name in ("RULE", "SUBJECT", "STATUS"))
+            found.append(Edge(int(entry["__REALTIME_TIMESTAMP"]) / 1e6, rule, subject, status, entry))
     return found
 
 
@@ -114,7 +114,7 @@ def test_a_failed_fan_is_named_within_two_seconds_each_time(watched: Lab) -> Non
     assert len(slow) == len(fast) == len(fired) == len(resolved) == FAN_FAILURES
     noticed = [edge.at_s - at for edge, at in zip(fired, slow, strict=True)]
     over = [edge.at_s - at for edge, at in zip(resolved, fast, strict=True)]
-    print(f"noticed after {min(noticed):.2f} to {max(noticed):.2f} s, resolved after {min(over):.2f} to {max(over):.2f} s")
+    print(f"noticed: {min(noticed):.2f} to {max(noticed):.2f} s; over: {min(over):.2f} to {max(over):.2f} s")
     assert max(noticed) <= 2.0, noticed
     assert max(over) <= 5.0, over
     said = fired[0].fields
