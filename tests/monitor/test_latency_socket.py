@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.latency_socket import _DATAGRAMS_A_LOOK, LatencySocket
+from tunectl.monitor.latency_socket import _VALUES_A_LOOK, LatencySocket
 
 
 @pytest.fixture
@@ -41,19 +41,29 @@ def test_what_is_no_latency_is_counted_and_the_rest_is_kept(receiver: LatencySoc
     assert receiver.read() == ([7, 8], 1)
 
 
-def test_reading_is_bounded_and_the_rest_comes_later(receiver: LatencySocket) -> None:
-    sent = 0
+def test_a_burst_between_two_looks_is_taken_out_as_it_comes(receiver: LatencySocket) -> None:
+    """Far more datagrams than net.unix.max_dgram_qlen: a sender that may wait gets all of them in."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        sender.setblocking(False)
-        try:
-            for _ in range(_DATAGRAMS_A_LOOK + 10):
-                sender.sendto(b"7", receiver.address)
-                sent += 1
-        except BlockingIOError:
-            pass  # net.unix.max_dgram_qlen
-    assert sent
-    values, _ = receiver.read()
-    assert len(values) == min(sent, _DATAGRAMS_A_LOOK)
+        sender.settimeout(20)
+        for number in range(3000):
+            sender.sendto(str(number).encode(), receiver.address)
+    assert receiver.read() == (list(range(3000)), 0)
+
+
+def test_what_waits_is_bounded_and_the_rest_comes_later(receiver: LatencySocket) -> None:
+    many, datagrams = 10_000, 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.settimeout(2)  # the thread stops taking them out
+        with pytest.raises(TimeoutError):
+            while True:
+                sender.sendto(b"7 " * many, receiver.address)
+                datagrams += 1
+    first = len(receiver.read().values_ns)
+    assert _VALUES_A_LOOK <= first < _VALUES_A_LOOK + many
+    rest = 0
+    while got := len(receiver.read().values_ns):
+        rest += got
+    assert first + rest == datagrams * many
 
 
 def test_udp_works_and_counts_what_was_dropped() -> None:
