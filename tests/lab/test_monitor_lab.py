@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -145,7 +146,7 @@ def test_what_happens_is_named(watched: Lab) -> None:
     wait_for(watched, named("KnobDrift[cpufreq.governor[", "firing"), 40)
     watched.nic_add()
     wait_for(watched, named("DeviceChanged[net/", "firing"), 40)
-    watched.run("systemctl start irqbalance")
+    # By hand: the monitor has no right to see with what ban it was started, and calls that no ban.
     watched.run("env -u IRQBALANCE_BANNED_CPULIST setsid irqbalance --foreground >/dev/null 2>&1 </dev/null &")
     wait_for(watched, named("ManagerStarted[irqbalance", "firing"), 60)
 
@@ -163,8 +164,10 @@ def test_repair_is_asked_for_and_runs(tuned: Lab) -> None:
 
 
 def test_the_service_is_hardened_and_unprivileged(watched: Lab) -> None:
-    score = watched.run(f"systemd-analyze security --no-pager {MONITOR} | tail -1").out
-    assert float(score.rsplit(":", 1)[1].split()[0]) <= 2.0, score
+    said = watched.run(f"systemd-analyze security --no-pager {MONITOR} | grep 'Overall exposure'").out
+    found = re.search(r"(\d+\.\d) ", said)
+    assert found, said
+    assert float(found[1]) <= 2.0
     assert watched.run(f"ps -o user= -p $(systemctl show -p MainPID --value {MONITOR})").out.strip() != "root"
     watched.run(f"systemctl reload {MONITOR}")
     assert watched.run(f"systemctl is-active {MONITOR}").out.strip() == "active"

@@ -51,9 +51,9 @@ def xeon(tmp_path: Path) -> Monitor:
 
 
 def test_a_quiet_host_is_quiet(lab4: Monitor, xeon: Monitor) -> None:
-    for monitor in (lab4, xeon):
-        # irqbalance and TuneD run there, and would overwrite what tunectl has set
-        assert {edge.rule for edge in monitor.step(40)} - {*_ALWAYS} == {"ManagerStarted"}
+    assert {edge.rule for edge in lab4.step(40)} - {*_ALWAYS} == set()
+    # irqbalance runs there without a ban, and TuneD with a profile that sets our knobs
+    assert {edge.rule for edge in xeon.step(40)} - {*_ALWAYS} == {"ManagerStarted"}
 
 
 def test_the_firmware_holds_the_clock_down(lab4: Monitor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import stat
@@ -54,7 +55,7 @@ def test_what_waits_is_bounded_and_the_rest_comes_later(receiver: LatencySocket)
     many, datagrams = 10_000, 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.settimeout(2)  # the thread stops taking them out
-        with pytest.raises(TimeoutError):
+        with contextlib.suppress(TimeoutError):
             while True:
                 sender.sendto(b"7 " * many, receiver.address)
                 datagrams += 1

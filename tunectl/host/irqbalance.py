@@ -59,17 +59,22 @@ def parse_environment(text: str, pattern: re.Pattern[str], path: str) -> dict[st
 
 
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
-    """The ban list of a running daemon; None where its environment cannot be read."""
+    """The ban list of a running daemon.
+
+    Only root may read its environment: None then, for its service starts it with the configured list; but what somebody
+    else started, with what list nobody knows, is a problem.
+    """
+    group = root.get_text(f"proc/{pid}/cgroup")
+    stray = bool(group) and "irqbalance" not in group
     environ = root.get_text(f"proc/{pid}/environ")
     if not environ:
-        return None
+        why = "its service did not start it, and only root may see with what list"
+        return Ban(None, f"process {pid}", why, pid) if stray else None
     values = {}
     for item in environ.split("\0"):
         name, _, value = item.partition("=")
         if name in (_LIST, _MASK):
             values[name] = (value, f"process {pid}")
-    group = root.get_text(f"proc/{pid}/cgroup")
-    stray = bool(group) and "irqbalance" not in group
     return _ban(values)._replace(stray_pid=pid if stray else 0)
 
 

@@ -1,8 +1,8 @@
 """The datagram socket to which an application sends its latencies: nanoseconds as text, separated by white space.
 
 An address is a path (a Unix socket) or HOST:PORT (UDP; the host is meant to be this one). Sending to a Unix socket
-whose reader is slow blocks the sender unless it says MSG_DONTWAIT; UDP never does. What the kernel dropped is counted. A Unix socket
-holds ten datagrams (net.unix.max_dgram_qlen), so a thread takes them out as they come, not a look every second.
+whose reader is slow blocks the sender unless it says MSG_DONTWAIT; UDP never does. What the kernel dropped is counted.
+A Unix socket holds ten datagrams (net.unix.max_dgram_qlen), so a thread takes them out as they come.
 """
 
 from __future__ import annotations

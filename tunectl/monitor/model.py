@@ -13,6 +13,8 @@ from tunectl.cpulist import CpuSet
 
 Value = float | int | str | None
 
+CONTESTED = "contested"  # of a `manager` that runs: it writes what is asked for here, or may undo it
+
 
 class Health(StrEnum):
     """May a sample be judged? No data and stale data are neither good nor bad."""

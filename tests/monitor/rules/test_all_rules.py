@@ -108,7 +108,7 @@ samples = st.builds(
     VALUES,
     st.sampled_from(["limits", "clock", "drift"]),
     st.sampled_from(list(Health)),
-    st.sampled_from(["", "why", "would overwrite a.b", "observed 1, desired 2: x; fix: y"]),
+    st.sampled_from(["", "why", "runs; fix: stop it", "observed 1, desired 2: x; fix: y"]),
     st.sampled_from([frozenset(), ISOLATED, PACKAGE0, frozenset({2})]),
 )
 

@@ -65,18 +65,17 @@ def test_a_boot_that_is_drifted_parses_without_its_reason() -> None:
 
 
 def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
-    off, on = manager("inactive", ""), manager("active", "would overwrite irq.affinity, irqbalance.banned")
+    off, on = manager("inactive", ""), manager("contested", "tlp runs and overwrites a.b; fix: systemctl disable tlp")
     edges = Watch().see([off], [on], [off])
     assert [(at, name) for at, name, _ in edges] == [
         (1.0, "+ManagerStarted[irqbalance]"),
         (2.0, "-ManagerStarted[irqbalance]"),
     ]
-    assert "would overwrite irq.affinity" in edges[0][2].summary
-    assert "systemctl disable --now irqbalance" in edges[0][2].fix
+    assert (edges[0][2].summary, edges[0][2].fix) == ("tlp runs and overwrites a.b", "systemctl disable tlp")
 
 
 def test_a_manager_with_other_keys_is_no_trouble() -> None:
-    harmless = manager("active", "writes nothing that is asked for here")
+    harmless = manager("active", "leaves alone what is asked for here")
     assert Watch().names([harmless]) == []
     unknown = sample("manager", "tuned", None, "managers", health=Health.NO_DATA)
     assert verdicts("ManagerStarted", [[unknown]]) == [{"tuned": Verdict.UNKNOWN}]

@@ -8,6 +8,13 @@ from pathlib import Path
 from tests.monitor.watched import Watched, of, watch
 
 
+def ban(host: Watched, cpus: str) -> None:
+    """What irqbalance is configured to leave alone."""
+    path = host.root / "etc/default/irqbalance"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"IRQBALANCE_BANNED_CPULIST={cpus}\n")
+
+
 def start(host: Watched, name: str, pid: int = 70000, *, unit: bool = True) -> None:
     """A daemon, as systemd or a shell starts it."""
     (host.root / f"proc/{pid}").mkdir()
@@ -19,31 +26,49 @@ def start(host: Watched, name: str, pid: int = 70000, *, unit: bool = True) -> N
 
 def test_what_runs_and_what_it_would_overwrite(tmp_path: Path) -> None:
     found = of(watch(tmp_path, "xeon2s", {2, 18}).look(), "manager")
-    assert {name: one.value for name, one in found.items()} == {"tuned": "active", "irqbalance": "active"}
-    assert "would overwrite irq.affinity; bans nothing" in found["irqbalance"].reason
+    assert {name: one.value for name, one in found.items()} == {"tuned": "contested", "irqbalance": "contested"}
+    assert "may put interrupts on isolated CPUs 2,18: it bans nothing" in found["irqbalance"].reason
+    assert "; fix: tunectl apply" in found["irqbalance"].reason
     assert "cpufreq.governor" in found["tuned"].reason
     assert "profile throughput-performance" in found["tuned"].reason
 
 
 def test_a_start_and_a_stop_are_seen_in_the_next_look(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3}, daemons=())
+    ban(host, "")
     assert of(host.look(), "manager") == {}
     start(host, "irqbalance")
     found = of(host.look(), "manager")["irqbalance"]
-    assert found.value == "active"
-    assert "irq.affinity" in found.reason
+    assert (found.value, "interrupts on isolated CPUs" in found.reason) == ("contested", True)
     shutil.rmtree(host.root / "sys/fs/cgroup/system.slice/irqbalance.service")
     shutil.rmtree(host.root / "proc/70000")
     assert of(host.look(), "manager")["irqbalance"].value == "inactive"
 
 
+def test_one_that_bans_the_isolated_cpus_is_no_trouble_until_another_starts_without(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {2, 3}, daemons=())
+    ban(host, "2-3")
+    start(host, "irqbalance")
+    found = of(host.look(), "manager")["irqbalance"]
+    assert (found.value, found.reason) == (
+        "active",
+        "leaves alone what is asked for here (bans 2-3 (/etc/default/irqbalance:1))",
+    )
+    start(host, "irqbalance", 70001, unit=False)  # from a shell; its environment is root's
+    host.write("proc/70001/cgroup", "0::/user.slice/user-0.slice")
+    found = of(host.look(), "manager")["irqbalance"]
+    assert found.value == "contested"
+    assert "fix: kill 70001" in found.reason
+
+
 def test_one_started_by_hand_is_found_though_it_was_a_shell_first(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3}, daemons=())
+    ban(host, "")
     host.look()
     start(host, "bash", unit=False)
     assert of(host.look(5), "manager") == {}
     host.write("proc/70000/comm", "irqbalance")
-    assert of(host.look(5), "manager")["irqbalance"].value == "active"
+    assert of(host.look(5), "manager")["irqbalance"].value == "contested"
     shutil.rmtree(host.root / "proc/70000")
     assert of(host.look(5), "manager")["irqbalance"].value == "inactive"
 

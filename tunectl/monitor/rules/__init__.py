@@ -83,7 +83,7 @@ RULES: tuple[Rule, ...] = (
         "ManagerStarted",
         _WARNING,
         "two services that tune the same key overwrite each other",
-        "the services that run, and the keys each would overwrite",
+        "the services that run, and what each does to the knobs asked for: as check.other_tuners judges",
         changes.judge_managers,
         good=1,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Health, Sample, Verdict
+from tunectl.monitor.model import CONTESTED, Condition, Health, Sample, Verdict
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.say import cpu_of
 
@@ -20,7 +20,6 @@ _OUTCOMES = {
     "unreadable": Verdict.UNKNOWN,
 }
 _TOLD = re.compile(r"observed (?P<observed>.*?), desired (?P<desired>.*?)(?:: .*)?$", re.DOTALL)
-_OVERWRITES = "would overwrite "  # what the source says of a service that owns keys of ours
 _VIRTUAL = "/devices/virtual/"  # a container's or a tunnel's interface has no interrupt
 _LISTED = 4  # targets named in a summary
 _CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.GOOD, "add": Verdict.GOOD}
@@ -72,9 +71,8 @@ def judge_managers(history: History) -> Iterator[Condition]:
             continue
         if sample.health is not Health.FRESH:
             yield Condition("ManagerStarted", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
-        elif sample.value == "active" and sample.reason.startswith(_OVERWRITES):
-            summary = f"{subject} is running: {sample.reason}"
-            fix = f"stop it, or leave those keys to it: systemctl disable --now {subject}"
+        elif sample.value == CONTESTED:
+            summary, _, fix = sample.reason.partition("; fix: ")
             yield Condition(
                 "ManagerStarted", subject, Verdict.BAD, "active", "inactive", sample.source, summary, fix, sample.cpus
             )

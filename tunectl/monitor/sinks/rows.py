@@ -93,7 +93,7 @@ def _target(sample: Sample) -> tuple[str, ...]:
 
 
 def _active(sample: Sample) -> float | None:
-    return float(sample.value == "active") if sample.health == "fresh" else None
+    return float(sample.value != "inactive") if sample.health == "fresh" else None
 
 
 def _landed(sample: Sample) -> float | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from fnmatch import fnmatch
 
+from tunectl.checking.tuners import complaint
 from tunectl.host.managers import CGROUPS, TOOLS, Manager, names_of, read_managers
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.model import Sample
+from tunectl.monitor.model import CONTESTED, Sample
 from tunectl.monitor.sources.source import Source
 
 _NAME = "managers"
@@ -75,7 +75,7 @@ class _Kept:
 
 
 def read(eyes: Eyes) -> Iterator[Sample]:
-    """One sample a manager that is installed or was seen to run: active or inactive."""
+    """One sample a manager that is installed or was seen to run: inactive, active, or active against us."""
     kept = eyes.keep(_NAME, lambda: _Kept(eyes))
     running = [frozenset(kept.units.intersection(eyes.root.listdir(place))) for place in CGROUPS]
     state = (running, kept.processes.look(eyes.look_at))
@@ -90,12 +90,15 @@ def read(eyes: Eyes) -> Iterator[Sample]:
 
 
 def _sample(eyes: Eyes, name: str, manager: Manager | None) -> Sample:
+    """The words of check.other_tuners, so that both say the same of one host."""
     if manager is None or not manager.active:
         return Sample("manager", name, "inactive", _NAME)
-    wanted = sorted(setting.knob for setting in eyes.wishes.settings)
-    keys = [knob for knob in wanted if any(fnmatch(knob, pattern) for pattern in manager.overwrites)]
-    would = f"would overwrite {', '.join(keys)}" if keys else "writes nothing that is asked for here"
-    return Sample("manager", name, "active", _NAME, reason="; ".join(part for part in (would, manager.detail) if part))
+    wanted = {setting.knob: setting.value for setting in eyes.wishes.settings}
+    against = complaint(manager, wanted, eyes.isolated, eyes.facts)
+    if against is None:
+        detail = f" ({manager.detail})" if manager.detail else ""
+        return Sample("manager", name, "active", _NAME, reason=f"leaves alone what is asked for here{detail}")
+    return Sample("manager", name, CONTESTED, _NAME, reason=f"{against.reason}; fix: {against.fix}")
 
 
 SOURCE = Source(
