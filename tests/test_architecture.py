@@ -67,6 +67,7 @@ def test_nothing_imports_the_command_line() -> None:
                 "tunectl.monitor.settings",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
+                "tunectl.fleet.documents",
                 "tunectl.report.json",
             ),
         ),
@@ -93,7 +94,16 @@ def test_report_sees_only_the_model() -> None:
         assert not calls(path, "open"), path
 
 
-@pytest.mark.parametrize("module", ["cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"])
+FLEET = [
+    f"fleet/{path.stem}"
+    for path in sorted((PACKAGE / "fleet").glob("*.py"))
+    if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
+]
+
+
+@pytest.mark.parametrize(
+    "module", ["cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose", *FLEET]
+)
 def test_pure_modules_do_no_io(module: str) -> None:
     path = PACKAGE / f"{module}.py"
     forbidden = {
@@ -109,6 +119,15 @@ def test_pure_modules_do_no_io(module: str) -> None:
     }
     assert not set(imports(path)) & forbidden
     assert not calls(path, "open", "print")
+
+
+def test_the_fleet_knows_documents_and_no_host() -> None:
+    for path in (PACKAGE / "fleet").glob("*.py"):
+        own = {one for one in imports(path) if one.startswith("tunectl.")}
+        assert not outside(own, "tunectl.fleet", "tunectl.probe.document", "tunectl.probe.shapes", "tunectl.errors"), (
+            path
+        )
+    assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 
 def test_facts_do_not_know_policy() -> None:

@@ -28,6 +28,7 @@ COMMANDS = {
     "preflight": "verify + check + probe + thermal state: GO or NO-GO.",
     "compare": "Two probe results side by side, with bounds.",
     "report": "One self-contained HTML page with plots.",
+    "fleet": "Many hosts, one answer: what preflight said on each, who is missing, who differs from its peers.",
     "snapshot": "Record this host's files as one archive for --root.",
 }
 

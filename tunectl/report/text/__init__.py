@@ -29,9 +29,12 @@ _PAGES: dict[str, str] = {
     "compare": "compare",
     "report": "report",
     "snapshot": "snapshot",
+    "fleet": "fleet",
+    "fleet.session": "fleet_session",
+    "fleet.history": "fleet_history",
 }
 # Pages that say of themselves which host they are about, or are about none.
-_UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot"}
+_UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
 _NARROWEST = 40
 
 
