@@ -40,7 +40,7 @@ _VALUES = {
 _WORDS = {"probe": ["probe", "jitter"], "apply": ["apply", "--yes"], "configure": ["plan"]}
 
 
-def words(command: str, params: dict[str, Any], check_mode: bool = False, candidate: str | None = None) -> list[str]:
+def words(command: str, params: dict[str, Any], check_mode: bool = False, candidate: str = "") -> list[str]:
     """The words after the program's name. In check mode nothing that they start writes."""
     if command == "service":
         return [*_service(params, check_mode), *_shared(params)]

@@ -18,7 +18,7 @@ def complaint(stderr: str, code: int) -> str:
     lines = [line for line in stderr.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("tunectl: ")]
     said = (own or lines or ["tunectl ended with exit code %d and said nothing" % code])[-1]
-    return said[len("tunectl: ") :] if said.startswith("tunectl: ") else said
+    return said.removeprefix("tunectl: ")
 
 
 def too_old(said: str) -> bool:

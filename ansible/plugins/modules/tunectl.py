@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One call of tunectl on the target, its document as data."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 module: tunectl
@@ -451,7 +449,7 @@ class Tool:
         """The end of the module: one line that says what is wrong."""
         self.module.fail_json(msg=said, **dict(self.result, **more))
 
-    def call(self, command: str, check_mode: bool = False, candidate: str | None = None, **params: Any) -> dict[str, Any]:
+    def call(self, command: str, check_mode: bool = False, candidate: str = "", **params: Any) -> dict[str, Any]:
         """One command's document. Ends the module where tunectl gives none."""
         words = commands.words(command, dict(self.params, **params), check_mode, candidate)
         code, out, err = self.module.run_command([self.result["program"], *words])
@@ -523,8 +521,8 @@ class Tool:
         command, check_mode = self.params["command"], self.module.check_mode
         if command in commands.WRITES and not check_mode and not self.params["root"] and not _below_root():
             self._require_root(command)
-        candidate = self.configure(command != "plan") if self.params["host"] else None
-        asked = candidate if command == "plan" or check_mode else None
+        candidate = self.configure(command != "plan") if self.params["host"] else ""
+        asked = candidate if command == "plan" or check_mode else ""
         if command != "configure":
             document = self.call(command, check_mode, candidate=asked)
             self._judge(command, document)
