@@ -99,6 +99,7 @@ documents = st.builds(
     reasons=st.lists(hostile, max_size=3).map(tuple),
     at=texts,
     host=st.builds(Host, hostname=hostile, boot_id=hostile),
+    figures=st.none(),
 )
 anybody = st.builds(
     Asked,

@@ -28,23 +28,21 @@ def machine_name(hardware: Mapping[str, Any] | None) -> str:
 def folded(names: Iterable[str]) -> list[str]:
     """`tx-[01-17,20].ny4` for names that differ in a number, as clush and nodeset write it; others as they are.
 
-    Numbers of another width are another family, so that every name can be read back.
+    Where a family's numbers have leading zeros, those of another width are another family: every name can be read back.
     """
-    families: dict[tuple[str, int, str], list[int]] = {}
-    order: dict[tuple[str, int, str] | str, None] = {}
-    for name in names:
-        found = _PLAIN.fullmatch(name)
+    listed = [(name, _PLAIN.fullmatch(name)) for name in names]
+    padded = {(found[1], found[3]) for _, found in listed if found and found[2][0] == "0" and len(found[2]) > 1}
+    families: dict[tuple[str, int, str] | str, list[int]] = {}
+    for name, found in listed:
         if not found:
-            order[printable(name) or "(no name)"] = None
+            families[printable(name) or "(no name)"] = []
             continue
-        key = (found[1], len(found[2]), found[3] or "")
-        families.setdefault(key, []).append(int(found[2]))
-        order[key] = None
-    return [one if isinstance(one, str) else _family(one, families[one]) for one in order]
+        width = len(found[2]) if (found[1], found[3]) in padded else 0
+        families.setdefault((found[1], width, found[3] or ""), []).append(int(found[2]))
+    return [one if isinstance(one, str) else _family(*one, numbers) for one, numbers in families.items()]
 
 
-def _family(key: tuple[str, int, str], numbers: list[int]) -> str:
-    prefix, width, suffix = key
+def _family(prefix: str, width: int, suffix: str, numbers: Iterable[int]) -> str:
     spans: list[list[int]] = []
     for number in sorted(set(numbers)):
         if spans and spans[-1][1] == number - 1:
@@ -53,4 +51,4 @@ def _family(key: tuple[str, int, str], numbers: list[int]) -> str:
             spans.append([number, number])
     texts = [f"{low:0{width}}" if low == high else f"{low:0{width}}-{high:0{width}}" for low, high in spans]
     inner = ",".join(texts)
-    return f"{prefix}{inner}{suffix}" if len(numbers) == 1 else f"{prefix}[{inner}]{suffix}"
+    return f"{prefix}{inner}{suffix}" if inner.isdecimal() else f"{prefix}[{inner}]{suffix}"
