@@ -31,9 +31,9 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.preflight/1 body."""
     verdict = str(body["verdict"])
     banner(sheet, verdict, _MEANS.get(verdict, ""))
-    _cpu_sets(sheet, body.get("cpu_sets") or {})
     if hardware := body.get("hardware"):
         prose(sheet, machine_name(hardware), indent=2, style="dim")
+    _cpu_sets(sheet, body.get("cpu_sets") or {})
     reasons = body.get("reasons", ())
     for number, reason in enumerate(reasons, 1):
         prose(sheet, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
