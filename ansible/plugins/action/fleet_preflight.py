@@ -42,9 +42,14 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             keep(place, absent("unreachable", str(error)))
             raise
         except BaseException as error:  # a task's timeout is no Exception
-            keep(place, absent("failed", "%s: %s" % (type(error).__name__, error)))
+            keep(place, absent("failed", self._said(error)))
             raise
         return self._kept(place, dict(result))
+
+    def _said(self, error: BaseException) -> str:
+        if type(error).__name__ == "TaskTimeoutError":
+            return "it took longer than the %s s that the task allows" % self._task.timeout
+        return "%s: %s" % (type(error).__name__, error)
 
     def _kept(self, place: str, result: dict[str, Any]) -> dict[str, Any]:
         document = result.get("document")
