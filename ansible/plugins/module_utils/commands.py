@@ -50,7 +50,7 @@ def words(command: str, params: dict[str, Any], check_mode: bool = False, candid
     if command == "apply" and check_mode:
         command = "plan"
     said = list(_WORDS.get(command, [command]))
-    said += ["--%s" % flag for flag in _FLAGS.get(command, ()) if params.get(flag)]
+    said += [f"--{flag}" for flag in _FLAGS.get(command, ()) if params.get(flag)]
     for key, option in _VALUES.get(command, {}).items():
         if params.get(key) is not None:
             said += [option, _text(params[key])]

@@ -97,13 +97,13 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     rows = {key: value for key, value in table.items() if _is_rows(value)}
     for key, value in table.items():
         if key not in inner and key not in rows:
-            lines.append("%s = %s" % (_key(key), _value(value, (*path, key))))
+            lines.append(f"{_key(key)} = {_value(value, (*path, key))}")
     for key, value in inner.items():
-        header = [] if _is_header_only(value) else ["", "[%s]" % _dotted((*path, key))]
+        header = [] if _is_header_only(value) else ["", f"[{_dotted((*path, key))}]"]
         lines += [*header, *_lines(value, (*path, key))]
     for key, value in rows.items():
         for row in value:
-            lines += ["", "[[%s]]" % _dotted((*path, key)), *_lines(row, (*path, key))]
+            lines += ["", f"[[{_dotted((*path, key))}]]", *_lines(row, (*path, key))]
     return lines
 
 
@@ -135,13 +135,13 @@ def _value(value: Any, path: tuple[str, ...]) -> str:
         return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
     if isinstance(value, str) and path[-1] == "until":
         if not _DATE.fullmatch(value):
-            raise ValueError("%s: %r is no date; what is right: 2027-03-31" % (where, value))
+            raise ValueError(f"{where}: {value!r} is no date; what is right: 2027-03-31")
         return value
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, list):
-        return "[%s]" % ", ".join(_value(inner, path) for inner in value)
-    raise ValueError("%s: %r: a %s has no place in a host file" % (where, value, type(value).__name__))
+        return "[{}]".format(", ".join(_value(inner, path) for inner in value))
+    raise ValueError(f"{where}: {value!r}: a {type(value).__name__} has no place in a host file")
 
 
 def _string(text: str) -> str:

@@ -17,7 +17,7 @@ def complaint(stderr: str, code: int) -> str:
     """The one line in which tunectl says what is wrong, without its name in front."""
     lines = [line for line in stderr.splitlines() if line.strip()]
     own = [line for line in lines if line.startswith("tunectl: ")]
-    said = (own or lines or ["tunectl ended with exit code %d and said nothing" % code])[-1]
+    said = (own or lines or [f"tunectl ended with exit code {code} and said nothing"])[-1]
     return said.removeprefix("tunectl: ")
 
 
@@ -31,10 +31,10 @@ def parse(stdout: str, schema: str) -> Document:
     try:
         document = json.loads(stdout)
     except ValueError:
-        raise ValueError("its output is no JSON: %.200r" % stdout) from None
+        raise ValueError(f"its output is no JSON: {stdout[:200]!r}") from None
     named = document.get("schema") if isinstance(document, dict) else None
-    if named != "tunectl.%s/1" % schema:
-        raise ValueError("it speaks %s, and this collection reads tunectl.%s/1" % (named or "no schema", schema))
+    if named != f"tunectl.{schema}/1":
+        raise ValueError("it speaks {}, and this collection reads tunectl.{}/1".format(named or "no schema", schema))
     return dict(document)
 
 
@@ -76,8 +76,8 @@ def reasons(document: Document) -> list[str]:
 
 
 def _line(finding: Document) -> str:
-    said = "%s is %s, should be %s" % (finding["target"], _shown(finding["observed"]), _shown(finding["desired"]))
-    return said + (": %s" % finding["reason"] if finding.get("reason") else "")
+    said = "{} is {}, should be {}".format(finding["target"], _shown(finding["observed"]), _shown(finding["desired"]))
+    return said + (f": {finding['reason']}" if finding.get("reason") else "")
 
 
 def _shown(value: Any) -> str:
@@ -107,11 +107,15 @@ def failure(command: str, document: Document, code: int) -> str:
     if command == "propose":
         return document.get("refusal") or ""
     if command == "apply" and code == 1:
-        lost = ["%s: %s" % (one["target"], one["message"]) for one in document["changes"] if one["result"] == "failed"]
+        lost = [
+            "{}: {}".format(one["target"], one["message"]) for one in document["changes"] if one["result"] == "failed"
+        ]
         if lost or document.get("verdict") != "unreadable":
             return "; ".join(lost or document.get("notes", [])) or "apply ended with exit code 1"
     if command == "restore" and code == 1:
-        lost = ["%s: %s" % (one["path"], one["message"]) for one in document["results"] if one["result"] == "failed"]
+        lost = [
+            "{}: {}".format(one["path"], one["message"]) for one in document["results"] if one["result"] == "failed"
+        ]
         return "; ".join([*lost, *document.get("notes", [])]) or "restore ended with exit code 1"
     if command == "service" and code == 1:
         return "; ".join(document.get("notes", [])) or "service ended with exit code 1"

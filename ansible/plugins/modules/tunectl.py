@@ -12,10 +12,10 @@ author:
   - The tunectl authors (@tunectl)
 description:
   - Runs one command of the tunectl that is installed on the target and returns its document as data.
-  - What it finds is a result, not a failure. C(verdict) says how the host stands, and C(reboot_required) whether something
-    waits for the next boot. The module fails only where tunectl could not do what it was asked to.
-  - With O(host), O(command=plan), O(command=apply) and O(command=configure) first have tunectl judge these values on the
-    target. Values that do not fit that host are refused with the reason, before anything is written.
+  - What it finds is a result, not a failure. C(verdict) says how the host stands, and C(reboot_required) whether
+    something waits for the next boot. The module fails only where tunectl could not do what it was asked to.
+  - With O(host), O(command=plan), O(command=apply) and O(command=configure) first have tunectl judge these values on
+    the target. Values that do not fit that host are refused with the reason, before anything is written.
 requirements:
   - tunectl on the target, see the role tunectl.host.tunectl_install
   - Python >= 3.9 for the module itself; tunectl brings its own
@@ -23,9 +23,9 @@ options:
   command:
     description:
       - What to do.
-      - V(plan) says what V(apply) would change. V(apply) puts the host file in force. V(configure) writes the host file only.
-      - V(verify), V(check), V(preflight) and V(probe) judge and change nothing. V(restore) takes back what V(apply) did.
-      - V(propose) and V(show) describe the host. V(service) installs or removes a unit of tunectl's own.
+      - V(plan) says what V(apply) would change. V(apply) puts the host file in force. V(configure) only writes it.
+      - V(verify), V(check), V(preflight) and V(probe) judge and change nothing. V(restore) takes back what V(apply)
+        did. V(propose) and V(show) describe the host. V(service) installs or removes a unit of tunectl's own.
     type: str
     required: true
     choices: [plan, apply, configure, verify, check, preflight, restore, probe, propose, show, service]
@@ -42,8 +42,8 @@ options:
       isolated:
         description:
           - The isolated CPUs in the kernel's own grammar, such as V(2-7) or V(4-N).
-          - With V(proposal) the host's own host file keeps its list while that fits the host; where there is no host file
-            yet, tunectl proposes a list.
+          - With V(proposal) the host's own host file keeps its list while that fits the host; where there is no host
+            file yet, tunectl proposes a list.
         type: str
         default: proposal
       nic:
@@ -442,12 +442,15 @@ class Tool:
         else:
             path = self.module.get_bin_path("tunectl") or PROGRAM
         if not os.access(path, os.X_OK):
-            self.module.fail_json(msg="there is no %s on this host: the role tunectl.host.tunectl_install puts it there" % path)
+            self.module.fail_json(
+                msg=f"there is no {path} on this host: the role tunectl.host.tunectl_install puts it there"
+            )
         return str(path)
 
     def fail(self, said: str, **more: Any) -> NoReturn:
         """The end of the module: one line that says what is wrong."""
         self.module.fail_json(msg=said, **dict(self.result, **more))
+        raise AssertionError("fail_json does not return")
 
     def call(self, command: str, check_mode: bool = False, candidate: str = "", **params: Any) -> dict[str, Any]:
         """One command's document. Ends the module where tunectl gives none."""
@@ -457,13 +460,13 @@ class Tool:
         if code == 2 or not out.strip():
             said = outcome.complaint(err, code)
             if outcome.too_old(said):
-                said = "%s is too old for this collection: %s" % (self.result["program"], said)
+                said = "{} is too old for this collection: {}".format(self.result["program"], said)
             self.fail(said.replace(candidate, self._host_file()) if candidate else said)
         schema = "plan" if command == "apply" and check_mode else commands.SCHEMAS[command]
         try:
-            document = outcome.parse(out, schema)
+            document: dict[str, Any] = outcome.parse(out, schema)
         except ValueError as error:
-            self.fail("%s: %s" % (self.result["program"], error))
+            self.fail(f"{self.result['program']}: {error}")
         self.result.update(document=document, boot_id=document["host"]["boot_id"])
         if document.get("host_file") and command != "propose":
             self.result["host_file"] = document["host_file"]
@@ -483,7 +486,7 @@ class Tool:
         try:
             text = hostfile.render(wanted, isolated)
         except ValueError as error:
-            self.fail("host.%s" % error)
+            self.fail(f"host.{error}")
         descriptor, candidate = tempfile.mkstemp(suffix=".toml", dir=self.module.tmpdir)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
@@ -512,7 +515,7 @@ class Tool:
                 os.chmod(candidate, 0o644)
             self.module.atomic_move(candidate, path)
         except OSError as error:
-            self.fail("cannot write %s: %s" % (path, error.strerror))
+            self.fail(f"cannot write {path}: {error.strerror}")
 
     # -- the whole
 
@@ -530,10 +533,11 @@ class Tool:
         if self.diff:
             self.result["diff"] = self.diff
         self.module.exit_json(**self.result)
+        raise AssertionError("exit_json does not return")
 
     def _require_root(self, command: str) -> None:
         if os.geteuid() != 0:
-            self.fail("%s writes to the host and needs root: set become to true" % command)
+            self.fail(f"{command} writes to the host and needs root: set become to true")
 
     def _judge(self, command: str, document: dict[str, Any]) -> None:
         result = self.result
@@ -573,10 +577,10 @@ def _line(result: dict[str, Any], command: str) -> str:
     """What came of it, for who reads along."""
     said = [str(result.get("verdict") or ("changed" if result["changed"] else "nothing to change"))]
     if result.get("changes"):
-        said.append("%d change(s)" % len(result["changes"]))
+        said.append(f"{len(result['changes'])} change(s)")
     if result.get("reboot_required") and said[0] != "pending-reboot":
         said.append("a reboot is pending")
-    return "%s: %s" % (command, ", ".join(said))
+    return "{}: {}".format(command, ", ".join(said))
 
 
 def main() -> None:
@@ -587,11 +591,13 @@ def main() -> None:
         required_if=[("command", "service", ["name"]), ("command", "configure", ["host"])],
     )
     if module.params["host"] and module.params["command"] not in ("plan", "apply", "configure"):
-        module.fail_json(msg="host: has a meaning with plan, apply and configure only, not with %(command)s" % module.params)
+        module.fail_json(
+            msg="host: has a meaning with plan, apply and configure only, not with {command}".format(**module.params)
+        )
     try:
         Tool(module).run()
     except OSError as error:
-        module.fail_json(msg="tunectl: %s" % to_native(error))
+        module.fail_json(msg=f"tunectl: {to_native(error)}")
 
 
 if __name__ == "__main__":
