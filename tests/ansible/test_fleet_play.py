@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.cli.test_commands import valid
-from tests.fleet.cage import SCRIPTS, TUNECTL, Cage
+from tests.fleet.cage import PLAY, TUNECTL, Cage
 from tests.fleet.made import preflight
 
-pytestmark = pytest.mark.skipif(not (SCRIPTS / "ansible-playbook").exists(), reason="needs ansible-core")
+pytestmark = pytest.mark.skipif(not PLAY.exists(), reason="needs ansible-core")
 needs_ssh = pytest.mark.skipif(not shutil.which("ssh"), reason="needs an ssh client, to find a host unreachable")
 
 
@@ -46,7 +46,7 @@ def test_a_round_over_recorded_hosts(cage: Cage) -> None:
     assert verdicts(body) == {"h000": "no-go", "h001": "no-go", "h002": "no-go", "gone": "unknown"}
     (gone,) = [one for one in body["hosts"] if one["name"] == "gone"]
     assert gone["answer"] == "unreachable"
-    assert "Connection refused" in gone["reasons"][0]
+    assert "127.0.0.1" in gone["reasons"][0]  # what ssh said; which of its complaints is first differs from run to run
     assert body["groups"][0]["hosts"] == ["h000", "h001", "h002"]
     for name in ("h000", "h001", "h002"):
         document = valid("preflight", (cage.place / f"sessions/monday/hosts/{name}.json").read_text())

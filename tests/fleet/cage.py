@@ -15,8 +15,9 @@ from tests.hosts.builder import build_named
 
 COLLECTION = Path(__file__).parents[2] / "ansible"
 PLAYBOOK = COLLECTION / "playbooks/preflight.yml"
-SCRIPTS = Path(sysconfig.get_path("scripts"))
-TUNECTL = SCRIPTS / "tunectl"
+TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
+# Another Ansible than the one beside this Python: docs/ansible.md.
+PLAY = Path(os.environ.get("TUNECTL_ANSIBLE") or sysconfig.get_path("scripts")) / "ansible-playbook"
 _CANNED = '#!/bin/sh\n# In tunectl\'s stead: what this host would have said.\nexec cat "$TUNECTL_ROOT/document.json"\n'
 
 
@@ -96,7 +97,7 @@ class Cage:
 
     def words(self, session: str, *more: str, first: int | None = None) -> list[str]:
         """The call of the playbook."""
-        play = [sys.executable, str(SCRIPTS / "ansible-playbook"), "-i", str(self.inventory(first)), str(PLAYBOOK)]
+        play = [str(PLAY), "-i", str(self.inventory(first)), str(PLAYBOOK)]
         return [*play, "-e", f"tunectl_session={session}", *more]
 
     def run(self, session: str, *more: str) -> subprocess.CompletedProcess[str]:

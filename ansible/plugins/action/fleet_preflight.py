@@ -1,6 +1,6 @@
 # Copyright: tunectl contributors
 # SPDX-License-Identifier: Apache-2.0
-"""Preflight on one host, its document kept in the session on the controller: nothing of it stays in Ansible's memory."""
+"""Preflight on one host, its document kept in the session on the controller, and not in Ansible's memory."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+
 from ansible.plugins.action import ActionBase
 
 MODULE = "tunectl.host.tunectl"
@@ -33,7 +34,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         arguments = dict(self._task.args)
         session = arguments.pop("session", None)
         if not session or not os.path.isdir(os.path.join(str(session), "hosts")):
-            raise AnsibleActionFail("session: %r is no session; `tunectl fleet open` makes one" % session)
+            raise AnsibleActionFail(f"session: {session!r} is no session; `tunectl fleet open` makes one")
         place = os.path.join(str(session), "hosts", file_name(str(variables["inventory_hostname"])))
         try:
             arguments["command"] = "preflight"
@@ -48,8 +49,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
 
     def _said(self, error: BaseException) -> str:
         if type(error).__name__ == "TaskTimeoutError":
-            return "it took longer than the %s s that the task allows" % self._task.timeout
-        return "%s: %s" % (type(error).__name__, error)
+            return f"it took longer than the {self._task.timeout} s that the task allows"
+        return f"{type(error).__name__}: {error}"
 
     def _kept(self, place: str, result: dict[str, Any]) -> dict[str, Any]:
         document = result.get("document")
@@ -74,7 +75,7 @@ def file_name(host: str) -> str:
     if encoded.startswith("."):
         encoded = "%2E" + encoded[1:]
     if len(encoded) > 240:
-        encoded = "%s~%s" % (encoded[:100], hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest())
+        encoded = f"{encoded[:100]}~{hashlib.sha256(host.encode('utf-8', 'surrogatepass')).hexdigest()}"
     return encoded + ".json"
 
 
