@@ -41,8 +41,8 @@ def test_text_names_everybody_the_worst_first() -> None:
 
 def test_text_shows_who_is_unlike_its_peers() -> None:
     page = "\n".join(text(document("fleet")))
-    assert "tx-08\n    arrival P99.9: 15.5 µs, \N{MULTIPLICATION SIGN}7.65 the peers' median of 2.02 µs" in page
-    assert "the kernel is 6.1.0-39; 8 of 8 peers: 6.12.5" in page
+    assert "  tx-08  arrival P99.9    15.5 µs  2.02 µs  \N{MULTIPLICATION SIGN}7.65   54.9\n" in page
+    assert "tx-08: the kernel is 6.1.0-39; 8 of 8 peers: 6.12.5" in page
     assert "Unlike" not in "\n".join(text(document("fleet", outliers=[])))
 
 

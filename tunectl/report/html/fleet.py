@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.report.fleets import MEANS, MEASURES, alike, tally, times, word, written
+from tunectl.report.fleets import MEANS, MEASURES, alike, odd_hosts, tally, times, word, written
 from tunectl.report.html.scale import LogScale
 from tunectl.report.machines import folded, machine_name
 
@@ -36,7 +36,7 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
             if one.verdict != "go"
         ],
         "score": body["outlier_rule"]["score"],
-        "odd": [_odd(one) for one in body["outliers"]],
+        "odd": [_odd(one) for _, found in odd_hosts(body["outliers"]) for one in found],
         "groups": [_group(group, place, body, odd) for place, group in enumerate(body["groups"])],
         "titles": list(MEASURES.values()),
         "rows": [_row(host, odd) for host in body["hosts"]],

@@ -13,6 +13,7 @@ from tunectl.report.text.notes import notes
 from tunectl.report.text.sheet import Sheet
 
 _FEW = 3  # reasons of a host, but for -v
+_ODDEST = 20  # hosts unlike their peers, but for -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
 
@@ -58,16 +59,22 @@ def _outliers(sheet: Sheet, outliers: Sequence[Mapping[str, Any]]) -> None:
     if not outliers:
         return
     heading(sheet, "Unlike their peers", ", by the median and its absolute deviation")
-    for host, found in odd_hosts(outliers):
-        line(sheet, "  ", (printable(host), "bold"))
-        for one in found:
-            is_worse = "" if one["worse"] else " (better)"
-            what = MEASURES.get(one["measure"], one["measure"])
-            value, usual = written(one["measure"], one["value"]), written(one["measure"], one["median"])
-            said = f"{value}, {times(one['ratio'])} the peers' median of {usual}; score {one['score']:.3g}{is_worse}"
-            prose(sheet, said, indent=4, label=f"{what}: ")
-        for text in found[0]["differs"]:
-            prose(sheet, text, indent=4, style="yellow")
+    hosts = odd_hosts(outliers)
+    shown = hosts if sheet.verbose else hosts[:_ODDEST]
+    rows = [_odd(one, is_first=number == 0) for _, found in shown for number, one in enumerate(found)]
+    columns(sheet, rows, indent=2, right=(2, 3, 4, 5), header=("", "", "value", "median", "ratio", "score"))
+    differing = [(host, text) for host, found in shown for text in found[0]["differs"]]
+    for host, text in differing:
+        prose(sheet, text, indent=2, label=f"{printable(host)}: ", style="yellow")
+    if len(hosts) > len(shown):
+        prose(sheet, f"and {len(hosts) - len(shown):,} more hosts: -v shows all", indent=2, style="dim")
+
+
+def _odd(one: Mapping[str, Any], is_first: bool) -> list[str]:
+    measure = one["measure"]
+    what = MEASURES.get(measure, measure) + ("" if one["worse"] else " (better)")
+    figures = written(measure, one["value"]), written(measure, one["median"])
+    return [one["host"] if is_first else "", what, *figures, times(one["ratio"]), f"{one['score']:.3g}"]
 
 
 def _group(sheet: Sheet, group: Mapping[str, Any]) -> None:
