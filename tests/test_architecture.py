@@ -67,6 +67,7 @@ def test_nothing_imports_the_command_line() -> None:
                 "tunectl.monitor.settings",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
+                "tunectl.fleet.documents",
                 "tunectl.report.json",
             ),
         ),
@@ -97,9 +98,14 @@ def test_report_sees_only_the_model() -> None:
 
 
 RULES = sorted(f"monitor/rules/{path.stem}" for path in (PACKAGE / "monitor" / "rules").glob("*.py"))
+FLEET = [
+    f"fleet/{path.stem}"
+    for path in sorted((PACKAGE / "fleet").glob("*.py"))
+    if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
+]
 PURE = [
     *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
-    *("monitor/model", "monitor/alerts", "monitor/windows", *RULES),
+    *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
 ]
 
 
@@ -119,6 +125,15 @@ def test_pure_modules_do_no_io(module: str) -> None:
     }
     assert not set(imports(path)) & forbidden
     assert not calls(path, "open", "print")
+
+
+def test_the_fleet_knows_documents_and_no_host() -> None:
+    for path in (PACKAGE / "fleet").glob("*.py"):
+        own = {one for one in imports(path) if one.startswith("tunectl.")}
+        assert not outside(own, "tunectl.fleet", "tunectl.probe.document", "tunectl.probe.shapes", "tunectl.errors"), (
+            path
+        )
+    assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 
 def test_facts_do_not_know_policy() -> None:

@@ -12,6 +12,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.gate import Parts, decide
 from tunectl.host.identity import read_identity
+from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
@@ -56,6 +57,7 @@ class Flight:
     thermal: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     scope: Scope | None = None
+    machine: Machine = field(default_factory=Machine)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -69,6 +71,7 @@ def run_preflight(request: Request) -> Flight:
     root, tell = request.root, request.tell
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
+    flight.machine = read_machine(root, facts)
     wishes = _wishes(request, facts, flight)
     scope = wishes.scope if wishes else _fallback(facts)
     flight.scope = scope

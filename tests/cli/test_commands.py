@@ -119,7 +119,11 @@ def test_json_of_the_commands_that_write(tunectl: Run, lab4: Path, tmp_path: Pat
     assert again["changes"] == []
     snapshot = valid("snapshot", tunectl("snapshot", "-o", tmp_path / "x", "--format", "json", "--root", lab4).out)
     assert snapshot["bytes"] == (tmp_path / "x").stat().st_size
+    preview = valid("restore", tunectl("restore", "--dry-run", "--format", "json", "--root", lab4).out)
+    assert (preview["reboot_required"], {one["result"] for one in preview["results"]}) == (True, {"would-restore"})
+    assert valid("apply", tunectl("apply", "--yes", "--format", "json", "--root", lab4).out)["changes"] == []
     restored = valid("restore", tunectl("restore", "--format", "json", "--root", lab4).out)
+    assert [one["path"] for one in preview["results"]] == [one["path"] for one in restored["results"]]
     assert {one["result"] for one in restored["results"]} <= {"restored", "already"}
     assert valid("restore", tunectl("restore", "--format", "json", "--root", lab4).out)["results"] == []
 
@@ -295,6 +299,22 @@ def test_restore_reports_what_somebody_changed_since(tunectl: Run, lab4: Path) -
     assert [one["path"] for one in done.json["results"] if one["result"] == "changed-since"] == [
         "/proc/sys/vm/swappiness"
     ]
+
+
+def test_plan_of_a_candidate_names_the_host_file_it_would_become(tunectl: Run, lab4: Path, tmp_path: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    candidate = tmp_path / "candidate.toml"
+    candidate.write_text((lab4 / "etc/tunectl/host.toml").read_text())
+    words = ("plan", "--format", "json", "--root", lab4, "--candidate", candidate)
+    same = tunectl(*words)
+    assert (same.code, same.json["changes"]) == (4, [])
+    candidate.write_text(LOW_LATENCY.replace("2-3", "3"))
+    assert {one["knob"] for one in tunectl(*words).json["changes"]} >= {"boot.isolcpus"}
+    candidate.write_text(LOW_LATENCY.replace("2-3", "2-9"))
+    refused = tunectl(*words)
+    assert refused.code == 2
+    assert f"{lab4}/etc/tunectl/host.toml: isolated" in refused.err
+    assert tunectl("plan", "--root", lab4, "--candidate", tmp_path / "none").code == 2
 
 
 # ---- preflight on a recorded host

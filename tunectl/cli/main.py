@@ -30,6 +30,7 @@ COMMANDS = {
     "service": "The systemd units: show, install, remove.",
     "compare": "Two probe results side by side, with bounds.",
     "report": "One self-contained HTML page with plots.",
+    "fleet": "Many hosts, one answer: what preflight said on each, who is missing, who differs from its peers.",
     "snapshot": "Record this host's files as one archive for --root.",
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
@@ -13,9 +15,11 @@ from tunectl.verdict import verdict_of
 
 
 @tunectl_command()
-def command(options: Options) -> int:
+@click.option("--candidate", type=click.Path(), metavar="FILE", help="Plan as if FILE were the host file.")
+def command(options: Options, candidate: str | None) -> int:
     """What apply would change: knob, target, observed, desired, reason. Writes nothing."""
-    session = open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    paths = options.host_path, options.state_path
+    session = open_session(open_root(options), *paths, options.invocation, today(), candidate=candidate)
     stay_off(session.root, session.wishes.scope.isolated)
     plan = session.assess()
     body = {

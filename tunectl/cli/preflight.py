@@ -53,6 +53,7 @@ def _body(flight: Flight, strict: bool) -> dict[str, Any]:
         "reasons": flight.reasons,
         "strict": strict,
         "cpu_sets": _cpu_sets(flight),
+        "hardware": flight.machine._asdict(),
         "verify": verify,
         "check": {"verdict": flight.check_verdict, "findings": flight.check},
         "probe": flight.probe,

@@ -11,19 +11,24 @@ from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import WritableSysroot
-from tunectl.tuning.transaction import Undone, require_root, run_restore
+from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 
 
 @tunectl_command()
 @click.option("--salvage", is_flag=True, help="Restore what the intact lines of a damaged journal tell.")
 @click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
-def command(options: Options, salvage: bool, force: bool, wait_s: float) -> int:
+def command(options: Options, salvage: bool, force: bool, dry_run: bool, wait_s: float) -> int:
     """The journal backwards: the earlier value where ours still stands; the rest is reported."""
     root = WritableSysroot(options.root)
     identity = read_identity(root)
-    require_root(root, "restore", options.invocation)
-    undone = run_restore(root, options.state_path, identity.boot_id, salvage=salvage, wait_s=wait_s, force=force)
+    state, boot_id = options.state_path, identity.boot_id
+    if dry_run:
+        undone = preview_restore(root, state, boot_id, force=force)
+    else:
+        require_root(root, "restore", options.invocation)
+        undone = run_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
     emit(options, "restore", identity, _body(undone))
     if not undone.complete or undone.set_aside:
         return FAILED
@@ -33,7 +38,7 @@ def command(options: Options, salvage: bool, force: bool, wait_s: float) -> int:
 def _body(undone: Undone) -> dict[str, Any]:
     outcome = undone.outcome
     rewritten = any("update-grub" in line for line in (*outcome.not_run, *outcome.failed_commands))
-    boot = any("/grub" in one.path and one.result == "restored" for one in outcome.results)
+    boot = any("/grub" in one.path and one.result in ("restored", "would-restore") for one in outcome.results)
     return {
         "results": [{**one._asdict(), "targets": list(one.targets)} for one in outcome.results],
         "not_run": outcome.not_run,

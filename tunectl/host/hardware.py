@@ -40,7 +40,7 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
     clock = "sys/devices/system/clocksource/clocksource0"
     status = root.get(f"{_CPU}/intel_pstate/status") or root.get(f"{_CPU}/amd_pstate/status")
     return Drivers(
-        model=_field(cpuinfo, "model name"),
+        model=cpuinfo_field(cpuinfo, "model name"),
         cpufreq=root.get(f"{_CPU}/cpu{first}/cpufreq/scaling_driver"),
         cpufreq_status=status,
         boost=_boost(root),
@@ -50,13 +50,14 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         clocksource=root.get(f"{clock}/current_clocksource"),
         clocksources=tuple(root.get(f"{clock}/available_clocksource").split()),
         smt=root.get(f"{_CPU}/smt/control"),
-        hypervisor=_hypervisor(root, cpuinfo),
+        hypervisor=hypervisor_of(root, cpuinfo),
         lockdown=parse_choice(root.get("sys/kernel/security/lockdown")),
         os=parse_os_release(root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")),
     )
 
 
-def _field(cpuinfo: str, name: str) -> str:
+def cpuinfo_field(cpuinfo: str, name: str) -> str:
+    """The first CPU's field of that name in /proc/cpuinfo; "" where it has none."""
     found = re.search(rf"^{re.escape(name)}\s*:\s*(.*)$", cpuinfo, re.MULTILINE)
     return found[1].strip() if found else ""
 
@@ -80,19 +81,19 @@ def _idle_states(root: Sysroot, cpu: int) -> tuple[tuple[str, int], ...]:
     return tuple((name, int(latency)) for name, latency in states if latency.isdecimal())
 
 
-def _hypervisor(root: Sysroot, cpuinfo: str) -> str:
+def hypervisor_of(root: Sysroot, cpuinfo: str) -> str:
     """The DMI vendor, or what /sys/hypervisor says; the CPU flag is proof without a name."""
     vendor = root.get("sys/class/dmi/id/sys_vendor")
     if kind := root.get("sys/hypervisor/type"):
         return kind
     virtual = any(vendor.startswith(name) for name in _VIRTUAL_VENDORS)
-    flagged = "hypervisor" in _field(cpuinfo, "flags").split()
+    flagged = "hypervisor" in cpuinfo_field(cpuinfo, "flags").split()
     if vendor and flagged:
         return vendor
     if flagged:
         return "unknown"
     # No flag on aarch64; on x86 a bare-metal cloud machine bears the vendor and no flag.
-    return vendor if virtual and not _field(cpuinfo, "flags") else ""
+    return vendor if virtual and not cpuinfo_field(cpuinfo, "flags") else ""
 
 
 def parse_choice(text: str) -> str:

@@ -65,6 +65,12 @@ class Counters(msgspec.Struct, frozen=True):
     softirq: dict[str, Count] = {}
 
 
+class LoopNs(msgspec.Struct, frozen=True):
+    """What an undisturbed turn of the loop costs; None where there was none."""
+
+    mean: Amount | None = None
+
+
 class Cpu(msgspec.Struct, frozen=True):
     """One CPU of a jitter result: what comparisons and plots need of it."""
 
@@ -78,6 +84,7 @@ class Cpu(msgspec.Struct, frozen=True):
     events_lost: Count
     events: list[Event]
     stolen_ppm: Amount = 0.0
+    loop_ns: LoopNs = LoopNs()
     duration_ns: Count = 0
     tsc_start: Count = 0
     series: Series | None = None
@@ -148,12 +155,34 @@ class Wake(msgspec.Struct, frozen=True):
     tunectl_version: str = ""
 
 
+class Hardware(msgspec.Struct, frozen=True):
+    """What a host is built of; hosts that agree in all of it are peers."""
+
+    vendor: str = ""
+    product: str = ""
+    cpu_model: str = ""
+    sockets: Count = 0
+    cores: Count = 0
+    cpus: Count = 0
+    numa_nodes: Count = 0
+    hypervisor: str = ""
+
+
+class CpuSets(msgspec.Struct, frozen=True):
+    """Which CPUs were judged, as cpulists."""
+
+    online: str = ""
+    isolated: str = ""
+
+
 class Preflight(msgspec.Struct, frozen=True):
     """tunectl.preflight/1"""
 
     verdict: str
     probe: Jitter | None
     reasons: list[str] = []
+    hardware: Hardware | None = None  # tunectl 0.1.0 did not say
+    cpu_sets: CpuSets = CpuSets()
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""

@@ -19,7 +19,7 @@ FORMATS: dict[str, str] = {
     "nagios": "tunectl.report.nagios",
     "prometheus": "tunectl.report.prometheus",
     "markdown": "tunectl.report.markdown",  # of `knobs` only
-    "html": "tunectl.report.html",  # of `report` only
+    "html": "tunectl.report.html",  # of `report` and `fleet` only
     "toml": "tunectl.report.toml",  # of `propose` only
 }
 

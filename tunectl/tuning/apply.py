@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.echo import as_shown, echoes
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.sysroot import Sysroot, WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
 from tunectl.model import Change, target_name
@@ -156,7 +156,7 @@ def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
     return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, knobs, step.commands)
 
 
-def current(root: WritableSysroot, kind: str, path: str) -> str | None:
+def current(root: Sysroot, kind: str, path: str) -> str | None:
     """The bytes of a file as latin-1 text, a link's target, "directory"; None where there is none."""
     if kind == "link":
         return root.readlink(path) or (None if not root.exists(path) else root.read_bytes(path).decode("latin-1"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.sysroot import Sysroot, WritableSysroot
 from tunectl.tuning.apply import current
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
@@ -17,7 +17,7 @@ class Restored(NamedTuple):
 
     path: str
     targets: tuple[str, ...]
-    result: str  # restored, already, changed-since, gone, failed
+    result: str  # restored, would-restore, already, changed-since, gone, failed
     observed: str | None
     before: str | None
     message: str = ""
@@ -73,22 +73,40 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
     return Outcome(results, told.not_run, list(told.failed.values()))
 
 
+def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
+    """What restore() would do, told from reading alone."""
+    known = files(journal, boot_id)
+    return Outcome([_look(root, file._replace(in_flight=file.in_flight or force)) for file in known], [], [])
+
+
 def _in_order(names: Iterable[str]) -> list[str]:
     """systemd must know the units before one of them is restarted."""
     return sorted(dict.fromkeys(names), key=lambda name: name != "reload-systemd")
 
 
 def _one(root: WritableSysroot, file: _File) -> Restored:
-    first, last = file.first, file.last
-    targets = tuple(dict.fromkeys((*first.knobs, *last.knobs)))
-    before = first.before
-
-    def result(word: str, observed: str | None, message: str = "") -> Restored:
-        return Restored("/" + first.path, targets, word, observed, before, message)
-
+    first = file.first
+    found = Restored("/" + first.path, _targets(file), "failed", None, first.before)
     try:
         if first.persistent or not root.live:
             root.sweep(first.path)
+        found = _look(root, file)
+        if found.result != "would-restore":
+            return found
+        word, observed, message = _write(root, first, found.observed)
+    except OSError as error:
+        word, observed, message = "failed", None, f"{root.path(first.path)}: {error.strerror}"
+    return found._replace(result=word, observed=observed, message=message)
+
+
+def _look(root: Sysroot, file: _File) -> Restored:
+    first, last = file.first, file.last
+    before = first.before
+
+    def result(word: str, observed: str | None, message: str = "") -> Restored:
+        return Restored("/" + first.path, _targets(file), word, observed, before, message)
+
+    try:
         observed = current(root, first.kind, first.path)
         if observed == before:
             return result("already", observed)
@@ -96,9 +114,13 @@ def _one(root: WritableSysroot, file: _File) -> Restored:
             return result("gone", None, "the device or CPU was removed")
         if not file.in_flight and not _ours(observed, last):
             return result("changed-since", observed, "it holds neither our value nor the earlier one; left alone")
-        return result(*_write(root, first, observed))
+        return result("would-restore", observed)
     except OSError as error:
         return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
+
+
+def _targets(file: _File) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*file.first.knobs, *file.last.knobs)))
 
 
 def _ours(observed: str | None, last: Entry) -> bool:

@@ -137,7 +137,13 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
     ]
 
 
-def open_session(root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str) -> Session:
-    """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit."""
-    wishes = read_wishes(host_path, read_scope_facts(root))
+def open_session(
+    root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
+) -> Session:
+    """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit.
+
+    With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
+    """
+    facts = read_scope_facts(root)
+    wishes = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_wishes(host_path, facts)
     return Session(root, read_identity(root), wishes, peek(state), invocation, today)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.sysroot import Sysroot, WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, execute, settle, tell, untold
-from tunectl.tuning.journal import NAME, Journal, load
+from tunectl.tuning.journal import NAME, Journal, load, peek
 from tunectl.tuning.lock import hold, make_directory
 from tunectl.tuning.session import Session
 
@@ -122,6 +122,15 @@ def run_restore(
     if not failed:
         journal.remove_directories()
     return Undone(outcome, notes, not failed, set_aside)
+
+
+def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
+    """What run_restore() would do; nothing is locked, swept or written."""
+    journal = peek(state)
+    notes = ["nothing was written: --dry-run"]
+    if journal.unreadable:
+        notes.append(f"{journal.path} is root's: what there is to restore is not known here")
+    return Undone(backwards.preview(root, journal, boot_id, force=force), notes, not journal.unreadable, False)
 
 
 def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -18,30 +20,43 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
+from tunectl.report.html.fleet import fleet_view
 from tunectl.report.html.view import compare_view, file_view
 from tunectl.report.measures import nanoseconds, plain
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
-    """The page for `report`'s files: {files: [{path, name, body}], compare: a tunectl.compare/1 body or None}."""
-    if document.name != "report":
+    """The page of a document: of `fleet`, or for `report`'s files.
+
+    The latter's body is {files: [{path, name, body}], compare: a tunectl.compare/1 body or None}.
+    """
+    if document.name not in _PAGES:
         raise TunectlError(f"there is no HTML page for tunectl.{document.name}", "`tunectl report` makes one of files")
+    template, view = _PAGES[document.name]
     style = files("tunectl.report.html").joinpath("style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    compared = document.body["compare"]
     page = (
         _environment()
-        .get_template("page.html.j2")
-        .render(
-            style=style,
-            digest=digest,
-            version=__version__,
-            at=document.at,
-            files=[file_view(file, number) for number, file in enumerate(document.body["files"], 1)],
-            compare=compare_view(compared, document.body["files"]) if compared else None,
-        )
+        .get_template(template)
+        .render(style=style, digest=digest, version=__version__, at=document.at, **view(document.body))
     )
     return page.encode("utf-8", "backslashreplace").decode() + "\n"
+
+
+def _report(body: Mapping[str, Any]) -> dict[str, Any]:
+    compared = body["compare"]
+    return {
+        "files": [file_view(file, number) for number, file in enumerate(body["files"], 1)],
+        "compare": compare_view(compared, body["files"]) if compared else None,
+    }
+
+
+def _fleet(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {"fleet": fleet_view(body)}
+
+
+# the document's name -> its template, and what that shows of a body
+_PAGES = {"report": ("page.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
 
 
 @cache

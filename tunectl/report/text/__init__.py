@@ -31,9 +31,12 @@ _PAGES: dict[str, str] = {
     "snapshot": "snapshot",
     "monitor": "watch",
     "service": "service",
+    "fleet": "fleet",
+    "fleet.session": "fleet_session",
+    "fleet.history": "fleet_history",
 }
 # Pages that say of themselves which host they are about, or are about none.
-_UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot"}
+_UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
 _NARROWEST = 40
 
 

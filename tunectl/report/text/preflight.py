@@ -7,6 +7,7 @@ from typing import Any
 
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
+from tunectl.report.machines import machine_name
 from tunectl.report.summary import brief
 from tunectl.report.text.findings import findings, parsed
 from tunectl.report.text.jitter import measured
@@ -30,6 +31,8 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     """Prints a tunectl.preflight/1 body."""
     verdict = str(body["verdict"])
     banner(sheet, verdict, _MEANS.get(verdict, ""))
+    if hardware := body.get("hardware"):
+        prose(sheet, machine_name(hardware), indent=2, style="dim")
     _cpu_sets(sheet, body.get("cpu_sets") or {})
     reasons = body.get("reasons", ())
     for number, reason in enumerate(reasons, 1):

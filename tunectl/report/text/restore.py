@@ -20,6 +20,7 @@ _RESULTS = {
     "changed-since": ("Left alone: someone changed these after tunectl did", True),
     "gone": ("Left alone: no longer there", True),
     "already": ("Stood as before already", False),
+    "would-restore": ("Would be restored", False),
     "restored": ("Restored", False),
 }
 
@@ -30,7 +31,7 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     found = Counter(result["result"] for result in results)
     words = [f"{found[word]} {word.replace('-', ' ')}" for word in reversed(_RESULTS) if found[word]]
     said = f"{plural(len(results), 'file')}: {', '.join(words)}." if results else "Nothing to restore."
-    prose(sheet, said, style="bold" if set(found) <= {"restored", "already"} else "bold yellow")
+    prose(sheet, said, style="bold" if set(found) <= {"restored", "would-restore", "already"} else "bold yellow")
     for result, (title, in_full) in _RESULTS.items():
         members = [each for each in results if each["result"] == result]
         if members:

@@ -1,0 +1,84 @@
+# Copyright: tunectl contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From the module's parameters to the words of one call of tunectl. Pure: no Ansible, no I/O."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# command -> the name its document has ("schema": "tunectl.<name>/1")
+SCHEMAS = {
+    "plan": "plan",
+    "apply": "apply",
+    "configure": "plan",
+    "verify": "verify",
+    "check": "check",
+    "preflight": "preflight",
+    "restore": "restore",
+    "probe": "probe.jitter",
+    "propose": "propose",
+    "show": "show",
+    "service": "service",
+}
+WRITES = ("apply", "configure", "restore", "service")
+_FLAGS = {
+    "verify": ("strict",),
+    "check": ("strict",),
+    "preflight": ("strict",),
+    "apply": ("runtime",),
+    "restore": ("force", "salvage"),
+    "probe": ("attribute",),
+}
+_VALUES = {
+    "apply": {"wait_s": "--wait"},
+    "restore": {"wait_s": "--wait"},
+    "check": {"window_s": "--window"},
+    "preflight": {"duration_s": "--duration", "window_s": "--window"},
+    "probe": {"duration_s": "--duration", "cpus": "--cpus", "threshold_ns": "--threshold-ns", "events": "--events"},
+    "propose": {"nic": "--nic", "count": "--count", "profile": "--profile"},
+}
+_WORDS = {"probe": ["probe", "jitter"], "apply": ["apply", "--yes"], "configure": ["plan"]}
+
+
+def words(command: str, params: dict[str, Any], check_mode: bool = False, candidate: str = "") -> list[str]:
+    """The words after the program's name. In check mode nothing that they start writes."""
+    if command == "service":
+        return [*_service(params, check_mode), *_shared(params)]
+    if command == "restore" and check_mode:
+        said = ["restore", "--dry-run", *(["--force"] if params.get("force") else [])]
+        return [*said, *_shared(params)]
+    if command == "apply" and check_mode:
+        command = "plan"
+    said = list(_WORDS.get(command, [command]))
+    said += [f"--{flag}" for flag in _FLAGS.get(command, ()) if params.get(flag)]
+    for key, option in _VALUES.get(command, {}).items():
+        if params.get(key) is not None:
+            said += [option, _text(params[key])]
+    if candidate and said[0] == "plan":
+        said += ["--candidate", candidate]
+    said += _shared(params)
+    if command == "check" and params.get("paths"):
+        said += ["--", *params["paths"]]
+    return said
+
+
+def _service(params: dict[str, Any], check_mode: bool) -> list[str]:
+    action = "install" if params["state"] == "present" else "remove"
+    repair = ["--repair"] if params.get("repair") and action == "install" else []
+    return ["service", "show" if check_mode else action, params["name"], *repair]
+
+
+def _shared(params: dict[str, Any]) -> list[str]:
+    """The options that every command has."""
+    said = ["--format", "json", "--quiet"]
+    for key, option in (("root", "--root"), ("host_file", "--host"), ("state_dir", "--state")):
+        if params.get(key):
+            said += [option, params[key]]
+    return said
+
+
+def _text(value: Any) -> str:
+    """A number as a user would write it: 5, not 5.0."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)

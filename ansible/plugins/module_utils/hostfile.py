@@ -1,0 +1,149 @@
+# Copyright: tunectl contributors
+# SPDX-License-Identifier: Apache-2.0
+"""The host file of tunectl, from typed values to TOML text. Pure: no Ansible, no I/O.
+
+What a value may be, and whether it fits the host, is for `tunectl plan --candidate` to say, on the host itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+PROPOSAL = "proposal"
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_OWN = ("nic", "count", "renew")  # how to come to a proposal: no part of the file
+_HEAD = "# Written by Ansible (tunectl.host.tunectl): edit the inventory, not this file.\n"
+
+
+def _table(**options: Any) -> dict[str, Any]:
+    return {"type": "dict", "options": options}
+
+
+def _rows(**options: Any) -> dict[str, Any]:
+    return {"type": "list", "elements": "dict", "options": options}
+
+
+_TEXT: dict[str, Any] = {"type": "str"}
+_NUMBER: dict[str, Any] = {"type": "float"}
+_PATH: dict[str, Any] = {"type": "str"}
+_WORDS: dict[str, Any] = {"type": "list", "elements": "str"}
+
+# The host file's keys in Ansible's words; a test compares them with tunectl's own (tuning/hostfile.py).
+OPTIONS: dict[str, Any] = {
+    "profile": {"type": "str", "default": "low-latency"},
+    "isolated": {"type": "str", "default": PROPOSAL},
+    "nic": _TEXT,
+    "count": {"type": "int"},
+    "renew": {"type": "bool", "default": False},
+    "allow_split_siblings": {"type": "bool"},
+    "network": _table(interfaces=_WORDS),
+    "budget": _table(max_ns=_NUMBER, p99_9_ns=_NUMBER, interruptions_per_s=_NUMBER, stolen_ppm=_NUMBER),
+    "thermal": _table(base_frequency_khz={"type": "int"}, min_ratio=_NUMBER),
+    "monitor": _table(
+        interval_s=_NUMBER,
+        drift_interval_s=_NUMBER,
+        log={"type": "str", "choices": ["journal", "syslog", "none"]},
+        repair={"type": "bool"},
+        sla=_table(window_s=_NUMBER, p99_9_ns=_NUMBER, max_ns=_NUMBER, socket=_PATH),
+        sentinel=_table(cpu={"type": "int", "required": True}),
+        prometheus=_table(listen=_TEXT, textfile=_PATH),
+        webhooks=_rows(
+            url={"type": "str", "required": True},
+            format={"type": "str", "choices": ["alertmanager", "json"]},
+            token_file=_PATH,
+            ca_file=_PATH,
+            timeout_s=_NUMBER,
+        ),
+        hooks=_rows(command={"type": "list", "elements": "str", "required": True}, timeout_s=_NUMBER),
+    ),
+    "knobs": {"type": "dict"},
+    "waivers": _rows(
+        knob={"type": "str", "required": True},
+        target=_TEXT,
+        reason={"type": "str", "required": True},
+        until={"type": "str", "required": True},
+    ),
+}
+
+
+def render(host: dict[str, Any], isolated: str) -> str:
+    """The file's text. `host` as OPTIONS describes it, with None for what was not given; `isolated` is a cpulist.
+
+    ValueError names the key of what TOML cannot hold.
+    """
+    wanted = {key: value for key, value in host.items() if key not in _OWN}
+    wanted["isolated"] = isolated
+    return _HEAD + "\n".join(_lines(_given(wanted, OPTIONS), ())) + "\n"
+
+
+def _given(value: Any, options: dict[str, Any]) -> Any:
+    """Without what was not given, and tables that are empty for it; in one order, whatever order Ansible hands over."""
+    if isinstance(value, dict):
+        order = [key for key in options if key in value] + [key for key in value if key not in options]
+        kept = {key: _given(value[key], options.get(key, {}).get("options", {})) for key in order}
+        return {key: inner for key, inner in kept.items() if inner is not None and inner != {} and inner != []}
+    if isinstance(value, list):
+        return [_given(inner, options) for inner in value]
+    return value
+
+
+def _lines(table: dict[str, Any], path: tuple[str, ...]) -> list[str]:
+    """A table: its plain keys first, since a header ends them; then its tables, then its rows of tables."""
+    lines: list[str] = []
+    inner = {key: value for key, value in table.items() if isinstance(value, dict)}
+    rows = {key: value for key, value in table.items() if _is_rows(value)}
+    for key, value in table.items():
+        if key not in inner and key not in rows:
+            lines.append(f"{_key(key)} = {_value(value, (*path, key))}")
+    for key, value in inner.items():
+        header = [] if _is_header_only(value) else ["", f"[{_dotted((*path, key))}]"]
+        lines += [*header, *_lines(value, (*path, key))]
+    for key, value in rows.items():
+        for row in value:
+            lines += ["", f"[[{_dotted((*path, key))}]]", *_lines(row, (*path, key))]
+    return lines
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _is_header_only(table: dict[str, Any]) -> bool:
+    """Nothing but tables of its own: their headers imply this one."""
+    return bool(table) and all(isinstance(value, dict) or _is_rows(value) for value in table.values())
+
+
+def _key(key: Any) -> str:
+    text = str(key)
+    return text if _BARE.fullmatch(text) else _string(text)
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    return ".".join(map(_key, path))
+
+
+def _value(value: Any, path: tuple[str, ...]) -> str:
+    where = ".".join(map(str, path))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 2**53 else repr(value)
+    if isinstance(value, str) and path[-1] == "until":
+        if not _DATE.fullmatch(value):
+            raise ValueError(f"{where}: {value!r} is no date; what is right: 2027-03-31")
+        return value
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, list):
+        return "[{}]".format(", ".join(_value(inner, path) for inner in value))
+    raise ValueError(f"{where}: {value!r}: a {type(value).__name__} has no place in a host file")
+
+
+def _string(text: str) -> str:
+    """A basic string. JSON's escapes are TOML's, but for the delete character, which TOML wants escaped, too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,146 @@
+# Copyright: tunectl contributors
+# SPDX-License-Identifier: Apache-2.0
+"""From one of tunectl's documents to what a playbook wants to know. Pure: no Ansible, no I/O."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_BY_CODE = {0: "compliant", 1: "unreadable", 3: "drifted", 4: "pending-reboot"}
+_TOO_OLD = ("No such option", "No such command")
+_QUIET = ("compliant",)  # outcomes that nobody has to read
+Document = dict[str, Any]
+
+
+def complaint(stderr: str, code: int) -> str:
+    """The one line in which tunectl says what is wrong, without its name in front."""
+    lines = [line for line in stderr.splitlines() if line.strip()]
+    own = [line for line in lines if line.startswith("tunectl: ")]
+    said = (own or lines or [f"tunectl ended with exit code {code} and said nothing"])[-1]
+    return said.removeprefix("tunectl: ")
+
+
+def too_old(said: str) -> bool:
+    """Is this the complaint of a tunectl that does not know what this collection asks for?"""
+    return said.startswith(_TOO_OLD)
+
+
+def parse(stdout: str, schema: str) -> Document:
+    """The document. ValueError says what came instead."""
+    try:
+        document = json.loads(stdout)
+    except ValueError:
+        raise ValueError(f"its output is no JSON: {stdout[:200]!r}") from None
+    named = document.get("schema") if isinstance(document, dict) else None
+    if named != f"tunectl.{schema}/1":
+        raise ValueError("it speaks {}, and this collection reads tunectl.{}/1".format(named or "no schema", schema))
+    return dict(document)
+
+
+def verdict(document: Document, code: int) -> str:
+    """compliant, drifted, pending-reboot, unreadable; go, no-go, unknown; of a probe: within, broken, not-judged."""
+    if "budget" in document:
+        return str(document["budget"].get("verdict", "not-judged"))
+    return str(document.get("verdict") or _BY_CODE.get(code, "unreadable"))
+
+
+def findings(document: Document) -> list[Document]:
+    """Every finding of a document that has some: its own, those of verify, check and the thermal state."""
+    found = list(document.get("findings") or [])
+    for part in ("verify", "check", "thermal"):
+        found += (document.get(part) or {}).get("findings") or []
+    return found
+
+
+def outcomes(document: Document) -> dict[str, int]:
+    """How many findings there are of each outcome."""
+    counted: dict[str, int] = {}
+    for finding in findings(document):
+        counted[finding["outcome"]] = counted.get(finding["outcome"], 0) + 1
+    return counted
+
+
+def notable(document: Document) -> list[Document]:
+    """The findings that are not simply compliant."""
+    return [finding for finding in findings(document) if finding["outcome"] not in _QUIET]
+
+
+def reasons(document: Document) -> list[str]:
+    """Why the verdict is what it is, a line each."""
+    if document.get("reasons"):
+        return [str(one) for one in document["reasons"] if isinstance(one, str)]
+    if "budget" in document:
+        return [str(one) for one in document["budget"].get("broken", [])]
+    return [_line(one) for one in notable(document) if one["outcome"] in ("drifted", "pending-reboot", "unreadable")]
+
+
+def _line(finding: Document) -> str:
+    said = "{} is {}, should be {}".format(finding["target"], _shown(finding["observed"]), _shown(finding["desired"]))
+    return said + (f": {finding['reason']}" if finding.get("reason") else "")
+
+
+def _shown(value: Any) -> str:
+    return "not set" if value in (None, "") else str(value)
+
+
+def changed(command: str, document: Document) -> bool:
+    """Did the command change the host (in check mode: would it)?"""
+    if command == "apply":
+        results = [change.get("result", "changed") for change in document["changes"]]
+        return "changed" in results
+    if command == "restore":
+        return any(one["result"] in ("restored", "would-restore") for one in document["results"])
+    return False
+
+
+def service_changed(document: Document, state: str) -> bool:
+    """Did `service install|remove` change a unit; after `service show`, would it?"""
+    ours = {"written", "removed"}
+    if document.get("action") == "show":
+        ours = {"absent", "outdated"} if state == "present" else {"installed", "outdated"}
+    return any(unit["state"] in ours for unit in document["units"])
+
+
+def failure(command: str, document: Document, code: int) -> str:
+    """What tunectl was asked to do and could not; "" where it could. A verdict is no failure."""
+    if command == "propose":
+        return document.get("refusal") or ""
+    if command == "apply" and code == 1:
+        lost = [
+            "{}: {}".format(one["target"], one["message"]) for one in document["changes"] if one["result"] == "failed"
+        ]
+        if lost or document.get("verdict") != "unreadable":
+            return "; ".join(lost or document.get("notes", [])) or "apply ended with exit code 1"
+    if command == "restore" and code == 1:
+        lost = [
+            "{}: {}".format(one["path"], one["message"]) for one in document["results"] if one["result"] == "failed"
+        ]
+        return "; ".join([*lost, *document.get("notes", [])]) or "restore ended with exit code 1"
+    if command == "service" and code == 1:
+        return "; ".join(document.get("notes", [])) or "service ended with exit code 1"
+    return ""
+
+
+def diff(document: Document) -> list[dict[str, str]]:
+    """Before and after of every change or restored file, in the form that `--diff` prints."""
+    shown = []
+    for change in document.get("changes") or []:
+        if change.get("result", "changed") == "changed":
+            shown.append(difference(change["target"], change["observed"], change["desired"]))
+    for one in document.get("results") or []:
+        if one["result"] in ("restored", "would-restore"):
+            shown.append(difference(one["path"], one["observed"], one["before"]))
+    return shown
+
+
+def difference(name: str, before: Any, after: Any) -> dict[str, str]:
+    """One target's part of a diff."""
+    return {"before_header": name, "after_header": name, "before": _text(before), "after": _text(after)}
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return ""
+    text = str(value)
+    return text if text.endswith("\n") else text + "\n"

@@ -1,0 +1,108 @@
+"""preflight.yml over simulated hosts: one call a host, one report, nobody dropped."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_commands import valid
+from tests.fleet.cage import PLAY, TUNECTL, Cage
+from tests.fleet.made import preflight
+
+pytestmark = pytest.mark.skipif(not PLAY.exists(), reason="needs ansible-core")
+needs_ssh = pytest.mark.skipif(not shutil.which("ssh"), reason="needs an ssh client, to find a host unreachable")
+
+
+@pytest.fixture
+def cage(tmp_path: Path) -> Cage:
+    return Cage(tmp_path)
+
+
+def verdicts(body: Any) -> dict[str, str]:
+    return {one["name"]: one["verdict"] for one in body["hosts"]}
+
+
+def called(out: str, task: str) -> int:
+    """How many hosts a task ran on."""
+    part = out.partition(f"TASK [{task}]")[2].partition("TASK [")[0]
+    return len(re.findall(r"^(?:ok|changed|failed|fatal|skipping): \[", part, re.MULTILINE))
+
+
+@needs_ssh
+def test_a_round_over_recorded_hosts(cage: Cage) -> None:
+    cage.unreachable("gone")  # the first: what runs once must not run there
+    cage.recorded(3)
+    done = cage.run("monday")
+    assert done.returncode == 2, done.stdout + done.stderr
+    body = valid("fleet", (cage.place / "sessions/monday/report.json").read_text())
+    assert (body["verdict"], body["session"]["name"], body["session"]["selection"]) == ("no-go", "monday", "tunectl")
+    assert verdicts(body) == {"h000": "no-go", "h001": "no-go", "h002": "no-go", "gone": "unknown"}
+    (gone,) = [one for one in body["hosts"] if one["name"] == "gone"]
+    assert gone["answer"] == "unreachable"
+    assert "127.0.0.1" in gone["reasons"][0]  # what ssh said; which of its complaints is first differs from run to run
+    assert body["groups"][0]["hosts"] == ["h000", "h001", "h002"]
+    for name in ("h000", "h001", "h002"):
+        document = valid("preflight", (cage.place / f"sessions/monday/hosts/{name}.json").read_text())
+        assert document["host"]["hostname"] == name
+        assert "probe: a recorded host cannot be measured" in document["reasons"]
+    assert called(done.stdout, "Verify, check, probe and look at the thermal state") == 4
+    assert "Gathering Facts" not in done.stdout
+    assert "NO-GO  4 hosts: 3 NO-GO, 1 UNKNOWN" in done.stdout
+    assert "irqbalance.banned_cpus" in (cage.place / "sessions/monday/report.html").read_text()
+    scheduler = subprocess.run([sys.executable, TUNECTL, "fleet", "report", cage.place / "sessions/monday"])
+    assert scheduler.returncode == 3
+
+
+def test_a_cage_that_is_go(cage: Cage) -> None:
+    at = "2099-01-01T00:00:00Z"  # documents that were made before the round are refused
+    cage.canned({f"h{n}": preflight(f"h{n}", at=at, max_ns=4000 + 10 * n) for n in range(6)})
+    done = cage.run("go")
+    assert done.returncode == 0, done.stdout + done.stderr
+    body = cage.report("go")
+    assert (body["verdict"], body["counts"]["go"], body["outliers"]) == ("go", 6, [])
+    assert body["groups"][0]["usual"]["max_ns"]["n"] == 6
+    document = json.loads((cage.place / "sessions/go/hosts/h0.json").read_text())
+    assert document == preflight("h0", at=at)  # whole, as the host said it
+    assert "histogram" not in done.stdout
+
+
+def test_a_host_that_cannot_say(cage: Cage) -> None:
+    cage.canned({"good": preflight("good", at="2099-01-01T00:00:00Z"), "empty": {}, "../evil": {}, "slow": {}})
+    cage.program.write_text(
+        "#!/bin/sh\ncase $TUNECTL_ROOT in */slow) sleep 60;; esac\nexec cat $TUNECTL_ROOT/document.json\n"
+    )
+    done = cage.run("broken", "-e", "tunectl_fleet_timeout_s=8", "-e", "tunectl_fleet_accepted=['go','unknown']")
+    assert done.returncode == 0, done.stdout + done.stderr
+    body = cage.report("broken")
+    assert verdicts(body) == {"../evil": "unknown", "empty": "unknown", "slow": "unknown", "good": "go"}
+    answers = {one["name"]: (one["answer"], " ".join(one["reasons"])) for one in body["hosts"]}
+    assert answers["empty"][0] == "failed"
+    assert "it speaks no schema" in answers["empty"][1]
+    assert answers["slow"][0] == "failed"
+    assert "it took longer than the 8 s that the task allows" in answers["slow"][1]
+    files = {path.name for path in (cage.place / "sessions/broken/hosts").iterdir()}
+    assert files == {"%2E.%2Fevil.json", "empty.json", "good.json", "slow.json"}
+
+
+def test_a_part_of_the_cage(cage: Cage) -> None:
+    at = "2099-01-01T00:00:00Z"
+    cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at) for n in range(3)})
+    done = cage.run("part", "--limit", "h1:h2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    body = cage.report("part")
+    assert (verdicts(body), body["session"]["selection"]) == ({"h1": "go", "h2": "go"}, "h1:h2")
+
+
+def test_a_session_is_not_asked_twice(cage: Cage) -> None:
+    cage.canned({"h0": preflight("h0", at="2099-01-01T00:00:00Z")})
+    assert cage.run("once").returncode == 0
+    done = cage.run("once")
+    assert done.returncode == 2
+    assert "there is such a session already" in done.stdout + done.stderr

@@ -1,0 +1,146 @@
+"""The host file that the module writes, read back by tunectl's own reader."""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ansible.units import load
+from tunectl.monitor.settings import Hook, Monitor, Prometheus, Sentinel, Sla, Webhook
+from tunectl.tuning.hostfile import Budget, HostFile, Network, Thermal, WaiverRow, read_hostfile
+
+hostfile = load("hostfile")
+TEXT = st.text(st.characters(codec="utf-8"))
+FULL = {
+    "waivers": [
+        {"knob": "irq.affinity", "target": "33", "reason": 'an "admin" queue\\', "until": "2027-03-31"},
+        {"knob": "check.tick", "target": None, "reason": "known", "until": "2027-01-01"},
+    ],
+    "isolated": "proposal",
+    "profile": "low-latency",
+    "nic": "eth0",
+    "count": 4,
+    "renew": False,
+    "allow_split_siblings": True,
+    "network": {"interfaces": ["eth0", "eth1"]},
+    "budget": {"max_ns": 50000.0, "p99_9_ns": 10000.5, "interruptions_per_s": None, "stolen_ppm": 1e300},
+    "thermal": {"base_frequency_khz": 3500000, "min_ratio": 0.9},
+    "monitor": {
+        "interval_s": 1.0,
+        "log": "journal",
+        "repair": None,
+        "sla": {"window_s": 10.0, "p99_9_ns": None, "max_ns": None, "socket": None},
+        "sentinel": {"cpu": 1},
+        "prometheus": {"listen": "127.0.0.1:9750", "textfile": None},
+        "webhooks": [{"url": "https://example.com/", "format": "json", "token_file": "/etc/token"}],
+        "hooks": [{"command": ["/usr/local/bin/page", "-q"], "timeout_s": 3.0}],
+    },
+    "knobs": {"cpuidle.max_latency_us": 1, "mm.swappiness": "unmanaged"},
+}
+
+
+def test_tunectl_reads_what_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "host.toml"
+    path.write_text(hostfile.render(FULL, "2-3"))
+    assert read_hostfile(str(path)) == HostFile(
+        profile="low-latency",
+        isolated="2-3",
+        allow_split_siblings=True,
+        network=Network(["eth0", "eth1"]),
+        budget=Budget(max_ns=50000, p99_9_ns=10000.5, stolen_ppm=1e300),
+        thermal=Thermal(3500000, 0.9),
+        monitor=Monitor(
+            interval_s=1,
+            log="journal",
+            sla=Sla(window_s=10),
+            sentinel=Sentinel(1),
+            prometheus=Prometheus(listen="127.0.0.1:9750"),
+            webhooks=[Webhook("https://example.com/", "json", "/etc/token")],
+            hooks=[Hook(["/usr/local/bin/page", "-q"], 3)],
+        ),
+        knobs={"cpuidle.max_latency_us": 1, "mm.swappiness": "unmanaged"},
+        waivers=[
+            WaiverRow("irq.affinity", 'an "admin" queue\\', datetime.date(2027, 3, 31), "33"),
+            WaiverRow("check.tick", "known", datetime.date(2027, 1, 1)),
+        ],
+    )
+
+
+def test_the_text_does_not_depend_on_the_order_of_the_values() -> None:
+    assert hostfile.render(dict(reversed(FULL.items())), "2-3") == hostfile.render(FULL, "2-3")
+
+
+def test_the_least_host_file() -> None:
+    text = hostfile.render({"profile": "low-latency", "isolated": "proposal", "budget": {}, "knobs": None}, "2-3")
+    assert text.splitlines()[1:] == ['profile = "low-latency"', 'isolated = "2-3"']
+
+
+@given(TEXT, TEXT, st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXT, st.floats(allow_nan=False)))
+def test_every_text_and_number_comes_back(text: str, key: str, value: Any) -> None:
+    host = {"profile": "p", "network": {"interfaces": [text]}, "knobs": {key: value}}
+    read = tomllib.loads(hostfile.render(host, text))
+    assert (read["isolated"], read["network"]) == (text, {"interfaces": [text]})
+    assert read["knobs"] == {key: value}
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        (
+            {"waivers": [{"knob": "mm.ksm", "until": "soon"}]},
+            "waivers.until: 'soon' is no date; what is right: 2027-03-31",
+        ),
+        ({"knobs": {"mm.ksm": object}}, "a type has no place in a host file"),
+    ],
+)
+def test_what_toml_cannot_hold_is_named(host: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        hostfile.render(host, "2-3")
+
+
+# ---- the module's options are tunectl's own keys
+
+_SCALARS = {str: "str", int: "int", float: "float", bool: "bool", datetime.date: "str"}
+
+
+def option_of(kind: Any) -> dict[str, Any]:
+    """The Ansible option that a key of the host file is."""
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [one for one in get_args(kind) if one is not type(None)]
+        return {"type": "str"} if str in kinds else option_of(kinds[0])  # a target is a number or a text
+    if get_origin(kind) is Literal:
+        return {"type": "str", "choices": list(get_args(kind))}
+    if get_origin(kind) is list:
+        (inner,) = get_args(kind)
+        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+            return {"type": "list", "elements": "dict", "options": options_of(inner)}
+        return {"type": "list", "elements": _SCALARS[inner]}
+    if get_origin(kind) is dict:
+        return {"type": "dict"}
+    if issubclass(kind, msgspec.Struct):
+        return {"type": "dict", "options": options_of(kind)}
+    return {"type": _SCALARS[kind]}
+
+
+def options_of(shape: type[Any]) -> dict[str, Any]:
+    """The Ansible options that a table of the host file is."""
+    return {
+        field.encode_name: {**option_of(field.type), **({"required": True} if field.required else {})}
+        for field in msgspec.structs.fields(shape)
+    }
+
+
+def test_the_options_are_the_host_files_keys() -> None:
+    wanted = options_of(HostFile)
+    for key, default in (("profile", "low-latency"), ("isolated", "proposal")):
+        wanted[key] = {"type": "str", "default": default}  # the module has a default for what the file must have
+    ours = {key: value for key, value in hostfile.OPTIONS.items() if key not in ("nic", "count", "renew")}
+    assert ours == wanted

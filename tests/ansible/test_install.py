@@ -1,0 +1,77 @@
+"""The role tunectl_install: from wheels on the controller to a program on the PATH, without a network."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.ansible import wheels
+from tests.ansible.conftest import Play
+
+PLAYBOOK = """
+- hosts: tunectl
+  gather_facts: false
+  tasks:
+    - ansible.builtin.import_role:
+        name: tunectl.host.tunectl_install
+"""
+
+
+def test_a_wheel_is_installed_once_and_again_when_it_changes(play: Play, tmp_path: Path) -> None:
+    playbook = tmp_path / "install.yml"
+    playbook.write_text(PLAYBOOK)
+    link, prefix = tmp_path / "bin/tunectl", tmp_path / "opt/tunectl"
+    for place in (link, prefix):
+        place.parent.mkdir()
+    settings: dict[str, Any] = {
+        "tunectl_install_wheel": str(wheels.tunectl(tmp_path / "dist", "1.0")),
+        "tunectl_install_wheelhouse": str(wheels.wheelhouse(tmp_path / "wheelhouse")),
+        "tunectl_install_prefix": str(prefix),
+        "tunectl_install_link": str(link),
+    }
+    hosts = {"one": settings}
+    first = play(playbook, hosts)
+    assert first.code == 0, first.out
+    assert subprocess.run([link], capture_output=True, text=True, check=True).stdout == "tunectl 1.0 works\n"
+    again = play(playbook, hosts)
+    assert (again.code, again.counts("one")["changed"]) == (0, 0), again.out
+
+    settings["tunectl_install_wheel"] = str(wheels.tunectl(tmp_path / "dist", "1.1"))
+    upgraded = play(playbook, hosts)
+    assert (upgraded.code, upgraded.counts("one")["changed"] > 0) == (0, True), upgraded.out
+    assert subprocess.run([link], capture_output=True, text=True, check=True).stdout == "tunectl 1.1 works\n"
+    assert [path.name for path in (tmp_path / "opt").iterdir()] == ["tunectl"]
+
+
+def test_what_cannot_be_installed_is_refused_before_the_first_change(play: Play, tmp_path: Path) -> None:
+    playbook = tmp_path / "install.yml"
+    playbook.write_text(PLAYBOOK)
+    old = tmp_path / "python3.9"
+    old.write_text('#!/bin/sh\necho \'{"version": "3.9", "occupied": false, "marker": ""}\'\n')
+    old.chmod(0o755)
+    occupied = tmp_path / "occupied"
+    occupied.mkdir()
+    good = {
+        "tunectl_install_wheel": str(wheels.tunectl(tmp_path / "dist", "1.0")),
+        "tunectl_install_wheelhouse": str(wheels.wheelhouse(tmp_path / "wheelhouse")),
+        "tunectl_install_prefix": str(tmp_path / "opt"),
+        "tunectl_install_link": "",
+    }
+    bad: dict[str, tuple[dict[str, Any], str]] = {
+        "silent": ({}, "missing required arguments: tunectl_install_wheel"),
+        "absent": ({"tunectl_install_wheel": "/none/tunectl-1.0.whl"}, "/none/tunectl-1.0.whl has to be a wheel"),
+        "alone": ({"tunectl_install_wheelhouse": str(tmp_path / "dist")}, "and pip's own: pip wheel"),
+        "old": ({"tunectl_install_python": str(old)}, "tunectl needs Python 3.11 or newer on the target"),
+        "missing": ({"tunectl_install_python": "python9"}, "python9 is not to be had on the target"),
+        "taken": ({"tunectl_install_prefix": str(occupied)}, "is there and no virtual environment"),
+    }
+    hosts = {name: {**good, **wrong} for name, (wrong, _) in bad.items()}
+    del hosts["silent"]["tunectl_install_wheel"]
+    done = play(playbook, hosts)
+    assert done.code == 2
+    for name, (_, said) in bad.items():
+        assert done.counts(name) | {"changed": 0, "failed": 1} == done.counts(name), name
+        assert said in done.said(name), name
+    assert not (tmp_path / "opt").exists()
+    assert not list(occupied.iterdir())

@@ -1,0 +1,116 @@
+"""The playbooks over recorded hosts: provision, again, sabotage, drift, mend, restore; and input that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Play, recorded
+from tests.hosts.builder import HostFactory
+from tests.trees import differences, picture
+
+TUNE = ("--skip-tags", "install,monitor")
+SABOTAGED = "proc/sys/vm/swappiness"
+
+
+def test_a_host_from_bare_to_tuned_and_back(play: Play, host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    hosts = {"lab4": recorded(root, tunectl_host_budget={"max_ns": 50000})}
+    bare = picture(root)
+
+    planned = play("tunectl.host.provision", hosts, *TUNE, "--check", "--diff")
+    assert (planned.code, planned.counts("lab4")["changed"]) == (0, 1), planned.out
+    assert "+max_ns = 50000" in planned.out
+    assert "--- before: mm.swappiness\n+++ after: mm.swappiness\n@@ -1 +1 @@\n-60\n+" in planned.out
+    assert not differences(bare, root)
+
+    first = play("tunectl.host.provision", hosts, *TUNE)
+    assert (first.code, first.counts("lab4")["changed"]) == (0, 1), first.out
+    assert 'isolated = "2-3"' in (root / "etc/tunectl/host.toml").read_text()
+    tuned = picture(root)
+    again = play("tunectl.host.provision", hosts, *TUNE)
+    assert (again.code, again.counts("lab4")["changed"]) == (0, 0), again.out
+    assert "a reboot is pending" in again.out
+    assert not differences(tuned, root)
+
+    (root / SABOTAGED).write_text("60\n")
+    drift = play("tunectl.host.drift", hosts)
+    assert (drift.code, drift.counts("lab4")["changed"]) == (2, 0)
+    assert drift.said("lab4").startswith("drifted: ")
+    assert "mm.swappiness is 60, should be " in drift.said("lab4")
+    mended = play("tunectl.host.provision", hosts, *TUNE)
+    assert (mended.code, mended.counts("lab4")["changed"]) == (0, 1), mended.out
+    assert (root / SABOTAGED).read_text() != "60\n"
+
+    restored = play("tunectl.host.restore", hosts, "--skip-tags", "services")
+    assert (restored.code, restored.counts("lab4")["changed"]) == (0, 1), restored.out
+    (root / "etc/tunectl/host.toml").unlink()
+    (root / "etc/tunectl").rmdir()
+    assert not differences(bare, root)
+
+
+# host -> (recorded host, variables, what is said)
+BAD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "type": ("lab4", {"tunectl_host_count": "many"}, "tunectl_host_count"),
+    "table": ("lab4", {"tunectl_host_budget": {"max_n": 1}}, "max_n"),
+    "number": ("lab4", {"tunectl_host_budget": {"max_ns": "fast"}}, "max_ns"),
+    "waiver": ("lab4", {"tunectl_host_waivers": [{"knob": "mm.ksm", "until": "2027-01-01"}]}, "reason"),
+    "day": (
+        "lab4",
+        {"tunectl_host_waivers": [{"knob": "mm.ksm", "reason": "x", "until": "soon"}]},
+        "host.waivers.until: 'soon' is no date",
+    ),
+    "sink": ("lab4", {"tunectl_host_monitor": {"log": "mail"}}, "journal, syslog, none"),
+    "cpus": ("lab4", {"tunectl_host_isolated": "2-9"}, "'2-9' is past the last CPU, 3"),
+    "grammar": ("lab4", {"tunectl_host_isolated": "two"}, "not a CPU list"),
+    "everything": ("lab4", {"tunectl_host_isolated": "0-3"}, "no housekeeping CPU is left"),
+    "halves": ("xeon2s", {"tunectl_host_isolated": "2-3"}, "shares its core with CPU"),
+    "profile": ("lab4", {"tunectl_host_profile": "fast"}, "there is no profile 'fast'"),
+    "knob": ("lab4", {"tunectl_host_knobs": {"mm.swapiness": 1}}, "did you mean mm.swappiness?"),
+    "nic": ("lab4", {"tunectl_host_nic": "eth9"}, "there is no network interface 'eth9'; this host has"),
+}
+
+
+def test_bad_input_is_refused_before_the_first_change(play: Play, host_root: HostFactory) -> None:
+    roots = {name: host_root(kind) for name, (kind, _, _) in BAD.items()}
+    before = {root: picture(root) for root in roots.values()}
+    hosts = {name: recorded(roots[name], **variables) for name, (_, variables, _) in BAD.items()}
+    done = play("tunectl.host.provision", hosts, *TUNE, "--forks", "2")
+    assert done.code == 2
+    for name, (_, _, said) in BAD.items():
+        assert done.counts(name) | {"changed": 0, "failed": 1} == done.counts(name)
+        assert said in done.said(name), name
+    for root, was in before.items():
+        assert not differences(was, root)
+
+
+HOOK = """
+- name: Leave a mark
+  ansible.builtin.copy:
+    content: ""
+    dest: "{{ marks }}/{{ inventory_hostname }}"
+    mode: "0644"
+"""
+
+
+@pytest.mark.parametrize("together", [1, 2])
+def test_a_roll_ends_with_the_first_host_that_fails(
+    play: Play, host_root: HostFactory, tmp_path: Path, together: int
+) -> None:
+    """Ansible refuses to reboot the machine it runs on: to the roll, that is a host that could not be rebooted."""
+    names = ("one", "two", "three")
+    (tmp_path / "drain.yml").write_text(HOOK)
+    hook = {
+        "tunectl_tune_reboot": True,
+        "tunectl_tune_drain": str(tmp_path / "drain.yml"),
+        "marks": str(tmp_path / "marks"),
+    }
+    (tmp_path / "marks").mkdir()
+    hosts = {name: recorded(host_root.fresh("lab4", tmp_path), **hook) for name in names}
+    done = play("tunectl.host.provision", hosts, *TUNE, "-e", f"tunectl_serial={together}")
+    assert done.code == 2
+    assert "would reboot the control node" in done.said("one")
+    drained = sorted(path.name for path in (tmp_path / "marks").iterdir())
+    assert drained == sorted(names[:together])

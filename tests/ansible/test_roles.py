@@ -1,0 +1,97 @@
+"""What the roles promise: typed variables, whose defaults are those of the files, and no fact about Linux."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tunectl
+from tests.ansible.units import COLLECTION, ROOT, load
+
+yaml = pytest.importorskip("yaml", reason="Ansible is not installed: pip install -e '.[test]'")
+ROLES = sorted((COLLECTION / "roles").iterdir())
+hostfile = load("hostfile")
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def entry_points(role: Path) -> dict[str, dict[str, Any]]:
+    return {
+        name: spec.get("options", {}) for name, spec in read(role / "meta/argument_specs.yml")["argument_specs"].items()
+    }
+
+
+def test_the_roles_lie_where_the_architecture_says() -> None:
+    assert sorted((ROOT / "roles").iterdir()) == [ROOT / "roles" / role.name for role in ROLES]
+    assert [role.name.removeprefix("tunectl_") for role in ROLES] == [
+        "install",
+        "monitor",
+        "preflight",
+        "probe",
+        "restore",
+        "tune",
+    ]
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_every_default_is_declared_with_its_value(role: Path) -> None:
+    declared: dict[str, Any] = {}
+    for options in entry_points(role).values():
+        declared |= {name: spec["default"] for name, spec in options.items() if "default" in spec}
+    declared = {name: value for name, value in declared.items() if not name.startswith("tunectl_host_")}
+    assert read(role / "defaults/main.yml") == declared
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_main_is_a_table_of_contents(role: Path) -> None:
+    words = {"ansible.builtin.import_tasks", "ansible.builtin.include_tasks"}
+    named = []
+    for task in read(role / "tasks/main.yml"):
+        (word,) = words & task.keys()
+        named.append(task[word]["file"] if isinstance(task[word], dict) else task[word])
+        assert task["tags"][0] == role.name
+    assert all((role / "tasks" / name).exists() for name in named)
+    assert (role / "README.md").exists()
+
+
+def test_no_role_knows_linux() -> None:
+    knob = re.compile(r"/(proc|sys)(/|\b)|isolcpus|governor|nohz|rcu_|cpuidle|sysctl")
+    for role in ROLES:
+        for path in role.rglob("*.yml"):
+            code = "\n".join(line for line in path.read_text().splitlines() if not line.strip().startswith("#"))
+            assert not knob.search(code), path
+
+
+def without_words(options: dict[str, Any], inner: str) -> dict[str, Any]:
+    """Options without their descriptions, in the module's form."""
+    found = {}
+    for name, spec in options.items():
+        kept = {key: value for key, value in spec.items() if key not in ("description", inner)}
+        found[name] = kept | ({"options": without_words(spec[inner], inner)} if inner in spec else {})
+    return found
+
+
+def test_the_role_and_the_module_have_the_same_options() -> None:
+    points = entry_points(COLLECTION / "roles/tunectl_tune")
+    for name in ("main", "input", "configure"):
+        of_host = {key: spec for key, spec in points[name].items() if key.startswith("tunectl_host_")}
+        short = {key.removeprefix("tunectl_host_"): spec for key, spec in of_host.items()}
+        assert without_words(short, "options") == hostfile.OPTIONS
+    passed_on = read(COLLECTION / "roles/tunectl_tune/vars/main.yml")["tunectl_tune_host"]
+    assert passed_on == {key: f"{{{{ tunectl_host_{key} | default(omit) }}}}" for key in hostfile.OPTIONS}
+
+
+def test_the_modules_documentation_has_the_same_options() -> None:
+    source = (COLLECTION / "plugins/modules/tunectl.py").read_text()
+    documentation = yaml.safe_load(source.split('DOCUMENTATION = r"""')[1].split('"""')[0])
+    assert without_words(documentation["options"]["host"]["suboptions"], "suboptions") == hostfile.OPTIONS
+
+
+def test_the_collection_has_the_version_of_tunectl() -> None:
+    assert read(COLLECTION / "galaxy.yml")["version"] == tunectl.__version__
+    assert f"\n## {tunectl.__version__}\n" in (COLLECTION / "CHANGELOG.md").read_text()

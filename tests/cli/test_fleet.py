@@ -1,0 +1,152 @@
+"""`tunectl fleet` as installed: a session from its list to its report, exit codes, what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.places import complaint, environment
+from tests.cli.test_commands import valid
+from tests.conftest import TUNECTL
+from tests.fleet.made import preflight, written
+from tests.ran import Ran
+
+Run = Callable[..., Ran]
+
+
+def stamp(hours_ago: float = 0) -> str:
+    return (datetime.now(UTC) - timedelta(hours=hours_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def fresh(name: str, verdict: str = "go", **changes: Any) -> dict[str, Any]:
+    return preflight(name, verdict, at=stamp(), **changes)
+
+
+def test_a_round(tunectl: Run, tmp_path: Path) -> None:
+    names = ["tx-01", "../evil", "gone", "silent", "broken"]
+    begun = tunectl("fleet", "open", "--store", tmp_path, "--hosts", "-", "--format", "json", stdin=json.dumps(names))
+    assert (begun.code, begun.err) == (0, "")
+    session = valid("fleet.session", begun.out)
+    assert session["hosts"] == names
+    place = Path(session["directory"])
+    assert valid("fleet.session", (place / "session.json").read_text())["hosts"] == names
+    for name in names[:2]:
+        assert tunectl("fleet", "record", place, name, stdin=json.dumps(fresh(name))).code == 0
+    assert tunectl("fleet", "record", place, "gone", "--unreachable", "No route to host").code == 0
+    assert tunectl("fleet", "record", place, "broken", "--failed", "tunectl: internal error").code == 0
+    done = tunectl("fleet", "report", place, "--format", "json", "--save")
+    body = valid("fleet", done.out)
+    assert (done.code, done.err, body["verdict"]) == (1, "", "unknown")
+    assert {one["name"]: one["answer"] for one in body["hosts"]} == {
+        "tx-01": "document",
+        "../evil": "document",
+        "gone": "unreachable",
+        "silent": "silent",
+        "broken": "failed",
+    }
+    written_there = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    documents = {"%2E.%2Fevil.json", "broken.json", "gone.json", "tx-01.json"}
+    assert written_there == {*documents, "session.json", "report.html", "report.json", "report.txt"}
+    assert json.loads((place / "report.json").read_text())["counts"]["unknown"] == 3
+    assert (place / "report.txt").read_text().startswith("UNKNOWN  5 hosts: 3 UNKNOWN, 2 GO")
+    assert tunectl("fleet", "report", place, "--format", "html").out.startswith("<!doctype html>\n")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        (["go", "go"], 0),
+        (["go", "pending-reboot"], 4),
+        (["go", "pending-reboot", "unknown"], 1),
+        (["go", "pending-reboot", "unknown", "no-go"], 3),
+        (["go", None], 1),
+        (["no-go", None], 3),
+    ],
+)
+def test_exit_codes(tunectl: Run, tmp_path: Path, verdicts: list[str | None], code: int) -> None:
+    documents = {f"h{n}": fresh(f"h{n}", verdict) if verdict else None for n, verdict in enumerate(verdicts)}
+    made = written(tmp_path, documents, at=stamp())
+    assert tunectl("fleet", "report", made.directory).code == code
+    assert tunectl("fleet", "report", "morning", "--store", tmp_path, "--format", "json").code == code
+    assert tunectl("fleet", "report", env={"TUNECTL_FLEET_STORE": str(tmp_path)}).code == code
+
+
+def test_yesterdays_go_is_no_answer(tunectl: Run, tmp_path: Path) -> None:
+    made = written(tmp_path, {"a": preflight("a", at=stamp(20))}, at=stamp(20))
+    said = complaint(tunectl("fleet", "report", "--store", tmp_path), 1)
+    assert said.startswith("the latest session, morning, began 20 hours ago")
+    assert tunectl("fleet", "report", "--store", tmp_path, "--max-age", 24).code == 0
+    assert tunectl("fleet", "report", made.directory).code == 0
+
+
+def test_a_directory_without_a_list(tunectl: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(preflight("a")))
+    body = valid("fleet", tunectl("fleet", "report", tmp_path, "--format", "json").out)
+    assert (body["verdict"], body["warnings"][0][:32]) == ("go", "nobody wrote down who was asked:")
+    done = tunectl("fleet", "report", tmp_path, "--hosts", "-", "--format", "json", stdin="a\nb\n")
+    assert (done.code, valid("fleet", done.out)["counts"]["hosts"]) == (1, 2)
+
+
+def test_history(tunectl: Run, tmp_path: Path) -> None:
+    for day, verdict in enumerate(["go", "no-go", "go"]):
+        at = stamp(24 * (3 - day))
+        written(tmp_path, {"a": preflight("a", verdict, at=at), "b": None}, f"day{day}", at)
+    done = tunectl("fleet", "history", "a", "--store", tmp_path, "--format", "json")
+    body = valid("fleet.history", done.out)
+    assert [one["verdict"] for one in body["sessions"]] == ["go", "no-go", "go"]
+    assert body["compare"] == [str(tmp_path / f"day{n}/hosts/a.json") for n in (1, 2)]
+    assert tunectl("compare", *body["compare"]).code == 0
+    done = tunectl("fleet", "history", "b", "--last", 2, "--store", tmp_path)
+    assert (done.code, done.out.splitlines()[0]) == (0, "b in 2 sessions")
+    said = complaint(tunectl("fleet", "history", "c", "--store", tmp_path), 1)
+    assert said.startswith(f"{tmp_path}: no session has a host 'c'")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["open"], 2, "Missing option '--hosts'"),
+        (["open", "--hosts", "none"], 2, "--hosts none: No such file or directory"),
+        (["open", "--hosts", "empty"], 2, "--hosts empty: names nobody"),
+        (["open", "--hosts", "names", "--name", "../x"], 2, "a session cannot be called '../x'"),
+        (["record", "none", "a"], 2, "Invalid value for 'SESSION': Directory 'none' does not exist."),
+        (["record", ".", "a"], 2, ".: is no session (`tunectl fleet open` makes one)"),
+        (["record", ".", "a", "--failed", "x", "--unreachable", "y"], 2, "record: a host is either unreachable or"),
+        (["report"], 1, "store: there is no session"),
+        (["report", "none"], 1, "no such session"),
+        (["report", "--max-age", "nan", "names"], 1, "no such session"),
+        (["report", "--format", "junit"], 2, "Invalid value for '--format'"),
+        (["history"], 2, "Missing argument 'HOST'"),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, words: list[str], code: int, said: str) -> None:
+    (tmp_path / "names").write_text("a\n")
+    (tmp_path / "empty").write_text("\n")
+    env = environment({"TUNECTL_FLEET_STORE": str(tmp_path / "store")})
+    done = subprocess.run(
+        [sys.executable, str(TUNECTL), "fleet", *words], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert said in complaint(Ran(done.returncode, done.stdout, done.stderr), code)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_hostile_documents(tunectl: Run, tmp_path: Path) -> None:
+    evil = "\x1b[2J<script>alert(1)</script>\u202e"
+    document = fresh(evil, "no-go", reasons=[evil], tunectl_version=evil)
+    document["hardware"]["cpu_model"] = document["cpu_sets"]["isolated"] = document["host"]["kernel"] = evil
+    made = written(tmp_path, {evil: document, "b\n": None}, at=stamp())
+    for fmt in ("text", "json", "html"):
+        done = tunectl("fleet", "report", made.directory, "--format", fmt)
+        assert (done.code, done.err) == (3, "")
+        odd = {char for char in done.out if not char.isprintable()}
+        assert odd == ({"\n", "\u202e"} if fmt == "json" else {"\n"})  # JSON keeps what terminals do not obey
+        assert ("<script>" in done.out) == (fmt != "html")
+    done = tunectl("fleet", "history", evil, "--store", tmp_path)
+    assert {char for char in done.out if not char.isprintable()} == {"\n"}

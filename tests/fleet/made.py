@@ -1,0 +1,104 @@
+"""Made-up preflight documents, and sessions of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.probe.samples import cpu_result, result
+from tunectl.fleet.records import Absent, Answer, Asked, Session
+from tunectl.fleet.store import open_session, record_absent, record_document
+from tunectl.fleet.summary import summary_of
+from tunectl.probe.shapes import Preflight
+
+BEGAN = "2026-11-21T08:30:00Z"
+HARDWARE = {
+    "vendor": "Generated Systems",
+    "product": "R1",
+    "cpu_model": "Xeon 6334",
+    "sockets": 2,
+    "cores": 16,
+    "cpus": 16,
+    "numa_nodes": 2,
+    "hypervisor": "",
+}
+HEADER = {
+    "tunectl_version": "0.1.0",
+    "host": {"hostname": "controller", "kernel": "6.12", "boot_id": "c", "machine": "x86_64"},
+}
+
+
+def preflight(
+    name: str = "tx-01", verdict: str = "go", *, max_ns: float | None = 4_000, **changes: Any
+) -> dict[str, Any]:
+    """A whole document of a host with one isolated CPU; without `max_ns` the probe did not run."""
+    probe = None
+    if max_ns is not None:
+        longest = int(max_ns)
+        cpu = cpu_result(
+            15, max_ns=longest, stolen_ppm=max_ns / 40, arrival_ns={**cpu_result()["arrival_ns"], "99.9": max_ns / 2}
+        )
+        probe = result({**cpu, "histogram": [[longest, longest, 50]]})
+        del probe["host"], probe["at"], probe["schema"], probe["tunectl_version"]
+    made = {
+        "schema": "tunectl.preflight/1",
+        "tunectl_version": "0.1.0",
+        "host": {"hostname": name, "kernel": "6.12.5", "boot_id": f"boot-{name}", "machine": "x86_64"},
+        "at": "2026-11-21T08:30:05Z",
+        "verdict": verdict,
+        "reasons": [] if verdict == "go" else [f"the reason of {name}"],
+        "cpu_sets": {"online": "0-15", "isolated": "8-15", "housekeeping": "0-7", "from": "/etc/tunectl/host.toml"},
+        "hardware": dict(HARDWARE),
+        "verify": {"verdict": "compliant", "findings": []},
+        "check": {"verdict": "compliant", "findings": []},
+        "probe": probe,
+        "thermal": {"verdict": "ok", "findings": [], "evidence": {}},
+        "notes": [],
+    }
+    return made | changes
+
+
+def asked(name: str, document: dict[str, Any] | None = None, problem: str = "it left no document") -> Asked:
+    """The host as `store` hands it on."""
+    if document is None:
+        return Asked(name, Answer.SILENT, problem=problem)
+    return Asked(name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight)), file=f"/s/hosts/{name}.json")
+
+
+def session(*hosts: str, **changes: Any) -> Session:
+    """A session that asked these."""
+    return Session("morning", "/s", BEGAN, "ny4", hosts)._replace(**changes)
+
+
+def cage() -> list[Asked]:
+    """Twelve hosts: eight GO of which one is slow, one NO-GO, one that waits for its reboot, two without a document."""
+    quiet = [3_900, 4_000, 4_100, 4_050, 3_950, 4_000, 4_200]
+    hosts = [asked(f"tx-{n:02}", preflight(f"tx-{n:02}", max_ns=ns)) for n, ns in enumerate(quiet, 1)]
+    slow = preflight("tx-08", max_ns=31_000)
+    slow["host"]["kernel"] = "6.1.0-39"
+    bad = preflight("tx-09", "no-go", max_ns=90_000, reasons=["irq.affinity[24] is 0-3, should be 0-1", "fan failed"])
+    other = preflight("old-1", "pending-reboot", hardware={**HARDWARE, "product": "R0"})
+    return [
+        *hosts,
+        asked("tx-08", slow),
+        asked("tx-09", bad),
+        asked("old-1", other),
+        Asked("tx-10", Answer.UNREACHABLE, problem="unreachable: ssh: connect to host tx-10 port 22: No route to host"),
+        asked("tx-11"),
+    ]
+
+
+def written(
+    store: Path, documents: dict[str, dict[str, Any] | None], name: str = "morning", at: str = BEGAN
+) -> Session:
+    """A session on disk: None is a host that could not be reached."""
+    made = open_session(store, Session(name, "", at, "", tuple(documents)), HEADER)
+    for host, document in documents.items():
+        if document is None:
+            record_absent(Path(made.directory), host, Absent(Answer.UNREACHABLE, "No route to host", at))
+        else:
+            record_document(Path(made.directory), host, json.dumps(document).encode())
+    return made

@@ -1,0 +1,202 @@
+"""What an answer amounts to: GO only by a whole document of this session in which something was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fleet.made import BEGAN, HARDWARE, asked, cage, preflight, session
+from tests.report.documents import hostile
+from tunectl.fleet.body import fleet_body
+from tunectl.fleet.judge import Judged, judge
+from tunectl.fleet.records import VERDICTS, Answer, Asked
+from tunectl.fleet.summary import Summary
+from tunectl.probe.shapes import Host
+
+
+def one(document: dict[str, Any] | None, **of_session: Any) -> Judged:
+    (judged,) = judge(session("tx-01", **of_session), [asked("tx-01", document)])
+    return judged
+
+
+def test_go() -> None:
+    assert one(preflight()).verdict == "go"
+    assert one(preflight()).reasons == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"verdict": "fine"}, "its verdict is 'fine', which is none"),
+        ({"verdict": "GO"}, "its verdict is 'GO'"),
+        ({"max_ns": None}, "it says GO, and measured nothing"),
+        ({"at": "2026-11-20T08:30:05Z"}, "its document is of 2026-11-20T08:30:05Z, and the session began at"),
+        ({"at": ""}, "does not say when it was made"),
+        ({"at": "yesterday"}, "does not say when it was made"),
+        ({"at": "0001-01-01T00:00:00+23:59"}, "it is old, or the host's clock is wrong"),
+    ],
+)
+def test_a_go_that_is_none(changes: dict[str, Any], said: str) -> None:
+    judged = one(preflight(**changes))
+    assert judged.verdict == "unknown"
+    assert said in judged.reasons[0]
+
+
+def test_time() -> None:
+    assert one(preflight(at="2026-11-21T08:26:00Z")).verdict == "go"  # a clock that is four minutes off
+    assert one(preflight(at="2026-11-21T09:30:05+01:00")).verdict == "go"
+    assert one(preflight(at="2026-11-20T08:30:05Z"), at="").verdict == "go"  # nobody wrote down when it began
+
+
+def test_no_document() -> None:
+    judged = one(None)
+    assert (judged.verdict, judged.reasons) == ("unknown", ("it left no document",))
+
+
+def test_another_verdict_needs_a_reason() -> None:
+    assert one(preflight(verdict="no-go", reasons=[])).reasons == ("it gives no reason",)
+
+
+def test_two_names_of_one_machine() -> None:
+    twin = preflight("tx-01")
+    hosts = [asked("tx-01", twin), asked("alias", twin), asked("tx-02", preflight("tx-02"))]
+    judged = {found.name: found for found in judge(session(), hosts)}
+    assert {name: found.verdict for name, found in judged.items()} == {
+        "tx-01": "unknown",
+        "alias": "unknown",
+        "tx-02": "go",
+    }
+    assert judged["alias"].reasons[0].startswith("the machine that answered is tx-01, too")
+    bad = preflight("tx-01", "no-go")
+    verdicts = [found.verdict for found in judge(session(), [asked("tx-01", bad), asked("alias", bad)])]
+    assert verdicts == ["no-go", "no-go"]  # whoever it was, it must not trade
+    many = judge(session(), [asked(f"n{n}", twin) for n in range(9)])
+    assert many[-1].reasons[0].startswith("the machine that answered is n0, n1, n2 and 5 more, too")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "whole"),
+    [
+        (["go", "go"], "go"),
+        (["go", "pending-reboot"], "pending-reboot"),
+        (["go", "pending-reboot", "unknown"], "unknown"),
+        (["unknown", "no-go", "go"], "no-go"),
+        ([], "unknown"),
+    ],
+)
+def test_the_whole_is_the_worst(verdicts: list[str], whole: str) -> None:
+    hosts = [asked(f"h{n}", preflight(f"h{n}", verdict)) for n, verdict in enumerate(verdicts)]
+    assert fleet_body(session(*(one.name for one in hosts)), hosts)["verdict"] == whole
+
+
+texts = hostile | st.sampled_from([BEGAN, *VERDICTS])
+documents = st.builds(
+    Summary,
+    verdict=texts,
+    reasons=st.lists(hostile, max_size=3).map(tuple),
+    at=texts,
+    host=st.builds(Host, hostname=hostile, boot_id=hostile),
+    figures=st.none(),
+)
+anybody = st.builds(
+    Asked,
+    name=hostile,
+    answer=st.sampled_from(Answer),
+    document=st.none() | documents,
+    problem=hostile,
+    expected=st.booleans(),
+)
+
+
+@given(st.lists(anybody, max_size=8, unique_by=lambda asked: asked.name))
+def test_nobody_is_dropped_and_nothing_improves(hosts: list[Asked]) -> None:
+    body = fleet_body(session(*(one.name for one in hosts)), hosts)
+    assert sorted(one["name"] for one in body["hosts"]) == sorted(one.name for one in hosts)
+    assert sum(body["counts"][verdict] for verdict in VERDICTS) == body["counts"]["hosts"] == len(hosts)
+    said = {one.name: one.document.verdict if one.document else "" for one in hosts}
+    for one in body["hosts"]:
+        assert one["verdict"] in VERDICTS
+        assert one["verdict"] in ("unknown", said[one["name"]])
+        assert one["verdict"] != "go"  # none of these measured anything
+        assert one["reasons"]
+    assert (body["verdict"] == "no-go") == any(one["verdict"] == "no-go" for one in body["hosts"])
+
+
+# ---- among peers
+
+
+def test_the_cage() -> None:
+    body = fleet_body(session(*(one.name for one in cage())), cage())
+    assert body["verdict"] == "no-go"
+    assert body["counts"] == {"hosts": 12, "no-go": 1, "unknown": 2, "pending-reboot": 1, "go": 8}
+    assert [one["name"] for one in body["hosts"]][:4] == ["tx-09", "tx-10", "tx-11", "old-1"]
+    assert [len(group["hosts"]) for group in body["groups"]] == [9, 1]
+    assert {one["host"] for one in body["outliers"]} == {"tx-08", "tx-09"}
+    slow = [one for one in body["outliers"] if one["host"] == "tx-08"]
+    assert {one["measure"] for one in slow} == {"max_ns", "p99_9_ns", "stolen_ppm"}
+    assert slow[0]["differs"] == ["the kernel is 6.1.0-39; 8 of 8 peers: 6.12.5"]
+    assert slow[0]["worse"]
+    assert body["warnings"] == []
+
+
+def peers(*changed: dict[str, Any]) -> dict[str, Any]:
+    """Five alike, and one for each of the changes."""
+    hosts = [asked(f"p{n}", preflight(f"p{n}")) for n in range(5)]
+    hosts += [asked(f"x{n}", preflight(f"x{n}", **changes)) for n, changes in enumerate(changed)]
+    return fleet_body(session(*(one.name for one in hosts)), hosts)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"product": "R2"},
+        {"cpu_model": "i9"},
+        {"cores": 8},
+        {"cpus": 32},
+        {"sockets": 1},
+        {"hypervisor": "KVM"},
+        {"vendor": ""},
+    ],
+)
+def test_other_hardware_is_no_peer(other: dict[str, Any]) -> None:
+    body = peers({"max_ns": 90_000, "hardware": {**HARDWARE, **other}})
+    assert body["outliers"] == []
+    assert body["groups"][1]["hosts"] == ["x0"]
+    assert "too few to tell what is usual" in body["groups"][1]["notes"][0]
+
+
+def test_a_run_of_another_length_is_not_compared() -> None:
+    longer = preflight(max_ns=90_000)["probe"] | {"duration_s": 20.0}
+    coarser = preflight(max_ns=90_000)["probe"] | {"threshold_ns": 400}
+    body = peers({"probe": longer}, {"probe": coarser})
+    assert body["outliers"] == []
+    assert body["groups"][0]["compared"] == ["p0", "p1", "p2", "p3", "p4"]
+    assert body["groups"][0]["notes"] == [
+        "x0 is not compared: measured for 20 s, the others for 10 s",
+        "x1 is not compared: it counts gaps over 400 ns, the others over 160 ns",
+    ]
+
+
+def test_unknown_hardware_is_compared_with_nobody() -> None:
+    body = peers(*[{"hardware": None, "max_ns": 90_000}] * 6)
+    assert body["outliers"] == []
+    assert body["groups"][0]["notes"] == ["these documents do not say what hardware it is, so nobody is compared"]
+
+
+def test_a_slow_clock() -> None:
+    slow = preflight()["probe"]
+    slow["cpus"][0]["loop_ns"] = {"mean": 14.0, "min": 13.9}
+    (odd,) = peers({"probe": slow})["outliers"]
+    assert (odd["host"], odd["measure"]) == ("x0", "loop_ns")
+
+
+def test_warnings() -> None:
+    assert fleet_body(session(), [])["warnings"] == ["nobody was asked, so nothing is known"]
+    hosts = [asked("a", preflight("a")), asked("b", preflight("b"))._replace(expected=False)]
+    assert fleet_body(session("a"), hosts)["warnings"] == ["left a document, and was not asked: b"]
+    body = fleet_body(session(), [hosts[0], asked("b", preflight("b", tunectl_version="0.2.0"))])
+    assert body["warnings"][0].startswith("nobody wrote down who was asked")
+    assert body["warnings"][1] == "several versions of tunectl: 0.1.0 (1), 0.2.0 (1)"

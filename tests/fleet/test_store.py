@@ -1,0 +1,206 @@
+"""Sessions on disk: whole files only, nobody dropped, and no name leads out of the directory."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from tests.fleet.made import BEGAN, HEADER, preflight, written
+from tests.fleet.test_names import ODD
+from tunectl.errors import TunectlError, UsageError
+from tunectl.fleet.documents import parse_hosts
+from tunectl.fleet.names import is_text
+from tunectl.fleet.records import Absent, Answer, Asked, Session
+from tunectl.fleet.store import ask, ask_one, default_store, open_session, read_session, record_document, sessions
+
+SCHEMAS = Path(__file__).parents[2] / "docs/schema"
+
+
+def answers(found: Session) -> dict[str, Asked]:
+    return {one.name: one for one in ask(found)}
+
+
+def problems(name: str, path: Path) -> list[str]:
+    schema = json.loads((SCHEMAS / f"tunectl.{name}-1.json").read_text())
+    return [error.message for error in Draft202012Validator(schema).iter_errors(json.loads(path.read_text()))]
+
+
+def test_a_session(tmp_path: Path) -> None:
+    made = written(tmp_path, {"a": preflight("a"), "b": None})
+    place = Path(made.directory)
+    assert place == tmp_path / "morning"
+    assert problems("fleet.session", place / "session.json") == []
+    assert problems("fleet.absent", place / "hosts/b.json") == []
+    found = answers(read_session(place))
+    assert found["a"].document
+    assert found["a"].file == str(place / "hosts/a.json")
+    assert (found["b"].answer, found["b"].problem) == (Answer.UNREACHABLE, "unreachable: No route to host")
+    assert not list(place.rglob(".tunectl-*"))
+    assert {path.stat().st_mode & 0o777 for path in place.rglob("*.json")} == {0o644}
+
+
+def test_who_left_nothing_is_there(tmp_path: Path) -> None:
+    made = written(tmp_path, {"a": preflight("a"), "b": None})
+    (tmp_path / "morning/hosts/a.json").unlink()
+    found = answers(read_session(Path(made.directory)))
+    assert (found["a"].answer, found["a"].problem) == (Answer.SILENT, "it left no document, and nobody wrote down why")
+
+
+def test_who_was_not_asked_is_there_too(tmp_path: Path) -> None:
+    made = written(tmp_path, {"a": preflight("a")})
+    record_document(Path(made.directory), "b", json.dumps(preflight("b")).encode())
+    found = answers(made)
+    assert [one.expected for one in found.values()] == [True, False]
+
+
+@pytest.mark.parametrize("name", [name for name in ODD if is_text(name)])
+def test_no_name_leads_out_of_the_session(tmp_path: Path, name: str) -> None:
+    store = tmp_path / "deep/er/store"
+    made = written(store, {name: preflight("x"), "y": None})
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.parent for path in files} == {Path(made.directory), Path(made.directory) / "hosts"}
+    found = answers(read_session(Path(made.directory)))
+    assert list(found) == [name, "y"]
+    assert found[name].document
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30), unique=True, min_size=1, max_size=5))
+def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+    store = tmp_path_factory.mktemp("store")
+    made = written(store, dict.fromkeys(names))
+    found = answers(read_session(Path(made.directory)))
+    assert list(found) == names
+    assert all(one.answer is Answer.UNREACHABLE for one in found.values())
+
+
+BROKEN: dict[str, tuple[Any, str]] = {
+    "empty": ("", "its document cannot be used: "),
+    "cut": (json.dumps(preflight())[:500], "is not JSON"),
+    "a list": ("[]", "schema: is missing"),
+    "deep": ("[" * 100_000, "is not JSON"),
+    "another schema": (json.dumps(preflight(schema="tunectl.verify/1")), "is no probe's result"),
+    "another version": (json.dumps(preflight(schema="tunectl.preflight/2")), "is of another version"),
+    "a probe": (json.dumps({**preflight()["probe"], "schema": "tunectl.probe.jitter/1"}), "and no preflight's"),
+    "a wrong type": (json.dumps(preflight(reasons="none")), "reasons: Expected `array`"),
+    "no verdict": (
+        json.dumps({k: v for k, v in preflight().items() if k != "verdict"}),
+        "missing required field `verdict`",
+    ),
+    "a sum that is not": (
+        json.dumps(
+            preflight(probe={**preflight()["probe"], "cpus": [{**preflight()["probe"]["cpus"][0], "histogram": []}]})
+        ),
+        "holds 0 of 50",
+    ),
+    "no reason": ('{"schema": "tunectl.fleet.absent/1"}', "its document cannot be used: "),
+    "another kind": ('{"schema": "tunectl.fleet.absent/1", "kind": "go", "reason": ""}', "Invalid enum value 'go'"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_document_that_is_none(tmp_path: Path, case: str) -> None:
+    text, said = BROKEN[case]
+    made = written(tmp_path, {"a": None})
+    record_document(Path(made.directory), "a", text.encode())
+    found = ask_one(made, "a")
+    assert found.answer is Answer.UNUSABLE
+    assert said in found.problem
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    made = written(tmp_path, dict.fromkeys(["fifo", "link", "dangling", "directory"]))
+    hosts = Path(made.directory) / "hosts"
+    for path in hosts.iterdir():
+        path.unlink()
+    (tmp_path / "secret").write_text(json.dumps(preflight()))
+    os.mkfifo(hosts / "fifo.json")
+    (hosts / "link.json").symlink_to(tmp_path / "secret")
+    (hosts / "dangling.json").symlink_to("nowhere")
+    (hosts / "directory.json").mkdir()
+    for one in ask(made):
+        assert (one.answer, one.problem) == (Answer.UNUSABLE, f"{one.name}.json is no regular file")
+
+
+def test_a_session_is_not_begun_twice(tmp_path: Path) -> None:
+    written(tmp_path, {"a": preflight("a")})
+    with pytest.raises(UsageError, match="there is such a session already"):
+        written(tmp_path, {"a": None})
+    assert answers(read_session(tmp_path / "morning"))["a"].document
+    by_time = [open_session(tmp_path, Session("", "", BEGAN), HEADER).name for _ in range(3)]
+    assert by_time == ["2026-11-21T083000Z", "2026-11-21T083000Z-2", "2026-11-21T083000Z-3"]
+
+
+@pytest.mark.parametrize("name", ["../x", ".", "..", "a/b", "-x", "a b", "a\n", "x" * 101])
+def test_a_session_has_a_plain_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="a session cannot be called"):
+        written(tmp_path, {"a": None}, name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sessions_in_order(tmp_path: Path) -> None:
+    written(tmp_path, {"a": None}, "z", "2026-11-20T08:30:00Z")
+    written(tmp_path, {"a": None}, "a", "2026-11-21T08:30:00Z")
+    (tmp_path / "no-session").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/session.json").write_text("{")
+    assert [one.name for one in sessions(tmp_path)] == ["z", "a"]
+    assert sessions(tmp_path / "none") == []
+
+
+def test_a_plain_directory_of_documents(tmp_path: Path) -> None:
+    (tmp_path / "tx-01.json").write_text(json.dumps(preflight("tx-01")))
+    (tmp_path / "~.json").write_text("{")
+    (tmp_path / ".tunectl-half").write_text("{")
+    found = answers(read_session(tmp_path, ["tx-01", "tx-02"]))
+    assert {name: one.answer.value for name, one in found.items()} == {
+        "tx-01": "document",
+        "tx-02": "silent",
+        "~.json": "unusable",
+    }
+    with pytest.raises(TunectlError, match="no such session"):
+        read_session(tmp_path / "none")
+
+
+def test_a_broken_list_is_an_error(tmp_path: Path) -> None:
+    made = written(tmp_path, {"a": None})
+    (Path(made.directory) / "session.json").write_text('{"schema": "tunectl.fleet.session/1", "name": 3}')
+    with pytest.raises(TunectlError, match=r"session\.json: Expected `str`"):
+        read_session(Path(made.directory))
+
+
+def test_what_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TunectlError, match="cannot make a session in"):
+        written(tmp_path / "file", {"a": None})
+    with pytest.raises(TunectlError, match="cannot write"):
+        record_document(tmp_path / "none", "a", b"{}")
+
+
+def test_lists_of_hosts() -> None:
+    assert parse_hosts("a\n\n b \na\n", "x") == ("a", "b")
+    assert parse_hosts('["a", "b", "a"]', "x") == ("a", "b")
+    for wrong in ('{"a": 1}', "[1]", "[", '["\\udc80"]'):
+        with pytest.raises(UsageError, match="x: "):
+            parse_hosts(wrong, "x")
+
+
+def test_the_default_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert default_store() == tmp_path / "tunectl/fleet"
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_store() == tmp_path / ".local/state/tunectl/fleet"
+
+
+def test_absent_is_not_guessed_from_a_documents_text(tmp_path: Path) -> None:
+    """A host that calls itself by our schema's name is an ordinary host."""
+    made = written(tmp_path, {"a": preflight("tunectl.fleet.absent/1")})
+    assert ask_one(made, "a").document
+    assert Absent(Answer.FAILED, "") == (Answer.FAILED, "", "")

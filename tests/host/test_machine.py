@@ -1,0 +1,51 @@
+"""What a host is built of: from recorded hosts, and the same whatever tuning did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.builder import NAMES, HostFactory, named
+from tunectl.host.machine import Machine, read_machine
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import read_scope_facts
+
+SMALL = [name for name in NAMES if name != "big"]
+
+
+def machine(root: Path) -> Machine:
+    opened = Sysroot(str(root))
+    return read_machine(opened, read_scope_facts(opened))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_counts_are_those_of_what_is_online(host_root: HostFactory, name: str) -> None:
+    spec, found = named(name), machine(host_root(name))
+    online = [cpu for cpu in spec.cpus if cpu.online]
+    assert found.cpus == len(online)
+    assert found.cores == len({(cpu.package, cpu.die, cpu.core) for cpu in online})
+    assert found.sockets == len({cpu.package for cpu in online})
+    assert found.numa_nodes == len(spec.nodes)
+    assert found.cpu_model
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_tuning_makes_no_other_machine(host_root: HostFactory, name: str) -> None:
+    tuned = frozenset({max(named(name).online)})
+    assert machine(host_root(name)) == machine(host_root(name, tuned_boot=tuned))
+
+
+def test_a_virtual_machine_says_so(host_root: HostFactory) -> None:
+    assert machine(host_root("vm2")).hypervisor
+    assert not machine(host_root("xeon2s")).hypervisor
+
+
+def test_arm_has_a_model_too(host_root: HostFactory) -> None:
+    assert "implementer" in machine(host_root("arm64")).cpu_model
+
+
+def test_a_host_without_anything(tmp_path: Path) -> None:
+    (tmp_path / "sys/devices/system/cpu").mkdir(parents=True)
+    (tmp_path / "sys/devices/system/cpu/present").write_text("0\n")
+    assert machine(tmp_path) == Machine(sockets=1, cores=1, cpus=1, numa_nodes=1)

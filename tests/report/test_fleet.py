@@ -1,0 +1,150 @@
+"""The fleet's pages: every host is named, the worst first, and nothing in a name is taken for markup."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fleet.made import asked, preflight, session
+from tests.report.documents import HOST, body, document, hostile, replaced
+from tests.report.pages import Page
+from tunectl.fleet.body import fleet_body
+from tunectl.model import Document
+from tunectl.report import render
+from tunectl.report.machines import folded, machine_name
+
+
+def text(made: Document) -> list[str]:
+    return render(made, "text", width=100).splitlines()
+
+
+def test_text_opens_with_the_verdict() -> None:
+    assert text(document("fleet"))[0] == (
+        "NO-GO  12 hosts: 1 NO-GO, 2 UNKNOWN, 1 pending reboot, 8 GO; do not trade on the hosts below"
+    )
+
+
+def test_text_names_everybody_the_worst_first() -> None:
+    lines = text(document("fleet"))
+    heads = [
+        lines.index(head) for head in ("NO-GO: 1 host", "UNKNOWN: 2 hosts", "pending reboot: 1 host", "GO: 8 hosts")
+    ]
+    assert heads == sorted(heads)
+    assert lines[heads[1] + 1 : heads[1] + 3] == [
+        "  tx-10",
+        "    1. unreachable: ssh: connect to host tx-10 port 22: No route to host",
+    ]
+    assert lines[heads[3] + 1] == "  tx-[01-08]"
+
+
+def test_text_shows_who_is_unlike_its_peers() -> None:
+    page = "\n".join(text(document("fleet")))
+    assert "  tx-08  arrival P99.9    15.5 µs  2.02 µs  \N{MULTIPLICATION SIGN}7.65   54.9\n" in page
+    assert "tx-08: the kernel is 6.1.0-39; 8 of 8 peers: 6.12.5" in page
+    assert "Unlike" not in "\n".join(text(document("fleet", outliers=[])))
+
+
+def test_text_gathers_hosts_that_say_the_same() -> None:
+    reasons = [f"reason {n}" for n in range(5)]
+    hosts = [asked(f"h{n}", preflight(f"h{n}", "no-go", reasons=reasons)) for n in range(200)]
+    made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts))
+    lines = text(made)
+    assert len(lines) < 30
+    assert "  h[0-199]" in lines
+    assert "2 more reasons: -v shows all, --format json has them by host" in lines
+    assert any("reason 4" in line for line in text(made._replace(verbose=1)))
+
+
+def test_history() -> None:
+    lines = text(document("fleet.history"))
+    assert lines[0] == "tx-08 in 4 sessions"
+    assert "  noon     NO-GO      40 µs    20 µs   5/s  1,000 ppm" in lines
+    assert "  changed: kernel: 6.12.5 before, 6.1.0-39 now" in lines
+    assert lines[-1] == "  tunectl compare /s/hosts/tx-08.json /s/hosts/tx-08.json"
+
+
+def page(made: Document) -> Page:
+    return Page(render(made, "html"))
+
+
+def test_html_has_every_section_and_every_host() -> None:
+    made = page(document("fleet"))
+    for words in (
+        "NO-GO",
+        "Who is not GO, and why",
+        "Unlike their peers",
+        "By hardware",
+        "Every host",
+        "No route to host",
+    ):
+        assert words in made.words, words
+    rows = re.findall(r'<th scope="row" class="text">([^<]+)</th><td class="text (?:good|bad|open)">', made.raw)
+    assert rows == [host["name"] for host in body("fleet")["hosts"]]
+    assert len(made.all("svg")) == 2  # two measures of the one group that could be judged
+    assert len(made.all("table")) == len(made.all("caption")) == 2
+    assert made.all("script") == []
+    assert made.raw.startswith("<!doctype html>\n")
+
+
+def test_html_of_a_fleet_of_nobody() -> None:
+    made = page(Document("fleet", HOST, "", fleet_body(session(), [])))
+    assert "nobody was asked" in made.words
+    assert "UNKNOWN" in made.words
+
+
+@settings(max_examples=60)
+@given(hostile)
+def test_no_string_becomes_markup(string: str) -> None:
+    plain = page(document("fleet"))
+    made = page(Document("fleet", HOST, "", replaced(body("fleet"), "<script>" + string)))
+    assert {tag for tag, _, _ in made.tags} <= {tag for tag, _, _ in plain.tags}
+    for tag, attrs, _ in made.tags:
+        assert not {name for name in attrs if name.startswith("on") or name in ("src", "href", "style")}, tag
+
+
+names = st.from_regex(r"[a-z]{0,3}-?[0-9]{0,4}(\.[a-z]{1,3})?", fullmatch=True) | hostile
+
+
+def unfolded(texts: list[str]) -> set[str]:
+    """What clush would make of it."""
+    found = set()
+    for one in texts:
+        parts = re.fullmatch(r"(.*)\[([0-9,-]+)\](.*)", one, re.DOTALL)
+        for span in parts[2].split(",") if parts else ():
+            low, _, high = span.partition("-")
+            width = len(low) if low[0] == "0" or len(low) == len(high) else 0
+            found |= {f"{parts[1]}{n:0{width}}{parts[3]}" for n in range(int(low), int(high or low) + 1)}  # type: ignore[index]
+        if not parts:
+            found.add(one)
+    return found
+
+
+@given(st.lists(names.filter(lambda name: name.isprintable() and "[" not in name and name), unique=True))
+def test_folded_names_can_be_read_back(listed: list[str]) -> None:
+    assert unfolded(folded(listed)) == set(listed)
+
+
+@given(st.lists(hostile))
+def test_folded_names_print(listed: list[str]) -> None:
+    assert all(one.isprintable() and one for one in folded(listed))
+
+
+def test_folding() -> None:
+    assert folded(["tx-01", "tx-02", "tx-04", "tx-10", "tx-9", "a.ny4", "b1.ny4", "b2.ny4"]) == [
+        "tx-[01-02,04,10]",
+        "tx-9",
+        "a.ny4",
+        "b[1-2].ny4",
+    ]
+    assert folded(["h8", "h9", "h10", "h12"]) == ["h[8-10,12]"]
+    assert folded(["10.0.0.1", "10.0.0.2"]) == ["10.0.0.1", "10.0.0.2"]  # a host's address, not its number
+
+
+def test_a_machines_name() -> None:
+    assert machine_name(body("preflight")["hardware"]) == (
+        "PowerEdge R650 (Dell Inc.), Xeon 6334, 1 socket, 4 cores, 4 CPUs"
+    )
+    assert machine_name(None) == machine_name({}) == "unknown hardware"
+    assert machine_name({"cpu_model": "x", "hypervisor": "unknown"}) == "x, virtual"

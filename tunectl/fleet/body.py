@@ -1,0 +1,131 @@
+"""A session as a document: tunectl.fleet/1. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
+from tunectl.fleet.outliers import FEWEST, SCORE
+from tunectl.fleet.peers import Group, Odd, groups_of
+from tunectl.fleet.records import Asked, Session
+from tunectl.fleet.summary import Figures, Summary
+from tunectl.probe.shapes import Hardware
+
+
+def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
+    """The fields of tunectl.fleet/1: every host of the session, the worst first, and how each stands to its peers."""
+    judged = judge(session, asked)
+    groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
+    place = {host: number for number, group in enumerate(groups) for host in group.hosts}
+    odd = [one for group in groups for one in group.odd]
+    return {
+        "verdict": fleet_verdict(judged),
+        "session": session_body(session),
+        "counts": {"hosts": len(judged), **counts(judged)},
+        "hosts": [host_body(one) | {"group": place.get(one.name)} for one in judged],
+        "groups": [_group(group) for group in groups],
+        "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
+        "outlier_rule": {"score": SCORE, "fewest": FEWEST},
+        "warnings": list(_warnings(session, judged)),
+    }
+
+
+def session_body(session: Session) -> dict[str, Any]:
+    """Which round of asking."""
+    return {
+        "name": session.name,
+        "directory": session.directory,
+        "at": session.at,
+        "selection": session.selection,
+    }
+
+
+def host_body(one: Judged) -> dict[str, Any]:
+    """One host; what only a document can say is null where it left none."""
+    document = one.asked.document
+    return {
+        "name": one.name,
+        "verdict": one.verdict,
+        "answer": one.asked.answer.value,
+        "reasons": list(one.reasons),
+        "expected": one.asked.expected,
+        "file": one.asked.file or None,
+        **_of_document(document),
+    }
+
+
+def _of_document(document: Summary | None) -> dict[str, Any]:
+    if document is None:
+        return dict.fromkeys(("at", "host", "tunectl_version", "isolated", "measured"))
+    host = document.host
+    return {
+        "at": document.at,
+        "host": {
+            "hostname": host.hostname,
+            "kernel": host.kernel,
+            "boot_id": host.boot_id,
+            "machine": host.machine,
+        },
+        "tunectl_version": document.tunectl_version,
+        "isolated": document.isolated,
+        "measured": _measured(document.figures) if document.figures else None,
+    }
+
+
+def _measured(figures: Figures) -> dict[str, Any]:
+    return {
+        "duration_s": figures.duration_s,
+        "threshold_ns": figures.threshold_ns,
+        "cpus": figures.cpus,
+        "budget": figures.budget,
+        **figures.values,
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "hardware": hardware_body(group.hardware),
+        "hosts": list(group.hosts),
+        "compared": list(group.compared),
+        "usual": {name: spread._asdict() for name, spread in group.usual.items()},
+        "notes": list(group.notes),
+    }
+
+
+def hardware_body(hardware: Hardware | None) -> dict[str, Any] | None:
+    """As the preflight document has it."""
+    return {name: getattr(hardware, name) for name in hardware.__struct_fields__} if hardware else None
+
+
+def _odd(one: Odd) -> dict[str, Any]:
+    return {
+        "host": one.host,
+        "measure": one.measure,
+        "value": one.figure.value,
+        "median": one.usual.median,
+        "ratio": one.figure.ratio,
+        "score": one.figure.score,
+        "worse": one.figure.score > 0,
+        "differs": list(one.differs),
+    }
+
+
+def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
+    """What weakens the whole report."""
+    if not judged:
+        yield "nobody was asked, so nothing is known"
+    unlisted = [one.name for one in judged if not one.asked.expected]
+    if not session.hosts:
+        if judged:
+            yield "nobody wrote down who was asked: a host that left no document is missing here"
+    elif unlisted:
+        yield f"left a document, and was not asked: {', '.join(unlisted)}"
+    documents = [one.asked.document for one in judged if one.asked.document]
+    yield from _mixed("tunectl", [document.tunectl_version for document in documents])
+
+
+def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
+    found: Mapping[str, int] = {value: values.count(value) for value in sorted(set(values))}
+    if len(found) > 1:
+        yield f"several versions of {what}: " + ", ".join(f"{value or '?'} ({n})" for value, n in found.items())

@@ -1,0 +1,91 @@
+"""What lies in a session's directory, checked field by field: its list of hosts, and who left no document. Pure."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.fleet.records import Absent, Answer, Session
+
+SESSION = "tunectl.fleet.session/1"
+ABSENT = "tunectl.fleet.absent/1"
+_Kind = TypeVar("_Kind")
+_Text = Annotated[str, Meta(max_length=1 << 16)]
+
+
+class _Schema(msgspec.Struct, frozen=True):
+    schema: str
+
+
+class SessionFile(msgspec.Struct, frozen=True):
+    """tunectl.fleet.session/1"""
+
+    schema: Literal["tunectl.fleet.session/1"]
+    name: _Text
+    at: _Text
+    hosts: list[_Text]
+    selection: _Text = ""
+
+
+class AbsentFile(msgspec.Struct, frozen=True):
+    """tunectl.fleet.absent/1: written in a document's stead by who could not get one."""
+
+    schema: Literal["tunectl.fleet.absent/1"]
+    kind: Literal["unreachable", "failed"]
+    reason: _Text
+    at: _Text = ""
+
+
+def parse_session(data: bytes, directory: str, where: str) -> Session:
+    """TunectlError, naming `where`, for what is no session's list."""
+    read = _decoded(data, SessionFile, where)
+    return Session(read.name, directory, read.at, read.selection, tuple(dict.fromkeys(read.hosts)))
+
+
+def parse_absent(data: bytes, where: str) -> Absent | None:
+    """None for a document about something else, or for no document; TunectlError for a broken one of this kind."""
+    try:
+        if msgspec.json.decode(data, type=_Schema).schema != ABSENT:
+            return None
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    read = _decoded(data, AbsentFile, where)
+    return Absent(Answer(read.kind), read.reason, read.at)
+
+
+def parse_hosts(text: str, where: str) -> tuple[str, ...]:
+    """Names, as a JSON list or one a line; UsageError, naming `where`, for another JSON."""
+    if not text.lstrip().startswith(("[", "{")):
+        return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    try:
+        names = msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=list[_Text])
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise UsageError(f"{where}: {error or 'nested too deep'}", "a JSON list of names, or a name a line") from error
+    return tuple(dict.fromkeys(names))
+
+
+def absent_body(absent: Absent, name: str) -> dict[str, Any]:
+    """tunectl.fleet.absent/1"""
+    return {"schema": ABSENT, "name": name, "kind": absent.kind.value, "reason": absent.reason, "at": absent.at}
+
+
+def session_list(session: Session) -> dict[str, Any]:
+    """The body of tunectl.fleet.session/1, and its schema's name."""
+    return {
+        "schema": SESSION,
+        "name": session.name,
+        "directory": session.directory,
+        "at": session.at,
+        "selection": session.selection,
+        "hosts": list(session.hosts),
+    }
+
+
+def _decoded(data: bytes, kind: type[_Kind], where: str) -> _Kind:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise TunectlError(f"{where}: {error or 'nested too deep'}") from error

@@ -1,0 +1,105 @@
+"""What each host's answer amounts to, and all of them together. Pure.
+
+A host is GO only by a whole document of its own, made since the session began, in which something was measured. All
+else that is no answer is UNKNOWN, with the reason; nobody is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from tunectl.fleet.names import natural
+from tunectl.fleet.records import VERDICTS, Asked, Session
+
+CLOCK_SKEW = timedelta(minutes=5)  # a host's clock that is further off is a finding of its own
+
+
+class Judged(NamedTuple):
+    """One host: its verdict among VERDICTS, and why."""
+
+    asked: Asked
+    verdict: str
+    reasons: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """As the inventory calls it."""
+        return self.asked.name
+
+
+def judge(session: Session, asked: Iterable[Asked]) -> tuple[Judged, ...]:
+    """Every host, the worst verdict first, then by name."""
+    judged = _without_twins([_judge(one, session.at) for one in asked])
+    return tuple(sorted(judged, key=lambda one: (VERDICTS.index(one.verdict), natural(one.name), one.name)))
+
+
+def fleet_verdict(judged: Sequence[Judged]) -> str:
+    """The worst of all; a fleet of nobody is unknown."""
+    found = {one.verdict for one in judged}
+    return next((verdict for verdict in VERDICTS if verdict in found), "unknown")
+
+
+def counts(judged: Iterable[Judged]) -> dict[str, int]:
+    """How many hosts of each verdict, zeros included."""
+    return dict.fromkeys(VERDICTS, 0) | Counter(one.verdict for one in judged)
+
+
+def _judge(asked: Asked, since: str) -> Judged:
+    document = asked.document
+    if document is None:
+        return Judged(asked, "unknown", (asked.problem,))
+    if document.verdict not in VERDICTS:
+        return Judged(asked, "unknown", (f"its verdict is {document.verdict!r}, which is none", *document.reasons))
+    if stale := _stale(document.at, since):
+        return Judged(asked, "unknown", (stale,))
+    if document.verdict == "go" and document.figures is None:
+        return Judged(asked, "unknown", ("it says GO, and measured nothing",))
+    reasons = () if document.verdict == "go" else document.reasons or ("it gives no reason",)
+    return Judged(asked, document.verdict, reasons)
+
+
+def _stale(at: str, since: str) -> str:
+    """Why the document is not of this session; "" where it is, or where nobody wrote down when that began."""
+    began, made = _time(since), _time(at)
+    if began is None:
+        return ""
+    if made is None:
+        return f"its document does not say when it was made: {at!r}"
+    if began - made > CLOCK_SKEW:
+        return f"its document is of {at}, and the session began at {since}: it is old, or the host's clock is wrong"
+    return ""
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _without_twins(judged: list[Judged]) -> list[Judged]:
+    """Two names that led to one boot of one machine: one of the two was not examined, and nobody knows which."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for one in judged:
+        if key := _machine(one):
+            seen.setdefault(key, []).append(one.name)
+    return [_doubted(one, seen.get(_machine(one) or ("", ""), [])) for one in judged]
+
+
+def _doubted(one: Judged, names: Sequence[str]) -> Judged:
+    """The host as judged, unless others answered as the same machine; a NO-GO is known even so."""
+    if len(names) < 2 or one.verdict == "no-go":
+        return one
+    others = [name for name in names[:4] if name != one.name][:3]
+    more = f" and {len(names) - 1 - len(others)} more" if len(names) - 1 > len(others) else ""
+    reason = f"the machine that answered is {', '.join(others)}{more}, too: one name leads to another's machine"
+    return one._replace(verdict="unknown", reasons=(reason, *one.reasons))
+
+
+def _machine(one: Judged) -> tuple[str, str] | None:
+    host = one.asked.document.host if one.asked.document else None
+    return (host.boot_id, host.hostname) if host and host.boot_id else None

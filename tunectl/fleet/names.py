@@ -1,0 +1,54 @@
+"""A host's name as a file's name, and back. Pure.
+
+A name comes from an inventory or from a host, and may hold anything: a slash, a newline, nothing at all. What may stand
+in a file's name as it is, is what DNS allows; all else is percent-encoded, as in a URL. The Ansible action
+`fleet_preflight` follows the same rule, and tests hold the two together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from urllib.parse import quote, unquote
+
+SUFFIX = ".json"
+_LONGEST = 240  # bytes; a file's name may have 255
+_EMPTY = "%"  # no character is encoded as a percent sign alone
+
+
+def file_name(host: str) -> str:
+    """The file of that host below a session's `hosts`; different for different hosts, never hidden, never a path."""
+    encoded = quote(host, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
+    if encoded.startswith("."):
+        encoded = "%2E" + encoded[1:]
+    if len(encoded) > _LONGEST:
+        digest = hashlib.sha256(host.encode("utf-8", "surrogatepass")).hexdigest()
+        encoded = f"{encoded[:100]}~{digest}"  # nothing else holds a tilde
+    return encoded + SUFFIX
+
+
+def host_name(file: str) -> str | None:
+    """The host a file of that name is about; None for a name that file_name() does not give, or has cut."""
+    if not file.endswith(SUFFIX):
+        return None
+    encoded = file.removesuffix(SUFFIX)
+    try:
+        host = "" if encoded == _EMPTY else unquote(encoded, errors="surrogatepass")
+    except UnicodeDecodeError:
+        return None
+    return host if file_name(host) == file else None
+
+
+def is_text(name: str) -> bool:
+    """Has it characters only, so that JSON can carry it?"""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """The order people expect: tx-2 before tx-10."""
+    parts = re.findall(r"([^0-9]*)([0-9]{0,18})", name)
+    return tuple((text, int(number or -1)) for text, number in parts)

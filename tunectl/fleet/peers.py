@@ -1,0 +1,117 @@
+"""Hosts among their peers: the same hardware, measured alike. Pure.
+
+The same hardware is: the same server by vendor and product, CPU model, sockets, cores, CPUs online, NUMA nodes and
+hypervisor. So a host whose SMT is off, or that has lost a CPU, is a peer of hosts like itself only. Kernel and tuning
+are not hardware: where they differ, they are named as what may be the cause.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from statistics import median
+from typing import NamedTuple
+
+from tunectl.fleet.names import natural
+from tunectl.fleet.outliers import FEWEST, Outlier, Spread, outliers
+from tunectl.fleet.summary import MEASURES, Figures, Summary
+from tunectl.probe.shapes import Hardware
+
+_LONGER = 1.1  # as compare: beyond a tenth, runs have unlike chances of a rare gap
+_COARSER = 2.0  # the threshold follows the CPU's own speed; twice the peers' is another measurement
+
+
+class Odd(NamedTuple):
+    """One figure of one host that is not its peers'."""
+
+    host: str
+    measure: str
+    figure: Outlier
+    usual: Spread
+    differs: tuple[str, ...]  # what else of this host is not its peers'
+
+
+class Group(NamedTuple):
+    """The hosts of one kind of hardware that answered; `usual` has the measures that could be judged."""
+
+    hardware: Hardware | None
+    hosts: tuple[str, ...]
+    compared: tuple[str, ...]  # those measured alike
+    usual: Mapping[str, Spread]
+    odd: tuple[Odd, ...]
+    notes: tuple[str, ...]
+
+
+def groups_of(documents: Mapping[str, Summary]) -> tuple[Group, ...]:
+    """Every host that left a document, in the group of its hardware; the largest group first."""
+    members: dict[Hardware | None, list[str]] = {}
+    for name in sorted(documents, key=natural):
+        members.setdefault(documents[name].hardware, []).append(name)
+    made = [_group(kind, {name: documents[name] for name in names}) for kind, names in members.items()]
+    return tuple(sorted(made, key=lambda group: -len(group.hosts)))
+
+
+def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group:
+    hosts = tuple(documents)
+    measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
+    if hardware is None:
+        note = "these documents do not say what hardware it is, so nobody is compared"
+        return Group(hardware, hosts, (), {}, (), (note,))
+    alike, notes = _alike(measured)
+    if len(alike) < FEWEST:
+        notes.append(f"{len(alike)} of them measured: too few to tell what is usual, which takes {FEWEST}")
+        return Group(hardware, hosts, tuple(alike), {}, (), tuple(notes))
+    usual: dict[str, Spread] = {}
+    odd: list[Odd] = []
+    for measure in MEASURES:
+        values = {name: value for name, of in alike.items() if (value := of.values[measure.name]) is not None}
+        spread, found = outliers(values, measure.floor, measure.ratio)
+        if spread:
+            usual[measure.name] = spread
+            odd += [Odd(name, measure.name, one, spread, ()) for name, one in found.items()]
+    peers = {name: documents[name] for name in alike}
+    told = _differing({one.host for one in odd}, peers)
+    odd = sorted((one._replace(differs=told[one.host]) for one in odd), key=lambda one: -abs(one.figure.score))
+    return Group(hardware, hosts, tuple(alike), usual, tuple(odd), tuple(notes))
+
+
+def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[str]]:
+    """Those whose run was as long and as fine as most; a note on each of the others."""
+    if not measured:
+        return {}, []
+    seconds = median(of.duration_s for of in measured.values())
+    threshold = median(of.threshold_ns for of in measured.values())
+    alike, notes = {}, []
+    for name, of in measured.items():
+        if not seconds / _LONGER <= of.duration_s <= seconds * _LONGER:
+            notes.append(f"{name} is not compared: measured for {of.duration_s:.3g} s, the others for {seconds:.3g} s")
+        elif not threshold / _COARSER <= of.threshold_ns <= threshold * _COARSER:
+            each = f"gaps over {of.threshold_ns:.4g} ns, the others over {threshold:.4g} ns"
+            notes.append(f"{name} is not compared: it counts {each}")
+        else:
+            alike[name] = of
+    return alike, notes
+
+
+def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str, tuple[str, ...]]:
+    """Where each of these hosts is one way, and at least half of its peers are one other way."""
+    own = {name: _conditions(document) for name, document in peers.items()}
+    all_ways = {what: Counter(of[what] for of in own.values()) for what in _WHAT}
+    told = {}
+    for host in hosts:
+        texts = []
+        for what, ways in all_ways.items():
+            value, others = own[host][what], len(own) - 1
+            common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
+            if 2 * count >= max(others, 1):
+                texts.append(f"{what} is {value or 'not said'}; {count} of {others} peers: {common or 'not said'}")
+        told[host] = tuple(texts)
+    return told
+
+
+_WHAT = ("the kernel", "tunectl", "the list of isolated CPUs", "the clock")
+
+
+def _conditions(document: Summary) -> dict[str, str]:
+    values = (document.host.kernel, document.tunectl_version, document.isolated, document.clock)
+    return dict(zip(_WHAT, values, strict=True))

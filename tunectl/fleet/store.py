@@ -1,0 +1,176 @@
+"""Sessions on the controller's disk: a directory each, in it a file a host. The one module of the fleet that does I/O.
+
+    STORE/SESSION/session.json       who was asked, and when
+    STORE/SESSION/hosts/HOST.json    the host's own preflight document, or why there is none
+    STORE/SESSION/report.{txt,json,html}
+
+A file appears whole or not at all, so a session can be read while it is being written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.fleet.documents import absent_body, parse_absent, parse_session, session_list
+from tunectl.fleet.names import file_name, host_name
+from tunectl.fleet.records import Absent, Answer, Asked, Session
+from tunectl.fleet.summary import summary_of
+from tunectl.probe.document import read_document
+from tunectl.probe.shapes import Preflight
+
+LIST, HOSTS = "session.json", "hosts"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
+_LARGEST_NOTE = 1 << 20  # bytes; a file that says why there is no document is never larger
+
+
+def default_store() -> Path:
+    """Where sessions are kept: by the XDG rules, for a controller's user need not be root."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".local/state") / "tunectl/fleet"
+
+
+def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Session:
+    """A new session's directory, with its list below the `header` of a document. Without a name it is called by its
+    time. UsageError for a name that is taken, or is none."""
+    name, at = asked.name, asked.at
+    if name and not _NAME.fullmatch(name):
+        raise UsageError(f"a session cannot be called {name!r}", "letters, digits and . _ : + -, at most 100")
+    chosen = name or at.replace(":", "")
+    try:
+        store.mkdir(parents=True, exist_ok=True)
+        directory = _made(store, chosen, named=bool(name))
+        (directory / HOSTS).mkdir()
+    except OSError as error:
+        raise TunectlError(f"cannot make a session in {store}: {error.strerror}") from error
+    session = asked._replace(name=directory.name, directory=str(directory.absolute()))
+    write_file(directory / LIST, json.dumps({**header, **session_list(session)}, indent=1).encode())
+    return session
+
+
+def _made(store: Path, name: str, named: bool) -> Path:
+    for number in range(1, 1000):
+        directory = store / (name if number == 1 else f"{name}-{number}")
+        try:
+            directory.mkdir()
+        except FileExistsError:
+            if named:
+                raise UsageError(
+                    f"{directory}: there is such a session already", "its results stay; name another"
+                ) from None
+            continue
+        return directory
+    raise TunectlError(f"{store}: a thousand sessions are called {name}")
+
+
+def record_document(session: Path, host: str, document: bytes) -> Path:
+    """Keeps what the host printed, as it is."""
+    return write_file(session / HOSTS / file_name(host), document)
+
+
+def record_absent(session: Path, host: str, absent: Absent) -> Path:
+    """Keeps why there is no document of this host."""
+    body = json.dumps(absent_body(absent, host), indent=1)
+    return write_file(session / HOSTS / file_name(host), body.encode("utf-8", "backslashreplace"))
+
+
+def write_file(path: Path, data: bytes) -> Path:
+    """Writes beside `path`, fsyncs, and renames; readable by all. TunectlError where it cannot."""
+    temporary = ""
+    try:
+        fd, temporary = tempfile.mkstemp(prefix=".tunectl-", dir=path.parent)
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(fd, 0o644)
+            os.fsync(fd)
+        os.rename(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise TunectlError(f"cannot write {path}: {error.strerror}") from error
+    return path
+
+
+def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session:
+    """A session by its directory. Without a list of who was asked, `hosts` is that list; a plain directory of documents
+    is a session of whoever left one."""
+    directory = directory.absolute()
+    try:
+        data = (directory / LIST).read_bytes()
+    except FileNotFoundError:
+        if not directory.is_dir():
+            raise TunectlError(f"{directory}: no such session") from None
+        return Session(directory.name, str(directory), hosts=tuple(dict.fromkeys(hosts or ())))
+    except OSError as error:
+        raise TunectlError(f"cannot read {directory / LIST}: {error.strerror}") from error
+    session = parse_session(data, str(directory), str(directory / LIST))
+    return session._replace(hosts=tuple(dict.fromkeys([*session.hosts, *(hosts or ())])))
+
+
+def sessions(store: Path) -> list[Session]:
+    """Every session of the store, the oldest first; what is none is passed over."""
+    found = []
+    try:
+        entries = [Path(entry.path) for entry in os.scandir(store) if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise TunectlError(f"cannot read {store}: {error.strerror}") from error
+    for directory in entries:
+        with suppress(TunectlError):
+            if (directory / LIST).exists():
+                found.append(read_session(directory))
+    return sorted(found, key=lambda session: (session.at, session.name))
+
+
+def ask(session: Session) -> Iterator[Asked]:
+    """What became of every host, one at a time: those of the list first, then whoever else left a document."""
+    directory = _documents(session)
+    try:
+        left = {entry.name for entry in os.scandir(directory) if entry.name.endswith(".json")}
+    except OSError as error:
+        raise TunectlError(f"cannot read {directory}: {error.strerror}") from error
+    for name in session.hosts:
+        left.discard(file_name(name))
+        yield ask_one(session, name)
+    for file in sorted(left - {LIST, "report.json"}):
+        if not file.startswith("."):
+            host = host_name(file)
+            yield _read(directory / file, file if host is None else host)._replace(expected=False)
+
+
+def ask_one(session: Session, name: str) -> Asked:
+    """What became of one host."""
+    return _read(_documents(session) / file_name(name), name)
+
+
+def _documents(session: Session) -> Path:
+    directory = Path(session.directory)
+    return directory / HOSTS if (directory / HOSTS).is_dir() else directory
+
+
+def _read(path: Path, name: str) -> Asked:
+    if not path.is_symlink() and not path.exists():
+        return Asked(name, Answer.SILENT, problem="it left no document, and nobody wrote down why")
+    if path.is_symlink() or not path.is_file():
+        return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is no regular file")
+    try:
+        note = parse_absent(path.read_bytes(), path.name) if path.stat().st_size <= _LARGEST_NOTE else None
+        if note:
+            return Asked(name, note.kind, problem=f"{note.kind.value}: {note.reason or 'no reason is given'}")
+        result = read_document(path).result
+    except TunectlError as error:
+        return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {error}")
+    except OSError as error:
+        return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
+    if not isinstance(result, Preflight):
+        return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, and no preflight's")
+    return Asked(name, Answer.DOCUMENT, summary_of(result), file=str(path))

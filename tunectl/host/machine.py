@@ -1,0 +1,55 @@
+"""What this host is built of, in the few words that are the same on every machine of its make.
+
+A fleet compares a host with its peers by these words, so nothing that tuning changes is among them, but for SMT and
+CPUs that are switched off: with half its threads gone a machine is another one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tunectl.host.hardware import cpuinfo_field, hypervisor_of
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts
+
+_CPU = "sys/devices/system/cpu"
+_DMI = "sys/class/dmi/id"
+_NODES = "sys/devices/system/node"
+
+
+class Machine(NamedTuple):
+    """Names as firmware and kernel give them, "" where they do not say; counts of what is online."""
+
+    vendor: str = ""  # of the server, as DMI has it
+    product: str = ""
+    cpu_model: str = ""
+    sockets: int = 0
+    cores: int = 0
+    cpus: int = 0
+    numa_nodes: int = 0
+    hypervisor: str = ""  # "" on bare metal
+
+
+def read_machine(root: Sysroot, facts: CpuFacts) -> Machine:
+    """The machine below `root`. Reads a file a core, none of which interrupts a CPU. Never raises."""
+    cpuinfo = root.get_text("proc/cpuinfo")
+    cores = sorted({min(core) for core in facts.siblings.values()})
+    packages = {root.get(f"{_CPU}/cpu{cpu}/topology/physical_package_id") for cpu in cores}
+    nodes = [name for name in root.listdir(_NODES) if name.startswith("node") and name[4:].isdecimal()]
+    return Machine(
+        vendor=root.get(f"{_DMI}/sys_vendor"),
+        product=root.get(f"{_DMI}/product_name"),
+        cpu_model=cpuinfo_field(cpuinfo, "model name") or _arm_model(cpuinfo),
+        sockets=len(packages),
+        cores=len(cores),
+        cpus=len(facts.online),
+        numa_nodes=max(len(nodes), 1),
+        hypervisor=hypervisor_of(root, cpuinfo),
+    )
+
+
+def _arm_model(cpuinfo: str) -> str:
+    """ARM's kernels name no model: arch/arm64/kernel/cpuinfo.c shows the fields of MIDR_EL1."""
+    names = ("CPU implementer", "CPU variant", "CPU part", "CPU revision")
+    fields = [f"{name[4:]} {value}" for name in names if (value := cpuinfo_field(cpuinfo, name))]
+    return ", ".join(fields)

@@ -1,0 +1,115 @@
+"""What the fleet's page says: a tunectl.fleet/1 body turned into what its template shows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tunectl.report.fleets import MEANS, MEASURES, alike, odd_hosts, tally, times, word, written
+from tunectl.report.html.scale import LogScale
+from tunectl.report.machines import folded, machine_name
+
+_LOOKS = {"go": "good", "no-go": "bad"}
+_PLOTTED = ("p99_9_ns", "max_ns")
+_WIDTH = 960
+_LEAST = 1.0  # ns; where the axis begins at the latest
+
+
+def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Every section of the page."""
+    odd = {(one["host"], one["measure"]) for one in body["outliers"]}
+    return {
+        "session": body["session"],
+        "word": word(body["verdict"]),
+        "look": _look(body["verdict"]),
+        "tally": tally(body["counts"]),
+        "means": MEANS.get(body["verdict"], ""),
+        "warnings": body["warnings"],
+        "failing": [
+            {
+                "word": word(one.verdict),
+                "look": _look(one.verdict),
+                "hosts": ", ".join(folded(one.hosts)),
+                "reasons": one.reasons,
+            }
+            for one in alike(body["hosts"])
+            if one.verdict != "go"
+        ],
+        "score": body["outlier_rule"]["score"],
+        "odd": [_odd(one) for _, found in odd_hosts(body["outliers"]) for one in found],
+        "groups": [_group(group, place, body, odd) for place, group in enumerate(body["groups"])],
+        "titles": list(MEASURES.values()),
+        "rows": [_row(host, odd) for host in body["hosts"]],
+    }
+
+
+def _look(verdict: str) -> str:
+    return _LOOKS.get(verdict, "open")
+
+
+def _odd(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "host": one["host"],
+        "measure": MEASURES.get(one["measure"], one["measure"]),
+        "value": written(one["measure"], one["value"]),
+        "median": written(one["measure"], one["median"]),
+        "ratio": times(one["ratio"]),
+        "score": f"{one['score']:.3g}",
+        "worse": one["worse"],
+        "differs": "; ".join(one["differs"]),
+    }
+
+
+def _row(host: Mapping[str, Any], odd: set[tuple[str, str]]) -> dict[str, Any]:
+    measured = host["measured"] or {}
+    return {
+        "name": host["name"] or "(no name)",
+        "word": word(host["verdict"]),
+        "look": _look(host["verdict"]),
+        "cells": [{"text": written(name, measured.get(name)), "odd": (host["name"], name) in odd} for name in MEASURES],
+        "isolated": host["isolated"] or "-",
+        "kernel": (host["host"] or {}).get("kernel") or "-",
+    }
+
+
+def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: set[tuple[str, str]]) -> dict[str, Any]:
+    hosts = {host["name"]: host["measured"] for host in body["hosts"]}
+    plots = [
+        _plot(f"g{place}-{name}", name, usual, {host: hosts[host][name] for host in group["compared"]}, odd)
+        for name in _PLOTTED
+        if (usual := group["usual"].get(name))
+    ]
+    count = len(group["hosts"])
+    said = f"{count:,} host{'' if count == 1 else 's'}, {len(group['compared']):,} compared: "
+    return {
+        "name": machine_name(group["hardware"]),
+        "said": said + ", ".join(folded(group["hosts"])),
+        "plots": plots,
+        "notes": group["notes"],
+    }
+
+
+def _plot(
+    ident: str, measure: str, usual: Mapping[str, Any], values: Mapping[str, float | None], odd: set[tuple[str, str]]
+) -> dict[str, Any]:
+    """A stroke for each host on a logarithmic axis, and behind them what is usual."""
+    known = {host: max(value, _LEAST) for host, value in values.items() if value is not None}
+    low, high = max(usual["low"], _LEAST), max(usual["high"], _LEAST)
+    axis = LogScale.over(min(low, *known.values()), max(high, *known.values()), 4, _WIDTH - 4)
+    strange = [host for host in known if (host, measure) in odd]
+    marks = [{"at": axis.at(value), "label": written(measure, value)} for value in axis.decades()]
+    beyond = f"; beyond what is usual: {', '.join(folded(strange))}" if strange else ""
+    return {
+        "id": ident,
+        "title": MEASURES[measure],
+        "width": _WIDTH,
+        "count": len(known),
+        "said": f"median {written(measure, usual['median'])}, usual up to {written(measure, usual['high'])}{beyond}",
+        "median": written(measure, usual["median"]),
+        "high": written(measure, usual["high"]),
+        "from": axis.at(low),
+        "span": round(axis.at(high) - axis.at(low), 1),
+        "marks": marks,
+        "hosts": "".join(f"M{axis.at(value)},6v18" for host, value in known.items() if host not in strange),
+        "odd": "".join(f"M{axis.at(known[host])},2v26" for host in strange),
+    }
