@@ -140,7 +140,7 @@ def _value(value: Any, path: tuple[str, ...]) -> str:
     if isinstance(value, str):
         return _string(value)
     if isinstance(value, list):
-        return "[{}]".format(", ".join(_value(inner, path) for inner in value))
+        return "[" + ", ".join(_value(inner, path) for inner in value) + "]"
     raise ValueError(f"{where}: {value!r}: a {type(value).__name__} has no place in a host file")
 
 

@@ -34,7 +34,7 @@ def parse(stdout: str, schema: str) -> Document:
         raise ValueError(f"its output is no JSON: {stdout[:200]!r}") from None
     named = document.get("schema") if isinstance(document, dict) else None
     if named != f"tunectl.{schema}/1":
-        raise ValueError("it speaks {}, and this collection reads tunectl.{}/1".format(named or "no schema", schema))
+        raise ValueError(f"it speaks {named or 'no schema'}, and this collection reads tunectl.{schema}/1")
     return dict(document)
 
 
@@ -76,7 +76,7 @@ def reasons(document: Document) -> list[str]:
 
 
 def _line(finding: Document) -> str:
-    said = "{} is {}, should be {}".format(finding["target"], _shown(finding["observed"]), _shown(finding["desired"]))
+    said = f"{finding['target']} is {_shown(finding['observed'])}, should be {_shown(finding['desired'])}"
     return said + (f": {finding['reason']}" if finding.get("reason") else "")
 
 
@@ -107,15 +107,11 @@ def failure(command: str, document: Document, code: int) -> str:
     if command == "propose":
         return document.get("refusal") or ""
     if command == "apply" and code == 1:
-        lost = [
-            "{}: {}".format(one["target"], one["message"]) for one in document["changes"] if one["result"] == "failed"
-        ]
+        lost = [f"{one['target']}: {one['message']}" for one in document["changes"] if one["result"] == "failed"]
         if lost or document.get("verdict") != "unreadable":
             return "; ".join(lost or document.get("notes", [])) or "apply ended with exit code 1"
     if command == "restore" and code == 1:
-        lost = [
-            "{}: {}".format(one["path"], one["message"]) for one in document["results"] if one["result"] == "failed"
-        ]
+        lost = [f"{one['path']}: {one['message']}" for one in document["results"] if one["result"] == "failed"]
         return "; ".join([*lost, *document.get("notes", [])]) or "restore ended with exit code 1"
     if command == "service" and code == 1:
         return "; ".join(document.get("notes", [])) or "service ended with exit code 1"

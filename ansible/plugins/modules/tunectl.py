@@ -460,7 +460,7 @@ class Tool:
         if code == 2 or not out.strip():
             said = outcome.complaint(err, code)
             if outcome.too_old(said):
-                said = "{} is too old for this collection: {}".format(self.result["program"], said)
+                said = f"{self.result['program']} is too old for this collection: {said}"
             self.fail(said.replace(candidate, self._host_file()) if candidate else said)
         schema = "plan" if command == "apply" and check_mode else commands.SCHEMAS[command]
         try:
@@ -580,7 +580,7 @@ def _line(result: dict[str, Any], command: str) -> str:
         said.append(f"{len(result['changes'])} change(s)")
     if result.get("reboot_required") and said[0] != "pending-reboot":
         said.append("a reboot is pending")
-    return "{}: {}".format(command, ", ".join(said))
+    return f"{command}: {', '.join(said)}"
 
 
 def main() -> None:
@@ -592,7 +592,7 @@ def main() -> None:
     )
     if module.params["host"] and module.params["command"] not in ("plan", "apply", "configure"):
         module.fail_json(
-            msg="host: has a meaning with plan, apply and configure only, not with {command}".format(**module.params)
+            msg=f"host: has a meaning with plan, apply and configure only, not with {module.params['command']}"
         )
     try:
         Tool(module).run()

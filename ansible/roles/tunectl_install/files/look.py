@@ -1,4 +1,4 @@
-"""What is on the target, in one look: argv[1] is the prefix, argv[2] the marker. Runs under a Python that is too old."""
+"""What is on the target, in one look: argv[1] is the prefix, argv[2] the marker. Any Python 3 can run it."""
 
 import json
 import os
