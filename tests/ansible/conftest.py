@@ -73,6 +73,7 @@ def environment(collections: Path, tmp_path: Path) -> dict[str, str]:
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "ANSIBLE_CONFIG": str(tmp_path / "ansible.cfg"),
         "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_PIPELINING": "1",
         "ANSIBLE_HOME": str(tmp_path / "ansible-home"),
     }
     return {**clean, **own}

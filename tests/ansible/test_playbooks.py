@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.ansible.conftest import Play, recorded
+from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
+from tests.ran import Ran
 from tests.trees import differences, picture
 
 TUNE = ("--skip-tags", "install,monitor")
@@ -97,20 +100,20 @@ HOOK = """
 
 @pytest.mark.parametrize("together", [1, 2])
 def test_a_roll_ends_with_the_first_host_that_fails(
-    play: Play, host_root: HostFactory, tmp_path: Path, together: int
+    play: Play, tunectl: Callable[..., Ran], host_root: HostFactory, tmp_path: Path, together: int
 ) -> None:
     """Ansible refuses to reboot the machine it runs on: to the roll, that is a host that could not be rebooted."""
     names = ("one", "two", "three")
-    (tmp_path / "drain.yml").write_text(HOOK)
-    hook = {
-        "tunectl_tune_reboot": True,
-        "tunectl_tune_drain": str(tmp_path / "drain.yml"),
-        "marks": str(tmp_path / "marks"),
-    }
-    (tmp_path / "marks").mkdir()
-    hosts = {name: recorded(host_root.fresh("lab4", tmp_path), **hook) for name in names}
-    done = play("tunectl.host.provision", hosts, *TUNE, "-e", f"tunectl_serial={together}")
+    marks, drain = tmp_path / "marks", tmp_path / "drain.yml"
+    marks.mkdir()
+    drain.write_text(HOOK)
+    hosts = {}
+    for name in names:
+        root = host_root.fresh("lab4", tmp_path)
+        write_host_file(root, LOW_LATENCY)
+        assert tunectl("apply", "--yes", "--root", root).code == 4
+        hosts[name] = recorded(root, tunectl_tune_reboot=True, tunectl_tune_drain=str(drain), marks=str(marks))
+    done = play("tunectl.host.reboot", hosts, "-e", f"tunectl_serial={together}")
     assert done.code == 2
     assert "would reboot the control node" in done.said("one")
-    drained = sorted(path.name for path in (tmp_path / "marks").iterdir())
-    assert drained == sorted(names[:together])
+    assert sorted(path.name for path in marks.iterdir()) == sorted(names[:together])
