@@ -140,10 +140,10 @@ def test_what_happens_is_named(watched: Lab) -> None:
     watched.run("systemctl stop irqbalance")
     irq = watched.run(f"echo {_NIC_IRQ}").out.strip()
     watched.run(f"echo 2 > /proc/irq/{irq}/smp_affinity_list")
-    wait_for(watched, named(f"KnobDrift[irq.affinity[{irq}]]", "firing"), 40)
+    wait_for(watched, named("KnobDrift[irq.affinity]", "firing"), 40)
     wait_for(watched, named(f"InterruptOnIsolatedCpu[irq{irq}]", "firing"), 40)
     watched.run("echo powersave > /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor")
-    wait_for(watched, named("KnobDrift[cpufreq.governor[", "firing"), 40)
+    wait_for(watched, named("KnobDrift[cpufreq.governor]", "firing"), 40)
     watched.nic_add()
     wait_for(watched, named("DeviceChanged[net/", "firing"), 40)
     # By hand: the monitor has no right to see with what ban it was started, and calls that no ban.

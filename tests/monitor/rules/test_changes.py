@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.monitor.series import Watch, sample, told, verdicts
+from tests.monitor.series import BASE_KHZ, Watch, base, limits, sample, told, verdicts
 from tunectl.monitor.model import Health, Sample, Severity, Verdict
 
 
@@ -42,6 +42,23 @@ def test_somebody_who_changes_sixty_four_targets_is_one_alert() -> None:
     edges = Watch().see(*rows)
     assert len(edges) == 1
     assert "and 60 more" in edges[0][2].summary
+
+
+def cap(observed: int, outcome: str = "drifted") -> Sample:
+    return knob("cpufreq.max_khz[0]", outcome, str(observed))
+
+
+def test_what_the_kernel_lowers_with_the_firmwares_limit_is_no_second_alert() -> None:
+    well = [*base(), *limits(BASE_KHZ), cap(BASE_KHZ, "compliant")]
+    throttled, late = [*base(), *limits(1_200_000), cap(1_200_000)], [*base(), *limits(BASE_KHZ), cap(1_200_000)]
+    names = Watch().names(well, throttled, throttled, late, late, well, well)
+    assert [name for _, name in names] == ["+FrequencyDrop[host]", "-FrequencyDrop[host]"]
+
+
+def test_a_cap_that_somebody_lowers_is_drift_whatever_the_firmware_allows() -> None:
+    for firmware in (BASE_KHZ, 2_400_000):
+        row = [*base(), *limits(firmware), cap(1_200_000)]
+        assert "+KnobDrift[cpufreq.max_khz]" in [name for _, name in Watch().names(row, row)]
 
 
 def test_what_nobody_changed_is_no_drift() -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from tunectl.monitor.model import CONTESTED, Condition, Health, Sample, Verdict
-from tunectl.monitor.rules.history import History
+from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.say import cpu_of
 
 # INTERFACE, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
@@ -20,6 +20,8 @@ _OUTCOMES = {
     "unreadable": Verdict.UNKNOWN,
 }
 _TOLD = re.compile(r"observed (?P<observed>.*?), desired (?P<desired>.*?)(?:: .*)?$", re.DOTALL)
+# The kernel lowers it with the firmware's limit (drivers/acpi/processor_perflib.c): FrequencyDrop says so.
+_CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
 _VIRTUAL = "/devices/virtual/"  # a container's or a tunnel's interface has no interrupt
 _LISTED = 4  # targets named in a summary
 _CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.GOOD, "add": Verdict.GOOD}
@@ -39,13 +41,14 @@ def _outcome(sample: Sample) -> Verdict:
 
 
 def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
-    verdicts = [_outcome(sample) for sample in samples]
+    clamps = history.once(_clamps) if knob in _CLAMPED else frozenset[str]()
+    verdicts = [Verdict.BETWEEN if _observed(sample) in clamps else _outcome(sample) for sample in samples]
     drifted = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.BAD]
     if not drifted:
         dark = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.UNKNOWN]
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
         is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
-        verdict = Verdict.UNKNOWN if is_open else Verdict.GOOD
+        verdict = Verdict.UNKNOWN if is_open else Verdict.BETWEEN if Verdict.BETWEEN in verdicts else Verdict.GOOD
         return Condition("KnobDrift", knob, verdict, source=samples[0].source)
     first = drifted[0]
     told, _, fix = first.reason.partition("; fix: ")
@@ -58,6 +61,23 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     return Condition(
         "KnobDrift", knob, Verdict.BAD, observed, desired, first.source, summary, fix or "tunectl apply", cpus
     )
+
+
+def _observed(sample: Sample) -> str:
+    match = _TOLD.search(sample.reason.partition("; fix: ")[0])
+    return match["observed"] if match else ""
+
+
+def _clamps(history: History) -> frozenset[str]:
+    """The firmware's limits below the base frequency, of the last looks: knobs are read less often."""
+    bases = [khz for sample in history.get("base_khz").values() if (khz := number(sample))]
+    least = min(bases, default=0) * history.limits.min_ratio
+    found = set()
+    for quantity in _CLAMPED.values():
+        for subject, sample in history.get(quantity).items():
+            values = map(number, (sample, *history.all_earlier(quantity, subject)))
+            found |= {str(round(khz)) for khz in values if khz is not None and khz < least}
+    return frozenset(found)
 
 
 def _had_drifted(history: History, sample: Sample) -> bool:
