@@ -6,7 +6,7 @@ import datetime
 import tomllib
 import types
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 import pytest
@@ -123,6 +123,8 @@ def option_of(kind: Any) -> dict[str, Any]:
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             return {"type": "list", "elements": "dict", "options": options_of(inner)}
         return {"type": "list", "elements": _SCALARS[inner]}
+    if get_origin(kind) is Annotated:  # bounds: tunectl tells of them, on the target
+        return option_of(get_args(kind)[0])
     if get_origin(kind) is dict:
         return {"type": "dict"}
     if issubclass(kind, msgspec.Struct):

@@ -20,13 +20,23 @@ from tests.ran import Ran
 from tests.trees import differences, picture
 
 Run = Callable[..., Ran]
+KNOWN_BASE = """
+profile = "balanced-latency"
+isolated = "{}"
+allow_split_siblings = true
+[thermal]
+base_frequency_khz = 100000
+"""
 ONCE = ("monitor", "--once", "--interval", "0.1")
 
 
 @pytest.fixture
 def watched(host_root: HostFactory, tmp_path: Path) -> Path:
-    """lab4, booted with CPUs 2-3 isolated, and not applied: knobs have drifted, and irqbalance runs."""
+    """lab4, booted with CPUs 2-3 isolated, and not applied: knobs have drifted, and irqbalance runs without a ban."""
     root = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    ban = root / "etc/default/irqbalance"
+    ban.parent.mkdir(parents=True, exist_ok=True)
+    ban.write_text("IRQBALANCE_BANNED_CPULIST=\n")
     write_host_file(root, HOST_FILE)
     return root
 
@@ -48,6 +58,26 @@ def test_once_in_every_format(tunectl: Run, watched: Path) -> None:
     assert (nagios.code, nagios.err) == (1, "")
     assert nagios.out.startswith("TUNECTL WARNING - warning: ")
     assert not differences(before, watched)
+
+
+def test_a_clock_that_is_asked_for_is_measured(tunectl: Run, tmp_path: Path) -> None:
+    cpu = max(os.sched_getaffinity(0))
+    done = tunectl(
+        *ONCE, "--clock", cpu, "--format", "json", "--host", write_host_file(tmp_path, KNOWN_BASE.format(cpu))
+    )
+    (row,) = [row for row in valid("monitor", done.out)["cpus"] if row["cpu"] == cpu]
+    assert (row["frequency_from"], row["frequency_health"]) == ("measured", "fresh")
+    assert 1e5 < row["frequency_khz"] < 1e7
+    # A base that no core reaches: the same clock is now a drop.
+    slow = KNOWN_BASE.format(cpu).replace("100000", "99000000")
+    done = tunectl(*ONCE, "--clock", cpu, "--format", "json", "--host", write_host_file(tmp_path, slow))
+    assert "FrequencyDrop[" in str(valid("monitor", done.out)["reasons"])
+
+
+def test_a_clock_is_not_asked_of_what_cannot_tell(tunectl: Run, watched: Path) -> None:
+    assert "--root makes no sense" in complaint(tunectl(*ONCE, "--clock", "1", "--root", watched), 2)
+    assert "--clock goes with --once" in complaint(tunectl("monitor", "--clock", "1"), 2)
+    assert "past the last CPU" in complaint(tunectl(*ONCE, "--clock", "99999"), 2)
 
 
 def test_a_throttled_host_is_critical(tunectl: Run, watched: Path) -> None:

@@ -23,8 +23,10 @@ CAPPED = "FrequencyDrop[cpu2]"
 
 @pytest.fixture
 def host(host_root: HostFactory, tmp_path: Path) -> Path:
-    """lab4 as it was booted to be watched: CPUs 2-3 isolated, in a tree of one's own."""
+    """lab4 as it was booted to be watched: CPUs 2-3 isolated, irqbalance without a ban, in a tree of one's own."""
     root = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    (root / "etc/default").mkdir(parents=True, exist_ok=True)
+    (root / "etc/default/irqbalance").write_text("IRQBALANCE_BANNED_CPULIST=\n")
     write_host_file(root, HOST_FILE)
     return root
 

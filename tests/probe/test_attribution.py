@@ -130,7 +130,8 @@ def test_the_instance_is_gone_after_a_signal(program: Path, cpu: int, number: si
     child.send_signal(number)
     document = json.loads(child.communicate(timeout=60)[0])
     assert document["interrupted"] is True
-    assert document["cpus"][0]["causes"]
+    (measured,) = document["cpus"]  # on a busy machine the signal may come before the first gap
+    assert sum(row["count"] for row in measured["causes"]) == measured["interruptions"]
     assert name not in instances()
 
 

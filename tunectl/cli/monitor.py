@@ -11,6 +11,7 @@ import click
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
+from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
@@ -27,12 +28,19 @@ _SOON_S = 1.0  # between the two looks of --once
 
 @tunectl_command(formats=_FORMATS)
 @click.option("--once", is_flag=True, help="Two looks, one verdict, and the end: a monitoring check.")
+@click.option("--clock", metavar="LIST", help="With --once: have the probe take 20 ms of these CPUs, for their clock.")
 @click.option("--watch", is_flag=True, help="A live view in the terminal; tells nobody.")
 @click.option("--repair", is_flag=True, help="Ask the repair service for apply when a knob drifts.")
 @click.option("--duration", "duration_s", type=float, metavar="S", help="End after so many seconds.")
 @click.option("--interval", "interval_s", type=float, metavar="S", help="Between two looks [the host file's, or 1].")
 def command(
-    options: Options, once: bool, watch: bool, repair: bool, duration_s: float | None, interval_s: float | None
+    options: Options,
+    once: bool,
+    clock: str | None,
+    watch: bool,
+    repair: bool,
+    duration_s: float | None,
+    interval_s: float | None,
 ) -> int:
     """Watch this host: frequency, throttling, temperature, interrupts, drift. Alerts go where [monitor] says."""
     _check(options, once, watch, repair, duration_s, interval_s)
@@ -45,7 +53,9 @@ def command(
         monitor = session.wishes.monitor.without_residents()
         session = replace(session, wishes=session.wishes._replace(monitor=monitor))
     if once:
-        return _once(options, session, interval_s or _SOON_S, notes)
+        return _once(options, session, interval_s or _SOON_S, notes, _clocks(options, session, clock))
+    if clock is not None:
+        raise UsageError("--clock goes with --once; the daemon has [monitor.sentinel]")
     from tunectl.cli.daemon import run_daemon, settle
 
     settle()
@@ -91,8 +101,22 @@ def _blind_spots(session: Session) -> list[str]:
     return [*notes, *session.notes()]
 
 
-def _once(options: Options, session: Session, seconds: float, notes: list[str]) -> int:
+def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
+    """The CPUs whose clock is asked for."""
+    if text is None:
+        return frozenset()
+    if not session.root.live:
+        raise UsageError("--clock measures this machine: --root makes no sense here")
+    scope = session.wishes.scope
+    cpus = parse_cpulist(text, nr_cpus=scope.nr_cpus)
+    if missing := cpus - scope.online:
+        raise UsageError(f"--clock {text}: CPU {format_cpulist(missing)} is not online")
+    return cpus
+
+
+def _once(options: Options, session: Session, seconds: float, notes: list[str], clocks: CpuSet) -> int:
     watcher = Watcher(session, {})
+    watcher.eyes.clocks_asked = clocks
     board, first = look_twice(watcher, seconds)
     judged = verdict_of(board)
     body = monitor_body(board._replace(firing=(), recent=()), first, judged, notes)

@@ -56,6 +56,7 @@ class Eyes:
         self.online: CpuSet = facts.online
         self.changed = True  # CPUs or devices came or went since the last look, or this is the first
         self.cpus_changed = True  # CPUs did
+        self.clocks_asked: CpuSet = frozenset()  # of these the probe is to measure the clock, once
         self.suspicious = False  # somebody may have written: read every knob again, at once
         self._told: deque[DeviceEvent] = deque(maxlen=_MANY_EVENTS)
         self._kept: dict[str, Any] = {}

@@ -56,6 +56,7 @@ OPTIONS: dict[str, Any] = {
             token_file=_PATH,
             ca_file=_PATH,
             timeout_s=_NUMBER,
+            resend_s=_NUMBER,
         ),
         hooks=_rows(command={"type": "list", "elements": "str", "required": True}, timeout_s=_NUMBER),
     ),

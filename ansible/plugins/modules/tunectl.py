@@ -166,6 +166,9 @@ options:
               timeout_s:
                 description: How long to wait.
                 type: float
+              resend_s:
+                description: With C(alertmanager), how often a firing alert is said again.
+                type: float
           hooks:
             description: Programs to start, without a shell, with the alert on their standard input.
             type: list
