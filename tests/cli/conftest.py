@@ -23,9 +23,9 @@ def public() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def stock(host_root: HostFactory) -> Path:
+def stock(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """lab4 as delivered, with a host file: shared, for reading only."""
-    root = host_root("lab4")
+    root = host_root.fresh("lab4", tmp_path_factory.mktemp("stock"))
     write_host_file(root, LOW_LATENCY)
     return root
 
