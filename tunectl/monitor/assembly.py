@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.eyes import Eyes, boottime
 from tunectl.monitor.look import take_look
-from tunectl.monitor.model import Alert, Board, Condition, Look, Severity, Verdict
+from tunectl.monitor.model import Alert, Board, Condition, Look, Severity
 from tunectl.monitor.outbox import Outboxes
 from tunectl.monitor.repair import Repair
-from tunectl.monitor.rules import RULES, History, Limits
+from tunectl.monitor.rules import RULES, History, Limits, judge
 from tunectl.monitor.settings import Monitor
 from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
 from tunectl.tuning.hostfile import Thermal, Wishes
@@ -58,15 +58,9 @@ class Watcher:
             housekeeping=scope.housekeeping,
         )
 
-    def _judge(self, look: Look) -> Iterator[Condition]:
-        """Every rule; one that fails says so as unknown, and the others go on."""
+    def _judge(self, look: Look) -> tuple[Condition, ...]:
         self._history.add(look)
-        for rule in RULES:
-            try:
-                yield from tuple(rule.judge(self._history))
-            except Exception as error:
-                text = f"the rule failed: {type(error).__name__}: {error}"
-                yield Condition(rule.name, "rule", Verdict.UNKNOWN, source="monitor", summary=text)
+        return judge(self._history)
 
 
 def opener_of(

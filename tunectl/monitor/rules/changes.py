@@ -42,7 +42,7 @@ def _outcome(sample: Sample) -> Verdict:
 
 def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     clamps = history.once(_clamps) if knob in _CLAMPED else frozenset[str]()
-    verdicts = [Verdict.BETWEEN if _observed(sample) in clamps else _outcome(sample) for sample in samples]
+    verdicts = [_verdict(sample, clamps) for sample in samples]
     drifted = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.BAD]
     if not drifted:
         dark = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.UNKNOWN]
@@ -51,9 +51,7 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         verdict = Verdict.UNKNOWN if is_open else Verdict.BETWEEN if Verdict.BETWEEN in verdicts else Verdict.GOOD
         return Condition("KnobDrift", knob, verdict, source=samples[0].source)
     first = drifted[0]
-    told, _, fix = first.reason.partition("; fix: ")
-    match = _TOLD.search(told)
-    observed, desired = (match["observed"], match["desired"]) if match else (told, None)
+    told, fix, observed, desired = _told(first)
     names = ", ".join(sample.subject for sample in drifted[:_LISTED])
     more = f" and {len(drifted) - _LISTED} more" if len(drifted) > _LISTED else ""
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
@@ -63,9 +61,17 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     )
 
 
-def _observed(sample: Sample) -> str:
-    match = _TOLD.search(sample.reason.partition("; fix: ")[0])
-    return match["observed"] if match else ""
+def _verdict(sample: Sample, clamps: frozenset[str]) -> Verdict:
+    """A drift that is the firmware's doing is FrequencyDrop's to tell."""
+    verdict = _outcome(sample)
+    return Verdict.BETWEEN if verdict is Verdict.BAD and clamps and _told(sample)[2] in clamps else verdict
+
+
+def _told(sample: Sample) -> tuple[str, str, str, str | None]:
+    """A drifted sample's words, its fix, and the two values; all its words stand for a value that is not told."""
+    told, _, fix = sample.reason.partition("; fix: ")
+    match = _TOLD.search(told)
+    return (told, fix, match["observed"], match["desired"]) if match else (told, fix, told, None)
 
 
 def _clamps(history: History) -> frozenset[str]:
