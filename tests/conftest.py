@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -22,7 +23,28 @@ TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
 settings.register_profile("tunectl", deadline=None)
 settings.load_profile("tunectl")
+MEMORY = Path("/dev/shm")
 LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
+
+
+def pytest_configure() -> None:
+    hear_interrupts()
+    write_to_memory()
+
+
+def hear_interrupts() -> None:
+    """Ctrl-C reaches what tests start: a shell's background job inherits that it be ignored, and so would they."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def write_to_memory() -> None:
+    """Recorded hosts are a million small files, which a disk takes longer to write and remove than the tests take."""
+    if "TMPDIR" in os.environ or not MEMORY.is_dir():
+        return
+    found = os.statvfs(MEMORY)
+    if found.f_bavail * found.f_frsize >= 4 << 30 and not found.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.fixture(scope="session")

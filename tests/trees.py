@@ -29,3 +29,9 @@ def differences(before: dict[str, tuple[str, int, bytes | str]], root: Path) -> 
     """What differs now: path -> (before, now)."""
     now = picture(root)
     return {key: (before.get(key), now.get(key)) for key in sorted({*before, *now}) if before.get(key) != now.get(key)}
+
+
+def write(root: Path, path: str, text: str) -> None:
+    """One file of a tree, its directories made as needed."""
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)

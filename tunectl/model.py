@@ -35,6 +35,7 @@ class Match(StrEnum):
 
     EQUAL = "equal"
     WITHIN = "within"  # a CPU set that is not empty and holds no other CPU
+    NO_OTHER = "no other"  # a CPU set that holds no other CPU, and may be empty
     COVERS = "covers"  # a CPU set (or isolcpus= value) that holds at least these
     AT_MOST = "at most"
     AT_LEAST = "at least"
@@ -112,6 +113,20 @@ class Waiver(NamedTuple):
     target: str | None
     reason: str
     until: str  # ISO date, the last day it holds
+
+
+class Trading(NamedTuple):
+    """One of the operator's own threads, as the host file declares it: where it is, and how it should run."""
+
+    name: str
+    unit: str  # the systemd unit it belongs to, or ""
+    command: str  # or the name of its process, or ""
+    thread: str  # its own name (comm); "" for the process's first thread
+    cpu: int
+    policy: str  # other, batch, idle, fifo, rr, deadline
+    priority: int  # 1 to 99 for fifo and rr, else 0
+    locked: bool  # its memory must be locked
+    fed_by: tuple[str, ...]  # interfaces and other declared threads that hand it its data
 
 
 class Scope(NamedTuple):

@@ -7,29 +7,25 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.builder import HostFactory
+from tests.trees import write
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.managers import Manager, read_managers
 from tunectl.host.sysctld import normal_key, parse_sysctl_d, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
+from tunectl.rivals.places import places
 
 
 def managers(root: Path) -> dict[str, Manager]:
     return {manager.name: manager for manager in read_managers(Sysroot(str(root)))}
 
 
-def write(root: Path, path: str, text: str) -> None:
-    (root / path).parent.mkdir(parents=True, exist_ok=True)
-    (root / path).write_text(text)
-
-
 def test_what_runs_on_a_stock_server(host_root: HostFactory) -> None:
     found = managers(host_root("xeon2s"))
-    assert list(found) == ["tuned", "irqbalance", "sysctl.d"]
+    assert list(found) == ["tuned", "irqbalance"]
     assert found["tuned"].active
     assert found["tuned"].enabled
     assert found["tuned"].profile == "throughput-performance"
     assert found["irqbalance"].detail == "bans nothing (/etc/sysconfig/irqbalance:2)"
-    assert found["sysctl.d"].overwrites == ("mm.numa_balancing", "mm.swappiness")
 
 
 def test_a_process_name_longer_than_the_kernel_keeps(host_root: HostFactory) -> None:
@@ -114,7 +110,9 @@ def test_sysctl_precedence(tmp_path: Path) -> None:
     write(tmp_path, "run/sysctl.d/60-b.conf", "vm.swappiness=3\nkernel.nmi_watchdog=0\n")
     write(tmp_path, "usr/lib/sysctl.d/70-c.conf", "vm.*=9\nkernel.watchdog=1\n")
     write(tmp_path, "etc/sysctl.conf", "vm.swappiness=99\n")  # nothing links to it
-    found = [(s.key, s.value, s.path, s.line, s.wins) for s in read_sysctl_settings(Sysroot(str(tmp_path)))]
+    found = [
+        (s.key, s.value, s.path, s.line, s.wins) for s in read_sysctl_settings(Sysroot(str(tmp_path)), places().sysctls)
+    ]
     assert found == [
         ("vm.swappiness", "2", "/etc/sysctl.d/50-a.conf", 1, False),
         ("vm.swappiness", "3", "/run/sysctl.d/60-b.conf", 1, True),
@@ -124,6 +122,8 @@ def test_sysctl_precedence(tmp_path: Path) -> None:
         ("kernel.watchdog", "1", "/usr/lib/sysctl.d/70-c.conf", 2, True),
     ]
     (tmp_path / "etc/sysctl.d/99-sysctl.conf").symlink_to("../sysctl.conf")
-    assert [s.value for s in read_sysctl_settings(Sysroot(str(tmp_path))) if s.key == "vm.swappiness" and s.wins] == [
-        "99"
-    ]
+    assert [
+        s.value
+        for s in read_sysctl_settings(Sysroot(str(tmp_path)), places().sysctls)
+        if s.key == "vm.swappiness" and s.wins
+    ] == ["99"]

@@ -127,7 +127,7 @@ def test_caches_and_who_shares_them(host_root: HostFactory) -> None:
 
 def test_nics_know_their_node_and_vectors(host_root: HostFactory) -> None:
     first, second = topology(host_root, "xeon2s").nics
-    assert (first.name, first.driver, first.numa_node, first.irqs) == ("eno1", "igb", 0, (40, 41, 42, 43))
+    assert (first.name, first.driver, first.numa_node, first.irqs) == ("eno1", "tg3", 0, (40, 41, 42, 43))
     assert (second.name, second.speed_mbps, second.rx_queues) == ("ens2f0", 25000, 8)
     assert second.local_cpus == {*range(8, 16), *range(24, 32)}
 

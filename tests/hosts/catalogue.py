@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.hosts.catalogue_frequency import amdacpi, amdguided, amdpassive, intelnohwp, intelpassive
 from tests.hosts.catalogue_servers import big, epyc, generated, xeon2s
 from tests.hosts.catalogue_small import arm64, hybrid, lab4, sparse, vm2
 from tests.hosts.spec import HostSpec
@@ -11,5 +12,9 @@ from tests.hosts.spec import HostSpec
 __all__ = ["HOSTS", "generated"]
 
 HOSTS: dict[str, Callable[[], HostSpec]] = {
-    host.__name__: host for host in (lab4, xeon2s, epyc, hybrid, vm2, arm64, sparse, big)
+    host.__name__: host
+    for host in (
+        *(lab4, xeon2s, epyc, hybrid, vm2, arm64, sparse, big),
+        *(intelpassive, intelnohwp, amdacpi, amdpassive, amdguided),
+    )
 }

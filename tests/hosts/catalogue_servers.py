@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hosts.parts import INTEL_IDLE, platform, queues
+from tests.hosts.parts import APART, INTEL_IDLE, MLX5, platform, queues
 from tests.hosts.spec import Cache, Cpu, Frequency, HostSpec, Idle, Nic, Node
 
 
@@ -32,11 +32,15 @@ def xeon2s() -> HostSpec:
         nodes=(Node(0, 128000, (10, 21)), Node(1, 128000, (21, 10))),
         irqs=irqs,
         nics=(
-            Nic("eno1", "igb", "0000:17:00.0", (40, 41, 42, 43), speed=1000, queues=4),
-            Nic("ens2f0", "mlx5_core", "0000:b1:00.0", tuple(range(60, 68)), node=1, speed=25000, queues=8),
+            Nic("eno1", "tg3", "0000:17:00.0", (40, 41, 42, 43), speed=1000, queues=4, ethtool=APART),
+            Nic(
+                "ens2f0", "mlx5_core", "0000:b1:00.0", tuple(range(60, 68)), node=1, speed=25000, queues=8, ethtool=MLX5
+            ),
         ),
         thermal_zones=(("x86_pkg_temp", 52000), ("x86_pkg_temp", 50000)),
         hwmon=("coretemp", "coretemp", "nvme"),
+        uncore=("package_00_die_00", "package_01_die_00"),
+        energy_bias=6,
         throttle=True,
         daemons=("tuned", "irqbalance"),
         files={
@@ -60,6 +64,7 @@ def epyc() -> HostSpec:
         nominal_mhz=2850,
         preferences=True,
         boost=True,
+        policy_boost=True,
     )
     distances = ((10, 12, 12, 12), (12, 10, 12, 12), (12, 12, 10, 12), (12, 12, 12, 10))
     return HostSpec(
@@ -75,7 +80,18 @@ def epyc() -> HostSpec:
         idle=(Idle("POLL", 0, 0), Idle("C1", 1, 2), Idle("C2", 100, 200)),
         nodes=tuple(Node(n, 64000, distances[n]) for n in range(4)),
         irqs=(*platform("timer", "acpi"), *queues(50, "mlx5_comp", 8, range(12, 16), "0000:c1:00.0", node=3)),
-        nics=(Nic("enp193s0", "mlx5_core", "0000:c1:00.0", tuple(range(50, 58)), node=3, speed=100000, queues=8),),
+        nics=(
+            Nic(
+                "enp193s0",
+                "mlx5_core",
+                "0000:c1:00.0",
+                tuple(range(50, 58)),
+                node=3,
+                speed=100000,
+                queues=8,
+                ethtool=MLX5,
+            ),
+        ),
         hwmon=("k10temp",),
         daemons=("irqbalance", "power-profiles-daemon"),
         files={

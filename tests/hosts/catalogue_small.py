@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.hosts.parts import INTEL_IDLE, platform, queues
+from tests.hosts.parts import INTEL_IDLE, VIRTIO_NET, platform, queues
 from tests.hosts.spec import Cpu, Frequency, HostSpec, Idle, Irq, Nic
 
 
@@ -21,7 +21,7 @@ def lab4() -> HostSpec:
         frequency=frequency,
         idle=(Idle("POLL", 0, 0), Idle("C1", 2, 2), Idle("C2", 10, 20), Idle("C3", 133, 600)),
         irqs=(*platform("timer", "i8042", "ttyS0", "rtc0", "acpi"), *nvme, *virtio),
-        nics=(Nic("eth0", "virtio_net", "0000:00:04.0", (30, 31, 32), speed=-1, virtio=True),),
+        nics=(Nic("eth0", "virtio_net", "0000:00:04.0", (30, 31, 32), speed=-1, virtio=True, ethtool=VIRTIO_NET),),
         thermal_zones=(("acpitz", 45000),),
         hypervisor="QEMU",
         daemons=("irqbalance",),
@@ -42,7 +42,7 @@ def vm2() -> HostSpec:
             Irq(24 + n, name, n % 2, "PCI-MSIX-0000:00:03.0", n, count=100 * n)
             for n, name in enumerate(("virtio1-config", "virtio1-input.0", "virtio1-output.0"))
         ),
-        nics=(Nic("ens3", "virtio_net", "0000:00:03.0", (24, 25, 26), speed=-1, virtio=True),),
+        nics=(Nic("ens3", "virtio_net", "0000:00:03.0", (24, 25, 26), speed=-1, virtio=True, ethtool=VIRTIO_NET),),
     )
 
 

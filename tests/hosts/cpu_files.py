@@ -27,12 +27,21 @@ def write_cpus(tree: Tree, spec: HostSpec) -> None:
         _write_idle(tree, spec, cpu.cpu)
         if spec.frequency:
             _write_policy(tree, spec.frequency, cpu, bool(spec.frequency.nominal_mhz))
+        if spec.energy_bias is not None:
+            tree.value(f"{_CPU}/cpu{cpu.cpu}/power/energy_perf_bias", spec.energy_bias)
         if spec.throttle:
             _write_throttle(tree, cpu.cpu)
     _write_caches(tree, spec, siblings)
     if spec.frequency:
         _write_drivers(tree, spec.frequency)
+    for die in spec.uncore:
+        clocks = {"min_freq_khz": 800000, "max_freq_khz": 2400000}
+        clocks |= {f"initial_{name}": khz for name, khz in clocks.items()}
+        tree.values(f"{_CPU}/intel_uncore_frequency/{die}", **clocks)
     _write_kinds(tree, spec)
+    if spec.arch == "x86_64":
+        flaws = {"meltdown": "Not affected", "spectre_v2": "Mitigation: Enhanced IBRS", "mmio_stale_data": "Vulnerable"}
+        tree.values(f"{_CPU}/vulnerabilities", **flaws)
 
 
 def _grouped(cpus: Iterable[Cpu], key: Callable[[Cpu], object]) -> dict[int, CpuSet]:
@@ -163,7 +172,9 @@ def _write_policy(tree: Tree, frequency: Frequency, cpu: Cpu, cppc: bool) -> Non
         tree.value(f"{directory}/energy_performance_preference", "balance_performance")
         tree.value(f"{directory}/energy_performance_available_preferences", _PREFERENCES)
     if frequency.driver.startswith("amd-pstate"):
-        tree.values(directory, amd_pstate_max_freq=high, amd_pstate_lowest_nonlinear_freq=frequency.min_khz, boost=1)
+        tree.values(directory, amd_pstate_max_freq=high, amd_pstate_lowest_nonlinear_freq=frequency.min_khz)
+    if frequency.policy_boost:
+        tree.value(f"{directory}/boost", 1)
     if cppc:
         tree.values(
             f"{_CPU}/cpu{cpu.cpu}/acpi_cppc", nominal_freq=frequency.nominal_mhz, lowest_freq=0, highest_perf=255
@@ -179,9 +190,13 @@ def _write_throttle(tree: Tree, cpu: int) -> None:
 def _write_drivers(tree: Tree, frequency: Frequency) -> None:
     if frequency.driver in ("intel_pstate", "intel_cpufreq"):
         status = "active" if frequency.driver == "intel_pstate" else "passive"
-        tree.values(f"{_CPU}/intel_pstate", status=status, no_turbo=0, min_perf_pct=20, max_perf_pct=100, turbo_pct=40)
+        limits = {"min_perf_pct": 20, "max_perf_pct": frequency.perf_pct}
+        tree.values(f"{_CPU}/intel_pstate", status=status, no_turbo=0, turbo_pct=40, **limits)
+        if frequency.base_khz:  # with hardware-managed P-states only
+            tree.value(f"{_CPU}/intel_pstate/hwp_dynamic_boost", 0)
     if frequency.driver.startswith("amd-pstate"):
-        tree.values(f"{_CPU}/amd_pstate", status="active" if frequency.driver.endswith("epp") else "passive")
+        status = frequency.mode or ("active" if frequency.driver.endswith("epp") else "passive")
+        tree.values(f"{_CPU}/amd_pstate", status=status, prefcore="enabled")
     if frequency.boost:
         tree.value(f"{_CPU}/cpufreq/boost", 1)
 

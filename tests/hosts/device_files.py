@@ -101,11 +101,18 @@ def _write_nic(tree: Tree, spec: HostSpec, nic: Nic) -> None:
     tree.link(f"sys/class/net/{nic.name}", f"../../{device.removeprefix('sys/')}/net/{nic.name}")
     net = f"{device}/net/{nic.name}"
     tree.values(net, operstate="up" if nic.up else "down", speed=nic.speed, mtu=1500, type=1, carrier=int(nic.up))
+    tree.values(net, gro_flush_timeout=0, napi_defer_hard_irqs=0)
+    for setting, value in nic.ethtool.items():
+        tree.value(f"ethtool/{nic.name}/{setting}", value)
     tree.link(f"{net}/device", f"../../../{device.rpartition('/')[2]}")
     tree.link(f"{net}/subsystem", "../" * (up + 1) + "class/net")
     for queue in range(nic.queues):
         tree.value(f"{net}/queues/rx-{queue}/rps_cpus", format_cpumask((), nr_cpus=spec.nr_cpus))
-        tree.value(f"{net}/queues/tx-{queue}/xps_cpus", format_cpumask((), nr_cpus=spec.nr_cpus))
+        tree.value(f"{net}/queues/rx-{queue}/rps_flow_cnt", 0)
+        if nic.queues > 1:  # a queue that is the only one has no such choice (net/core/net-sysfs.c)
+            tree.value(f"{net}/queues/tx-{queue}/xps_cpus", format_cpumask((), nr_cpus=spec.nr_cpus))
+        else:
+            tree.value(f"{net}/queues/tx-{queue}/tx_timeout", 0)
     driver = f"bus/{'virtio' if nic.virtio else 'pci'}/drivers/{nic.driver}"
     tree.link(f"{device}/driver", "../" * (up - 1) + driver)
     tree.directory(f"sys/{driver}")

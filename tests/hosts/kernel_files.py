@@ -21,11 +21,14 @@ def write_kernel(tree: Tree, spec: HostSpec) -> None:
     clock = "sys/devices/system/clocksource/clocksource0"
     tree.values(clock, current_clocksource=spec.clocksources[0], available_clocksource=" ".join(spec.clocksources))
     _write_nodes(tree, spec)
+    tree.value("sys/module/pcie_aspm/parameters/policy", "[default] performance powersave powersupersave")
+    tree.values("sys/bus/pci/devices/0000:00:1c.0/link", l1_aspm=0, clkpm=0)
 
 
 def running_cmdline(spec: HostSpec) -> str:
     """What this boot was given."""
-    image = f"BOOT_IMAGE=/boot/vmlinuz-{spec.kernel}" if spec.loader != "systemd-boot" else "initrd=\\initrd.img"
+    by_grub = spec.loader in ("grub", "suse-grub", "bls", "rpm-ostree")
+    image = f"BOOT_IMAGE=/boot/vmlinuz-{spec.kernel}" if by_grub else "initrd=\\initrd.img"
     return " ".join([image, "root=UUID=5f3c-0001", "ro", "quiet", *spec.boot_words()])
 
 
@@ -62,7 +65,7 @@ def _write_sysctls(tree: Tree, spec: HostSpec) -> None:
         sched_rt_period_us=1000000,
     )
     tree.values("proc/sys/vm", swappiness=60, stat_interval=1, dirty_ratio=20)
-    tree.values("proc/sys/net/core", busy_poll=0, busy_read=0)
+    tree.values("proc/sys/net/core", busy_poll=0, busy_read=0, rps_sock_flow_entries=0)
 
 
 def _write_memory(tree: Tree, spec: HostSpec) -> None:
@@ -131,5 +134,7 @@ def _write_nodes(tree: Tree, spec: HostSpec) -> None:
             f"Node {node.node} {name}:       {n} kB\n" for name, n in (("MemTotal", kib), ("MemFree", kib // 2))
         )
         tree.text(f"{below}/meminfo", total + free)
+        for size in (2048, 1048576):
+            tree.values(f"{below}/hugepages/hugepages-{size}kB", nr_hugepages=0, free_hugepages=0, surplus_hugepages=0)
         for cpu in sorted(cpus):
             tree.link(f"{below}/cpu{cpu}", f"../../cpu/cpu{cpu}")

@@ -8,6 +8,41 @@ from tests.hosts.spec import Idle, Irq
 
 INTEL_IDLE = (Idle("POLL", 0, 0), Idle("C1", 2, 2), Idle("C1E", 10, 20), Idle("C6", 133, 600))
 
+# What drivers offer by ethtool's netlink interface, as they come up.
+VIRTIO_NET = {
+    "features/rx-gro": 1,
+    "rings/rx-max": 256,
+    "rings/tx-max": 256,
+    "rings/rx": 256,
+    "rings/tx": 256,
+    "channels/combined-max": 1,
+    "channels/combined-count": 1,
+    "coalesce/rx-usecs": 0,
+    "coalesce/rx-max-frames": 1,
+    "coalesce/tx-usecs": 0,
+    "coalesce/tx-max-frames": 1,
+    "coalesce/use-adaptive-rx": 0,
+}
+MLX5 = {
+    "features/rx-gro": 1,
+    "features/rx-lro": 0,
+    "features/rx-ntuple-filter": 0,
+    "rings/rx-max": 8192,
+    "rings/tx-max": 8192,
+    "rings/rx": 1024,
+    "rings/tx": 1024,
+    "channels/combined-max": 16,
+    "channels/combined-count": 8,
+    "coalesce/rx-usecs": 8,
+    "coalesce/rx-max-frames": 128,
+    "coalesce/tx-usecs": 8,
+    "coalesce/tx-max-frames": 128,
+    "coalesce/use-adaptive-rx": 1,
+    "coalesce/use-adaptive-tx": 1,
+}
+# Receive and transmit queues that are counted apart.
+APART = {"channels/rx-max": 4, "channels/tx-max": 4, "channels/rx-count": 4, "channels/tx-count": 4}
+
 
 def queues(
     first: int,

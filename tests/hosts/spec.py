@@ -41,6 +41,9 @@ class Frequency:
     preferences: bool = False  # energy_performance_preference
     boost: bool = False  # there is a cpufreq/boost
     bios_limit: bool = False
+    policy_boost: bool = False  # each policy has a boost of its own
+    perf_pct: int = 100  # intel_pstate/max_perf_pct
+    mode: str = ""  # active | passive | guided, where the driver's name does not say
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ class Nic:
     queues: int = 1
     virtio: bool = False
     up: bool = True
+    # Its settings as ethtool's netlink interface shows them: "rings/rx" -> 1024. What is not here, the driver lacks.
+    ethtool: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -108,8 +113,8 @@ class HostSpec:
     cpus: tuple[Cpu, ...]
     kernel: str = "6.1.0-39-amd64"
     arch: str = "x86_64"
-    os: str = "debian"  # debian | rhel | ubuntu
-    loader: str = "grub"  # grub | bls | systemd-boot
+    os: str = "debian"  # one of tests/hosts/user_files.py
+    loader: str = "grub"  # one of tests/hosts/boot_files.py
     vendor: str = "GenuineIntel"
     model: str = "Intel(R) Xeon(R) CPU @ 3.50GHz"
     tsc_mhz: int = 3500
@@ -128,6 +133,8 @@ class HostSpec:
     nics: tuple[Nic, ...] = ()
     thermal_zones: tuple[tuple[str, int], ...] = ()
     hwmon: tuple[str, ...] = ()
+    uncore: tuple[str, ...] = ()  # dies with an uncore clock of their own, as the kernel names them
+    energy_bias: int | None = None  # Intel's energy_perf_bias
     throttle: bool = False  # Intel's thermal_throttle counters
     clocksources: tuple[str, ...] = ("tsc", "hpet", "acpi_pm")
     hypervisor: str = ""

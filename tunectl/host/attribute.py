@@ -1,4 +1,4 @@
-"""Kernel attributes, read from what host/sysroot.py has opened: one, or the same ones of thousands of interrupts."""
+"""Kernel attributes, read from and written to what host/sysroot.py has opened: one, or the same of many interrupts."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ def read_attribute(fd: int) -> bytes:
         while len(data) % _VALUE_SIZE == 0 and not data.strip(_OF_LISTS) and (more := os.read(fd, _VALUE_SIZE)):
             data += more  # only a list or mask of CPUs in /proc may be longer than a page
         return data
+    finally:
+        os.close(fd)
+
+
+def write_attribute(fd: int, data: bytes) -> None:
+    """The value in one write(2), as the kernel takes it. Closes the file."""
+    try:
+        os.write(fd, data)
     finally:
         os.close(fd)
 

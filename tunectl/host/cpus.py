@@ -69,7 +69,7 @@ def read_cpus(
             caches.update((sibling, found) for sibling in facts.siblings[cpu])
     places = {cpu: _number(root, f"cpu{cpu}/topology/physical_package_id") for cpu in sorted(facts.online)}
     # A recorded host cannot be disturbed, but is read the same way, so that it tells the same.
-    avoid = facts.kernel_isolated | facts.nohz_full | quiet
+    avoid = facts.quiet | quiet
     bases = _read_bases(root, facts.online - avoid, {cpu: (places[cpu], kinds.get(cpu, "")) for cpu in facts.online})
     made = []
     for cpu in sorted(facts.present):

@@ -31,6 +31,7 @@ class Drivers:
     hypervisor: str = ""  # "" on bare metal; "unknown" for one that does not name itself
     lockdown: str = ""
     os: str = ""
+    vulnerabilities: tuple[tuple[str, str], ...] = ()  # (name, the kernel's sentence) of each CPU flaw it knows
 
 
 def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
@@ -53,7 +54,14 @@ def read_drivers(root: Sysroot, cpus: Iterable[Cpu]) -> Drivers:
         hypervisor=hypervisor_of(root, cpuinfo),
         lockdown=parse_choice(root.get("sys/kernel/security/lockdown")),
         os=parse_os_release(root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")),
+        vulnerabilities=_vulnerabilities(root),
     )
+
+
+def _vulnerabilities(root: Sysroot) -> tuple[tuple[str, str], ...]:
+    """Each file says `Not affected`, `Vulnerable` or `Mitigation: ...` (ABI/testing/sysfs-devices-system-cpu)."""
+    directory = f"{_CPU}/vulnerabilities"
+    return tuple((name, root.get(f"{directory}/{name}")) for name in sorted(root.listdir(directory)))
 
 
 def cpuinfo_field(cpuinfo: str, name: str) -> str:

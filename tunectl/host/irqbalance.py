@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
+from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysroot import Sysroot
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
@@ -42,7 +43,7 @@ class Ban(NamedTuple):
 def read_configured_ban(root: Sysroot) -> Ban:
     """The ban list the next start of irqbalance will have. Never raises."""
     values: dict[str, tuple[str, str]] = {}
-    drop_ins = [f"{_DROP_INS}/{name}" for name in sorted(root.listdir(_DROP_INS)) if name.endswith(".conf")]
+    drop_ins = files_in_force(root, (_DROP_INS,))
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
     for path, pattern in [*((path, _IN_UNIT) for path in drop_ins), *((path, _ASSIGNMENT) for path in _FILES)]:
         values.update(parse_environment(root.get_text(path), pattern, "/" + path))

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tunectl.host.hardware import cpuinfo_field, hypervisor_of
+from tunectl.host.numa import read_node_numbers
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts
 
 _CPU = "sys/devices/system/cpu"
 _DMI = "sys/class/dmi/id"
-_NODES = "sys/devices/system/node"
 
 
 class Machine(NamedTuple):
@@ -35,7 +35,6 @@ def read_machine(root: Sysroot, facts: CpuFacts) -> Machine:
     cpuinfo = root.get_text("proc/cpuinfo")
     cores = sorted({min(core) for core in facts.siblings.values()})
     packages = {root.get(f"{_CPU}/cpu{cpu}/topology/physical_package_id") for cpu in cores}
-    nodes = [name for name in root.listdir(_NODES) if name.startswith("node") and name[4:].isdecimal()]
     return Machine(
         vendor=root.get(f"{_DMI}/sys_vendor"),
         product=root.get(f"{_DMI}/product_name"),
@@ -43,7 +42,7 @@ def read_machine(root: Sysroot, facts: CpuFacts) -> Machine:
         sockets=len(packages),
         cores=len(cores),
         cpus=len(facts.online),
-        numa_nodes=max(len(nodes), 1),
+        numa_nodes=max(len(read_node_numbers(root)), 1),
         hypervisor=hypervisor_of(root, cpuinfo),
     )
 

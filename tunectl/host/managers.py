@@ -1,4 +1,4 @@
-"""Who else tunes this host, and which of our knobs each would overwrite. The table is the knowledge.
+"""Who else tunes this host, and which of our knobs each could overwrite. The table is the knowledge.
 
 Evidence, none of it a command: a unit's control group and processes (runs now), the links that start
 it at boot (enabled), its unit file or configuration (installed).
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tunectl.host.irqbalance import Ban, read_configured_ban, read_running_ban
-from tunectl.host.sysctld import Setting, read_sysctl_settings
+from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 
 CGROUPS = ("sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice", "sys/fs/cgroup/unified/system.slice")
@@ -41,7 +41,11 @@ class Manager:
     ban: Ban | None = None  # irqbalance: configured
     running_bans: tuple[Ban, ...] = ()  # irqbalance: of each daemon that runs
     profile: str = ""  # TuneD
-    settings: tuple[Setting, ...] = ()  # sysctl.d
+    settings: tuple[Setting, ...] = ()  # what its configuration says it writes (rivals/table.py)
+    when: str = ""  # at what moments it writes
+    answer: str = ""  # what `apply` does about that
+    once: bool = False  # it writes at boot only, and is gone
+    program: bool = True  # not files that something else reads
 
 
 _FREQUENCY = ("cpufreq.governor", "cpufreq.min_khz", "cpufreq.max_khz")
@@ -50,16 +54,31 @@ TOOLS = (
     Tool(
         "tuned",
         ("tuned.service", "tuned-ppd.service"),
-        ("boot.*", "cpufreq.*", "cpuidle.*", "irq.*", "kernel.*", "mm.*", "workqueue.cpumask"),
+        (
+            "boot.*",
+            "cpufreq.*",
+            "cpuidle.*",
+            "irq.*",
+            "kernel.*",
+            "mm.*",
+            "net.busy_*",
+            "uncore.*",
+            "workqueue.cpumask",
+        ),
     ),
-    Tool("irqbalance", ("irqbalance.service",), ("irq.affinity",)),
+    Tool("irqbalance", ("irqbalance.service",), ("irq.affinity", "net.queue_irqs")),
     Tool(
         "power-profiles-daemon",
         ("power-profiles-daemon.service",),
-        ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.boost"),
+        (
+            "cpufreq.governor",
+            "cpufreq.energy_performance_preference",
+            "cpufreq.energy_perf_bias",
+            "cpufreq.boost",
+        ),
     ),
-    Tool("thermald", ("thermald.service",), ("cpufreq.max_khz", "cpufreq.boost")),
-    Tool("tlp", ("tlp.service",), ("cpufreq.*", "kernel.nmi_watchdog")),
+    Tool("thermald", ("thermald.service",), ("cpufreq.max_khz", "cpufreq.max_perf_pct", "cpufreq.boost")),
+    Tool("tlp", ("tlp.service",), ("cpufreq.*", "kernel.nmi_watchdog", "pcie.aspm_policy")),
     Tool("auto-cpufreq", ("auto-cpufreq.service",), ("cpufreq.*",)),
     Tool("system76-power", ("com.system76.PowerDaemon.service",), ("cpufreq.*",), ("system76-power",)),
     Tool("cpupower", ("cpupower.service", "cpupower-service.service"), _FREQUENCY),
@@ -69,13 +88,10 @@ TOOLS = (
 
 
 def read_managers(root: Sysroot) -> list[Manager]:
-    """Those found on this host, in the table's order, and sysctl.d where it sets a knob of ours. Never raises."""
+    """Those found on this host, in the table's order. Never raises. What each writes is rivals/table.py's matter."""
     processes = _processes(root)
     wanted = _wanted_units(root)
-    found = [manager for tool in TOOLS if (manager := _find(root, tool, processes, wanted))]
-    if settings := tuple(read_sysctl_settings(root)):
-        found.append(_sysctl(settings))
-    return found
+    return [manager for tool in TOOLS if (manager := _find(root, tool, processes, wanted))]
 
 
 def names_of(tool: Tool) -> tuple[str, ...]:
@@ -136,18 +152,3 @@ def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
 def _tuned(root: Sysroot) -> dict[str, object]:
     profile = " ".join(root.get("etc/tuned/active_profile").split())
     return {"profile": profile, "detail": f"profile {profile}" if profile else "no profile chosen"}
-
-
-def _sysctl(settings: tuple[Setting, ...]) -> Manager:
-    winning = [setting for setting in settings if setting.wins]
-    lines = [f"{setting.path}:{setting.line} sets {setting.key} = {setting.value}" for setting in winning]
-    return Manager(
-        "sysctl.d",
-        active=bool(winning),  # applied once, at boot
-        enabled=True,
-        installed=True,
-        overwrites=tuple(sorted({setting.knob for setting in winning})),
-        evidence=tuple(dict.fromkeys(setting.path for setting in settings)),
-        detail="; ".join(lines),
-        settings=settings,
-    )

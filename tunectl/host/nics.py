@@ -42,16 +42,15 @@ def _read(root: Sysroot, name: str, irqs: list[Irq]) -> Nic:
     directory = f"{_NET}/{name}"
     device = root.readlink(f"{directory}/device").rpartition("/")[2]
     queues = root.listdir(f"{directory}/queues")
-    # A virtio device is a child of the PCI function that has the node and the vectors.
-    homes = (f"{directory}/device", f"{directory}/device/..")
+    homes = _homes(name)
     node = next((text for home in homes if (text := root.get(f"{home}/numa_node"))), "")
     return Nic(
         name=name,
         driver=root.readlink(f"{directory}/device/driver").rpartition("/")[2],
         device=device,
         numa_node=int(node) if node.isdecimal() else None,  # -1: not known
-        local_cpus=next((cpus for home in homes if (cpus := _cpus(root, f"{home}/local_cpulist"))), frozenset()),
-        irqs=_irqs(root, name, device, homes, irqs),
+        local_cpus=read_local_cpus(root, name),
+        irqs=_irqs(root, name, device, irqs),
         state=root.get(f"{directory}/operstate", "unknown"),
         speed_mbps=_positive(root.get(f"{directory}/speed")),
         mtu=_positive(root.get(f"{directory}/mtu")),
@@ -60,11 +59,28 @@ def _read(root: Sysroot, name: str, irqs: list[Irq]) -> Nic:
     )
 
 
-def _irqs(root: Sysroot, name: str, device: str, homes: Iterable[str], irqs: list[Irq]) -> tuple[int, ...]:
-    """The device's vectors in msi_irqs/; without MSI, the lines whose action bears the interface's or device's name."""
-    for home in homes:
+def _homes(name: str) -> tuple[str, str]:
+    """A virtio device is a child of the PCI function that has the node and the vectors."""
+    return f"{_NET}/{name}/device", f"{_NET}/{name}/device/.."
+
+
+def read_local_cpus(root: Sysroot, name: str) -> CpuSet:
+    """The CPUs near an interface's device; empty where the firmware does not say."""
+    return next((cpus for home in _homes(name) if (cpus := _cpus(root, f"{home}/local_cpulist"))), frozenset())
+
+
+def read_vectors(root: Sysroot, name: str) -> tuple[int, ...]:
+    """An interface's own MSI vectors; empty where it has none."""
+    for home in _homes(name):
         if numbers := sorted(int(n) for n in root.listdir(f"{home}/msi_irqs") if n.isdecimal()):
             return tuple(numbers)
+    return ()
+
+
+def _irqs(root: Sysroot, name: str, device: str, irqs: list[Irq]) -> tuple[int, ...]:
+    """The device's vectors in msi_irqs/; without MSI, the lines whose action bears the interface's or device's name."""
+    if vectors := read_vectors(root, name):
+        return vectors
     words = "|".join(re.escape(word) for word in (name, device) if word)
     named = re.compile(rf"(?:^|[,\s])(?:{words})(?:$|[^0-9a-zA-Z])")
     return tuple(irq.irq for irq in irqs if irq.name and named.search(irq.name))

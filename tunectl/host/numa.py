@@ -24,8 +24,13 @@ class NumaNode:
 
 def read_numa_nodes(root: Sysroot) -> tuple[NumaNode, ...]:
     """Every node in ascending order; none on a kernel without NUMA. Never raises."""
-    names = [name[4:] for name in root.listdir(_NODE) if name.startswith("node")]
-    return tuple(_read(root, node) for node in sorted(int(name) for name in names if name.isdecimal()))
+    return tuple(_read(root, node) for node in read_node_numbers(root))
+
+
+def read_node_numbers(root: Sysroot) -> list[int]:
+    """The numbers of the nodes, ascending. Never raises."""
+    names = [name.removeprefix("node") for name in root.listdir(_NODE) if name.startswith("node")]
+    return sorted(int(name) for name in names if name.isdecimal())
 
 
 def _read(root: Sysroot, node: int) -> NumaNode:

@@ -35,6 +35,8 @@ class Thread(NamedTuple):
     run_s: float  # the scheduler's own account of the same, finer; 0 without CONFIG_SCHED_INFO
     slices: int  # how often it was put on a CPU; 0 without CONFIG_SCHED_INFO
     allowed: CpuSet | None = None
+    policy: int = 0  # SCHED_*, include/uapi/linux/sched.h
+    rt_priority: int = 0  # 1 to 99 for SCHED_FIFO and SCHED_RR, else 0
 
     @property
     def kernel(self) -> bool:
@@ -117,6 +119,8 @@ def parse_stat(text: str, pid: int) -> Thread | None:
             cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS_PER_S,  # fields 14 and 15
             run_s=0.0,
             slices=0,
+            rt_priority=int(fields[37]),  # field 40
+            policy=int(fields[38]),  # field 41
         )
     except (IndexError, ValueError):
         return None

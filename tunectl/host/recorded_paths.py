@@ -35,10 +35,11 @@ FILES = (
     *_below("proc/sys/kernel", "nmi_watchdog soft_watchdog watchdog watchdog_cpumask watchdog_thresh numa_balancing"),
     *_below("proc/sys/kernel", "timer_migration sched_rt_runtime_us sched_rt_period_us"),
     *_below("proc/sys/vm", "swappiness stat_interval dirty_ratio dirty_background_ratio"),
-    *_below("proc/sys/net/core", "busy_poll busy_read netdev_budget netdev_max_backlog"),
+    *_below("proc/sys/net/core", "busy_poll busy_read netdev_budget netdev_max_backlog rps_sock_flow_entries"),
     *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active smt/control"),
     *_below(_CPU, "cpuidle/current_driver cpuidle/current_governor cpuidle/current_governor_ro"),
-    *_below(_CPU, "cpufreq/boost intel_pstate/* amd_pstate/*"),
+    *_below(_CPU, "cpufreq/boost intel_pstate/* amd_pstate/* vulnerabilities/*"),
+    *_below(f"{_CPU}/intel_uncore_frequency/*", "initial_min_freq_khz initial_max_freq_khz min_freq_khz max_freq_khz"),
     *_below(_ONE, "online cpu_capacity topology/* node[0-9]* power/pm_qos_resume_latency_us power/energy_perf_bias"),
     *_below(f"{_ONE}/cache/index*", "level type size id shared_cpu_list shared_cpu_map coherency_line_size"),
     *_below(f"{_ONE}/cpufreq", _POLICY),
@@ -46,40 +47,71 @@ FILES = (
     *_below(_ONE, "thermal_throttle/* acpi_cppc/nominal_freq acpi_cppc/highest_perf acpi_cppc/lowest_freq"),
     *_below("sys/devices", "cpu/type cpu_core/cpus cpu_atom/cpus cpu_lowpower/cpus"),
     *_below("sys/devices/system/node", "online possible has_cpu has_memory node[0-9]*/cpulist node[0-9]*/cpumap"),
-    *_below("sys/devices/system/node/node[0-9]*", "distance meminfo"),
+    *_below("sys/devices/system/node/node[0-9]*", "distance meminfo hugepages/*/*_hugepages"),
     *_below("sys/devices/system/clocksource/clocksource0", "current_clocksource available_clocksource"),
     *_below("sys/devices/virtual/workqueue", "cpumask cpumask_requested cpumask_isolated writeback/cpumask"),
     *_below("sys/kernel/mm", "transparent_hugepage/enabled transparent_hugepage/defrag ksm/run"),
     *_below("sys/kernel/irq/[0-9]*", "actions chip_name hwirq name type wakeup per_cpu_count"),
     *_below("sys/kernel", "security/lockdown"),
-    *_below("sys/module", "intel_idle/parameters/max_cstate processor/parameters/max_cstate"),
+    *_below(
+        "sys/module", "pcie_aspm/parameters/policy intel_idle/parameters/max_cstate processor/parameters/max_cstate"
+    ),
+    "sys/bus/pci/devices/*/link/*_aspm",
     *_below(_NET, "operstate speed mtu type carrier napi_defer_hard_irqs gro_flush_timeout device/driver"),
     *_below(f"{_NET}/device", _PCI),
     *_below(f"{_NET}/device/..", _PCI),
-    *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus"),
+    *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus tx_timeout"),
     *_below("sys/class/thermal/thermal_zone*", "type temp mode policy trip_point_*_temp trip_point_*_type"),
     *_below("sys/class/thermal/cooling_device*", "type cur_state max_state"),
     *_below("sys/class/hwmon/hwmon*", "name"),
     *_below("sys/class/dmi/id", "sys_vendor product_name"),
     *_below("sys/hypervisor", "type"),
-    *_below("sys/fs/cgroup", "cgroup.controllers cpuset.cpus.effective cpuset.cpus.isolated"),
+    *_below("sys/fs/cgroup", "cgroup.controllers cgroup.subtree_control cpuset.cpus.effective cpuset.cpus.isolated"),
     *_below("sys/fs/cgroup/*", "cpuset.cpus cpuset.cpus.effective cpuset.cpus.partition"),
     *_below("etc", "os-release default/grub default/grub.d/*.cfg default/irqbalance sysconfig/irqbalance"),
     *_below("etc", "irqbalance.env kernel/cmdline kernel/install.conf"),
     *_below("etc", "tuned/active_profile tuned/profile_mode tuned/bootcmdline sysctl.conf sysctl.d/*.conf"),
+    *_below("etc", "tuned/*-variables.conf tuned/*/tuned.conf tuned/profiles/*/tuned.conf tlp.conf tlp.d/*.conf"),
+    *_below("etc", "default/cpupower sysconfig/cpupower cpupower-service.conf default/cpufrequtils auto-cpufreq.conf"),
+    *_below("etc", "security/limits.conf security/limits.d/*.conf systemd/system.conf systemd/system.conf.d/*.conf"),
+    *_below("etc", "systemd/system/tunectl-latency.service"),
+    *_below("etc", "tmpfiles.d/*.conf sysfs.conf sysfs.d/*.conf udev/rules.d/*.rules"),
+    *_below("usr/lib", "tuned/*/tuned.conf tuned/profiles/*/tuned.conf tmpfiles.d/*.conf udev/rules.d/*.rules"),
+    *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules"),
+    "usr/share/tlp/defaults.conf",
     *_below("usr/lib", "os-release kernel/cmdline irqbalance/defaults.env sysctl.d/*.conf"),
-    *_below("boot", "grub/grub.cfg grub2/grub.cfg grub2/grubenv grub/grubenv loader/loader.conf loader/entries/*.conf"),
+    *_below("boot", "grub/grub.cfg grub2/grub.cfg grub2/grubenv grub/grubenv"),
+    *_below("boot/loader", "loader.conf entries/*.conf"),  # $BOOT is mounted at one of these three
+    *_below("boot/efi/loader", "loader.conf entries/*.conf"),
+    *_below("efi/loader", "loader.conf entries/*.conf"),
+    *_below("boot", "firmware/cmdline.txt firmware/config.txt cmdline.txt config.txt"),
+    "etc/kernelstub/configuration",
     "run/sysctl.d/*.conf",
     "usr/local/lib/sysctl.d/*.conf",
     "etc/systemd/system/irqbalance.service.d/*.conf",
+    *(f"{place}/systemd/system.conf{more}" for place in ("etc", "run", "usr/lib") for more in ("", ".d/*.conf")),
+    *(
+        f"{place}/systemd/system{control}/{unit}"
+        for place, control in (("etc", ""), ("etc", ".control"), ("run", ""), ("run", ".control"), ("usr/lib", ""))
+        for unit in ("isolated.slice", "*.slice.d/*.conf", "init.scope.d/*.conf")
+    ),
 )
 
 # Of these only that they are there matters: recorded as empty files.
 PRESENCE = (
     *_below("usr/sbin", "update-grub grub-mkconfig grub2-mkconfig grubby irqbalance"),
     *_below("usr/bin", "bootctl kernel-install rpm-ostree"),
+    *_below("etc", "zipl.conf kernel/postinst.d/z50-raspi-firmware"),
+    *_below("run", "ostree-booted ostree/staged-deployment"),
 )
-DIRECTORIES = ("etc/default/grub.d", "sys/firmware/efi", "proc/irq", "sys/class/net", f"{_NET}/queues/*")
+DIRECTORIES = (
+    "etc/default/grub.d",
+    "etc/udev/rules.d",
+    "sys/firmware/efi",
+    "proc/irq",
+    "sys/class/net",
+    f"{_NET}/queues/*",
+)
 
 # Reading these runs code on the CPU they belong to (FACTS 2.3); an isolated CPU is left alone.
 INTERRUPTS_ITS_CPU = (

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
+from tunectl.host.ethtool import paths_of
 from tunectl.host.managers import TOOLS
 from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, PRESENCE
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
@@ -125,9 +126,12 @@ def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset()) -> dict[st
     archive cannot be written; then there is none.
     """
     facts = read_scope_facts(root)
-    recorder = _Recorder(root, facts.kernel_isolated | facts.nohz_full | quiet)
+    recorder = _Recorder(root, facts.quiet | quiet)
     for pattern in FILES:
         for path in expand(root, pattern):
+            recorder.file(path)
+    for nic in sorted(root.listdir("sys/class/net")):
+        for path in paths_of(nic):  # asked of the kernel on a running host, files on a recorded one
             recorder.file(path)
     for path in PRESENCE:
         recorder.presence(path)

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from typing import IO, NamedTuple
 
@@ -39,29 +39,31 @@ def run(
     on_stderr: Callable[[str], None] | None = None,
     stdin: str | None = None,
     capture: bool = True,
+    group: int | None = None,
 ) -> Completed:
     """Runs a program to its end, its output captured; `on_stderr` is handed each line of stderr as it comes.
 
-    `stdin` is what it reads; without `capture` its output is thrown away, however long. An exit status other than 0
-    is the caller's to judge. TunectlError where the program cannot be started or outlives `timeout_s`: it and what
+    `stdin` is what it reads; without `capture` its output is thrown away, however long; `group` is
+    the open cgroup.procs of the control group it starts in. An exit status other than 0 is the caller's to judge.
+    TunectlError where the program cannot be started or outlives `timeout_s`: it and what
     it started are then killed. Ctrl-C is passed on as SIGINT, and what the program then says returned.
     """
     output = subprocess.PIPE if capture else subprocess.DEVNULL
-    clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **(env or {})}
     try:
         child = subprocess.Popen(
             list(argv),
             stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
             stdout=output,
             stderr=output,
-            env=clean,
+            env=_clean(env or {}),
             text=True,
             errors="backslashreplace",
             pass_fds=tuple(INHERITED),
             start_new_session=True,  # the terminal's Ctrl-C is ours to pass on, once
+            preexec_fn=_entry(group),
         )
-    except OSError as error:
-        raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _unstarted(argv, error) from error
     return _collect(child, tuple(argv), timeout_s, on_stderr, stdin)
 
 
@@ -70,9 +72,13 @@ class Resident:
 
     MOST_BYTES = 1 << 16  # of what it says without a newline, and of its last words
 
-    def __init__(self, argv: Sequence[str]) -> None:
-        """TunectlError where it cannot be started. To be called by a thread that lasts (PR_SET_PDEATHSIG)."""
-        clean = {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/")}
+    def __init__(self, argv: Sequence[str], place: AbstractContextManager[int | None] | None = None) -> None:
+        """TunectlError where it cannot be started. To be called by a thread that lasts (PR_SET_PDEATHSIG).
+
+        `place` gives the open cgroup.procs of the control group it lives in, and is left once it has ended.
+        """
+        left = ExitStack()
+        group = left.enter_context(place) if place else None
         try:
             self._child = subprocess.Popen(
                 list(argv),
@@ -80,16 +86,18 @@ class Resident:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                env=clean,
+                env=_clean({}),
                 start_new_session=True,
+                preexec_fn=_entry(group),
             )
-        except OSError as error:
-            raise TunectlError(f"cannot start {argv[0]}: {error.strerror}") from error
+        except (OSError, subprocess.SubprocessError) as error:
+            left.close()
+            raise _unstarted(argv, error) from error
         self._rest = self._words = b""
         for stream in (self._child.stdout, self._child.stderr):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
-        self._end = weakref.finalize(self, _end, self._child)
+        self._end = weakref.finalize(self, _end, self._child, left)
 
     @property
     def pid(self) -> int:
@@ -119,7 +127,23 @@ class Resident:
         return (stream.read(self.MOST_BYTES) or b"") if not stream.closed else b""
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _clean(more: Mapping[str, str]) -> dict[str, str]:
+    """The environment: nothing of the caller's but where its home is."""
+    return {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **more}
+
+
+def _entry(group: int | None) -> Callable[[], object] | None:
+    """What puts a program into a control group. "0": the writer itself."""
+    # One write(2) between fork and exec takes no lock that another thread may hold.
+    return None if group is None else partial(os.write, group, b"0")
+
+
+def _unstarted(argv: Sequence[str], error: Exception) -> TunectlError:
+    """A SubprocessError says that the control group would not take it."""
+    return TunectlError(f"cannot start {argv[0]}: {getattr(error, 'strerror', error)}")
+
+
+def _end(child: subprocess.Popen[bytes], left: ExitStack) -> None:
     child.terminate()
     try:
         child.wait(2)
@@ -129,6 +153,7 @@ def _end(child: subprocess.Popen[bytes]) -> None:
     for stream in (child.stdout, child.stderr):
         if stream is not None:
             stream.close()
+    left.close()
 
 
 def _collect(

@@ -1,26 +1,16 @@
-"""Which of our sysctls a site's sysctl.d files set at boot, and with which line. sysctl.d(5)."""
+"""Which sysctls a site's sysctl.d files set at boot, and with which line. sysctl.d(5)."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysroot import Sysroot
 
 # Of two files with the same name the one in the earlier directory counts, the other is not read.
 _DIRECTORIES = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d")
-
-KNOB_OF = {
-    "kernel.nmi_watchdog": "kernel.nmi_watchdog",
-    "kernel.watchdog": "kernel.nmi_watchdog",  # one switch for both detectors (kernel/watchdog.c)
-    "kernel.watchdog_cpumask": "kernel.watchdog_cpumask",
-    "kernel.timer_migration": "kernel.timer_migration",
-    "kernel.sched_rt_runtime_us": "kernel.sched_rt_runtime_us",
-    "kernel.numa_balancing": "mm.numa_balancing",
-    "vm.swappiness": "mm.swappiness",
-    "vm.stat_interval": "kernel.stat_interval",
-}
 
 
 class Assignment(NamedTuple):
@@ -32,13 +22,16 @@ class Assignment(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A sysctl of ours that a file sets; `wins` where it is the one in force after boot."""
+    """A knob of ours that a file (or a program itself) sets; `wins` where it is the one in force in the end.
+
+    `value` is the text as the kernel would be given it; "" where the program decides when it writes.
+    """
 
     knob: str
     key: str
     value: str
-    path: str  # with a leading slash
-    line: int
+    path: str  # with a leading slash, or how a program comes to it
+    line: int  # 0: not a line of a file
     wins: bool
 
 
@@ -61,26 +54,17 @@ def normal_key(key: str) -> str:
     return key
 
 
-def read_sysctl_settings(root: Sysroot) -> list[Setting]:
-    """Every line that sets a sysctl of ours, in the order the files are applied. Never raises."""
-    assignments = [(path, line) for path in _files(root) for line in parse_sysctl_d(root.get_text(path))]
+def read_sysctl_settings(root: Sysroot, knob_of: Mapping[str, str]) -> list[Setting]:
+    """Every line that sets a sysctl of `knob_of` ({sysctl: knob}), in the order of application. Never raises."""
+    files = files_in_force(root, _DIRECTORIES)  # /etc/sysctl.conf counts only through a link to it (99-sysctl.conf)
+    assignments = [(path, line) for path in files for line in parse_sysctl_d(root.get_text(path))]
     found = []
     for path, line in assignments:
-        for key, knob in KNOB_OF.items():
+        for key, knob in knob_of.items():
             if fnmatch.fnmatchcase(key, line.key):
                 found.append(Setting(knob, key, line.value, "/" + path, line.line, wins=False))
-    winners = _winners(found, {("/" + path, line.line) for path, line in assignments if line.key not in KNOB_OF})
+    winners = _winners(found, {("/" + path, line.line) for path, line in assignments if line.key not in knob_of})
     return [setting._replace(wins=setting in winners) for setting in found]
-
-
-def _files(root: Sysroot) -> list[str]:
-    """The files in force, sorted by name. /etc/sysctl.conf counts only through a link to it (99-sysctl.conf)."""
-    by_name: dict[str, str] = {}
-    for directory in _DIRECTORIES:
-        for name in root.listdir(directory):
-            if name.endswith(".conf"):
-                by_name.setdefault(name, f"{directory}/{name}")
-    return [by_name[name] for name in sorted(by_name)]
 
 
 def _winners(settings: Iterable[Setting], wildcards: set[tuple[str, int]]) -> set[Setting]:

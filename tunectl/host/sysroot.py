@@ -1,6 +1,7 @@
 """The one module that opens host files: `Sysroot` reads below a root, `WritableSysroot` also writes.
 
 Paths are relative to the root and have no leading slash: `proc/cmdline`, `sys/devices/system/cpu/online`.
+Those below `ethtool/` are files on a recorded host only; the running kernel is asked by netlink (host/ethtool.py).
 A root other than `/` is a recorded host: links are followed inside it, never out of it.
 """
 
@@ -12,7 +13,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tunectl.host.attribute import read_attribute, text_of
+from tunectl.host import ethtool
+from tunectl.host.attribute import read_attribute, text_of, write_attribute
+from tunectl.host.durable import sync_directory, write_all
 
 _CHUNK = 1 << 20
 TEMPORARY = ".tunectl-tmp"
@@ -34,10 +37,12 @@ class Sysroot:
 
     def path(self, path: str) -> str:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
-        return self._prefix + path
+        return path if self.live and path.startswith(ethtool.PREFIX) else self._prefix + path
 
     def open(self, path: str) -> int:
         """A file or directory, as a descriptor that the caller closes."""
+        if self.live and path.startswith(ethtool.PREFIX):
+            return ethtool.open_setting(path)
         return os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
 
     def open_below(self, directory: int, path: str) -> int:
@@ -91,10 +96,12 @@ class Sysroot:
         """An attribute, in one read where it fits a page, without its trailing newline."""
         return text_of(read_attribute(self.open(path)))
 
-    def read_bytes(self, path: str) -> bytes:
-        """A whole file, however long."""
+    def read_bytes(self, path: str, size: int | None = None, offset: int = 0) -> bytes:
+        """A whole file, however long; or at most `size` bytes of it."""
         fd = self.open(path)
         try:
+            if size is not None:
+                return os.pread(fd, size, offset)
             chunks = []
             while chunk := os.read(fd, _CHUNK):
                 chunks.append(chunk)
@@ -122,10 +129,13 @@ class Sysroot:
 
     def listdir(self, path: str) -> list[str]:
         """The names in a directory, unsorted; none where it is absent. Never raises."""
-        try:
-            return os.listdir(self._prefix + path if self.live else self.resolve(path))
-        except OSError:
-            return []
+        with suppress(OSError):
+            return self.names(path)
+        return []
+
+    def names(self, path: str) -> list[str]:
+        """The names in a directory, unsorted. OSError where it is absent or may not be read."""
+        return os.listdir(self._prefix + path if self.live else self.resolve(path))
 
     def exists(self, path: str) -> bool:
         """Is there a file, directory or (even dangling) link? Never raises."""
@@ -183,12 +193,10 @@ class WritableSysroot(Sysroot):
             if not self.exists(path):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
             self.replace_file(path, text.encode(), None)
-            return
-        fd = os.open(self._prefix + path, os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            os.write(fd, text.encode())
-        finally:
-            os.close(fd)
+        elif path.startswith(ethtool.PREFIX):
+            ethtool.write_setting(path, text)
+        else:
+            write_attribute(os.open(self._prefix + path, os.O_WRONLY | os.O_CLOEXEC), text.encode())
 
     def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
         """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept.
@@ -204,7 +212,7 @@ class WritableSysroot(Sysroot):
         keep = stat.S_IMODE(before.st_mode) if before else 0o644
         fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            _write_all(fd, data)
+            write_all(fd, data)
             if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
                 os.fchown(fd, before.st_uid, before.st_gid)
             os.fchmod(fd, keep if mode is None else mode)
@@ -242,13 +250,13 @@ class WritableSysroot(Sysroot):
             sync_directory(os.path.dirname(place) or "/")
 
     def remove_directory(self, path: str) -> bool:
-        """An empty directory goes away; False where it is not empty, and so stays."""
+        """An empty directory goes away; False where it is not empty, or in use, and so stays."""
         try:
             os.rmdir(self._place(path))
         except FileNotFoundError:
             return True
         except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):  # EBUSY: a control group in use
                 return False
             raise
         return True
@@ -258,18 +266,3 @@ class WritableSysroot(Sysroot):
         for place in {self._place(path), self.resolve(path)}:
             with suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(place + TEMPORARY)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
-
-
-def sync_directory(directory: str) -> None:
-    """What was made, renamed or removed in a directory is on disk when this returns."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

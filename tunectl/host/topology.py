@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError
+from tunectl.host.cgroup import partitioned
 from tunectl.host.sysroot import Sysroot
 
 if TYPE_CHECKING:  # read only by `show`, `propose` and the checks: kept out of verify's start-up
@@ -33,6 +34,12 @@ class CpuFacts(NamedTuple):
     kernel_isolated: CpuSet  # isolcpus=domain; empty for isolcpus=nohz or managed_irq alone
     nohz_full: CpuSet
     siblings: dict[int, CpuSet]
+    partitioned: CpuSet = frozenset()  # in an isolated partition of control group v2
+
+    @property
+    def quiet(self) -> CpuSet:
+        """The CPUs that are isolated in one way or another: nothing of ours interrupts them."""
+        return self.kernel_isolated | self.nohz_full | self.partitioned
 
 
 @dataclass(frozen=True)
@@ -85,7 +92,8 @@ def read_scope_facts(root: Sysroot) -> CpuFacts:
         core = _set(root, f"cpu{cpu}/topology/thread_siblings_list") & online | {cpu}
         siblings.update((member, core) for member in core if member not in siblings)
     isolated, nohz_full = _set(root, "isolated"), _set(root, "nohz_full")
-    return CpuFacts(present, online, possible, max(possible) + 1, isolated, nohz_full, siblings)
+    held = partitioned(root)
+    return CpuFacts(present, online, possible, max(possible) + 1, isolated, nohz_full, siblings, held)
 
 
 def _set(root: Sysroot, name: str) -> CpuSet:

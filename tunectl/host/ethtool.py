@@ -1,0 +1,172 @@
+"""A NIC's settings as attributes, one value a path: `ethtool/eth0/rings/rx` holds `512`.
+
+On the running host a path is one question or one request to the kernel, in ethtool's generic netlink messages; a
+recorded host has the same paths as files. So the journal, restore and every driver treat a ring's size as they do a
+file of /sys. The names are those of Documentation/netlink/specs/ethtool.yaml, and of the features in
+net/ethtool/common.c. Nothing runs the program ethtool, whose text differs between releases.
+
+A setting that the driver does not offer, or a feature that it cannot switch, is a path that does not exist.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from functools import cache
+from typing import Any, NamedTuple
+
+PREFIX = "ethtool/"
+
+
+class Message(NamedTuple):
+    """One kind of message: its commands, and its attributes from number 1 on, as the kernel numbers them."""
+
+    get: int
+    set: int
+    attributes: tuple[str, ...]
+    one_byte: tuple[str, ...] = ()  # u8, where all others are u32
+    shown: tuple[str, ...] = ()  # what tunectl has a use for, and a recording holds
+
+
+_FRAMES = "rx-usecs rx-max-frames rx-usecs-irq rx-max-frames-irq tx-usecs tx-max-frames tx-usecs-irq tx-max-frames-irq"
+MESSAGES = {
+    "features": Message(11, 12, ("hw", "wanted", "active", "nochange"), (), ("rx-gro", "rx-lro", "rx-ntuple-filter")),
+    "rings": Message(
+        15,
+        16,
+        ("rx-max", "rx-mini-max", "rx-jumbo-max", "tx-max", "rx", "rx-mini", "rx-jumbo", "tx"),
+        (),
+        ("rx-max", "tx-max", "rx", "tx"),
+    ),
+    "channels": Message(
+        17,
+        18,
+        ("rx-max", "tx-max", "other-max", "combined-max", "rx-count", "tx-count", "other-count", "combined-count"),
+        (),
+        ("rx-max", "tx-max", "combined-max", "rx-count", "tx-count", "combined-count"),
+    ),
+    "coalesce": Message(
+        19,
+        20,
+        (*_FRAMES.split(), "stats-block-usecs", "use-adaptive-rx", "use-adaptive-tx"),
+        ("use-adaptive-rx", "use-adaptive-tx"),
+        ("rx-usecs", "rx-max-frames", "tx-usecs", "tx-max-frames", "use-adaptive-rx", "use-adaptive-tx"),
+    ),
+}
+
+
+def paths_of(nic: str) -> list[str]:
+    """Every setting tunectl has a use for, of one interface: those it lacks, too."""
+    return [f"{PREFIX}{nic}/{group}/{name}" for group, message in MESSAGES.items() for name in message.shown]
+
+
+def open_setting(path: str) -> int:
+    """A setting of the running host as a descriptor to read: a number and a newline. OSError where there is none."""
+    nic, group, name = _parts(path)
+    settings = _features(nic) if group == "features" else _ask(group, nic)
+    if name not in settings:
+        raise _absent(path)
+    fd = os.memfd_create("ethtool")
+    os.write(fd, f"{settings[name]}\n".encode())
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def write_setting(path: str, text: str) -> None:
+    """One setting of the running host changed; what else there is of the NIC stays. OSError where it is refused."""
+    nic, group, name = _parts(path)
+    largest = 0xFF if name in MESSAGES[group].one_byte else 0xFFFFFFFF
+    if not text.strip().isdecimal() or (value := int(text)) > largest:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+    if group == "features":
+        flag = [["value", True]] if value else []
+        bits = {"attrs": [["bit", {"attrs": [["name", name], *flag]}]]}
+        _request(group, nic, "set", [["wanted", {"attrs": [["bits", bits]]}]])
+    else:
+        _request(group, nic, "set", [[name, value]])
+
+
+def _parts(path: str) -> tuple[str, str, str]:
+    parts = path.removeprefix(PREFIX).split("/")
+    if len(parts) != 3 or parts[1] not in MESSAGES:
+        raise _absent(path)
+    nic, group, name = parts
+    if name not in MESSAGES[group].shown:
+        raise _absent(path)
+    return nic, group, name
+
+
+def _absent(path: str) -> OSError:
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+
+
+def _ask(group: str, nic: str) -> dict[str, Any]:
+    """The attributes that the driver offers."""
+    return {name: value for reply in _request(group, nic, "get") for name, value in reply["attrs"]}
+
+
+def _features(nic: str) -> dict[str, int]:
+    """The features that this driver can switch: 1 where one is on."""
+    sets = _ask("features", nic)
+    names = {kind: _named(sets.get(kind)) for kind in MESSAGES["features"].attributes}
+    return {name: int(name in names["active"]) for name in names["hw"] - names["nochange"]}
+
+
+def _named(bitset: Any) -> set[str]:
+    """The bits of a set: those listed, or, where the list has a mask, those with a value (net/ethtool/bitset.c)."""
+    if bitset is None:
+        return set()
+    attributes = dict(bitset["attrs"])
+    bits = [dict(bit["attrs"]) for _, bit in attributes["bits"]["attrs"]] if "bits" in attributes else []
+    return {bit["name"] for bit in bits if "nomask" in attributes or "value" in bit}
+
+
+def _request(group: str, nic: str, act: str, settings: list[Any] | None = None) -> Any:
+    """One message and its answers. OSError: ENOENT where the interface or the kind of setting is not there."""
+    from pyroute2.netlink import NLM_F_ACK, NLM_F_REQUEST  # type: ignore[import-untyped]
+    from pyroute2.netlink.exceptions import NetlinkError  # type: ignore[import-untyped]
+
+    try:
+        socket, shape = _connection(group)
+        message = shape()
+        message["cmd"] = getattr(MESSAGES[group], act)
+        message["version"] = 1
+        message["attrs"] = [["header", {"attrs": [["name", nic]]}], *(settings or [])]
+        flags = NLM_F_REQUEST | (NLM_F_ACK if settings else 0)
+        return list(socket.nlm_request(message, msg_type=socket.prid, msg_flags=flags))
+    except NetlinkError as error:
+        # No such interface; no such family (a kernel before 5.6); a driver without such settings.
+        absent = error.code in (errno.ENODEV, errno.ENOENT) or (not settings and error.code == errno.EOPNOTSUPP)
+        number = errno.ENOENT if absent else error.code
+        raise OSError(number, os.strerror(number), f"{PREFIX}{nic}/{group}") from None
+
+
+@cache
+def _connection(group: str) -> tuple[Any, Any]:
+    """A socket that knows one kind of message, for the life of the process: replies carry no other sign of theirs."""
+    # Here, not above: it takes longer to import than `verify` runs, and few hosts name an interface.
+    from pyroute2.netlink.generic import GenericNetlinkSocket  # type: ignore[import-untyped]
+
+    shape = _shape(group)
+    socket = GenericNetlinkSocket()
+    socket.bind("ethtool", shape)
+    return socket, shape
+
+
+def _shape(group: str) -> Any:
+    """The message as pyroute2 wants it described."""
+    from pyroute2.netlink import NLA_F_NESTED, genlmsg, nla
+
+    def nest(name: str, *attributes: tuple[str, str], **inside: Any) -> Any:
+        return type(name, (nla,), {"nla_flags": NLA_F_NESTED, "nla_map": (("unspec", "none"), *attributes), **inside})
+
+    device = nest("device", ("index", "uint32"), ("name", "asciiz"), ("flags", "uint32"))
+    bit = nest("bit", ("index", "uint32"), ("name", "asciiz"), ("value", "flag"))
+    bits = nest("bits", ("bit", "bit"), bit=bit)
+    bitset = nest("bitset", ("nomask", "flag"), ("size", "uint32"), ("bits", "bits"), bits=bits)
+    message = MESSAGES[group]
+    kinds = [(name, "uint8" if name in message.one_byte else "uint32") for name in message.attributes]
+    if group == "features":
+        kinds = [(name, "bitset") for name in message.attributes]
+    described = (("unspec", "none"), ("header", "device"), *kinds)
+    return type(group, (genlmsg,), {"nla_map": described, "device": device, "bitset": bitset})

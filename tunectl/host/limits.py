@@ -1,0 +1,68 @@
+"""How much memory a process may lock: what logins (pam_limits) and services (systemd) start with. KiB.
+
+Source: limits.conf(5); systemd-system.conf(5), DefaultLimitMEMLOCK=; systemd.exec(5) for its units.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from tunectl.host.confdirs import files_in_force
+from tunectl.host.sysroot import Sysroot
+
+_LOGINS = ("etc/security/limits.d",)
+_MANAGER = ("etc/systemd/system.conf.d", "run/systemd/system.conf.d", "usr/lib/systemd/system.conf.d")
+_MAIN = "etc/systemd/system.conf"
+_DEFAULT = re.compile(r"^\s*DefaultLimitMEMLOCK\s*=\s*(\S*)\s*$", re.MULTILINE)
+_SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
+
+
+class Limit(NamedTuple):
+    """KiB, math.inf for no limit; None where nobody says and the program's own default holds."""
+
+    kib: float | None
+    where: str = ""
+
+
+def parse_logins(text: str) -> float | None:
+    """The last limit for everybody (`*`) of one limits.conf: `* - memlock unlimited`. None where it has none."""
+    found: float | None = None
+    for line in text.split("\n"):
+        words = line.partition("#")[0].split()
+        if len(words) == 4 and words[0] == "*" and words[1] in ("-", "soft") and words[2] == "memlock":
+            if words[3] in ("unlimited", "infinity", "-1"):
+                found = math.inf
+            elif words[3].isdecimal():
+                found = int(words[3])
+    return found
+
+
+def parse_services(text: str) -> float | None:
+    """The last DefaultLimitMEMLOCK= of one system.conf: bytes with a suffix, `soft:hard` or both in one."""
+    found: float | None = None
+    for value in _DEFAULT.findall(text):
+        soft = value.partition(":")[0]
+        match = re.fullmatch(r"([0-9]+)([KMGT]?)", soft)
+        if soft == "infinity":
+            found = math.inf
+        elif match:
+            found = int(match[1]) * _SUFFIXES[match[2]] // 1024
+    return found
+
+
+def read_logins(root: Sysroot) -> Limit:
+    """What a login starts with: limits.conf, then limits.d by name; the last line counts. Never raises."""
+    return _last(root, ("etc/security/limits.conf", *files_in_force(root, _LOGINS)), parse_logins)
+
+
+def read_services(root: Sysroot) -> Limit:
+    """What a service without a LimitMEMLOCK= of its own starts with. Never raises."""
+    return _last(root, (_MAIN, *files_in_force(root, _MANAGER)), parse_services)
+
+
+def _last(root: Sysroot, files: Iterable[str], parse: Callable[[str], float | None]) -> Limit:
+    found = [Limit(kib, "/" + path) for path in files if (kib := parse(root.get_text(path))) is not None]
+    return found[-1] if found else Limit(None)

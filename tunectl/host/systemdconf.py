@@ -1,0 +1,89 @@
+"""systemd's configuration as systemd reads it: the files of a unit or of the manager, in the order that counts.
+
+Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5); systemd.syntax(7). Read as text, never run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.errors import UsageError
+from tunectl.host.confdirs import files_in_force
+from tunectl.host.sysroot import Sysroot
+
+# Earlier ones win. `systemctl set-property` writes into system.control.
+_UNITS = tuple(
+    f"{place}/systemd/{kind}"
+    for place, kind in (
+        ("etc", "system.control"),
+        ("run", "system.control"),
+        ("run", "transient"),
+        ("etc", "system"),
+        ("run", "system"),
+        ("usr/local/lib", "system"),
+        ("usr/lib", "system"),
+        ("lib", "system"),
+    )
+)
+_MANAGER = tuple(f"{place}/systemd" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+MANAGER = "system.conf"
+
+
+class Assigned(NamedTuple):
+    """One assignment: the file it stands in, and its value."""
+
+    file: str
+    value: str
+
+
+def files_of(root: Sysroot, name: str) -> list[str]:
+    """The files that configure a unit, or (for `system.conf`) the manager; what a later one says comes later."""
+    places = _MANAGER if name == MANAGER else _UNITS
+    main = next((f"{place}/{name}" for place in places if root.exists(f"{place}/{name}")), None)
+    kinds = [f"{name}.d"] if name == MANAGER else [f"{name}.d", f"{name.rpartition('.')[2]}.d"]
+    dropins = files_in_force(root, (f"{place}/{kind}" for kind in kinds for place in places))
+    return [main, *dropins] if main else dropins
+
+
+def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assigned]:
+    """Every assignment of a key, in the order in which systemd reads them."""
+    found = []
+    for file in files_of(root, name):
+        found += [Assigned(file, value) for value in parse_values(root.get_text(file), section, key)]
+    return found
+
+
+def parse_values(text: str, section: str, key: str) -> list[str]:
+    """The values a file gives a key in a section. A line that ends in a backslash goes on."""
+    values: list[str] = []
+    inside, waiting = False, ""
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.startswith(("#", ";")):
+            continue
+        if bare.endswith("\\"):
+            waiting += bare[:-1] + " "
+            continue
+        bare, waiting = (waiting + bare).strip(), ""
+        if bare.startswith("[") and bare.endswith("]"):
+            inside = bare[1:-1] == section
+        name, equals, value = bare.partition("=")
+        if inside and equals and name.strip() == key:
+            values.append(value.strip())
+    return values
+
+
+def united(assigned: Iterable[Assigned]) -> CpuSet:
+    """A CPU set given in several assignments: each adds its CPUs, an empty one starts anew. (systemd.exec(5))
+
+    A value systemd cannot parse is left out, as systemd leaves it out.
+    """
+    cpus: CpuSet = frozenset()
+    for one in assigned:
+        try:
+            cpus = cpus | parse_cpulist(",".join(one.value.replace(",", " ").split())) if one.value else frozenset()
+        except UsageError:
+            continue
+    return cpus
