@@ -34,23 +34,29 @@ def said(name: str) -> str:
         ({**DEBIAN, "boot/efi/EFI/debian/grub.cfg": "configfile x\n"}, "grub", True),
         (UBUNTU, "grub", True),
         ({"boot/grub/grub.cfg": "", "etc/default/grub.d/50-cloudimg.cfg": ""}, "grub", True),
-        ({"etc/os-release": "ID=arch\n", "etc/default/grub": ""}, "grub", False),
+        ({"etc/os-release": "ID=arch\n", "etc/default/grub": ""}, "grub", True),
         ({"etc/os-release": "ID=mine\n", "etc/default/grub": "", "etc/default/grub.d/1.cfg": ""}, "grub", True),
-        ({**RHEL, "etc/default/grub": "GRUB_ENABLE_BLSCFG=true\n"}, "bls", False),
-        ({"etc/default/grub": FEDORA}, "bls", False),
-        ({**RHEL, **SD_ENTRY}, "bls", False),
-        ({"etc/os-release": 'ID=rocky\nID_LIKE="rhel centos fedora"\n', "etc/default/grub": ""}, "bls", False),
-        (SUSE, "suse-grub", False),
-        ({"etc/os-release": "ID=debian\n", **SD_CONF}, "systemd-boot", False),
-        ({"etc/os-release": "ID=arch\n", **SD_ENTRY}, "systemd-boot", False),
-        ({"etc/kernelstub/configuration": "{}", **SD_CONF, **DEBIAN}, "kernelstub", False),
-        ({"run/ostree-booted": "", **RHEL, **SD_ENTRY}, "rpm-ostree", False),
-        ({"boot/firmware/cmdline.txt": "quiet\n", "etc/os-release": "ID=debian\n"}, "raspberry-pi", False),
+        ({**RHEL, "etc/default/grub": "GRUB_ENABLE_BLSCFG=true\n"}, "bls", True),
+        ({"etc/default/grub": FEDORA}, "bls", True),
+        ({**RHEL, **SD_ENTRY}, "bls", True),
+        ({"etc/os-release": 'ID=rocky\nID_LIKE="rhel centos fedora"\n', "etc/default/grub": ""}, "bls", True),
+        (SUSE, "suse-grub", True),
+        ({"etc/os-release": "ID=debian\n", **SD_CONF}, "systemd-boot", True),
+        ({"etc/os-release": "ID=arch\n", **SD_ENTRY}, "systemd-boot", True),
+        ({"etc/kernelstub/configuration": "{}", **SD_CONF, **DEBIAN}, "kernelstub", True),
+        ({"run/ostree-booted": "", **RHEL, **SD_ENTRY}, "rpm-ostree", True),
+        ({"boot/firmware/cmdline.txt": "quiet\n", "etc/os-release": "ID=debian\n"}, "raspberry-pi", True),
         ({"boot/firmware/cmdline.txt": "quiet\n", **DEBIAN, "boot/grub/grub.cfg": ""}, "grub", True),
+        ({**DEBIAN, "boot/efi/EFI/Linux/6.12.efi": ""}, "ambiguous", False),
+        ({"boot/efi/EFI/Linux/6.12.efi": ""}, "systemd-boot", True),
+        ({**RHEL, "boot/grub2/grub.cfg": "", **SD_CONF}, "ambiguous", False),
+        ({**RHEL, "boot/grub2/grub.cfg": "", **SD_CONF, **GRUB_LINE}, "bls", True),
+        ({**RHEL, **SD_ENTRY, **SD_CONF}, "systemd-boot", True),
+        ({**SUSE, "boot/efi/loader/loader.conf": "", INFO: said("systemd-boot 256")}, "systemd-boot", True),
         ({**DEBIAN, **SD_CONF}, "ambiguous", False),
         ({**DEBIAN, **SD_CONF, **STUB_LINE}, "ambiguous", False),
         ({**DEBIAN, **SD_CONF, **GRUB_LINE}, "grub", True),
-        ({**DEBIAN, **SD_CONF, INFO: said("systemd-boot 252")}, "systemd-boot", False),
+        ({**DEBIAN, **SD_CONF, INFO: said("systemd-boot 252")}, "systemd-boot", True),
         ({**DEBIAN, **SD_CONF, INFO: said("GRUB 2.12")}, "grub", True),
         ({}, "none", False),
         ({"etc/os-release": "ID=debian\n", "proc/cmdline": "console=ttyS0 reboot=k panic=1\n"}, "none", False),
@@ -68,11 +74,12 @@ def test_grub_names_its_evidence(tmp_path: Path) -> None:
 
 
 def test_a_refusal_says_what_was_found_and_what_to_do(tmp_path: Path) -> None:
-    assert detect(write(tmp_path, {"etc/os-release": "ID=debian\n", **SD_CONF})).refusal == (
-        "this host boots by systemd-boot (/boot/efi/loader/loader.conf), whose settings tunectl does not write yet: "
-        "add to /etc/kernel/cmdline, then run `kernel-install add` for the kernel that will boot"
-    )
-    assert detect(write(tmp_path, DEBIAN)).refusal == (
+    root = write(tmp_path, {**DEBIAN, **SD_CONF})
+    assert detect(root).refusal == (
         "more than one boot loader may boot this host (/etc/default/grub, /boot/efi/loader/loader.conf): find out "
-        "which one boots this host, remove what the other left, or add there yourself"
+        'which one boots this host and say it in the host file, bootloader = "..." (grub, suse-grub, bls, '
+        "systemd-boot, kernelstub, rpm-ostree, raspberry-pi), or remove what the other left"
+    )
+    assert detect(root, "systemd-boot") == Loader(
+        "systemd-boot", True, ('bootloader = "systemd-boot" in the host file',)
     )

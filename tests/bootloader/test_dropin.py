@@ -8,9 +8,10 @@ import pytest
 
 from tests.bootloader.trees import grub_host, write
 from tunectl.bootloader.cmdline import RULES, split_isolcpus
-from tunectl.bootloader.dropin import Desired, DropinPlan, confirm, plan_dropin
+from tunectl.bootloader.dropin import DropinPlan, confirm, plan_dropin
 from tunectl.bootloader.grub import DROPIN, render_dropin
 from tunectl.bootloader.mkconfig import configured
+from tunectl.bootloader.words import Desired
 from tunectl.cpulist import parse_cpulist, parse_isolcpus
 
 VALUES = {

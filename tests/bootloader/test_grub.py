@@ -228,11 +228,11 @@ def grub_mkconfig(root: Sysroot, below: Path) -> str:
 @pytest.mark.skipif(os.geteuid() != 0, reason="a mount namespace needs root")
 @pytest.mark.skipif(not shutil.which("grub-mkconfig"), reason="grub-common and grub2-common are not installed")
 @pytest.mark.parametrize("default", ["0", "saved", "1>2"])
-def test_the_real_grub_mkconfig_gives_what_we_foretell(default: str, tmp_path: Path) -> None:
+def test_the_real_grub_mkconfig_gives_what_we_foretell(default: str, on_disk: Path) -> None:
     text = DEFAULTS.replace("DEFAULT=0", f"DEFAULT='{default}'") + "GRUB_TERMINAL=console\n"
     quoted = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX dyndbg=\\"file a.c +p\\""\n'
     root = grub_host(
-        tmp_path / "host",
+        on_disk / "host",
         {
             "etc/default/grub": text,
             "etc/default/grub.d/20-debug.cfg": quoted,
@@ -242,9 +242,9 @@ def test_the_real_grub_mkconfig_gives_what_we_foretell(default: str, tmp_path: P
             "boot/initrd.img-6.1.0-39-amd64": "initrd",
         },
     )
-    made = grub_mkconfig(root, tmp_path)
+    made = grub_mkconfig(root, on_disk)
     assert "isolcpus=managed_irq,domain,2-3" in made
-    write(tmp_path / "host", {"boot/grub/grub.cfg": made})
+    write(on_disk / "host", {"boot/grub/grub.cfg": made})
     found = next_boot(root)
     assert (found.problem, found.note) == (None, "")
     assert found.entry is not None

@@ -47,6 +47,10 @@ RULES = {
     "skew_tick": Rule.LAST,
     "nosoftlockup": Rule.LAST,
     "tsc": Rule.EACH,
+    "mitigations": Rule.LAST,
+    "intel_pstate": Rule.EACH,
+    "amd_pstate": Rule.LAST,
+    "pcie_aspm": Rule.LAST,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, Found, Rule, kernel_args, lookup, same_key
@@ -10,11 +10,8 @@ from tunectl.bootloader.grub import DROPIN, render_dropin
 from tunectl.bootloader.mkconfig import configured
 from tunectl.bootloader.nextboot import next_length_problem
 from tunectl.bootloader.settings import Configured, Placed
+from tunectl.bootloader.words import Desired, Same, given, written
 from tunectl.host.sysroot import Sysroot
-
-# (key, value, rule): value is None or "" for a bare argument such as nosoftlockup.
-Desired = tuple[str, str | None, Rule]
-Same = Callable[[str, str, str], bool]
 
 
 class DropinPlan(NamedTuple):
@@ -33,7 +30,7 @@ def plan_dropin(root: Sysroot, desired: Sequence[Desired], same: Same) -> Dropin
     rest = configured(root, without_ours=True)
     if rest.problem:
         return DropinPlan(None, (), rest.problem)
-    needed = [_written(want) for want in desired if not _given(rest.args, want, same)]
+    needed = [written(want) for want in desired if not given(rest.args, want, same)]
     if not needed:
         return DropinPlan(None, (), None)
     content = render_dropin(needed)
@@ -53,22 +50,7 @@ def confirm(settings: Configured, desired: Sequence[Desired], same: Same) -> str
 
 def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple[str, ...]:
     """Which desired arguments these settings do not put in force, and what stands in the way, one line each."""
-    return tuple(_obstacle(settings, want, same) for want in desired if not _given(settings.args, want, same))
-
-
-def _written(want: Desired) -> str:
-    key, value, _ = want
-    return f"{key}={value}" if value else key
-
-
-def _given(args: Sequence[Arg], want: Desired, same: Same) -> bool:
-    key, value, rule = want
-    found = _find(args, key, rule, same)
-    if found is None:
-        return False
-    if rule is Rule.EACH:
-        return any(_equal(same, key, arg.value, value) for arg in (found.arg, *found.others))
-    return _equal(same, key, found.value, value)
+    return tuple(_obstacle(settings, want, same) for want in desired if not given(settings.args, want, same))
 
 
 def _find(args: Sequence[Arg], key: str, rule: Rule, same: Same) -> Found | None:
@@ -85,13 +67,13 @@ def _obstacle(settings: Configured, want: Desired, same: Same) -> str:
     mine = kernel_args(settings.args)
     if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
         end = settings.placed[len(mine)]
-        return f"'--' in {end.where} ends the kernel's own arguments: {_written(want)} behind it goes to init"
+        return f"'--' in {end.where} ends the kernel's own arguments: {written(want)} behind it goes to init"
     found = _find(settings.args, key, rule, same)
     if found is None or rule is Rule.EACH:
         place = settings.default_set_at or "the settings"
         if place.startswith("/" + DROPIN):
-            return f"a ';' or a brace in the settings ends GRUB's linux command before {_written(want)}"
-        return f"{place} sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {_written(want)}"
+            return f"a ';' or a brace in the settings ends GRUB's linux command before {written(want)}"
+        return f"{place} sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {written(want)}"
     order = placed if rule is Rule.FIRST else placed[::-1]
     winner = next((one for one in order if one.arg.value is not None), order[0])
     return f"{winner.arg} in {winner.where} wins: {rule.value}"

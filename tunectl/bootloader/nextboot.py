@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
 from tunectl.bootloader.grubmenu import BootEntry, default_entry
 from tunectl.bootloader.mkconfig import configured
-from tunectl.bootloader.settings import GRUB_CFG, Configured, read_menu
+from tunectl.bootloader.settings import Configured, generator, menu_path, read_menu
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 # What 10_linux itself puts before (and, of a btrfs root, into) the configured arguments.
@@ -41,11 +41,11 @@ def next_boot(root: Sysroot) -> NextBoot:
     entry = _read_entry(root)
     if isinstance(entry, BootEntry):
         difference = None if settings.problem else _difference(root, settings, entry)
-        stale = "" if settings.problem else _stale(settings, entry)
+        stale = "" if settings.problem else _stale(root, settings, entry)
         if root.live:
             recovery = f"the default entry '{entry.title}' is a recovery entry" if entry.recovery else None
             problem = settings.problem or recovery or difference
-            return NextBoot(entry.args, f"/{GRUB_CFG}, entry '{entry.title}'", problem, stale, settings, entry)
+            return NextBoot(entry.args, f"/{menu_path(root)}, entry '{entry.title}'", problem, stale, settings, entry)
         line = None if settings.problem else _as_grub_gives(settings)
         return NextBoot(line, files, settings.problem, difference or stale, settings, entry)
     if settings.problem:
@@ -69,13 +69,13 @@ class _NoEntry(NamedTuple):
 
 
 def _read_entry(root: Sysroot) -> BootEntry | _NoEntry:
-    menu = read_menu(root)
+    menu, path = read_menu(root), menu_path(root)
     if isinstance(menu, OSError):
         if menu.errno in ABSENT_ERRNOS:
-            return _NoEntry(f"there is no /{GRUB_CFG}: update-grub has not run")
-        return _NoEntry(f"/{GRUB_CFG} cannot be read ({menu.strerror}): not confirmed there", wrong=False)
+            return _NoEntry(f"there is no /{path}: {generator(root)} has not run")
+        return _NoEntry(f"/{path} cannot be read ({menu.strerror}): not confirmed there", wrong=False)
     entry = default_entry(menu)
-    return _NoEntry(f"/{GRUB_CFG}: {entry}") if isinstance(entry, str) else entry
+    return _NoEntry(f"/{path}: {entry}") if isinstance(entry, str) else entry
 
 
 def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str | None:
@@ -87,21 +87,22 @@ def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str | 
     places = dict.fromkeys(placed.where for placed in settings.placed if placed.arg in lacking)
     newer = _newer_files(root, settings)
     since = f"since {' and '.join(newer)} changed" if newer else "since it was configured"
-    return f"update-grub has not run {since}: /{GRUB_CFG} lacks {args} ({', '.join(places)})"
+    return f"{generator(root)} has not run {since}: /{menu_path(root)} lacks {args} ({', '.join(places)})"
 
 
-def _stale(settings: Configured, entry: BootEntry) -> str:
+def _stale(root: Sysroot, settings: Configured, entry: BootEntry) -> str:
     """What grub.cfg's default entry still has and the settings do not; "" for nothing."""
     extra = Counter(parse_cmdline(entry.args)) - Counter(settings.args)
     own = [arg for arg in extra if not any(same_key(arg.key, key) for key in _LOADERS_OWN)]
     if not own:
         return ""
-    return f"update-grub has not run: /{GRUB_CFG} still has {' '.join(map(str, own))}, which the settings do not give"
+    extra_args = " ".join(map(str, own))
+    return f"{generator(root)} has not run: /{menu_path(root)} still has {extra_args}, which the settings do not give"
 
 
 def _newer_files(root: Sysroot, settings: Configured) -> list[str]:
     try:
-        made = root.lstat(GRUB_CFG).st_mtime_ns
+        made = root.lstat(menu_path(root)).st_mtime_ns
         return [path for path in settings.files if root.lstat(path.lstrip("/")).st_mtime_ns > made]
     except OSError:
         return []

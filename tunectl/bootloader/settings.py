@@ -19,7 +19,7 @@ from tunectl.host.sysroot import Sysroot
 MAIN = "etc/default/grub"
 DIRECTORY = "etc/default/grub.d"
 GRUB_CFG = "boot/grub/grub.cfg"
-GRUBENV = "boot/grub/grubenv"
+GRUB2_CFG = "boot/grub2/grub.cfg"  # SUSE's and Red Hat's name for it
 LINUX = "GRUB_CMDLINE_LINUX"
 DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
 
@@ -52,13 +52,24 @@ class Configured(NamedTuple):
         return f"{self.linux} {self.linux_default}".strip()
 
 
+def menu_path(root: Sysroot) -> str:
+    """The grub.cfg of this host, by the name that its GRUB goes by."""
+    return GRUB2_CFG if root.exists(GRUB2_CFG) and not root.exists(GRUB_CFG) else GRUB_CFG
+
+
+def generator(root: Sysroot) -> str:
+    """What makes grub.cfg of the settings, as an operator calls it."""
+    return "grub2-mkconfig" if menu_path(root) == GRUB2_CFG else "update-grub"
+
+
 def read_menu(root: Sysroot) -> Menu | OSError:
-    """The menu of /boot/grub/grub.cfg with the saved entry of /boot/grub/grubenv; or why it cannot be read."""
+    """The menu of grub.cfg with the saved entry of the grubenv beside it; or why it cannot be read."""
+    path = menu_path(root)
     try:
-        text = root.read_text(GRUB_CFG)
+        text = root.read_text(path)
     except OSError as error:
         return error
-    return parse_grub_cfg(text, parse_grubenv(root.get_text(GRUBENV)))
+    return parse_grub_cfg(text, parse_grubenv(root.get_text(path.replace("grub.cfg", "grubenv"))))
 
 
 def settings_files(root: Sysroot, *, without_ours: bool = False) -> tuple[str, ...]:
@@ -92,7 +103,7 @@ def _placed(root: Sysroot, line: Value) -> tuple[Placed, ...]:
     for word in words:
         where = _where(line, word.at)
         names = [part.text for part in word.parts if part.variable]
-        shown = f"${names[0]} of /{GRUB_CFG}, from {where}" if names else where
+        shown = f"${names[0]} of /{menu_path(root)}, from {where}" if names else where
         given = kernel_text(expand(word, variables))
         room -= len(given)
         if room < 0:

@@ -1,0 +1,60 @@
+"""Recorded hosts of every boot loader, and the product on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.conftest import write_host_file
+from tests.hosts.builder import build, named
+from tests.tuned import session_on
+from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.family import Upcoming
+from tunectl.cpulist import CpuSet
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Finding
+
+# loader of the builder -> (its distribution, the family tunectl finds)
+LOADERS = {
+    "suse-grub": ("suse", "suse-grub"),
+    "bls": ("rhel", "bls"),
+    "systemd-boot": ("debian", "systemd-boot"),
+    "uki": ("debian", "systemd-boot"),
+    "kernelstub": ("pop", "kernelstub"),
+    "rpm-ostree": ("fedora", "rpm-ostree"),
+    "raspberry-pi": ("debian", "raspberry-pi"),
+}
+WORDS = (
+    "isolcpus=managed_irq,domain,2-3",
+    "nohz_full=2-3",
+    "rcu_nocbs=2-3",
+    "irqaffinity=0-1",
+    "skew_tick=1",
+    "nosoftlockup",
+    "tsc=reliable",
+)
+LINE = " ".join(WORDS)
+NEWEST = "6.1.0-39-amd64"
+
+
+def host(below: Path, loader: str, *, tuned_boot: CpuSet = frozenset()) -> Path:
+    """A four-CPU host that boots by `loader`, with a host file that isolates CPUs 2-3."""
+    tree = build(below / loader, replace(named("lab4", tuned_boot=tuned_boot), loader=loader, os=LOADERS[loader][0]))
+    wish(tree)
+    return tree
+
+
+def wish(tree: Path, isolated: str = "2-3", knobs: str = "", head: str = "") -> None:
+    """What the operator wants of it."""
+    text = f'profile = "low-latency"\nisolated = "{isolated}"\n{head}[knobs]\n{knobs}'
+    write_host_file(tree, text)
+
+
+def boot_findings(tree: Path) -> dict[str, Finding]:
+    """What verify says of each boot argument."""
+    return {one.knob: one for one in session_on(tree).assess().findings if one.knob.startswith("boot.")}
+
+
+def upcoming(tree: Path, loader: str) -> Upcoming:
+    """What tunectl reads as the next boot's lines."""
+    return FAMILIES[LOADERS[loader][1]].upcoming(Sysroot(str(tree)))

@@ -1,0 +1,91 @@
+"""GRUB with Boot Loader Specification entries: RHEL 9 and later, Fedora, CentOS Stream, Rocky, Alma.
+
+The arguments go where grubby puts them: into every entry but the rescue ones, and into what new entries are made from,
+/etc/kernel/cmdline and GRUB_CMDLINE_LINUX. The latter two must agree: 20-grub.install makes /etc/kernel/cmdline anew
+where /etc/default/grub is the newer file, so that one is written first. grub2-mkconfig is not run: from RHEL 9.3 on it
+leaves the entries alone. Nor is grubby: docs/boot-loaders.md says why.
+Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tunectl.bootloader.defaultsource import source
+from tunectl.bootloader.edits import files_family, read
+from tunectl.bootloader.entries import Entry, in_order, read_entries
+from tunectl.bootloader.family import Family, Holder, Look, Point, Upcoming
+from tunectl.bootloader.forms import variable
+from tunectl.bootloader.grubmenu import parse_grubenv
+from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
+from tunectl.bootloader.settings import LINUX, MAIN
+from tunectl.bootloader.shellvars import evaluate
+from tunectl.host.sysroot import Sysroot
+
+_GRUBENV = ("boot/grub2/grubenv", "boot/grub/grubenv")
+
+
+def look(root: Sysroot) -> Look:
+    """The entries, the one that GRUB boots next, and the sources of entries to come."""
+    try:
+        entries = in_order(read_entries(root, ("boot",)))
+        settings = read(root, MAIN)
+        environment = parse_grubenv(next((text for path in _GRUBENV if (text := root.get_text(path))), ""))
+        default = default_entry(entries, environment)
+        kernel_cmdline, made_from = source(root, default.line if default else "")
+    except OSError as error:
+        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+    if default is None:
+        return Look((), Upcoming((), "there is no boot entry in /boot/loader/entries"))
+    points = [Point(f"/{default.path}", expanded(default.line, environment)), made_from]
+    expand = partial(expanded, environment=environment)
+    holders = [kernel_cmdline]
+    holders += [entry.holder._replace(expand=expand) for entry in entries if not entry.rescue and entry.options]
+    if settings is not None:
+        holders.insert(0, Holder(MAIN, variable(LINUX)))
+        points.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings)))
+    problem = f"/{default.path} is a rescue entry, and the default" if default.rescue else ""
+    return Look(tuple(holders), Upcoming(tuple(points), problem), _refusal(root, default))
+
+
+def default_entry(entries: list[Entry], environment: dict[str, str]) -> Entry | None:
+    """What GRUB boots: next_entry once, or saved_entry, by the entry's id, title or place; else the first."""
+    wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
+    named = (entry for entry in entries if wanted in (entry.id.removesuffix(".conf"), entry.title))
+    number = int(wanted) if wanted.isdecimal() and int(wanted) < len(entries) else 0
+    return next(named, entries[number] if entries else None)
+
+
+def expanded(line: str, environment: dict[str, str]) -> str:
+    """An options line as GRUB hands it on: its variables ($tuned_params) come from grubenv."""
+    words = []
+    for word in split_words(line):
+        if word.mark:  # a ";" or a brace ends GRUB's linux command
+            break
+        words.append(word)
+    return kernel_text(expand_all(words, environment))
+
+
+def _assigned(settings: str) -> str | None:
+    variables = evaluate([("/" + MAIN, settings)])
+    return None if variables.problem or variables.unknown(LINUX) else variables.text(LINUX)
+
+
+def _refusal(root: Sysroot, default: Entry) -> str:
+    if default.options != 1:
+        # blscfg.c: of several lines GRUB takes one; without any, default_kernelopts, and root= with it.
+        return (
+            f"/{default.path} has {default.options} lines of options, and GRUB goes by exactly one: make it one line, "
+            "with all that the entry boots with"
+        )
+    if "$kernelopts" in default.line:
+        return (
+            "the entries take their line from kernelopts in grubenv, as on RHEL 8, and grubenv is too small a block to "
+            "edit safely: add with `grubby --update-kernel=ALL --args=...`"
+        )
+    if root.exists("etc/zipl.conf"):
+        return "zipl copies the entries when it runs: add with `grubby --update-kernel=ALL --args=...`, which runs it"
+    return ""
+
+
+FAMILY: Family = files_family(look)

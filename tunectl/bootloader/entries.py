@@ -1,0 +1,138 @@
+"""Boot Loader Specification entries, Type #1: the files in loader/entries, and which of them is first.
+
+Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Format Specification.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tunectl.bootloader.edits import read
+from tunectl.bootloader.family import Holder
+from tunectl.bootloader.forms import OPTIONS
+from tunectl.host.sysroot import Sysroot
+
+# $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
+PLACES = ("boot", "efi", "boot/efi")
+_COUNTER = re.compile(r"\+[0-9]+(-[0-9]+)?$")  # boot counting: tries left, tries done
+_MACHINE_ID = re.compile(r"[0-9a-f]{32}")
+# The kernel of a rescue or recovery entry has to boot where an isolated one does not.
+_RESCUE = re.compile(r"rescue|recovery", re.IGNORECASE)
+_VERSION = re.compile(r"[0-9]+|[A-Za-z]+|[~^.-]")
+_RANK = {"~": -1, "-": 1, "^": 2, ".": 3}
+_END, _LETTERS, _DIGITS = (0, ""), 4, 5
+
+
+class Entry(NamedTuple):
+    """One boot entry, as its file or image shows it."""
+
+    id: str  # the file's name without its boot counter
+    path: str
+    line: str
+    title: str = ""
+    version: str = ""
+    sort_key: str = ""
+    machine_id: str = ""
+    exhausted: bool = False  # its boot counter says that every try failed
+    options: int = 1  # how many lines of options its file has
+    lead: str = ""  # what the loader puts in front of the line
+    kernel: str = ""  # an image's: `uname -r`
+    signed: bool = False  # an image
+
+    @property
+    def rescue(self) -> bool:
+        """Is it for repairs? Such an entry stays as it is."""
+        return bool(_RESCUE.search(f"{self.id} {self.title} {self.version}"))
+
+    @property
+    def holder(self) -> Holder:
+        """Its file, as one to be edited."""
+        return Holder(self.path, OPTIONS, lead=self.lead)
+
+
+def version_key(version: str) -> tuple[tuple[int, int | str], ...]:
+    """Sorts versions as systemd's strverscmp_improved() and rpm do: 6.10 after 6.9, 6.1~rc1 before 6.1."""
+    parts: list[tuple[int, int | str]] = []
+    for part in _VERSION.findall(version):
+        if part in _RANK:
+            parts.append((_RANK[part], ""))
+        else:
+            parts.append((_DIGITS, int(part)) if part.isdecimal() else (_LETTERS, part))
+    return (*parts, _END)
+
+
+def uncounted(name: str) -> tuple[str, bool]:
+    """(an entry's name without its boot counter, has every try failed): `a+2-1` is `a`, with two tries left."""
+    counter = _COUNTER.search(name)
+    return _COUNTER.sub("", name), bool(counter and re.match(r"\+0+(?![0-9])", counter[0]))
+
+
+def parse_entry(path: str, text: str) -> Entry | None:
+    """An entry that boots a Linux kernel; None for another one (a program, a device tree, an empty file)."""
+    fields: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        key, _, value = line.replace("\t", " ").strip().partition(" ")
+        if key and not key.startswith("#"):
+            fields.setdefault(key, []).append(value.strip())
+    if "linux" not in fields and "uki" not in fields:
+        return None
+    name, exhausted = uncounted(path.rpartition("/")[2].removesuffix(".conf"))
+
+    def last(key: str) -> str:
+        return fields.get(key, [""])[-1]
+
+    # GRUB puts the image's name in front, systemd-boot the initrds'; the longer has to fit.
+    leads = (f"BOOT_IMAGE=(hd0,gpt2){last('linux')}", " ".join(f"initrd={one}" for one in fields.get("initrd", [])))
+    return Entry(
+        f"{name}.conf",
+        path,
+        " ".join(fields.get("options", [])),
+        last("title"),
+        last("version"),
+        last("sort-key"),
+        last("machine-id"),
+        exhausted,
+        sum(1 for one in fields.get("options", []) if one),
+        max(leads, key=len),
+    )
+
+
+def read_entries(root: Sysroot, places: Iterable[str] = PLACES) -> list[Entry]:
+    """This system's entries below these mount points, each file once. OSError where a directory cannot be read."""
+    found: dict[str, Entry] = {}
+    mine = root.get("etc/machine-id")
+    for place in places:
+        directory = f"{place}/loader/entries"
+        for name in sorted(_names(root, directory)):
+            entry = parse_entry(f"{directory}/{name}", read(root, f"{directory}/{name}") or "")
+            if entry and not _foreign(entry, mine):
+                found.setdefault(root.resolve(entry.path), entry)
+    return list(found.values())
+
+
+def _names(root: Sysroot, directory: str) -> list[str]:
+    try:
+        return [name for name in root.names(directory) if name.endswith(".conf") and not name.startswith(".")]
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR):
+            return []
+        raise
+
+
+def _foreign(entry: Entry, machine_id: str) -> bool:
+    """Does it belong to another system on this disk, by the machine id it names?"""
+    named = entry.machine_id or (_MACHINE_ID.match(entry.id) or [""])[0]
+    return bool(machine_id and named and named != machine_id)
+
+
+def in_order(entries: Sequence[Entry]) -> list[Entry]:
+    """As a boot menu of the specification lists them, the default first: newest version of the first sort-key."""
+    newest = sorted(entries, key=lambda entry: version_key(entry.id), reverse=True)
+    newest.sort(key=lambda entry: version_key(entry.version) if entry.sort_key else (), reverse=True)
+    return sorted(
+        newest,
+        key=lambda entry: (entry.exhausted, not entry.sort_key, entry.sort_key, entry.sort_key and entry.machine_id),
+    )

@@ -1,0 +1,82 @@
+"""What every boot loader's family gives: the next boot's line, the files to write for it, and the way back.
+
+A family is a row of functions. Most are made (edits.files_family) from one look at the host: which files hold a command
+line (the boot entries, and what new kernels' entries are made from), and which of them must have ours. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tunectl.bootloader.forms import Form
+from tunectl.bootloader.words import Desired, Same
+from tunectl.host.sysroot import Sysroot
+
+# Path -> (what stood there before our first write, what we wrote last), bytes as latin-1 text: the journal's memory.
+Journaled = Mapping[str, tuple[str | None, str]]
+
+
+class Point(NamedTuple):
+    """A command line that counts: where it stands, and what it comes to (None: that cannot be worked out)."""
+
+    where: str
+    line: str | None
+
+
+class Upcoming(NamedTuple):
+    """The next boot: the default entry's line first, then what entries of kernels to come are made from.
+
+    `problem` means that a line cannot be worked out, or that files and boot loader disagree; `note` needs no action.
+    """
+
+    points: tuple[Point, ...]
+    problem: str = ""
+    note: str = ""
+
+
+class Write(NamedTuple):
+    """One file to write: "file" is ours as a whole, "edit" the operator's with our words in it, "removal" goes away."""
+
+    kind: str
+    path: str
+    content: str
+    pristine: str | None = None  # an edit: the text without us
+
+
+class BootPlan(NamedTuple):
+    """What to write, which settings of others win over it, and why nothing can be planned (`problem`)."""
+
+    writes: tuple[Write, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    problem: str = ""
+
+
+class Family(NamedTuple):
+    """One kind of boot configuration. `commands` are names in tuning/commands.py, run once the files stand."""
+
+    upcoming: Callable[[Sysroot], Upcoming]
+    plan: Callable[[Sysroot, Sequence[Desired], Same, Journaled], BootPlan]
+    ours: Callable[[Sysroot, Journaled], tuple[str, ...]]  # our words, as they stand in the configuration
+    stripped: Callable[[Sysroot, Journaled], tuple[Write, ...]]  # files that hold our words, without them
+    commands: tuple[str, ...] = ()
+    remedy: str = ""  # what an operator runs where the files are right and the boot loader does not have them
+    confirm: Callable[[Sysroot, Sequence[Desired], Same], str | None] | None = None  # the files by their real reader
+
+
+class Holder(NamedTuple):
+    """A file that holds a command line. `new` is the line that one is started from where there is none."""
+
+    path: str
+    form: Form
+    new: str | None = None
+    expand: Callable[[str], str] | None = None  # what the boot loader makes of the line, where it has variables
+    lead: str = ""  # what the boot loader puts in front of it
+
+
+class Look(NamedTuple):
+    """What a family of files found on a host."""
+
+    holders: tuple[Holder, ...]
+    upcoming: Upcoming
+    refusal: str = ""  # why the files are not to be edited, though they could be read

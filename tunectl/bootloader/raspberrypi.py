@@ -1,0 +1,51 @@
+"""Raspberry Pi: the firmware reads the kernel's line from cmdline.txt, its first line only.
+
+Source: Raspberry Pi documentation, "The kernel command line" and config.txt (cmdline, os_prefix, conditional filters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.bootloader.edits import files_family, read
+from tunectl.bootloader.family import Family, Holder, Look, Point, Upcoming
+from tunectl.bootloader.forms import FIRST_LINE
+from tunectl.host.sysroot import Sysroot
+
+# Debian 12 and later mount the firmware's partition at the first.
+PLACES = ("boot/firmware", "boot")
+_REDIRECTS = ("cmdline", "os_prefix")
+# raspi-firmware, of Debian itself, writes cmdline.txt anew with every kernel.
+_DEBIANS_HOOK = "etc/kernel/postinst.d/z50-raspi-firmware"
+
+
+def look(root: Sysroot) -> Look:
+    """The one line, and whether the firmware really reads it from there."""
+    place = next((one for one in PLACES if root.exists(f"{one}/cmdline.txt")), PLACES[0])
+    path = f"{place}/cmdline.txt"
+    try:
+        text = read(root, path)
+        config = read(root, f"{place}/config.txt") or ""
+    except OSError as error:
+        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+    if text is None:
+        return Look((), Upcoming((), f"there is no /{path}"))
+    point = Point(f"/{path}", text.partition("\n")[0].strip())
+    refusal = ""
+    if setting := next(_redirects(config), ""):
+        refusal = f"'{setting}' in /{place}/config.txt may have the firmware read another file: edit that one"
+    elif root.exists(_DEBIANS_HOOK):
+        refusal = f"/{_DEBIANS_HOOK} writes /{path} anew with every kernel: add to /etc/default/raspi-extra-cmdline"
+    return Look((Holder(path, FIRST_LINE),), Upcoming((point,)), refusal)
+
+
+def _redirects(config: str) -> Iterator[str]:
+    """Settings of config.txt that may name another file for the line; a filter above decides, so none is ignored."""
+    for line in config.splitlines():
+        key, equals, value = line.partition("#")[0].partition("=")
+        elsewhere = equals and key.strip() in _REDIRECTS and value.strip() != "cmdline.txt"
+        if elsewhere or key.strip().startswith("include "):
+            yield line.strip()
+
+
+FAMILY: Family = files_family(look)

@@ -1,0 +1,79 @@
+"""systemd-boot: entries in loader/entries, unified kernel images in EFI/Linux, /etc/kernel/cmdline for what is to come.
+
+Entries are edited as they stand. An image has its line inside, perhaps under a signature: kernel-install makes it anew.
+Source: loader.conf(5), systemd-boot(7), the Boot Loader Interface (EFI variables), kernel-install(8).
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+from tunectl.bootloader import rebuild
+from tunectl.bootloader.defaultsource import source
+from tunectl.bootloader.edits import files_family
+from tunectl.bootloader.entries import PLACES, Entry, in_order, read_entries
+from tunectl.bootloader.family import Family, Look, Point, Upcoming
+from tunectl.bootloader.uki import read_images
+from tunectl.host.sysroot import Sysroot
+
+_VARIABLE = "sys/firmware/efi/efivars/{}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+
+
+def look(root: Sysroot) -> Look:
+    """The entries and images, the one that is booted next, and the source of those to come."""
+    try:
+        texts = read_entries(root)
+        images = read_images(root, PLACES)
+        default = default_entry(root, in_order([*texts, *images]))
+        kernel_cmdline, made_from = source(root, default.line if default else "")
+    except OSError as error:
+        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+    if default is None:
+        return Look((), Upcoming((), "there is no boot entry in loader/entries and no image in EFI/Linux"))
+    holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))
+    problem = f"/{default.path} is a rescue entry, and the default" if default.rescue else ""
+    point = Point(f"/{default.path}", default.line)
+    if default not in images:
+        return Look(holders, Upcoming((point, made_from), problem))
+    refusal = rebuild.refusal(root, default)
+    if root.live:
+        return Look(holders, Upcoming((point, made_from), problem), refusal)
+    # kernel-install is never run for a recorded host: there the source says what the next image will have.
+    note = "" if point.line == made_from.line else f"/{default.path} holds another line until kernel-install has run"
+    return Look(holders, Upcoming((made_from,), problem, note), refusal)
+
+
+def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:
+    """What systemd-boot boots: chosen for one boot, by `bootctl set-default`, by loader.conf, or the menu's first."""
+    for wanted in (_variable(root, "LoaderEntryOneShot"), _variable(root, "LoaderEntryDefault"), _configured(root)):
+        if wanted == "@saved":
+            wanted = _variable(root, "LoaderEntryLastBooted")
+        if wanted:
+            for entry in entries:
+                names = (entry.id.lower(), entry.id.lower().removesuffix(".conf"))
+                if any(fnmatch.fnmatchcase(name, wanted.lower()) for name in names):
+                    return entry
+    return entries[0] if entries else None
+
+
+def _configured(root: Sysroot) -> str:
+    for place in PLACES:
+        for line in root.get_text(f"{place}/loader/loader.conf").splitlines():
+            key, _, value = line.replace("\t", " ").strip().partition(" ")
+            if key == "default":
+                return value.strip()
+    return ""
+
+
+def _variable(root: Sysroot, name: str) -> str:
+    """An EFI variable of the Boot Loader Interface: four bytes of attributes, then UTF-16 with a NUL at its end.
+
+    To read one calls the firmware, which may stop every CPU meanwhile; to ask for one that is not set does not.
+    """
+    try:
+        return root.read_bytes(_VARIABLE.format(name))[4:].decode("utf-16-le", "replace").rstrip("\0")
+    except OSError:
+        return ""
+
+
+FAMILY: Family = files_family(look, ("kernel-install",), "run `kernel-install add` for the kernel that will boot")
