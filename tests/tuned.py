@@ -1,0 +1,39 @@
+"""The product on a recorded host, as the command line runs it: a session, apply, restore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
+
+
+def session_on(host: Path | Sysroot) -> Session:
+    """A look at the host."""
+    root = WritableSysroot(str(host)) if isinstance(host, Path) else host
+    state = state_of(root)
+    return open_session(root, f"{root.root}/etc/tunectl/host.toml", state, ("/usr/bin/tunectl",), "2026-11-21")
+
+
+def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:
+    """`tunectl apply --yes`."""
+    root = WritableSysroot(str(host)) if isinstance(host, Path) else host
+    return run_apply(session_on(root), root, state_of(root), runtime_only=runtime_only, wait_s=0)
+
+
+def restore(host: Path | WritableSysroot, *, salvage: bool = False) -> Undone:
+    """`tunectl restore`."""
+    root = WritableSysroot(str(host)) if isinstance(host, Path) else host
+    return run_restore(root, state_of(root), read_identity(root).boot_id, salvage=salvage, wait_s=0)
+
+
+def state_of(root: Sysroot) -> str:
+    """Where the journal is."""
+    return f"{root.root}/var/lib/tunectl"
+
+
+def results(run: Run) -> dict[str, str]:
+    """What became of each target."""
+    return {one.change.target: one.result for one in run.applied.results}

@@ -1,0 +1,60 @@
+"""Which knob stands behind a kernel path, a sysctl or a boot argument. Made from the table: a new row is known here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from tunectl.knobs import KNOBS
+from tunectl.knobs.codecs import Codec
+from tunectl.knobs.drivers.pseudofile import FirstOf
+
+# kernel.watchdog and soft_watchdog are switches over the same detector (kernel/watchdog.c).
+_ALIASES = {"kernel.watchdog": "kernel.nmi_watchdog"}
+_NARROWER = frozenset({"net.queue_irqs"})  # some of irq.affinity's: a path does not say which
+_SYSCTL = "/proc/sys/"
+# An instance, or a pattern for all of them: cpu3, cpu*, policy0, irq/12, rx-3.
+_NUMBER = re.compile(r"(?<=[a-z/-])(?:[0-9]+|\*|\[0-9\]\*?|N|M)(?=/)")
+_NAMED = re.compile(r"(?<=/intel_uncore_frequency/)[^/]+|(?<=/sys/class/net/)[^/]+")
+_POLICY = "/sys/devices/system/cpu/cpufreq/policyN/"
+_OF_CPU = "/sys/devices/system/cpu/cpuN/cpufreq/"
+
+
+class Places(NamedTuple):
+    """Names as others use them -> ours; `codecs` only where a path is read otherwise than its knob."""
+
+    paths: Mapping[str, str]
+    sysctls: Mapping[str, str]
+    arguments: Mapping[str, str]
+    codecs: Mapping[str, Codec]
+
+
+def normal_path(path: str) -> str:
+    """A kernel path with every instance as `N`, a frequency policy as its CPU's; `/sys/.../cpuN/cpufreq/boost`."""
+    return _NUMBER.sub("N", _NAMED.sub("N", "/" + path.lstrip("/"))).replace(_POLICY, _OF_CPU)
+
+
+@cache
+def places() -> Places:
+    """Of every row of the table."""
+    paths: dict[str, str] = {}
+    arguments: dict[str, str] = {}
+    codecs: dict[str, Codec] = {}
+    for knob in KNOBS.values():
+        for place in knob.driver.describe():
+            if place.startswith(("/proc/", "/sys/")) and knob.name not in _NARROWER:
+                paths.setdefault(normal_path(place), knob.name)
+            elif place.endswith("=") and knob.facility == "boot":
+                arguments[place.removesuffix("=")] = knob.name
+        if isinstance(knob.driver, FirstOf):
+            codecs |= {normal_path(file.describe()[0]): codec for file, codec in knob.driver.options}
+    sysctls = {path.removeprefix(_SYSCTL).replace("/", "."): knob for path, knob in paths.items() if _SYSCTL in path}
+    sysctls |= {other: sysctls[ours] for other, ours in _ALIASES.items() if ours in sysctls}
+    return Places(paths, sysctls, arguments, codecs)
+
+
+def knob_at(path: str) -> str:
+    """The knob whose attribute a path (or a shell pattern of paths) is; "" for none of ours."""
+    return places().paths.get(normal_path(path), "")
