@@ -127,6 +127,8 @@ def _check(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope
             window_s=window,
             settings=settings,
             on_progress=lambda text: request.tell(f"checking {text.removeprefix('check.')}"),
+            interfaces=wishes.interfaces if wishes else (),
+            trading=wishes.threads if wishes else (),
         )
     except TunectlError as error:
         found = [Finding("check", "check", Outcome.UNREADABLE, reason=str(error))]

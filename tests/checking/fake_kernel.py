@@ -36,6 +36,9 @@ class Process:
     busy: float = 0.0
     flags: int = 0
     visits_per_s: float = 0.0  # how often it is put on the CPU
+    policy: int = 0
+    rt_priority: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)  # more of /proc/PID: cgroup, status, numa_maps
 
 
 RUNNING: set[str] = set()  # the roots of those that run now
@@ -94,8 +97,11 @@ class FakeKernel:
         ticks = 5 + int(process.busy * age_s * 100)
         # proc(5): flags is field 9, utime 14, processor 39
         front = f"{process.pid} ({process.comm}) {state} 1 0 0 0 -1 {process.flags} 0 0 0 0 {ticks} 2"
-        rest = ["0", "0", "20", "0", "1", "0", "100", *["0"] * 15, "17", str(process.cpu), *["0"] * 13]
+        how = [str(process.rt_priority), str(process.policy)]  # fields 40 and 41
+        rest = ["0", "0", "20", "0", "1", "0", "100", *["0"] * 15, "17", str(process.cpu), *how, *["0"] * 11]
         self._replace(f"{place}/stat", f"{front} {' '.join(rest)}\n")
+        for name, text in process.files.items():
+            self._replace(f"proc/{process.pid}/{name}", text)
         run_ns = int((0.05 + process.busy * age_s) * 1e9)
         self._replace(f"{place}/schedstat", f"{run_ns} 1000 {10 + int(process.visits_per_s * age_s)}\n")
         self._replace(f"{place}/status", f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\n")

@@ -69,10 +69,13 @@ def test_idle_share() -> None:
 
 
 def test_parse_stat_takes_any_name_and_refuses_what_is_none() -> None:
-    rest = " ".join(["S 1 0 0 0 -1 2097216 0 0 0 0 7 2", *["0"] * 22, "17 5 0"])  # field 38 is 17, field 39 the CPU
+    rest = " ".join(
+        ["S 1 0 0 0 -1 2097216 0 0 0 0 7 2", *["0"] * 22, "17 5 50 1"]
+    )  # from field 38 on: a signal, the CPU, priority, policy
     thread = parse_stat(f"42 (a) b (c) {rest}", 40)
     assert thread
     assert (thread.pid, thread.tid, thread.comm, thread.cpu) == (40, 42, "a) b (c", 5)
+    assert (thread.policy, thread.rt_priority) == (1, 50)
     assert thread.kernel
     assert thread.movable
     assert parse_stat("", 1) is None

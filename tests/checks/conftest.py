@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tunectl.checking.runner import run_checks, shipped_checks
 from tunectl.cpulist import CpuSet
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.model import Finding, Scope
+from tunectl.model import Finding, Scope, Trading
 
 WINDOW_S = 0.2
 Judge = Callable[..., dict[str, Finding]]
@@ -43,12 +43,25 @@ def judge() -> Judge:
     """Runs one shipped check over a host, and hands back its findings by target."""
 
     def run(
-        root: Path | str, isolated: set[int], check: str, settings: Mapping[str, Any] | None = None
+        root: Path | str,
+        isolated: set[int],
+        check: str,
+        settings: Mapping[str, Any] | None = None,
+        interfaces: tuple[str, ...] = (),
+        trading: Sequence[Trading] = (),
     ) -> dict[str, Finding]:
         host = Sysroot(str(root))
         scope, paths = scope_of(host, frozenset(isolated)), [str(shipped_checks() / check)]
         for window_s in (WINDOW_S, 5 * WINDOW_S, 25 * WINDOW_S):
-            findings = run_checks(host, scope, paths=paths, window_s=window_s, settings=settings)
+            findings = run_checks(
+                host,
+                scope,
+                paths=paths,
+                window_s=window_s,
+                settings=settings,
+                interfaces=interfaces,
+                trading=trading,
+            )
             # On a busy machine the fake kernel may not have had its turn: then it stood still, and not the host.
             if str(root) not in RUNNING or not any(STILL in finding.reason for finding in findings):
                 break

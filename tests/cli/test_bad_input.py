@@ -27,7 +27,7 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
     [
         pytest.param(
             'profile = "low-latency"\nisolatd = "2-3"\n',
-            ["unknown key 'isolatd'", "known here: profile, isolated, allow_split_siblings"],
+            ["unknown key 'isolatd'", "known here: profile, isolated, bootloader, isolation, allow_split_siblings"],
             id="unknown key",
         ),
         pytest.param(
@@ -39,6 +39,16 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
             LOW_LATENCY + WAIVER + "who = 1\n",
             ["unknown key 'waivers[0].who'", "known here: knob, reason, until, target"],
             id="unknown key of a waiver",
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}isolation = "rutime"\n',
+            ["isolation: 'rutime' is no choice", "one of boot, runtime, both"],
+            id="no choice",
+        ),
+        pytest.param(
+            f'{LOW_LATENCY}[[threads]]\ncpu = 2\ncommand = "a"\npolicy = "fiffo"\n',
+            ["threads[0].policy: 'fiffo' is no choice", "one of other, batch, idle, fifo, rr, deadline"],
+            id="no choice in a row",
         ),
         pytest.param('profile = "low-latency"\n', ["missing key 'isolated'"], id="missing key"),
         pytest.param("", ["missing key 'profile'"], id="empty file"),
@@ -109,10 +119,14 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
         ),
         pytest.param(
             'profile = "low-latncy"\nisolated = "2-3"\n',
-            ["there is no profile 'low-latncy'", "shipped are balanced-latency, low-latency"],
+            ["host.toml: profile: there is no profile 'low-latncy'", "shipped are balanced-latency, low-latency"],
             id="no such profile",
         ),
-        pytest.param('profile = "./my.toml"\nisolated = "2-3"\n', ["cannot read", "/my.toml: No such file"], id="path"),
+        pytest.param(
+            'profile = "./my.toml"\nisolated = "2-3"\n',
+            ["host.toml: profile: cannot read", "/my.toml: No such file"],
+            id="path",
+        ),
         pytest.param('profile = "a\\u0000/b"\nisolated = "2-3"\n', ["NUL"], id="a NUL in a path"),
         pytest.param(
             f'{LOW_LATENCY}[knobs]\n"\\u001b[31m[bold]x" = 1\n',
@@ -199,7 +213,7 @@ def test_a_profile_that_inherits_itself(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('inherits = "nobody"\n', "there is no profile 'nobody'"),
+        ('inherits = "nobody"\n', "mine.toml: inherits: there is no profile 'nobody'"),
         ("[knobs]\n'mm.ksm' = 'stopped'\n", "got 'str'"),
         ("[knobs.'mm.ksm']\nvalue = 'stopped'\n", "missing key 'reason'"),
         ("[knobs.'mm.kms']\nvalue = 'stopped'\nreason = 'x'\n", "did you mean mm.ksm?"),

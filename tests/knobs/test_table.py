@@ -12,23 +12,43 @@ import pytest
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
-from tunectl.host.sysroot import WritableSysroot
+from tests.tuned import apply, session_on
+from tunectl.cpulist import parse_cpulist
 from tunectl.knobs import KNOBS
-from tunectl.tuning.session import Session, open_session
-from tunectl.tuning.transaction import run_apply
 from tunectl.verdict import verdict_of
 
 Run = Callable[..., Ran]
 Sabotage = Callable[[Path], None]
 
-ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23"}
+ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23", "epyc": "12-15,28-31", "sites": "2-3"}
+CPU = "sys/devices/system/cpu"
+UNCORE = f"{CPU}/intel_uncore_frequency"
+ETHTOOL = "ethtool/ens2f0"
+NET = "sys/class/net/ens2f0"
+GRUB = "etc/default/grub"
+OUR_GRUB = "etc/default/grub.d/99-tunectl.cfg"
+# Arguments that no profile asks for: on a host whose boot had them.
+SITES_WORDS = {
+    "mitigations": "mitigations=auto",
+    "intel_pstate": "intel_pstate=passive",
+    "amd_pstate": "amd_pstate=active",
+    "pcie_aspm": "pcie_aspm=off",
+}
 OWN = {  # what no profile asks for
     "lab4": '"cpufreq.min_khz" = "hardware-max"\n',
     "xeon2s": '"smt.control" = "on"\n"cpufreq.boost" = true\n"cpufreq.min_khz" = "hardware-max"\n'
-    '"cpufreq.energy_performance_preference" = "performance"\n',
+    '"cpufreq.energy_performance_preference" = "performance"\n"cpufreq.intel_pstate" = "active"\n'
+    '"cpufreq.min_perf_pct" = 100\n"cpufreq.hwp_dynamic_boost" = false\n"clocksource.current" = "tsc"\n'
+    '"mm.hugepages_2mib" = 512\n"mm.hugepages_1gib" = "1:4"\n"kernel.soft_watchdog" = false\n'
+    '"cpuidle.dma_latency_us" = 3\n"limits.memlock_logins" = "unlimited"\n"limits.memlock_services" = "unlimited"\n'
+    '"net.combined_channels" = 8\n"net.rx_channels" = 2\n"net.tx_channels" = "hardware-max"\n"net.rx_ring" = 512\n'
+    '"net.tx_ring" = "hardware-max"\n"net.rx_frames" = 1\n"net.tx_usecs" = 4\n"net.tx_frames" = 16\n'
+    '"net.ntuple" = true\n"net.gro" = false\n"net.gro_flush_timeout_ns" = 20000\n"net.napi_defer_hard_irqs" = 2\n'
+    '"net.rps_flow_cnt" = 0\n"net.xps_cpus" = "isolated"\n"net.queue_irqs" = "housekeeping"\n',
+    "epyc": '"cpufreq.amd_pstate" = "active"\n"cpufreq.policy_boost" = true\n',
+    "sites": "".join(f'"boot.{word.replace("=", chr(34) + " = " + chr(34))}"\n' for word in SITES_WORDS.values()),
 }
-CPU = "sys/devices/system/cpu"
-GRUB = "etc/default/grub"
+NICS = {"lab4": "eth0", "xeon2s": 'ens2f0", "eno1'}
 TUNED = "isolcpus=managed_irq,domain,2-3"
 
 
@@ -76,6 +96,12 @@ def unplugged(root: Path) -> None:
     put(f"{CPU}/online", "0-2")(root)
 
 
+def moved_queue(root: Path) -> None:
+    """Somebody put two queues' interrupts on one CPU; it is no isolated one."""
+    put("proc/irq/63/smp_affinity_list", "8")(root)
+    put("proc/irq/63/effective_affinity_list", "8")(root)
+
+
 class Case(NamedTuple):
     """One sabotage."""
 
@@ -87,26 +113,89 @@ class Case(NamedTuple):
 CASES: dict[str, Case] = {
     "smt.control": Case("xeon2s", "smt.control", put(f"{CPU}/smt/control", "off")),
     "cpu.online": Case("lab4", "cpu.online[3]", unplugged),
+    "net.combined_channels": Case(
+        "xeon2s", "net.combined_channels[ens2f0]", put(f"{ETHTOOL}/channels/combined-count", "16")
+    ),
+    "net.rx_channels": Case("xeon2s", "net.rx_channels[eno1]", put("ethtool/eno1/channels/rx-count", "4")),
+    "net.tx_channels": Case("xeon2s", "net.tx_channels[eno1]", put("ethtool/eno1/channels/tx-count", "1")),
+    "net.rx_ring": Case("xeon2s", "net.rx_ring[ens2f0]", put(f"{ETHTOOL}/rings/rx", "1024")),
+    "net.tx_ring": Case("xeon2s", "net.tx_ring[ens2f0]", put(f"{ETHTOOL}/rings/tx", "1024")),
+    "net.adaptive_rx": Case("lab4", "net.adaptive_rx[eth0]", put("ethtool/eth0/coalesce/use-adaptive-rx", "1")),
+    "net.adaptive_tx": Case("xeon2s", "net.adaptive_tx[ens2f0]", put(f"{ETHTOOL}/coalesce/use-adaptive-tx", "1")),
+    "net.rx_usecs": Case("lab4", "net.rx_usecs[eth0]", put("ethtool/eth0/coalesce/rx-usecs", "8")),
+    "net.rx_frames": Case("xeon2s", "net.rx_frames[ens2f0]", put(f"{ETHTOOL}/coalesce/rx-max-frames", "128")),
+    "net.tx_usecs": Case("xeon2s", "net.tx_usecs[ens2f0]", put(f"{ETHTOOL}/coalesce/tx-usecs", "8")),
+    "net.tx_frames": Case("xeon2s", "net.tx_frames[ens2f0]", put(f"{ETHTOOL}/coalesce/tx-max-frames", "128")),
+    "net.ntuple": Case("xeon2s", "net.ntuple[ens2f0]", put(f"{ETHTOOL}/features/rx-ntuple-filter", "0")),
+    "net.gro": Case("xeon2s", "net.gro[ens2f0]", put(f"{ETHTOOL}/features/rx-gro", "1")),
+    "net.lro": Case("xeon2s", "net.lro[ens2f0]", put(f"{ETHTOOL}/features/rx-lro", "1")),
+    "net.gro_flush_timeout_ns": Case(
+        "xeon2s", "net.gro_flush_timeout_ns[ens2f0]", put(f"{NET}/gro_flush_timeout", "0")
+    ),
+    "net.napi_defer_hard_irqs": Case(
+        "xeon2s", "net.napi_defer_hard_irqs[eno1]", put("sys/class/net/eno1/napi_defer_hard_irqs", "0")
+    ),
+    "net.busy_poll": Case("lab4", "net.busy_poll", put("proc/sys/net/core/busy_poll", "0")),
+    "net.busy_read": Case("lab4", "net.busy_read", put("proc/sys/net/core/busy_read", "0")),
+    "net.rps_cpus": Case("xeon2s", "net.rps_cpus[ens2f0/rx-3]", put(f"{NET}/queues/rx-3/rps_cpus", "00000030")),
+    "net.rps_sock_flow_entries": Case(
+        "lab4", "net.rps_sock_flow_entries", put("proc/sys/net/core/rps_sock_flow_entries", "32768")
+    ),
+    "net.rps_flow_cnt": Case("xeon2s", "net.rps_flow_cnt[ens2f0/rx-7]", put(f"{NET}/queues/rx-7/rps_flow_cnt", "4096")),
+    "net.xps_cpus": Case("xeon2s", "net.xps_cpus[ens2f0/tx-0]", put(f"{NET}/queues/tx-0/xps_cpus", "00000001")),
+    "net.queue_irqs": Case("xeon2s", "net.queue_irqs[63]", moved_queue),
     "irqbalance.banned_cpus": Case(
         "lab4", "irqbalance.banned_cpus", put("etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2")
     ),
     "irq.default_affinity": Case("lab4", "irq.default_affinity", put("proc/irq/default_smp_affinity", "f")),
     "irq.affinity": Case("lab4", "irq.affinity[32]", moved_irq),
     "workqueue.cpumask": Case("lab4", "workqueue.cpumask", put("sys/devices/virtual/workqueue/cpumask", "7")),
+    "cpuset.isolated": Case(
+        "lab4", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")
+    ),
+    "kthread.affinity": Case("lab4", "kthread.affinity[2]", cut("proc/2/status", "list:\t0-1", by="list:\t0-3")),
     "cpuidle.max_latency_us": Case("lab4", "cpuidle.max_latency_us[3]", put(f"{CPU}/cpu3/cpuidle/state3/disable", "0")),
     "cpuidle.resume_latency_us": Case(
         "lab4", "cpuidle.resume_latency_us[2]", put(f"{CPU}/cpu2/power/pm_qos_resume_latency_us", "0")
     ),
+    "cpuidle.dma_latency_us": Case(
+        "xeon2s", "cpuidle.dma_latency_us", cut("etc/systemd/system/tunectl-latency.service", "3 us", by="300 us")
+    ),
+    "cpufreq.intel_pstate": Case("xeon2s", "cpufreq.intel_pstate", put(f"{CPU}/intel_pstate/status", "passive")),
+    "cpufreq.amd_pstate": Case("epyc", "cpufreq.amd_pstate", put(f"{CPU}/amd_pstate/status", "guided")),
     "cpufreq.governor": Case(
         "lab4", "cpufreq.governor[1]", put(f"{CPU}/cpufreq/policy1/scaling_governor", "powersave")
     ),
+    "cpufreq.max_perf_pct": Case("xeon2s", "cpufreq.max_perf_pct", put(f"{CPU}/intel_pstate/max_perf_pct", "80")),
+    "cpufreq.min_perf_pct": Case("xeon2s", "cpufreq.min_perf_pct", put(f"{CPU}/intel_pstate/min_perf_pct", "20")),
     "cpufreq.max_khz": Case("lab4", "cpufreq.max_khz[2]", put(f"{CPU}/cpufreq/policy2/scaling_max_freq", "2400000")),
     "cpufreq.min_khz": Case("xeon2s", "cpufreq.min_khz[31]", put(f"{CPU}/cpufreq/policy31/scaling_min_freq", "800000")),
     "cpufreq.boost": Case("xeon2s", "cpufreq.boost", put(f"{CPU}/intel_pstate/no_turbo", "1")),
+    "cpufreq.policy_boost": Case("epyc", "cpufreq.policy_boost[7]", put(f"{CPU}/cpufreq/policy7/boost", "0")),
+    "cpufreq.hwp_dynamic_boost": Case(
+        "xeon2s", "cpufreq.hwp_dynamic_boost", put(f"{CPU}/intel_pstate/hwp_dynamic_boost", "1")
+    ),
+    "cpufreq.energy_perf_bias": Case(
+        "xeon2s", "cpufreq.energy_perf_bias[21]", put(f"{CPU}/cpu21/power/energy_perf_bias", "15")
+    ),
     "cpufreq.energy_performance_preference": Case(
         "xeon2s",
         "cpufreq.energy_performance_preference[9]",
         put(f"{CPU}/cpufreq/policy9/energy_performance_preference", "balance_power"),
+    ),
+    "uncore.max_khz": Case(
+        "xeon2s", "uncore.max_khz[package_01_die_00]", put(f"{UNCORE}/package_01_die_00/max_freq_khz", "1600000")
+    ),
+    "uncore.min_khz": Case(
+        "xeon2s", "uncore.min_khz[package_00_die_00]", put(f"{UNCORE}/package_00_die_00/min_freq_khz", "800000")
+    ),
+    "pcie.aspm_policy": Case(
+        "lab4",
+        "pcie.aspm_policy",
+        put("sys/module/pcie_aspm/parameters/policy", "default performance [powersave] powersupersave"),
+    ),
+    "clocksource.current": Case(
+        "xeon2s", "clocksource.current", put("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet")
     ),
     "mm.thp_enabled": Case(
         "lab4", "mm.thp_enabled", put("sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never")
@@ -117,17 +206,50 @@ CASES: dict[str, Case] = {
     "mm.ksm": Case("lab4", "mm.ksm", put("sys/kernel/mm/ksm/run", "1")),
     "mm.swappiness": Case("lab4", "mm.swappiness", put("proc/sys/vm/swappiness", "60")),
     "mm.numa_balancing": Case("xeon2s", "mm.numa_balancing", put("proc/sys/kernel/numa_balancing", "1")),
+    "mm.hugepages_2mib": Case(
+        "xeon2s",
+        "mm.hugepages_2mib[1]",
+        put("sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages", "100"),
+    ),
+    "mm.hugepages_1gib": Case(
+        "xeon2s",
+        "mm.hugepages_1gib[1]",
+        put("sys/devices/system/node/node1/hugepages/hugepages-1048576kB/nr_hugepages", "0"),
+    ),
+    "limits.memlock_logins": Case(
+        "xeon2s", "limits.memlock_logins", cut("etc/security/limits.d/99-tunectl.conf", "unlimited", by="64")
+    ),
+    "limits.memlock_services": Case(
+        "xeon2s", "limits.memlock_services", cut("etc/systemd/system.conf.d/99-tunectl.conf", "infinity", by="8M")
+    ),
     "kernel.nmi_watchdog": Case("lab4", "kernel.nmi_watchdog", put("proc/sys/kernel/nmi_watchdog", "1")),
+    "kernel.soft_watchdog": Case("xeon2s", "kernel.soft_watchdog", put("proc/sys/kernel/soft_watchdog", "1")),
     "kernel.watchdog_cpumask": Case("lab4", "kernel.watchdog_cpumask", put("proc/sys/kernel/watchdog_cpumask", "0-2")),
     "kernel.timer_migration": Case("lab4", "kernel.timer_migration", put("proc/sys/kernel/timer_migration", "0")),
     "kernel.stat_interval": Case("lab4", "kernel.stat_interval", put("proc/sys/vm/stat_interval", "1")),
     "kernel.sched_rt_runtime_us": Case(
         "lab4", "kernel.sched_rt_runtime_us", put("proc/sys/kernel/sched_rt_runtime_us", "950000")
     ),
+    "systemd.isolated_slice": Case(
+        "lab4", "systemd.isolated_slice", put("etc/systemd/system/isolated.slice", "[Slice]\nAllowedCPUs=0-3")
+    ),
+    "systemd.allowed_cpus": Case(
+        "lab4",
+        "systemd.allowed_cpus[user.slice]",
+        lambda root: (root / "etc/systemd/system/user.slice.d/zz-tunectl.conf").unlink(),
+    ),
+    "systemd.cpu_affinity": Case(
+        "lab4",
+        "systemd.cpu_affinity",
+        cut("etc/systemd/system.conf.d/zz-tunectl.conf", "CPUAffinity=0-1", by="CPUAffinity=0-3"),
+    ),
     "systemd.apply_at_boot": Case(
         "lab4",
         "systemd.apply_at_boot",
         lambda root: (root / "etc/systemd/system/multi-user.target.wants/tunectl-apply.service").unlink(),
+    ),
+    "systemd.apply_on_hotplug": Case(
+        "lab4", "systemd.apply_on_hotplug", put("etc/udev/rules.d/95-tunectl.rules", "# somebody commented it out")
     ),
     "boot.isolcpus": Case("lab4", "boot.isolcpus", cut(GRUB, f"{TUNED} ")),
     "boot.nohz_full": Case("lab4", "boot.nohz_full", cut(GRUB, "nohz_full=2-3 ")),
@@ -137,18 +259,12 @@ CASES: dict[str, Case] = {
     "boot.skew_tick": Case("lab4", "boot.skew_tick", cut(GRUB, "skew_tick=1 ")),
     "boot.nosoftlockup": Case("lab4", "boot.nosoftlockup", cut(GRUB, "nosoftlockup ")),
     "boot.tsc": Case("lab4", "boot.tsc", cut(GRUB, " tsc=reliable")),
+    **{f"boot.{name}": Case("sites", f"boot.{name}", cut(OUR_GRUB, word)) for name, word in SITES_WORDS.items()},
 }
 
 
-def session_on(root: Path) -> Session:
-    """As the command line opens one."""
-    host, state = f"{root}/etc/tunectl/host.toml", f"{root}/var/lib/tunectl"
-    return open_session(WritableSysroot(str(root)), host, state, ("/usr/bin/tunectl",), "2026-11-21")
-
-
-def apply(root: Path) -> None:
-    """`tunectl apply --yes`."""
-    run_apply(session_on(root), WritableSysroot(str(root)), f"{root}/var/lib/tunectl", runtime_only=False, wait_s=0)
+ALONE = [name for name, case in CASES.items() if name.startswith("boot.") and case.host == "lab4"]
+ALONE.remove("boot.rcu_nocbs")
 
 
 def verdict(root: Path) -> str:
@@ -157,12 +273,20 @@ def verdict(root: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def applied(host_root: HostFactory) -> dict[str, Path]:
-    """Both hosts, booted as asked and applied: to be copied."""
+def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The hosts, booted as asked and applied: to be copied."""
     trees = {}
-    for name, cpus in {"lab4": range(2, 4), "xeon2s": [*range(4, 8), *range(20, 24)]}.items():
-        trees[name] = host_root(name, tuned_boot=frozenset(cpus))
-        own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n[knobs]\n{OWN[name]}'
+    for name, cpus in ISOLATED.items():
+        host = host_root("lab4" if name == "sites" else name, tuned_boot=parse_cpulist(cpus))
+        trees[name] = tmp_path_factory.mktemp("applied") / name
+        subprocess.run(["cp", "-a", host, trees[name]], check=True)
+        line = (trees[name] / "proc/cmdline").read_text().rstrip()
+        extra = SITES_WORDS.values() if name == "sites" else ()
+        (trees[name] / "proc/cmdline").write_text(" ".join([line, *extra]) + "\n")
+        own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n'
+        own += 'isolation = "both"\n' if name == "lab4" else ""
+        own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""
+        own += f"[knobs]\n{OWN[name]}"
         write_host_file(trees[name], own)
         apply(trees[name])
     return trees
@@ -211,7 +335,10 @@ def test_sabotage_is_found_by_name_and_mended(tunectl: Run, host: Callable[[str]
     assert verdict(root) == "compliant"
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("boot.") and name != "boot.rcu_nocbs"])
+@pytest.mark.parametrize(
+    "name",
+    ALONE,
+)
 def test_an_argument_this_boot_did_not_have(tunectl: Run, host: Callable[[str], Path], name: str) -> None:
     root = host("lab4")
     key = name.removeprefix("boot.")

@@ -12,32 +12,13 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
+from tests.tuned import apply, restore, results, session_on
 from tunectl.errors import TunectlError
-from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.model import Outcome
 from tunectl.tuning.journal import load
-from tunectl.tuning.session import Session, open_session
-from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
+from tunectl.tuning.transaction import run_apply
 from tunectl.verdict import verdict_of
-
-
-def session_on(root: WritableSysroot) -> Session:
-    state = f"{root.root}/var/lib/tunectl"
-    return open_session(root, f"{root.root}/etc/tunectl/host.toml", state, ("/usr/bin/tunectl",), "2026-11-21")
-
-
-def apply(root: WritableSysroot, *, runtime_only: bool = False) -> Run:
-    return run_apply(session_on(root), root, f"{root.root}/var/lib/tunectl", runtime_only=runtime_only, wait_s=0)
-
-
-def restore(root: WritableSysroot, *, salvage: bool = False) -> Undone:
-    state = f"{root.root}/var/lib/tunectl"
-    return run_restore(root, state, read_identity(root).boot_id, salvage=salvage, wait_s=0)
-
-
-def results(run: Run) -> dict[str, str]:
-    return {one.change.target: one.result for one in run.applied.results}
 
 
 def test_a_stock_host_is_tuned_and_only_a_reboot_is_pending(lab4: Path) -> None:

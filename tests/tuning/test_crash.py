@@ -19,18 +19,23 @@ import pytest
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
-from tests.tuning.test_apply import apply, restore
+from tests.tuned import apply, restore
 from tunectl.host.sysroot import WritableSysroot
 
 CALLS = ("open", "write", "fsync", "rename", "unlink", "mkdir", "symlink", "ftruncate", "truncate", "fchmod", "rmdir")
 # A knob of every kind of write: whole file, attribute, several files for one, choice, unit and link, drop-in.
 ONE_OF_EACH = {
+    "net.rx_ring": "128",
     "irqbalance.banned_cpus": '"isolated"',
     "irq.default_affinity": '"housekeeping"',
     "irq.affinity": '"housekeeping"',
     "mm.thp_enabled": '"never"',
     "mm.swappiness": "1",
+    "cpuset.isolated": '"isolated"',
+    "kthread.affinity": '"housekeeping"',
+    "systemd.allowed_cpus": '"housekeeping"',
     "systemd.apply_at_boot": '"enabled"',
+    "systemd.apply_on_hotplug": '"enabled"',
     "boot.isolcpus": '"isolated"',
     "boot.nohz_full": '"isolated"',
 }
@@ -81,7 +86,7 @@ def small_host(host_root: HostFactory, tmp_path: Path) -> Path:
     (tree / "etc/default/irqbalance").write_text("IRQBALANCE_ARGS=\n")
     (tree / "etc/systemd/system").mkdir(parents=True, exist_ok=True)
     (tree / "var/lib").mkdir(parents=True, exist_ok=True)
-    write_host_file(tree, 'profile = "one-of-each.toml"\nisolated = "1"\n')
+    write_host_file(tree, 'profile = "one-of-each.toml"\nisolated = "1"\n[network]\ninterfaces = ["ens3"]\n')
     rows = (f'[knobs."{name}"]\nvalue = {value}\nreason = "one of each"\n' for name, value in ONE_OF_EACH.items())
     (tree / "etc/tunectl/one-of-each.toml").write_text("".join(rows))
     return tree

@@ -159,12 +159,41 @@ def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:
     )
     found = wishes(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
     assert {one.knob: (one.value, one.reason) for one in found.settings}["mm.swappiness"] == (5, "our own")
-    assert set(values(found)) == set(load_profile("balanced-latency"))
+    lines = load_profile("balanced-latency")
+    assert set(values(found)) == {name for name, line in lines.items() if line.isolation != "runtime"}
+
+
+def test_the_way_of_isolating_chooses_what_is_asked(tmp_path: Path) -> None:
+    asked = {how: set(values(wishes(tmp_path, f'{LOW}isolation = "{how}"\n'))) for how in ("boot", "runtime", "both")}
+    assert asked["both"] - asked["boot"] == {
+        "cpuset.isolated",
+        "kthread.affinity",
+        "systemd.isolated_slice",
+        "systemd.allowed_cpus",
+        "systemd.cpu_affinity",
+    }
+    assert asked["both"] - asked["runtime"] == {name for name in asked["both"] if name.startswith("boot.")}
+    assert set(values(wishes(tmp_path, LOW))) == asked["boot"]
+
+
+def test_a_boot_argument_that_the_site_spells_out_is_asked_for_all_the_same(tmp_path: Path) -> None:
+    own = f'{LOW}isolation = "runtime"\n[knobs]\n"boot.nohz_full" = "isolated"\n'
+    assert values(wishes(tmp_path, own))["boot.nohz_full"] == {2, 3}
+
+
+def test_a_way_of_isolating_that_the_profile_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n')
+    text = 'profile = "mine.toml"\nisolated = "2-3"\nisolation = "runtime"\n'
+    with pytest.raises(UsageError, match="does not say how"):
+        wishes(tmp_path, text)
+    assert values(wishes(tmp_path, f'{text}[knobs]\n"cpuset.isolated" = "isolated"\n'))["cpuset.isolated"] == {2, 3}
+    with pytest.raises(UsageError, match="isolation"):
+        wishes(tmp_path, f'{LOW}isolation = "somehow"\n')
 
 
 @pytest.mark.parametrize("name", shipped())
 def test_shipped_profiles_fit_every_host_and_explain_themselves(name: str) -> None:
-    found = resolve(HostFile(profile=name, isolated="3"), Cpus(), "example")
+    found = resolve(HostFile(profile=name, isolated="3", isolation="both"), Cpus(), "example")
     assert {one.knob for one in found.settings} == set(load_profile(name))
     assert [line for line in load_profile(name).values() if len(line.reason) < 10] == []
 

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
-from tests.tuning.test_apply import apply, restore, results, session_on
+from tests.tuned import apply, restore, results, session_on
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import WritableSysroot
 from tunectl.model import Finding, Outcome

@@ -12,24 +12,29 @@ import pytest
 
 from tunectl.checking.outcomes import Settled, compliant, unknown, unsupported
 from tunectl.checking.subject import Subject
+from tunectl.checking.traders import Trader
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.managers import Manager
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts
-from tunectl.model import Scope
+from tunectl.model import Scope, Trading
 
 SUBJECT = pytest.StashKey[Subject]()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One instance of a check for each isolated CPU, physical core or manager."""
+    """One instance of a check for each isolated CPU, physical core, interface, manager or declared thread."""
     subject = metafunc.config.stash[SUBJECT]
     if "isolated_cpu" in metafunc.fixturenames:
         cpus = sorted(subject.scope.isolated)
         _instances(metafunc, "isolated_cpu", cpus, [str(cpu) for cpu in cpus])
     if "isolated_core" in metafunc.fixturenames:
         _instances(metafunc, "isolated_core", subject.cores, [format_cpulist(core) for core in subject.cores])
+    if "interface" in metafunc.fixturenames:
+        _instances(metafunc, "interface", subject.interfaces, subject.interfaces)
+    if "trading_thread" in metafunc.fixturenames:
+        _instances(metafunc, "trading_thread", subject.trading, [one.name for one in subject.trading])
     if "manager" in metafunc.fixturenames:
         found = subject.managers
         known = found if isinstance(found, list) else []
@@ -90,6 +95,15 @@ def isolated_core(request: pytest.FixtureRequest) -> CpuSet:
     return core if core is not None else unsupported("no CPU is isolated")
 
 
+@pytest.fixture
+def interface(request: pytest.FixtureRequest, host: Sysroot) -> str:
+    """Each interface that the host file names, in turn."""
+    name: str | None = request.param
+    if name is None:
+        unsupported("the host file names no interface in [network]")
+    return name if name in host.listdir("sys/class/net") else unsupported(f"this host has no interface {name}")
+
+
 @pytest.fixture(scope="session")
 def managers(subject: Subject) -> list[Manager]:
     """Every other program on this host that tunes it."""
@@ -102,6 +116,21 @@ def manager(request: pytest.FixtureRequest, managers: list[Manager]) -> Manager:
     """Each other program on this host that tunes it, in turn."""
     found: Manager | None = request.param
     return found if found is not None else compliant("nothing else on this host tunes it")
+
+
+@pytest.fixture
+def trading_thread(request: pytest.FixtureRequest, subject: Subject) -> Trader:
+    """Each of the operator's own threads in turn, as declared and as found."""
+    declared: Trading | None = request.param
+    if declared is None:
+        unsupported("the host file declares no [[threads]]")
+    return Trader(declared, subject.trading_threads[declared.name])
+
+
+@pytest.fixture(scope="session")
+def traders(subject: Subject) -> list[Trader]:
+    """All of them."""
+    return [Trader(one, subject.trading_threads[one.name]) for one in subject.trading]
 
 
 # These three are set up for each check, though measured once: so they come after `isolated_cpu` where that is asked

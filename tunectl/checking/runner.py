@@ -19,7 +19,7 @@ from tunectl.checking.plugin import Verdicts
 from tunectl.checking.subject import Subject
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
-from tunectl.model import Finding, Scope
+from tunectl.model import Finding, Scope, Trading
 
 # Nothing of the operator's own pytest may take part: no configuration file, no options from the environment, no
 # plugin that happens to be installed beside us, no cache directory. `-s`: nested capturing would take the
@@ -57,14 +57,17 @@ def run_checks(
     window_s: float = 2.0,
     settings: Mapping[str, Any] | None = None,
     on_progress: Callable[[str], None] | None = None,
+    interfaces: tuple[str, ...] = (),
+    trading: Sequence[Trading] = (),
 ) -> list[Finding]:
     """A finding for each check and instance: the shipped checks, or those in `paths` (a file, a directory, FILE::NAME).
 
-    `window_s` is how long the host is watched, once for all checks; `settings` are the desired values by knob.
+    `window_s` is how long the host is watched, once for all checks; `settings` are the desired values by knob,
+    `interfaces` the NICs the host file names, `trading` the operator's own threads.
     UsageError for a path that is not there or holds no check. Must not run on an isolated CPU: the caller pins.
     """
     # One object for all paths: what was measured for one is there for the next.
-    subject = Subject(root, scope, window_s, settings or {}, _with_streams(on_progress))
+    subject = Subject(root, scope, window_s, settings or {}, _with_streams(on_progress), interfaces, trading)
     places = list(paths) or [str(shipped_checks())]
     for place in places:
         if not Path(place.partition("::")[0]).exists():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,10 +11,13 @@ from tunectl.checking.measure import measure, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.managers import Manager, read_managers
+from tunectl.host.managers import Manager
+from tunectl.host.processes import find_threads
+from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts
-from tunectl.model import Scope
+from tunectl.model import Scope, Trading
+from tunectl.rivals.table import read_rivals
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Subject:
     window_s: float
     settings: Mapping[str, Any]
     on_progress: Callable[[str], None]
+    interfaces: tuple[str, ...] = ()  # the NICs that carry market data
+    trading: Sequence[Trading] = ()
 
     @cached_property
     def facts(self) -> CpuFacts:
@@ -42,9 +47,14 @@ class Subject:
     def managers(self) -> list[Manager] | Exception:
         """Who else tunes this host. It is asked while checks are collected: an error is kept for the check to tell."""
         try:
-            return list(read_managers(self.root))
+            return list(read_rivals(self.root))
         except Exception as error:
             return error
+
+    @cached_property
+    def trading_threads(self) -> Mapping[str, tuple[Thread, ...]]:
+        """The threads that fit each declaration of the host file, by its name."""
+        return {one.name: tuple(find_threads(self.root, one)) for one in self.trading}
 
     @cached_property
     def window(self) -> Window | Settled:

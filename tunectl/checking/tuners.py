@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.irqbalance import Ban
 from tunectl.host.managers import Manager
-from tunectl.host.sysctld import Setting
 from tunectl.host.topology import CpuFacts
 from tunectl.knobs import KNOBS
-from tunectl.knobs.codecs import satisfies
-
-# These write their values once, at boot, and are gone: enabled is as good as running.
-_ONCE_AT_BOOT = frozenset({"cpupower", "cpufrequtils", "tlp"})
+from tunectl.rivals.conflicts import Conflict, conflicts, is_at_work
 
 
 class Complaint(NamedTuple):
@@ -27,28 +22,20 @@ class Complaint(NamedTuple):
     desired: str
 
 
-def contested(manager: Manager, settings: Mapping[str, Any]) -> list[str]:
-    """The knobs with a desired value that a manager writes, too, by name."""
-    return sorted(knob for knob in settings if any(fnmatchcase(knob, pattern) for pattern in manager.overwrites))
-
-
 def complaint(manager: Manager, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Complaint | None:
     """What speaks against a manager on this host; None where it leaves our knobs alone, or does not run."""
-    if manager.name == "sysctl.d":
-        return _sysctl(manager, settings)
-    if not manager.active and not (manager.enabled and manager.name in _ONCE_AT_BOOT):
-        return None
     if manager.name == "irqbalance":
-        return _irqbalance(manager, isolated, facts)
-    if manager.name == "tuned" and not manager.profile:
-        return None  # `tuned-adm off`: it runs and touches nothing
-    knobs = contested(manager, settings)
-    if not knobs:
+        return _irqbalance(manager, isolated, facts) if is_at_work(manager) else None
+    against = conflicts(manager, settings)
+    if not against:
         return None
+    if not manager.program:
+        return _lines(manager, against, settings)
     name, detail = manager.name, f" ({manager.detail})" if manager.detail else ""
     does = "runs" if manager.active else "writes at each boot"
     return Complaint(
-        f"{name}{detail} {does} and overwrites knobs that tunectl sets: {', '.join(knobs)}",
+        f"{name}{detail} {does} and overwrites knobs that tunectl sets, {manager.when}: "
+        + ", ".join(map(str, against)),
         f"systemctl disable --now {name}; or leave those knobs to it, or waive check.other_tuners[{name}]",
         "active" if manager.active else "enabled",
         "inactive",
@@ -84,26 +71,13 @@ def _irqbalance(manager: Manager, isolated: CpuSet, facts: CpuFacts) -> Complain
     )
 
 
-def _sysctl(manager: Manager, settings: Mapping[str, Any]) -> Complaint | None:
-    against = [one for one in manager.settings if one.wins and _differs(one, settings)]
-    if not against:
-        return None
-    lines = [f"{one.path}:{one.line} sets {one.key} = {one.value}" for one in against]
+def _lines(manager: Manager, against: list[Conflict], settings: Mapping[str, Any]) -> Complaint:
+    """Lines of files: each can be taken out, or made to agree."""
+    lines = [f"{one.place} sets {one.key} = {one.value}".removesuffix(" = ") for one in against]
     wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
     return Complaint(
-        f"at each boot {'; '.join(lines)}, another value than tunectl's",
-        f"take {', '.join(f'{one.path}:{one.line}' for one in against)} out, or say {'; '.join(wanted)} there",
+        f"{'; '.join(lines)}, {manager.when}: another value than tunectl's",
+        f"take {', '.join(one.place for one in against)} out, or say {'; '.join(wanted)} there",
         "; ".join(f"{one.key} = {one.value}" for one in against),
         "; ".join(wanted),
     )
-
-
-def _differs(setting: Setting, settings: Mapping[str, Any]) -> bool:
-    if setting.knob not in settings:
-        return False
-    knob = KNOBS[setting.knob]
-    try:
-        value = knob.codec.decode(setting.value)
-    except ValueError:
-        return True  # kernel.watchdog = maybe: the kernel refuses it, and the operator should know
-    return not satisfies(knob.match, value, settings[setting.knob])

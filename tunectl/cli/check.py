@@ -29,7 +29,16 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
     stay_off(root, wishes.scope.isolated)
     settings = {setting.knob: setting.value for setting in wishes.settings}
     with progress(options) as tell:
-        found = run_checks(root, wishes.scope, paths=paths, window_s=window_s, settings=settings, on_progress=tell)
+        found = run_checks(
+            root,
+            wishes.scope,
+            paths=paths,
+            window_s=window_s,
+            settings=settings,
+            on_progress=tell,
+            interfaces=wishes.interfaces,
+            trading=wishes.threads,
+        )
     findings = waive(found, wishes.waivers, session.today)
     verdict = verdict_of(findings, strict)
     body = {

@@ -78,7 +78,7 @@ def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, 
     limits = wishes.budget if wishes else {}
     if cpus is not None:
         return parse_cpulist(cpus, nr_cpus=facts.nr_cpus), limits
-    chosen = wishes.scope.isolated if wishes else facts.kernel_isolated or facts.nohz_full
+    chosen = wishes.scope.isolated if wishes else facts.kernel_isolated | facts.partitioned or facts.nohz_full
     if not chosen:
         raise UsageError("no CPU is isolated here, and there is no host file to name some", "say --cpus LIST")
     return chosen, limits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import click
 
@@ -12,9 +13,11 @@ from tunectl.cli.options import Options
 from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
-from tunectl.host.topology import read_scope_facts, read_topology
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.tuning.hostfile import UNMANAGED
 from tunectl.tuning.profile import load_profile
-from tunectl.tuning.propose import propose, propose_body
+from tunectl.tuning.propose import Proposal, propose, propose_body
 
 
 @tunectl_command(formats=("text", "toml", "json"))
@@ -25,15 +28,30 @@ from tunectl.tuning.propose import propose, propose_body
 )
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the host file there.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
-def command(options: Options, nic: str | None, count: int | None, profile: str, output: str | None, force: bool) -> int:
+@click.option("--from-tuned", is_flag=True, help="Take over the CPUs and values of TuneD's chosen profile.")
+def command(
+    options: Options,
+    nic: str | None,
+    count: int | None,
+    profile: str,
+    output: str | None,
+    force: bool,
+    from_tuned: bool,
+) -> int:
     """Propose isolated CPUs, with the reason for each choice, and print a host file."""
     root = open_root(options)
-    load_profile(profile)
+    lines = load_profile(profile)
+    if from_tuned and count:
+        raise UsageError("--count with --from-tuned: TuneD's profile says which CPUs", "leave one of them out")
     facts = read_scope_facts(root)
-    quiet = facts.kernel_isolated | facts.nohz_full
+    quiet = facts.quiet
     stay_off(root, quiet)
     identity = read_identity(root)
-    proposal = propose(read_topology(root, quiet=quiet), nic=nic, count=count)
+    if from_tuned:
+        wanted = {name: line.value for name, line in lines.items() if line.value != UNMANAGED}
+        proposal = _taken_over(root, facts, wanted, nic)
+    else:
+        proposal = propose(read_topology(root, quiet=quiet), nic=nic, count=count)
     if proposal.refusal and (nic or count):
         raise UsageError(proposal.refusal)
     body = propose_body(proposal, profile, identity.hostname)
@@ -42,6 +60,17 @@ def command(options: Options, nic: str | None, count: int | None, profile: str, 
         body["written"] = os.path.abspath(output)
     emit(options, "propose", identity, body)
     return FAILED if proposal.refusal else OK
+
+
+def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str | None) -> Proposal:
+    from tunectl.rivals.tuned import isolated_by, read_profile, read_tuned  # only here: most hosts have no TuneD
+    from tunectl.tuning.fromtuned import take_over, untold
+
+    if nic and not root.exists(f"sys/class/net/{nic}"):
+        raise UsageError(f"there is no network interface '{nic}'")
+    tuned, settings = read_profile(root), read_tuned(root)
+    rest = untold(tuned, settings or ())
+    return take_over(tuned, settings, isolated_by(tuned), facts, wanted, rest, nic)
 
 
 def _write(path: str, text: str, force: bool) -> None:

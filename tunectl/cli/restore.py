@@ -37,8 +37,12 @@ def command(options: Options, salvage: bool, force: bool, dry_run: bool, wait_s:
 
 def _body(undone: Undone) -> dict[str, Any]:
     outcome = undone.outcome
-    rewritten = any("update-grub" in line for line in (*outcome.not_run, *outcome.failed_commands))
-    boot = any("/grub" in one.path and one.result in ("restored", "would-restore") for one in outcome.results)
+    programs = ("update-grub", "grub2-mkconfig", "grub-mkconfig", "kernel-install")
+    rewritten = any(name in line for line in (*outcome.not_run, *outcome.failed_commands) for name in programs)
+    boot = any(
+        one.result in ("restored", "would-restore") and any(target.startswith("boot.") for target in one.targets)
+        for one in outcome.results
+    )
     return {
         "results": [{**one._asdict(), "targets": list(one.targets)} for one in outcome.results],
         "not_run": outcome.not_run,

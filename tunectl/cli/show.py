@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 
+from tunectl.bootloader.detect import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.host.identity import read_identity
-from tunectl.host.managers import read_managers
 from tunectl.host.topology import read_scope_facts, read_topology
 from tunectl.report.summary import counts
+from tunectl.rivals.table import read_rivals
 from tunectl.tuning.session import Session, open_session
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
@@ -21,13 +22,14 @@ def command(options: Options) -> int:
     root = open_root(options)
     session = _session(options)
     facts = read_scope_facts(root)
-    isolated = session.wishes.scope.isolated if session else facts.kernel_isolated | facts.nohz_full
+    isolated = session.wishes.scope.isolated if session else facts.quiet
     stay_off(root, isolated)
     topology = read_topology(root, quiet=isolated)
     roles = Roles(isolated, session.wishes.origin) if session else roles_of_kernel(topology)
     tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
     identity = read_identity(root)
-    emit(options, "show", identity, show_body(topology, read_managers(root), roles, identity, tuned))
+    loader = detect(root, session.wishes.bootloader if session else "")
+    emit(options, "show", identity, show_body(topology, read_rivals(root), roles, identity, tuned, loader))
     return OK
 
 

@@ -39,7 +39,7 @@ def command(options: Options, output: str) -> int:
 def _quiet(options: Options, root: Sysroot) -> CpuSet:
     """The CPUs that must not be interrupted: the kernel's isolated ones, and the host file's."""
     facts = read_scope_facts(root)
-    quiet = facts.kernel_isolated | facts.nohz_full
+    quiet = facts.quiet
     with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
         quiet |= read_wishes(options.host_path, facts).scope.isolated
     return quiet

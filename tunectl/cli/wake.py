@@ -75,4 +75,4 @@ def _isolated(options: Options, root: Sysroot) -> CpuSet:
     """The CPUs the host file isolates, else those the kernel does."""
     facts = read_scope_facts(root)
     wishes = read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
-    return wishes.scope.isolated if wishes else facts.kernel_isolated
+    return wishes.scope.isolated if wishes else facts.quiet

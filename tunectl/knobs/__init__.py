@@ -5,10 +5,31 @@ The order of the facilities is the order of operations; `after` on a row mends i
 
 from __future__ import annotations
 
-from tunectl.knobs import boot, cpu, cpufreq, cpuidle, irq, kernel, mm, smt, systemd, workqueue
+from tunectl.knobs import (
+    boot,
+    clocksource,
+    cpu,
+    cpufreq,
+    cpuidle,
+    cpuset,
+    irq,
+    kernel,
+    kthread,
+    limits,
+    mm,
+    net,
+    pcie,
+    smt,
+    systemd,
+    uncore,
+    workqueue,
+)
 from tunectl.knobs.row import Knob
 
-ALL = (smt, cpu, irq, workqueue, cpuidle, cpufreq, mm, kernel, systemd, boot)
+ALL = (
+    *(smt, cpu, net, irq, workqueue, cpuset, kthread, cpuidle, cpufreq, uncore, pcie, clocksource),
+    *(mm, limits, kernel, systemd, boot),
+)
 
 KNOBS: dict[str, Knob] = {knob.name: knob for facility in ALL for knob in facility.KNOBS}
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tunectl.bootloader.grub import DROPIN
 from tunectl.cpulist import format_cpulist
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
@@ -67,8 +66,9 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
 
 
 def _left_over(knob: Knob, reading: Reading) -> Judgement:
-    """Our drop-in still asks for an argument that nobody wants now."""
-    reason = f"/{DROPIN} still asks for {knob.name.removeprefix('boot.')}, and the host file no longer does"
+    """The boot configuration still asks for an argument of ours that nobody wants now."""
+    argument = knob.name.removeprefix("boot.")
+    reason = f"the boot configuration still asks for {argument}, as tunectl wrote it, and the host file no longer does"
     observed = None if reading.value is None else knob.codec.show(reading.value)
     return Judgement(Outcome.DRIFTED, observed, None, reason)
 
@@ -76,7 +76,7 @@ def _left_over(knob: Knob, reading: Reading) -> Judgement:
 def _configured(found: BootFacts, facts: Facts, argument: str) -> tuple[Outcome, str, str, bool]:
     """The next boot will have it: it waits for that boot, or this one should have had it already."""
     if facts.configured_in in ("", facts.boot_id):
-        note = "" if facts.live else ", once update-grub has run (it was not: a recorded host)"
+        note = "" if facts.live else ", once the boot loader's program has run (none was: a recorded host)"
         return Outcome.PENDING_REBOOT, f"the next boot will have {argument}{note}", "reboot", True
     reason = f"{argument} was configured before this boot, and yet this boot did not have it"
     return Outcome.DRIFTED, reason, "reboot into the boot menu's default entry, unedited", False
@@ -170,5 +170,37 @@ KNOBS = (
         WORD,
         "`reliable` stops the clocksource watchdog, whose timer visits every CPU in turn.",
         "a TSC that is not reliable is no longer noticed by the kernel",
+    ),
+    _arg(
+        "mitigations",
+        WORD,
+        "Defences against leaks through speculation cost time in every system call, interrupt and switch of context; a "
+        "thread that spins in user space pays next to nothing. Changed only where a host file spells it out: no "
+        "profile sets it. /sys/devices/system/cpu/vulnerabilities says what is in force.",
+        "`off`: any program on this host, a sandboxed one too, may read memory that is not its own",
+        source="; Documentation/admin-guide/hw-vuln",
+    ),
+    _arg(
+        "intel_pstate",
+        WORD,
+        "`disable` leaves the clock to acpi-cpufreq, `passive` to the kernel's governors, from the first moment on; "
+        "cpufreq.intel_pstate changes the mode while the host runs. A site's choice: no profile sets it.",
+        "`disable`: no hardware-managed P-states, and turbo as the firmware's tables have it",
+        source="; Documentation/admin-guide/pm/intel_pstate.rst",
+    ),
+    _arg(
+        "amd_pstate",
+        WORD,
+        "The mode AMD's driver starts in, or `disable` for acpi-cpufreq. A site's choice: no profile sets it.",
+        "`disable`: three P-states of the firmware's tables instead of a continuous scale",
+        source="; Documentation/admin-guide/pm/amd-pstate.rst",
+    ),
+    _arg(
+        "pcie_aspm",
+        WORD,
+        "`off` leaves every link as the firmware set it up; it does not wake links that the firmware lets sleep: "
+        "pcie.aspm_policy does. A site's choice: no profile sets it.",
+        "links stay in the states the firmware chose",
+        source="; drivers/pci/pcie/aspm.c",
     ),
 )

@@ -66,6 +66,16 @@ def _want_khz(value: Any, scope: Scope) -> int | str:
 KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _integer, str, lambda value: value, _want_khz)
 
 
+def _want_count(value: Any, scope: Scope) -> int | str:
+    return value if value == "hardware-max" else _want_natural(value, scope)
+
+
+# The word stands for the most that the very device offers.
+COUNT = INT._replace(
+    name="count", expects='a whole number, or "hardware-max"', show=lambda value: value, want=_want_count
+)
+
+
 def _want_word(value: Any, scope: Scope) -> str:
     if not isinstance(value, str) or not value or value.split() != [value]:
         raise ValueError("a word")
@@ -167,13 +177,21 @@ def _encode_resume_latency(value: float) -> str:
     return str(int(value)) if value else "n/a"
 
 
+def _want_resume_latency(value: Any, scope: Scope) -> int:
+    """The kernel keeps 32 bits with a sign, and the largest of these for no constraint."""
+    number = _want_natural(value, scope)
+    if number >= 2**31 - 1:
+        raise ValueError("more than the kernel keeps: 2147483646 is the most")
+    return number
+
+
 RESUME_LATENCY = Codec(
     "resume latency",
     "microseconds (0: never leave C0)",
     _decode_resume_latency,
     _encode_resume_latency,
     lambda value: "no constraint" if value == math.inf else int(value),
-    _want_natural,
+    _want_resume_latency,
 )
 
 
@@ -200,6 +218,8 @@ def satisfies(match: Match, observed: Any, desired: Any) -> bool:
         return bool(observed == desired)
     if match is Match.WITHIN:
         return bool(observed) and observed <= desired
+    if match is Match.NO_OTHER:
+        return bool(observed <= desired)
     if match is Match.COVERS:
         return _covers(observed, desired)
     return bool(observed <= desired if match is Match.AT_MOST else observed >= desired)

@@ -1,16 +1,69 @@
-"""Frequency: governor, limits, boost, and the hardware's own energy preference."""
+"""Frequency: the driver's mode, governor, limits, boost, and the hardware's own weighing of speed and power."""
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, SWITCH
+from typing import Any
+
+from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
 from tunectl.knobs.row import Knob
-from tunectl.model import Lifetime
+from tunectl.model import Lifetime, Match, Scalar, Scope
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
 _LIMITS = (("hardware-max", f"{_POLICY}/cpuinfo_max_freq"), ("hardware-min", f"{_POLICY}/cpuinfo_min_freq"))
 
+_PSTATE = "sys/devices/system/cpu/intel_pstate"
+_INTEL = "Documentation/admin-guide/pm/intel_pstate.rst"
+_AMD = "Documentation/admin-guide/pm/amd-pstate.rst"
+_HEAT = "more power and heat"
+# The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
+_BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
+
+
+def _want_bias(value: Any, scope: Scope) -> int:
+    number = _BIASES.get(value, value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 15:
+        raise ValueError("neither one of the words nor from 0 to 15")
+    return number
+
+
+def _decode_bias(text: str) -> int:
+    return _BIASES[text.strip()] if text.strip() in _BIASES else int(text)
+
+
+def _show_bias(value: int) -> Scalar:
+    return next((word for word, number in _BIASES.items() if number == value), value)
+
+
+_BIAS = Codec("energy bias", ", ".join(_BIASES) + ", or 0 to 15", _decode_bias, str, _show_bias, _want_bias)
+
+
+def _modes(*words: str) -> Codec:
+    same = {word: word for word in words}
+    return mapped("driver mode", same, same)
+
+
 KNOBS = (
+    Knob(
+        "cpufreq.intel_pstate",
+        PseudoFile(f"{_PSTATE}/status"),
+        _modes("active", "passive", "off"),
+        Lifetime.RUNTIME,
+        why="Active: the driver, or the CPU itself, picks the clock and knows two governors only. Passive: the "
+        "kernel's governors ask for one. Each mode has its own limits and files. A site's choice: no profile sets it.",
+        source=_INTEL,
+        risk="governor, limits and preferences start anew with the mode; refused where the CPU manages P-states itself",
+    ),
+    Knob(
+        "cpufreq.amd_pstate",
+        PseudoFile("sys/devices/system/cpu/amd_pstate/status"),
+        _modes("active", "passive", "guided", "disable"),
+        Lifetime.RUNTIME,
+        why="Active: the CPU picks the clock by a preference. Guided: it picks between limits. Passive: the kernel's "
+        "governors ask for one. A site's choice: no profile sets it.",
+        source=_AMD,
+        risk="governor, limits and preferences start anew with the mode",
+    ),
     Knob(
         "cpufreq.governor",
         PseudoFile(f"{_POLICY}/scaling_governor", choices=f"{_POLICY}/scaling_available_governors"),
@@ -20,6 +73,30 @@ KNOBS = (
         "which is off on nohz_full CPUs.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat, also when idle",
+        after=("cpufreq.intel_pstate", "cpufreq.amd_pstate"),
+    ),
+    Knob(
+        "cpufreq.max_perf_pct",
+        PseudoFile(f"{_PSTATE}/max_perf_pct"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        match=Match.AT_LEAST,
+        why="A cap for all CPUs at once, in percent of the highest clock, that no CPU's own limits show; thermal and "
+        "power daemons lower it.",
+        source=_INTEL,
+        risk="more power and heat under load",
+        after=("cpufreq.intel_pstate", "cpufreq.boost"),
+    ),
+    Knob(
+        "cpufreq.min_perf_pct",
+        PseudoFile(f"{_PSTATE}/min_perf_pct"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        match=Match.AT_LEAST,
+        why="A floor for all CPUs at once, in percent of the highest clock; the higher of it and a CPU's own counts.",
+        source=_INTEL,
+        risk="more power and heat, also when idle",
+        after=("cpufreq.max_perf_pct",),
     ),
     Knob(
         "cpufreq.max_khz",
@@ -56,6 +133,38 @@ KNOBS = (
         "clock is the same all day. A site's choice: no profile sets it.",
         source="Documentation/admin-guide/pm/intel_pstate.rst (no_turbo); Documentation/admin-guide/pm/cpufreq.rst",
         risk="off: a lower peak clock; on: a clock that varies",
+    ),
+    Knob(
+        "cpufreq.policy_boost",
+        PseudoFile(f"{_POLICY}/boost"),
+        SWITCH,
+        Lifetime.RUNTIME,
+        why="Boost is on for the host, and may still be off for one policy: its CPUs then run slower than the others.",
+        source="Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpufreq/cpufreq.c, store_local_boost()",
+        risk="off: a lower peak clock; on: a clock that varies; refused while boost is off for the host",
+        after=("cpufreq.boost",),
+    ),
+    Knob(
+        "cpufreq.hwp_dynamic_boost",
+        PseudoFile(f"{_PSTATE}/hwp_dynamic_boost"),
+        SWITCH,
+        Lifetime.RUNTIME,
+        why="With it on, a CPU whose thread wakes from I/O is asked to run faster for a while: two requests to the "
+        "hardware for each such wake. It helps where the governor lets clocks fall, and is no use at a fixed one.",
+        source=_INTEL,
+        risk="off: a thread that sleeps in I/O starts at a lower clock",
+        after=("cpufreq.intel_pstate",),
+    ),
+    Knob(
+        "cpufreq.energy_perf_bias",
+        PseudoFile("sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias", disturbs=True),
+        _BIAS,
+        Lifetime.RUNTIME,
+        match=Match.AT_MOST,
+        why="The CPU's hint for how hard to save power where it decides by itself: entering deep states, lowering the "
+        "uncore clock, delaying turbo. Firmware often leaves it at normal.",
+        source="Documentation/admin-guide/pm/intel_epb.rst; arch/x86/kernel/cpu/intel_epb.c",
+        risk=f"{_HEAT}; reading it interrupts the CPU, an isolated one is read by the first apply of a boot only",
     ),
     Knob(
         "cpufreq.energy_performance_preference",

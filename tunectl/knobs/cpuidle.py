@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.idlestates import IdleStates
+from tunectl.knobs.drivers.latencyhold import LatencyHold
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match
@@ -29,5 +30,16 @@ KNOBS = (
         why="The cpuidle governor's own limit for one CPU; it holds for states that appear later, too.",
         source="Documentation/ABI/testing/sysfs-devices-power",
         risk="more power when idle",
+    ),
+    Knob(
+        "cpuidle.dma_latency_us",
+        LatencyHold(),
+        RESUME_LATENCY,
+        Lifetime.RUNTIME,
+        match=Match.AT_MOST,
+        why="A limit for all CPUs, held by a service: housekeeping CPUs, where interrupts of the NIC are served, come "
+        "back at once, too. Isolated CPUs have limits of their own. A site's choice: no profile sets it.",
+        source="Documentation/admin-guide/pm/cpuidle.rst; kernel/power/qos.c",
+        risk="much more power when idle, and less turbo headroom; every idle CPU is woken once when it changes",
     ),
 )

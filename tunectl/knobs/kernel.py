@@ -20,6 +20,16 @@ KNOBS = (
         risk="a hard lockup is no longer noticed by the kernel",
     ),
     Knob(
+        "kernel.soft_watchdog",
+        PseudoFile("proc/sys/kernel/soft_watchdog"),
+        SWITCH,
+        Lifetime.RUNTIME,
+        why="The soft-lockup detector as a whole; kernel.watchdog_cpumask keeps it for the housekeeping CPUs. "
+        "boot.nosoftlockup starts the kernel with it off.",
+        source=_SYSCTL,
+        risk="a soft lockup is no longer noticed by the kernel, on any CPU",
+    ),
+    Knob(
         "kernel.watchdog_cpumask",
         PseudoFile("proc/sys/kernel/watchdog_cpumask"),
         CPULIST,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, mapped
+from tunectl.knobs.drivers.hugepages import PAGES, HugePages
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match
@@ -11,6 +12,20 @@ from tunectl.model import Lifetime, Match
 _KSM = mapped("ksm", {"0": "stopped", "1": "running", "2": "stopped"}, {"stopped": "0", "running": "1"})
 _THP = "sys/kernel/mm/transparent_hugepage"
 _THP_SOURCE = "Documentation/admin-guide/mm/transhuge.rst"
+
+
+def _pages(name: str, size_kib: int, why: str, risk: str) -> Knob:
+    return Knob(
+        f"mm.{name}",
+        HugePages(size_kib),
+        PAGES,
+        Lifetime.RUNTIME,
+        match=Match.AT_LEAST,
+        why=f"{why} A site's choice: only it knows how much its engine maps.",
+        source="Documentation/admin-guide/mm/hugetlbpage.rst",
+        risk=risk,
+    )
+
 
 KNOBS = (
     Knob(
@@ -57,5 +72,18 @@ KNOBS = (
         why="Automatic NUMA balancing unmaps pages to see who touches them: page faults, TLB shootdowns and "
         "migrations for memory that is already placed by hand.",
         source="Documentation/admin-guide/sysctl/kernel.rst",
+    ),
+    _pages(
+        "hugepages_2mib",
+        2048,
+        "A huge page that was reserved early is there when the engine maps it, on its own node, and never moves: no "
+        "fault that compacts memory, one TLB entry for 2 MiB.",
+        "the memory is no longer there for anything else",
+    ),
+    _pages(
+        "hugepages_1gib",
+        1048576,
+        "One TLB entry for 1 GiB. Reserved while the host runs they need a GiB in one piece: early, or not at all.",
+        "the memory is no longer there for anything else; reserving may take seconds of compaction",
     ),
 )

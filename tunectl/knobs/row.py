@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec
@@ -12,34 +12,54 @@ from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Sco
 
 
 class View:
-    """What a driver sees: the host's files and the operator's CPU sets.
+    """What a driver sees: the host's files, the operator's CPU sets and interfaces.
 
-    `texts` are the desired values by knob, as the kernel is given them, for drivers that write several at once;
-    `invocation` is how this tunectl is started again (for the boot-time service); `memo` lets the
-    rows of one facility share one reading of a large file.
+    `interfaces` are the NICs that carry market data; `texts` are the desired values by knob, as the kernel is given
+    them, for drivers that write several at once; `invocation` is how this tunectl is started again (for the boot-time
+    service); `bootloader` is the host file's word on who boots this host; `journaled` is, of each boot file that we
+    wrote, what stood there before and what we wrote last; `settling` allows a reading that interrupts an isolated CPU,
+    which only the first apply of a boot may take; `memo` lets the rows of one facility share one reading of a
+    large file.
     """
 
     def __init__(
-        self, root: Sysroot, scope: Scope, texts: Mapping[str, str] | None = None, invocation: tuple[str, ...] = ()
+        self,
+        root: Sysroot,
+        scope: Scope,
+        texts: Mapping[str, str] | None = None,
+        invocation: tuple[str, ...] = (),
+        interfaces: tuple[str, ...] = (),
+        *,
+        bootloader: str = "",
+        journaled: Mapping[str, tuple[str | None, str]] | None = None,
+        settling: bool = False,
     ) -> None:
         self.root = root
         self.scope = scope
         self.texts = texts or {}
         self.invocation = invocation
+        self.interfaces = interfaces
+        self.bootloader = bootloader
+        self.journaled = journaled or {}
+        self.settling = settling
         self.memo: dict[str, Any] = {}
 
 
 class Step(NamedTuple):
     """One file to write, for one or more changes. What the journal and apply work on."""
 
-    kind: str  # "value": a kernel attribute; "file": a whole file; "link": a symbolic link
+    # "value": a kernel attribute; "affinity": a thread's; "file": a whole file; "link"; "removal"; "edit": words in
+    # another's file; "directory"
+    kind: str
     path: str
     content: str
     changes: tuple[Change, ...]
     codec: Codec | None = None  # of the file's text, where it is a kernel attribute
     refusable: bool = False  # EIO and EPERM mean that the kernel moves this one itself
     commands: tuple[str, ...] = ()  # names in tuning/commands.py, run on a live host once the file stands
+    resets: tuple[str, ...] = ()  # attributes that the kernel may set anew along with it; restore brings them back
     read_back: Callable[[Sysroot], str | None] | None = None  # says what is wrong with the written file, in use
+    pristine: str | None = None  # of an edit: the file as it would be without us
 
 
 class Judgement(NamedTuple):
@@ -77,6 +97,14 @@ class Driver(Protocol):
 
     def describe(self) -> tuple[str, ...]:
         """The files it reads and writes, with a leading slash, for the catalogue."""
+
+
+@runtime_checkable
+class Lasting(Protocol):
+    """A driver whose work outlasts the wish for it: it can say whether it is there, and take it back (value None)."""
+
+    def stands(self, root: Sysroot) -> bool:
+        """Is what an earlier apply wrote still there?"""
 
 
 Batch = Sequence[tuple["Knob", Change]]

@@ -41,6 +41,7 @@ def _knob(row: Mapping[str, Any]) -> Iterator[str]:
 _MATCH = {
     "equal": "this one",
     "within": "within this CPU set",
+    "no other": "within this CPU set, or empty",
     "covers": "this set or a larger one",
     "at most": "this or less",
     "at least": "this or more",

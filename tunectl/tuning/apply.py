@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.echo import as_shown, echoes
+from tunectl.host.affinity import move_thread, read_affinity, with_affinity
+from tunectl.host.echo import as_shown, born, echoes
 from tunectl.host.sysroot import Sysroot, WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
@@ -18,7 +20,8 @@ from tunectl.tuning.commands import Told, run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
 
-_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ESRCH)
+_VALUES = ("value", "affinity")
 
 
 class Result(NamedTuple):
@@ -118,12 +121,40 @@ def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> 
             echoed = echoes(root, step.path, step.content)
             writes = [step._replace(content=as_shown(root, step.path, step.content))]
             writes += [step._replace(path=path, content=text, codec=None) for path, text in echoed]
+        if not root.live and step.kind == "directory":
+            writes += [Step("file", path, text, step.changes) for path, text in born(root, step.path)]
         problem = ""
-        for write in writes:
-            problem = problem or _journaled(root, write, journal, boot_id)
+        witnesses = _witnessed(root, step, journal, boot_id)
+        try:
+            for write in writes:
+                problem = problem or _journaled(root, write, journal, boot_id)
+        finally:
+            _settle_witnesses(root, journal, witnesses)
     except OSError as error:
         return _failed(root, step, error)
     return Result(first, "failed" if problem else "changed", None, problem)
+
+
+def _witnessed(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> list[int]:
+    """Before-images of what the kernel may set anew along with the step, on disk before it does."""
+    numbers = []
+    for path in step.resets:
+        with suppress(OSError):  # a queue that has no such choice
+            beside = step._replace(path=root.real(path), codec=None, commands=())
+            entry = before_image(root, beside, boot_id)
+            numbers.append(journal.before(entry._replace(after=entry.undo)))
+    return numbers
+
+
+def _settle_witnesses(root: WritableSysroot, journal: Journal, numbers: list[int]) -> None:
+    """What the kernel left as it was, is nothing to restore."""
+    for seq in numbers:
+        entry = journal.entries[seq]
+        shown = current(root, entry.kind, entry.path)
+        if shown == entry.before:
+            journal.refused(seq, errno.EINTR)
+        else:
+            journal.after(seq, shown or "")
 
 
 def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> str:
@@ -143,12 +174,14 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
 def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
     """What stands at the step's path, and how to have it again. OSError where an attribute cannot be read."""
     before = current(root, step.kind, step.path)
-    if before is None and step.kind == "value":
+    if before is None and step.kind in _VALUES:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root.path(step.path))
     undo = before or ""
-    if step.kind == "value" and step.codec:
+    if step.kind == "edit":
+        undo = step.pristine or ""
+    if step.kind in _VALUES:
         try:
-            undo = step.codec.encode(step.codec.decode(undo))
+            undo = step.codec.encode(step.codec.decode(undo)) if step.codec else undo.strip()
         except (ValueError, UsageError):
             undo = undo.strip()
     knobs = tuple(target_name(change.knob, change.instance) for change in step.changes)
@@ -162,6 +195,8 @@ def current(root: Sysroot, kind: str, path: str) -> str | None:
         return root.readlink(path) or (None if not root.exists(path) else root.read_bytes(path).decode("latin-1"))
     if kind == "directory":
         return "directory" if root.exists(path) else None
+    if kind == "affinity":
+        return read_affinity(root, path)
     try:
         return root.read_bytes(path).decode("latin-1")
     except FileNotFoundError:
@@ -172,8 +207,12 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
     """Puts the content in place, each kind in its own atomic way."""
     if kind == "value":
         root.write_value(path, content + "\n")
+    elif kind == "affinity":
+        _move(root, path, content)
     elif kind == "file":
         root.replace_file(path, content.encode("utf-8"), None)
+    elif kind == "edit":
+        root.replace_file(path, content.encode("latin-1"), None)  # any byte may stand around our words
     elif kind == "link":
         root.make_link(path, content)
     elif kind == "removal":
@@ -182,10 +221,17 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
         root.make_directory(path)
 
 
+def _move(root: WritableSysroot, path: str, cpus: str) -> None:
+    if root.live:
+        move_thread(path, cpus)
+    else:
+        root.replace_file(path, with_affinity(root.read_text(path), cpus).encode(), None)
+
+
 def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
     missing: list[str] = []
     directory = step.path.rpartition("/")[0]
-    while step.kind in ("file", "link") and directory and not root.exists(directory):
+    while step.kind in ("file", "link", "edit") and directory and not root.exists(directory):
         missing.append(directory)
         directory = directory.rpartition("/")[0]
     return missing[::-1]
@@ -194,8 +240,9 @@ def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
 def _read_back(step: Step, shown: str | None) -> str:
     if step.kind == "removal":
         return f"/{step.path} is still there" if shown is not None else ""
-    if step.kind != "value" or step.codec is None:
-        return "" if step.kind != "file" or shown == step.content else f"/{step.path} does not hold what was written"
+    if step.kind not in _VALUES or step.codec is None:
+        differs = step.kind in ("file", "edit") and shown != step.content
+        return f"/{step.path} does not hold what was written" if differs else ""
     try:
         stands = step.codec.decode(shown or "")
         if stands == step.codec.decode(step.content):

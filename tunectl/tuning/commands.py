@@ -1,28 +1,48 @@
 """The programs that must hear of a changed file, by name. The journal holds names, never arguments.
 
-Each row: the name, and the argument lists to try; the first whose program is installed is run.
+Each row: the name, and the argument lists to try; the first whose program is installed is run. `_FOR_EACH` are
+programs that are run once for each thing of a host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from tunectl.bootloader.entries import PLACES
+from tunectl.bootloader.rebuild import kernel_of
+from tunectl.bootloader.uki import read_images
 from tunectl.errors import TunectlError
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.drivers import latencyhold
 
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "update-grub": (
         ("/usr/sbin/update-grub",),
         ("/usr/sbin/grub-mkconfig", "-o", "/boot/grub/grub.cfg"),
         ("/usr/bin/grub-mkconfig", "-o", "/boot/grub/grub.cfg"),
+        ("/usr/sbin/grub2-mkconfig", "-o", "/boot/grub2/grub.cfg"),
+        ("/usr/bin/grub2-mkconfig", "-o", "/boot/grub2/grub.cfg"),
     ),
     "reload-systemd": (("/usr/bin/systemctl", "daemon-reload"),),
     "restart-irqbalance": (("/usr/bin/systemctl", "try-restart", "irqbalance.service"),),
+    "reexec-systemd": (("/usr/bin/systemctl", "daemon-reexec"),),  # a reload alone does not read system.conf
+    "hold-latency": (("/usr/bin/systemctl", "restart", latencyhold.NAME),),
 }
+# Once the file is gone (restore removed it) the other program is run: a unit that is not there cannot be restarted.
+_ONCE_GONE = {"hold-latency": (latencyhold.UNIT, ("/usr/bin/systemctl", "stop", latencyhold.NAME))}
+
+
+def _kernel_installs(root: Sysroot) -> list[tuple[str, ...]]:
+    """kernel-install add, for every kernel of which it made a unified image; none where there are only entries."""
+    found = {image.kernel: path for image in read_images(root, PLACES) if (path := kernel_of(root, image))}
+    return [("/usr/bin/kernel-install", "add", version, f"/{path}") for version, path in sorted(found.items())]
+
+
+_FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {"kernel-install": _kernel_installs}
 # systemctl without a running systemd (a container, a chroot) has nobody to tell.
-_NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance")
+_NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance", "reexec-systemd", "hold-latency")
 _TIMEOUT_S = 300
 
 
@@ -37,15 +57,30 @@ def run_commands(root: Sysroot, names: Iterable[str]) -> Told:
     """Runs each once. On a recorded host nothing is run."""
     told = Told([], {})
     for name in dict.fromkeys(names):
-        argv = next((argv for argv in COMMANDS[name] if root.exists(argv[0].lstrip("/"))), None)
-        shown = " ".join(argv or COMMANDS[name][0])
-        if not root.live:
-            told.not_run.append(shown)
-        elif name in _NEEDS_SYSTEMD and not root.exists("run/systemd/system"):
-            told.not_run.append(f"{shown} (systemd does not run here)")
-        elif problem := _run(argv):
-            told.failed[name] = f"{shown}: {problem}"
+        if name in _FOR_EACH:
+            for each in _FOR_EACH[name](root):
+                _tell(root, name, each, each, told)
+            continue
+        wanted = _wanted(root, name)
+        argv = next((argv for argv in wanted if root.exists(argv[0].lstrip("/"))), None)
+        _tell(root, name, argv, argv or wanted[0], told)
     return told
+
+
+def _wanted(root: Sysroot, name: str) -> tuple[tuple[str, ...], ...]:
+    """The argument lists to try for a name, as the host stands."""
+    path, argv = _ONCE_GONE.get(name, ("", ()))
+    return (argv,) if path and not root.exists(path) else COMMANDS[name]
+
+
+def _tell(root: Sysroot, name: str, argv: tuple[str, ...] | None, named: tuple[str, ...], told: Told) -> None:
+    shown = " ".join(named)
+    if not root.live:
+        told.not_run.append(shown)
+    elif name in _NEEDS_SYSTEMD and not root.exists("run/systemd/system"):
+        told.not_run.append(f"{shown} (systemd does not run here)")
+    elif problem := _run(argv):
+        told.failed[name] = f"{shown}: {problem}"
 
 
 def _run(argv: tuple[str, ...] | None) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import datetime
 import math
 import os
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
+from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
-from tunectl.model import Scope, Setting, Waiver
+from tunectl.model import Scope, Setting, Trading, Waiver
 from tunectl.monitor.settings import Monitor
 from tunectl.tuning.profile import Value, load_profile, read_toml
+from tunectl.tuning.threads import ThreadRow, trading_threads
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 
@@ -55,12 +57,15 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     profile: str
     isolated: str
+    bootloader: str = ""  # who boots this host, where the evidence contradicts itself
+    isolation: Literal["boot", "runtime", "both"] = "boot"
     allow_split_siblings: bool = False
     network: Network = Network()
     budget: Budget = Budget()
     thermal: Thermal = Thermal()
     monitor: Monitor = Monitor()
     knobs: dict[str, Value] = {}
+    threads: list[ThreadRow] = []
     waivers: list[WaiverRow] = []
 
 
@@ -88,6 +93,8 @@ class Wishes(NamedTuple):
     interfaces: tuple[str, ...]
     monitor: Monitor
     origin: str  # the file, or how the wishes came about without one
+    bootloader: str = ""
+    threads: tuple[Trading, ...] = ()
 
 
 def read_hostfile(path: str) -> HostFile:
@@ -108,6 +115,8 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
     _check_monitor(hostfile.monitor, origin)
+    if hostfile.bootloader not in ("", *FAMILIES):
+        raise UsageError(f"{origin}: bootloader: '{hostfile.bootloader}' is none", f"one of {', '.join(FAMILIES)}")
     return Wishes(
         scope,
         _settings(hostfile, scope, origin),
@@ -117,6 +126,8 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
         tuple(hostfile.network.interfaces),
         hostfile.monitor,
         origin,
+        hostfile.bootloader,
+        trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
     )
 
 
@@ -156,10 +167,17 @@ def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:
 
 
 def _settings(hostfile: HostFile, scope: Scope, origin: str) -> tuple[Setting, ...]:
-    lines = load_profile(hostfile.profile, os.path.dirname(origin) or ".")
+    lines = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile")
     wanted: dict[str, tuple[Any, str, str]] = {
-        name: (line.value, line.reason, f"profile {hostfile.profile}: knobs.{name}") for name, line in lines.items()
+        name: (line.value, line.reason, f"profile {hostfile.profile}: knobs.{name}")
+        for name, line in lines.items()
+        if line.isolation == "always" or hostfile.isolation in (line.isolation, "both")
     }
+    if hostfile.isolation != "boot" and "cpuset.isolated" not in {*wanted, *hostfile.knobs}:
+        raise UsageError(
+            f'{origin}: isolation = "{hostfile.isolation}": profile {hostfile.profile} does not say how',
+            "let it inherit balanced-latency, or set cpuset.isolated under [knobs]",
+        )
     for name, value in hostfile.knobs.items():
         wanted[name] = (value, f"the site's own value, in {origin}", f"{origin}: knobs.{name}")
     settings = []

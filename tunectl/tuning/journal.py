@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import sync_directory
+from tunectl.host.durable import sync_directory
 from tunectl.tuning.records import KINDS, Entry, decode, line_of
 
 NAME = "journal.jsonl"
@@ -68,6 +68,18 @@ class Journal:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
         records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.told]})
         self._replace(b"".join(map(line_of, records)))
+
+    def edits(self) -> dict[str, tuple[str | None, str]]:
+        """Of each file that was edited: what it was without us, and what we wrote last."""
+        found: dict[str, tuple[str | None, str]] = {}
+        for _, entry in sorted(self.entries.items()):
+            if entry.kind != "edit" or entry.errno is not None:
+                continue
+            before, after = found.get(entry.path, (None, ""))
+            edited = entry.path in found and entry.before not in (after, before)
+            first = before if entry.path in found and not edited else entry.original
+            found[entry.path] = (first, entry.after)
+        return found
 
     def _replace(self, data: bytes) -> None:
         """The whole file, atomically: a crash leaves the old one or the new one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from typing import Any
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -15,10 +15,11 @@ Value = bool | int | float | str
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One value of a profile, and why."""
+    """One value of a profile, and why. With `isolation`, it is asked for where CPUs are isolated in that way only."""
 
     value: Value
     reason: str
+    isolation: Literal["always", "boot", "runtime"] = "always"
 
 
 class ProfileFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -34,33 +35,42 @@ def shipped() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in os.listdir(SHIPPED) if name.endswith(".toml"))
 
 
-def load_profile(name: str, relative_to: str = ".") -> dict[str, Line]:
+def load_profile(name: str, relative_to: str = ".", asked_by: str = "") -> dict[str, Line]:
     """The values of a profile and of those it inherits, by knob name. `name` is a shipped one, or a path.
 
-    UsageError, naming file and key, for a missing, malformed or circular profile.
+    UsageError, naming file and key, for a missing, malformed or circular profile; `asked_by` is the `FILE: KEY` that
+    names it.
     """
-    return _load(name, relative_to, ())
+    return _load(name, relative_to, asked_by, ())
 
 
-def _load(name: str, relative_to: str, heirs: tuple[str, ...]) -> dict[str, Line]:
-    path = _find(name, relative_to)
+def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...]) -> dict[str, Line]:
+    path = _find(name, relative_to, f"{asked_by}: " if asked_by else "")
     if path in heirs:
         chain = " -> ".join(os.path.basename(file) for file in (*heirs[heirs.index(path) :], path))
         raise UsageError(f"{path}: inherits: the profile inherits itself: {chain}", "break the circle")
-    profile = read_toml(path, ProfileFile)
-    inherited = _load(profile.inherits, os.path.dirname(path), (*heirs, path)) if profile.inherits else {}
+    profile: ProfileFile = read_toml(path, ProfileFile)
+    if not profile.inherits:
+        return profile.knobs
+    inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path))
     return {**inherited, **profile.knobs}
 
 
-def _find(name: str, relative_to: str) -> str:
+def _find(name: str, relative_to: str, asked_by: str) -> str:
     if "/" not in name and not name.endswith(".toml"):
         path = os.path.join(SHIPPED, f"{name}.toml")
         if not os.path.exists(path):
-            raise UsageError(f"there is no profile '{name}'", f"shipped are {', '.join(shipped())}; or give a path")
+            shown = ", ".join(shipped())
+            raise UsageError(f"{asked_by}there is no profile '{name}'", f"shipped are {shown}; or give a path")
         return path
     if "\0" in name:
-        raise UsageError(f"profile {name!r}: a path holds no NUL character")
-    return os.path.realpath(os.path.join(relative_to, name))
+        raise UsageError(f"{asked_by}profile {name!r}: a path holds no NUL character")
+    path = os.path.realpath(os.path.join(relative_to, name))
+    try:
+        os.stat(path)
+    except OSError as error:
+        raise UsageError(f"{asked_by}cannot read {path}: {error.strerror}") from error
+    return path
 
 
 def read_toml(path: str, shape: type[Any]) -> Any:
@@ -87,14 +97,20 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> Usa
         name = f"{key}.{field}" if key else field
         known = ", ".join(_fields(shape, key))
         return UsageError(f"{path}: unknown key '{name}'", f"known here: {known}")
+    if what.startswith("Invalid enum value"):
+        table, _, name = key.rpartition(".")
+        choices = ", ".join(map(str, get_args(_fields(shape, table)[name])))
+        return UsageError(
+            f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is no choice", f"one of {choices}"
+        )
     what = what.replace("Object missing required field", "missing key").replace("`", "'")
     return UsageError(f"{path}: {key + ': ' if key else ''}{what}")
 
 
-def _fields(shape: type[Any], key: str) -> list[str]:
-    """The names the shape knows at a key such as `budget` or `waivers[0]` or `knobs[...]`."""
+def _fields(shape: type[Any], key: str) -> dict[str, Any]:
+    """name -> type, of what the shape knows at a key such as `budget` or `waivers[0]` or `knobs[...]`."""
     for part in [part.partition("[")[0] for part in key.split(".") if part]:
         inner = next((field.type for field in msgspec.structs.fields(shape) if field.encode_name == part), shape)
         arguments = [inner, *getattr(inner, "__args__", ())]
         shape = next((t for t in arguments if isinstance(t, type) and issubclass(t, msgspec.Struct)), shape)
-    return [field.encode_name for field in msgspec.structs.fields(shape)]
+    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}

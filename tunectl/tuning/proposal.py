@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -34,6 +34,8 @@ class Proposal:
     refusal: str | None = None
     nic: str | None = None
     node: int | None = None
+    knobs: Mapping[str, Any] = field(default_factory=dict)  # values over the profile's, as a host file gives them
+    split: bool = False  # half of a core is isolated, knowingly
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def notes(
         yield f"CPUs {format_cpulist(offline)} are offline and were left out"
     if topology.drivers.hypervisor:
         yield "this is a virtual machine: its CPUs are only as quiet as the host below lets them be"
-    standing = topology.facts.kernel_isolated | topology.facts.nohz_full
+    standing = topology.facts.quiet
     if standing and standing != isolated:
         yield f"this boot already isolates {format_cpulist(standing)}"
 
@@ -132,8 +134,12 @@ def host_file_toml(proposal: Proposal, profile: str = "low-latency", hostname: s
     import tomli_w  # only here: `verify` never writes TOML
 
     document: dict[str, Any] = {"profile": profile, "isolated": format_cpulist(proposal.isolated)}
+    if proposal.split:
+        document["allow_split_siblings"] = True
     if proposal.nic:
         document["network"] = {"interfaces": [proposal.nic]}
+    if proposal.knobs:
+        document["knobs"] = dict(proposal.knobs)
     where = f" for {hostname}" if hostname else ""
     lines = _comment(f"Proposed by `tunectl propose`{where}; housekeeping is every CPU that is not isolated.")
     lines.append("#")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any, NamedTuple
 
-KINDS = ("value", "file", "link", "directory", "removal")
+KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
 
 
 class Entry(NamedTuple):
@@ -16,7 +16,7 @@ class Entry(NamedTuple):
     kind: str  # one of KINDS
     path: str
     before: str | None  # None: there was none
-    undo: str  # what to write to a kernel attribute to have `before` again
+    undo: str  # what to write to a kernel attribute to have `before` again; of an edit, the file without us
     after: str
     mode: int | None
     knobs: tuple[str, ...]  # knob and instance of each change: ("irq.affinity", "42") as "irq.affinity[42]"
@@ -26,9 +26,14 @@ class Entry(NamedTuple):
     told: bool = False  # the programs named in `commands` have heard of it
 
     @property
+    def original(self) -> str | None:
+        """What to bring back. An edited file may have held words of ours before: a kernel upgrade copies them."""
+        return self.undo if self.kind == "edit" and self.before is not None else self.before
+
+    @property
     def persistent(self) -> bool:
-        """Does it outlive the boot?"""
-        return self.kind != "value"
+        """Does it outlive the boot? What is made in /sys (a control group) does not."""
+        return self.kind not in ("value", "affinity") and not self.path.startswith("sys/")
 
 
 def line_of(record: dict[str, Any]) -> bytes:

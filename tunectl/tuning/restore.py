@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tunectl.bootloader.families import stripped
+from tunectl.host.affinity import is_process
+from tunectl.host.ethtool import PREFIX
 from tunectl.host.sysroot import Sysroot, WritableSysroot
-from tunectl.tuning.apply import current
+from tunectl.tuning.apply import current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
+
+_GONE = {
+    "value": "the device or CPU was removed",
+    "affinity": "the thread has ended",
+    "edit": "it was removed, and so was what we had written there",
+}
 
 
 class Restored(NamedTuple):
@@ -40,7 +49,7 @@ class _File(NamedTuple):
 
 
 def files(journal: Journal, boot_id: str) -> list[_File]:
-    """The files to bring back, newest first. Runtime values of an earlier boot died with it."""
+    """The files to bring back, edits first, the others newest first. Runtime values of an earlier boot died with it."""
     known: dict[str, _File] = {}
     for _, entry in sorted(journal.entries.items()):
         if not entry.persistent and entry.boot_id != boot_id:
@@ -48,27 +57,40 @@ def files(journal: Journal, boot_id: str) -> list[_File]:
         if entry.errno is not None:  # the write was not made
             continue
         earlier = known.get(entry.path)
-        first = earlier.first if earlier and not _edited_between(earlier, entry) else entry
-        known[entry.path] = _File(first, entry, entry.shown is None)
-    return sorted(known.values(), key=lambda file: file.first.seq, reverse=True)
+        first = entry._replace(before=entry.original)
+        if earlier and not _edited_between(earlier, entry):
+            first = earlier.first
+        gone = entry.kind == "value" and not entry.shown  # a queue that our write took away: nobody has set it since
+        known[entry.path] = _File(first, entry, entry.shown is None or gone)
+    edits = [file for file in known.values() if file.first.kind == "edit"]
+    others = [file for file in known.values() if file.first.kind != "edit"]
+    # Edits are undone in the order they were made: 20-grub.install goes by which of two settings files is the newer.
+    return [*edits, *sorted(others, key=lambda file: file.first.seq, reverse=True)]
 
 
 def _edited_between(earlier: _File, entry: Entry) -> bool:
     """Did the operator change his own file between two applies? Then his newest text is what to bring back."""
-    if entry.kind != "file" or earlier.first.before is None or entry.before is None or earlier.in_flight:
+    if entry.kind not in ("file", "edit") or entry.before is None or earlier.in_flight:
+        return False
+    if entry.kind == "file" and earlier.first.before is None:  # the file is ours as a whole
         return False
     return entry.before not in (earlier.last.after, earlier.last.shown, earlier.first.before)
 
 
 def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
     """Brings back every file (`force`: also what was changed since), and tells the programs that must hear of it."""
-    results: list[Restored] = []
-    commands: list[str] = []
-    for file in files(journal, boot_id):
-        result = _one(root, file._replace(in_flight=file.in_flight or force))
-        results.append(result)
-        if result.result in ("restored", "already"):  # an earlier restore may have ended before the program was told
-            commands.extend(file.first.commands or file.last.commands)
+    known = files(journal, boot_id)
+    results = [_one(root, file._replace(in_flight=file.in_flight or force)) for file in known]
+    if any(result.path.startswith(f"/{PREFIX}") and result.result == "restored" for result in results):
+        # A NIC whose rings or channels are written sets its queues and interrupts up anew: those that were
+        # back already may be lost again, and those that were gone be there.
+        results = [_again(root, file, result) for file, result in zip(known, results, strict=True)]
+    results = _strip(root, journal, results, root)
+    # An earlier restore may have ended before the program was told.
+    done = {one.path for one in results if one.result in ("restored", "already")}
+    commands = [
+        name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
+    ]
     told = run_commands(root, _in_order(commands))
     return Outcome(results, told.not_run, list(told.failed.values()))
 
@@ -76,7 +98,40 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
 def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
     """What restore() would do, told from reading alone."""
     known = files(journal, boot_id)
-    return Outcome([_look(root, file._replace(in_flight=file.in_flight or force)) for file in known], [], [])
+    looked = [_look(root, file._replace(in_flight=file.in_flight or force)) for file in known]
+    return Outcome(_strip(root, journal, looked, None), [], [])
+
+
+def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
+    """A second look at a kernel attribute; what somebody else had changed before our first is left alone."""
+    if file.first.persistent or earlier.result not in ("restored", "already", "gone"):
+        return earlier
+    later = _one(root, file._replace(in_flight=True))
+    return earlier if later.result in ("already", "gone") else later
+
+
+def _strip(root: Sysroot, journal: Journal, results: list[Restored], to: WritableSysroot | None) -> list[Restored]:
+    """Our words go out of boot files that somebody edited since, and of entries that were made from ours since.
+
+    Without a host to write `to` it is only told what would go.
+    """
+    known = {one.path: one for one in results}
+    try:
+        for change in stripped(root, journal.edits()):
+            earlier = known.get("/" + change.path)
+            if earlier and earlier.result == "would-restore":
+                continue
+            observed = current(root, change.kind, change.path)
+            if to:
+                write(to, change.kind, change.path, change.content)
+            word, verb = ("restored", "were") if to else ("would-restore", "would be")
+            message = f"it was changed since: our boot arguments {verb} taken out of it, and the rest left as it is"
+            targets = earlier.targets if earlier else ()
+            known["/" + change.path] = Restored("/" + change.path, targets, word, observed, change.content, message)
+    except OSError as error:
+        where = error.filename or "the boot entries"
+        known["boot"] = Restored(str(where), (), "failed", None, None, f"{where}: {error.strerror}")
+    return list(known.values())
 
 
 def _in_order(names: Iterable[str]) -> list[str]:
@@ -108,11 +163,12 @@ def _look(root: Sysroot, file: _File) -> Restored:
 
     try:
         observed = current(root, first.kind, first.path)
-        if observed == before:
+        if observed == before or _undone(first, observed):
             return result("already", observed)
-        if observed is None and first.kind == "value":
-            return result("gone", None, "the device or CPU was removed")
-        if not file.in_flight and not _ours(observed, last):
+        gone = observed is None or (first.kind == "affinity" and is_process(root, first.path))
+        if gone and first.kind in _GONE:
+            return result("gone", None, _GONE[first.kind])
+        if not file.in_flight and not _ours(observed, last) and _undone(first, observed) is None:
             return result("changed-since", observed, "it holds neither our value nor the earlier one; left alone")
         return result("would-restore", observed)
     except OSError as error:
@@ -129,21 +185,30 @@ def _ours(observed: str | None, last: Entry) -> bool:
     return observed.strip() in (last.after.strip(), (last.shown or last.after).strip())
 
 
+def _undone(entry: Entry, observed: str | None) -> bool | None:
+    """Of a list of controllers one word is ours, whatever others are switched on meanwhile; None for other files."""
+    if not entry.path.endswith("/cgroup.subtree_control") or entry.kind != "value" or observed is None:
+        return None
+    return (entry.undo[1:] in observed.split()) is entry.undo.startswith("+")
+
+
 def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[str, str | None, str]:
     """Puts the before-image back; returns result, what stood, message."""
     if first.kind == "directory":
         removed = root.remove_directory(first.path)
-        message = "" if removed else "it holds files that are not ours, and stays"
+        message = "" if removed else "it holds what is not ours, and stays"
         return ("restored" if removed else "already"), observed, message
     if first.before is None:
         root.remove(first.path, link=first.kind == "link")
     elif first.kind == "link":
         root.make_link(first.path, first.before)
-    elif first.kind in ("file", "removal") or not root.live:
+    elif first.kind == "affinity":
+        write(root, first.kind, first.path, first.undo)
+    elif first.kind in ("file", "removal", "edit") or not root.live:
         root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
     else:
         root.write_value(first.path, first.undo + "\n")
         after = current(root, first.kind, first.path)
-        if after != first.before and (after or "").strip() != first.undo.strip():
+        if after != first.before and (after or "").strip() != first.undo.strip() and not _undone(first, after):
             return "failed", after, f"wrote {first.undo}, and the kernel shows {(after or '').strip()}"
     return "restored", observed, ""

@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tunectl.bootloader.detect import detect
-from tunectl.bootloader.grub import DROPIN, parse_dropin
+from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
 from tunectl.knobs import KNOBS
-from tunectl.knobs.row import Facts, View
+from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import HostId, Plan, Reading, Setting
+from tunectl.rivals.conflicts import told
+from tunectl.rivals.table import read_rivals
 from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.observe import observe
@@ -36,6 +38,7 @@ class Session:
     journal: Journal
     invocation: tuple[str, ...]
     today: str  # ISO date
+    settling: bool = False  # the first apply of a boot: nothing runs on the isolated CPUs that it could disturb
 
     def view(self) -> View:
         """A fresh look: nothing read earlier is remembered."""
@@ -43,13 +46,22 @@ class Session:
         # A change of cpu.online or smt.control is itself a reason to look again at which CPUs are on.
         shown = parse_shown(self.root.get("sys/devices/system/cpu/online"))
         scope = self.wishes.scope._replace(online=shown & self.wishes.scope.present or self.wishes.scope.online)
-        return View(self.root, scope, texts, self.invocation)
+        return View(
+            self.root,
+            scope,
+            texts,
+            self.invocation,
+            self.wishes.interfaces,
+            bootloader=self.wishes.bootloader,
+            journaled=self.journal.edits(),
+            settling=self.settling,
+        )
 
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a damaged journal, interfaces that are not there."""
         notes = []
-        loader = detect(self.root)
-        if not loader.supported and any(setting.knob.startswith("boot.") for setting in self.wishes.settings):
+        loader = detect(self.root, self.wishes.bootloader)
+        if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
         if self.journal.damaged:
             notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
@@ -62,6 +74,20 @@ class Session:
                 notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
         return notes
 
+    def rivals(self) -> list[str]:
+        """Who else writes what is asked for here, and what `apply` does about each; for plan and apply."""
+        return told(read_rivals(self.root), {setting.knob: setting.value for setting in self.wishes.settings})
+
+    def choices(self) -> list[str]:
+        """What was chosen by evidence, and the evidence: the boot loader, where boot arguments are wanted."""
+        loader = detect(self.root, self.wishes.bootloader)
+        if not loader.supported or not self._wants_boot_arguments():
+            return []
+        return [f"boot loader: {loader.name}, by {', '.join(loader.evidence)}"]
+
+    def _wants_boot_arguments(self) -> bool:
+        return any(setting.knob.startswith("boot.") for setting in self.wishes.settings)
+
     def assess(self, settings: tuple[Setting, ...] | None = None, observe: Observe = observe) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
         chosen = (*self.wishes.settings, *self.leftovers()) if settings is None else settings
@@ -69,10 +95,14 @@ class Session:
         return diff(chosen, readings, self.facts(readings), self.wishes.waivers, self.today)
 
     def leftovers(self) -> tuple[Setting, ...]:
-        """Boot arguments of our drop-in that an earlier host file asked for, and this one does not."""
+        """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
         wanted = {setting.knob for setting in self.wishes.settings}
-        ours = parse_dropin(self.root.get_text(DROPIN)) or ()
+        loader = detect(self.root, self.wishes.bootloader)
+        family = FAMILIES.get(loader.name)
+        ours = family.ours(self.root, self.journal.edits()) if family else ()
         names = dict.fromkeys(f"boot.{arg.partition('=')[0]}" for arg in ours)
+        lasting = [(name, knob.driver) for name, knob in KNOBS.items() if isinstance(knob.driver, Lasting)]
+        names.update((name, None) for name, driver in lasting if name not in wanted and driver.stands(self.root))
         reason = "an earlier host file asked for it, this one does not"
         return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
 
@@ -84,9 +114,9 @@ class Session:
         for entry in self.journal.entries.values():
             if entry.errno in _REFUSALS and entry.boot_id == boot_id:
                 refused.update(_split(name) for name in entry.knobs)
-            if entry.path == DROPIN and entry.errno is None:
+            if entry.errno is None and entry.persistent and any(name.startswith("boot.") for name in entry.knobs):
                 configured_in = entry.boot_id
-        numbers = {instance for knob, instance in refused if knob == "irq.affinity"}
+        numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.wishes, numbers) if numbers else {}
         return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
@@ -125,7 +155,7 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
     from tunectl.tuning.propose import propose  # only without a host file
 
-    quiet = facts.kernel_isolated | facts.nohz_full
+    quiet = facts.quiet
     proposal = propose(read_topology(root, quiet=quiet))
     if proposal.refusal:
         return None, [proposal.refusal]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist
 
 if TYPE_CHECKING:
+    from tunectl.bootloader.detect import Loader
     from tunectl.host.cpus import Cpu
     from tunectl.host.irqs import Irq
     from tunectl.host.managers import Manager
@@ -24,7 +25,7 @@ class Roles(NamedTuple):
 
 def roles_of_kernel(topology: Topology) -> Roles:
     """Without a host file: what this boot isolates."""
-    isolated = topology.facts.kernel_isolated | topology.facts.nohz_full
+    isolated = topology.facts.quiet
     return Roles(isolated, "the kernel") if isolated else Roles()
 
 
@@ -34,6 +35,7 @@ def show_body(
     roles: Roles,
     identity: HostId,
     tuned: Mapping[str, int] | None = None,
+    loader: Loader | None = None,
 ) -> dict[str, Any]:
     """The fields of tunectl.show/1. CPU sets are cpulists, but for `smt_siblings`, a list of numbers.
 
@@ -62,6 +64,8 @@ def show_body(
         "drivers": _drivers(topology),
         "managers": [_manager(manager) for manager in managers],
     }
+    if loader:
+        body["bootloader"] = {**loader._asdict(), "evidence": list(loader.evidence)}
     if tuned is not None:
         body["tuned"] = dict(tuned)
     return body
@@ -141,7 +145,9 @@ def _irq(irq: Irq, isolated: CpuSet) -> dict[str, Any]:
 def _drivers(topology: Topology) -> dict[str, Any]:
     drivers = topology.drivers
     states = [{"name": name, "latency_us": latency} for name, latency in drivers.idle_states]
-    return {**drivers.__dict__, "idle_states": states, "clocksources": list(drivers.clocksources)}
+    flaws = [{"name": name, "state": state} for name, state in drivers.vulnerabilities]
+    lists = {"idle_states": states, "clocksources": list(drivers.clocksources), "vulnerabilities": flaws}
+    return {**drivers.__dict__, **lists}
 
 
 def _manager(manager: Manager) -> dict[str, Any]:
@@ -154,4 +160,7 @@ def _manager(manager: Manager) -> dict[str, Any]:
         "detail": manager.detail,
         "evidence": list(manager.evidence),
         "settings": [setting._asdict() for setting in manager.settings],
+        "when": manager.when,
+        "answer": manager.answer,
+        "program": manager.program,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -51,29 +51,50 @@ def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_on
                 f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
             )
         session = replace(session, root=root, journal=journal)
+        first = is_first(journal, session.identity.boot_id)
         journal.prune(session.identity.boot_id)
         journal.start(session.identity.boot_id, root.root, created)
         settle(root, journal)
-        return _passes(session, root, runtime_only)
+        return _passes(session, root, runtime_only, first)
 
 
-def _passes(session: Session, root: WritableSysroot, runtime_only: bool) -> Run:
+def is_first(journal: Journal, boot_id: str) -> bool:
+    """Is this the first apply of this boot? What the isolated CPUs have to be asked for is asked then, and only then:
+
+    a firmware's energy bias would else stand for good on the very CPUs it matters for. A later one, a repair in the
+    middle of the day among them, finds this boot in the journal.
+    """
+    return all(entry.boot_id != boot_id for entry in journal.entries.values())
+
+
+def _passes(session: Session, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
     results: dict[str, Result] = {}
     earlier = tell(root, session.journal)
     not_run = dict.fromkeys(earlier.not_run)
     failed = dict.fromkeys(earlier.failed.values())
-    plan = session.assess()
+    plan = replace(session, settling=first).assess()
+    again: set[str] = set()
     for _ in range(_PASSES):
-        changes = [change for change in wanted(plan, runtime_only) if change.target not in results]
+        changes = [one for one in wanted(plan, runtime_only) if one.target not in results or one.target in again]
         if not changes:
             break
         applied = execute(root, session.view(), changes, session.journal, session.identity.boot_id)
+        again = _once_more(applied, results)
         results.update({result.change.target: result for result in applied.results})
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
         plan = session.assess()
     session.journal.end()
     return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, session)
+
+
+def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
+    """The targets that were written for the first time, and show something else: what came later may help them.
+
+    systemd's own control groups give CPUs up only when systemd is told, after the partition asked for them.
+    """
+    first = (one for one in applied.results if one.change.target not in earlier and not applied.failed)
+    return {one.change.target for one in first if (one.result, one.errno) == ("failed", None)}
 
 
 def wanted(plan: Plan, runtime_only: bool) -> list[Change]:

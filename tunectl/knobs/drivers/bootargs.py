@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.detect import Loader, detect
-from tunectl.bootloader.dropin import Desired, DropinPlan, confirm, plan_dropin
-from tunectl.bootloader.grub import DROPIN
-from tunectl.bootloader.mkconfig import configured
-from tunectl.bootloader.nextboot import NextBoot, next_boot
-from tunectl.bootloader.sourcing import source_live
+from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.family import BootPlan, Family, Upcoming
+from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -68,8 +67,7 @@ class BootArg(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
         boot = _boot(view)
-        known = boot.next is not None and boot.next.line is not None
-        upcoming = self._value(knob, view, parse_cmdline(boot.next.line or ""), want) if boot.next else None
+        upcoming, known, why = self._next(knob, view, boot.next, want)
         try:
             kernel, accepted, evidence = self._accepted(view, want)
         except (OSError, UsageError) as error:
@@ -80,7 +78,7 @@ class BootArg(NamedTuple):
         facts = BootFacts(
             upcoming,
             known,
-            (boot.next.problem or boot.next.note) if boot.next else "",
+            why,
             booted,
             kernel,
             accepted,
@@ -91,6 +89,20 @@ class BootArg(NamedTuple):
             remedy,
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
+
+    def _next(self, knob: Knob, view: View, upcoming: Upcoming | None, want: Any) -> tuple[Any, bool, str]:
+        """(the value, is it known, what is wrong): the default entry's, or what entries to come would have instead."""
+        if upcoming is None:
+            return None, False, ""
+        value, known, why = None, bool(upcoming.points), upcoming.problem or upcoming.note
+        for number, point in enumerate(upcoming.points):
+            value = self._value(knob, view, parse_cmdline(point.line or ""), want)
+            if point.line is None:
+                return None, False, why or f"{point.where} cannot be worked out"
+            if value is None or not satisfies(knob.match, value, want):
+                entry = f"the next kernel's entry would not have it: {point.where} has not"
+                return value, True, why if not number else entry
+        return value, known, why
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value the kernel heeds, typed; a text it would refuse counts as none."""
@@ -121,14 +133,15 @@ class BootArg(NamedTuple):
         return offloaded, offloaded >= wanted, f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
-        """The drop-in as a whole, for every boot argument that is desired."""
-        plan = _boot(view).plan
+        """The boot configuration's files as a whole, for every boot argument that is desired."""
+        boot = _boot(view)
         changes = tuple(change for _, change in batch)
         check = partial(_read_back, view=view)
-        if plan is not None and plan.content is None and all(change.value is None for change in changes):
-            yield Step("removal", DROPIN, "", changes, commands=("update-grub",), read_back=check)
-        elif plan is not None and plan.content is not None:
-            yield Step("file", DROPIN, plan.content, changes, commands=("update-grub",), read_back=check)
+        if boot.family and boot.plan and not boot.plan.problem:
+            for kind, path, content, pristine in boot.plan.writes:
+                yield Step(
+                    kind, path, content, changes, commands=boot.family.commands, read_back=check, pristine=pristine
+                )
 
     def describe(self) -> tuple[str, ...]:
         """The argument, and where what the kernel made of it shows."""
@@ -139,8 +152,9 @@ class _Boot(NamedTuple):
     """What all boot arguments of one host share."""
 
     loader: Loader
-    next: NextBoot | None
-    plan: DropinPlan | None
+    family: Family | None
+    next: Upcoming | None
+    plan: BootPlan | None
 
     def obstacle(self, key: str) -> tuple[str, str]:
         """(what keeps tunectl from configuring this argument, what to do about it)."""
@@ -151,18 +165,19 @@ class _Boot(NamedTuple):
         for text in self.plan.conflicts:
             if re.search(rf"\b{re.escape(key)}\b", text):
                 return text, "remove that setting"
-        if self.plan.content is None and self.next and self.next.problem:
-            return self.next.problem, "sudo update-grub"
+        if not self.plan.writes and self.next and self.next.problem and self.family:
+            return self.next.problem, self.family.remedy or "mend that"
         return "", ""
 
 
 def _boot(view: View) -> _Boot:
     if "boot" not in view.memo:
-        loader = detect(view.root)
+        loader = detect(view.root, view.bootloader)
+        family = FAMILIES[loader.name] if loader.supported else None
         same = partial(_same, view.scope.nr_cpus)
-        upcoming = next_boot(view.root) if loader.supported else None
-        plan = plan_dropin(view.root, _desired(view), same) if loader.supported else None
-        view.memo["boot"] = _Boot(loader, upcoming, plan)
+        upcoming = family.upcoming(view.root) if family else None
+        plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
+        view.memo["boot"] = _Boot(loader, family, upcoming, plan)
     boot: _Boot = view.memo["boot"]
     return boot
 
@@ -207,6 +222,17 @@ def _rcu_offloaded(view: View) -> CpuSet | None:
 
 
 def _read_back(root: Sysroot, view: View) -> str | None:
-    """What is wrong with the written configuration: sourced again, and what the default entry now boots."""
-    settings = source_live(root) if root.live else configured(root)
-    return confirm(settings, _desired(view), partial(_same, view.scope.nr_cpus)) or next_boot(root).problem
+    """What is wrong with the written configuration: read again, and what the default entry now boots."""
+    family = FAMILIES[detect(root, view.bootloader).name]
+    same = partial(_same, view.scope.nr_cpus)
+    if family.confirm and (problem := family.confirm(root, _desired(view), same)):
+        return problem
+    upcoming = family.upcoming(root)
+    lacking = [
+        f"{point.where} does not give {want[0]}"
+        for point in upcoming.points
+        for want in _desired(view)
+        if not given(parse_cmdline(point.line or ""), want, same)
+    ]
+    conflicts = family.plan(root, _desired(view), same, view.journaled).conflicts
+    return upcoming.problem or "; ".join(conflicts or lacking) or None

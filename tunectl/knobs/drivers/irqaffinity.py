@@ -36,11 +36,12 @@ class IrqAffinity:
             if not numbers:
                 yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
             for number in numbers:
-                yield self._read(knob, view, folder, number, want, good)
+                yield self.read(knob, view, folder, number, want, good)
 
-    def _read(
+    def read(
         self, knob: Knob, view: View, folder: Folder, irq: str, want: CpuSet, good: dict[tuple[str, str], CpuSet]
     ) -> Reading:
+        """One interrupt; `good` remembers what was found to satisfy `want`."""
         read = folder.read_value
         try:
             shown = read(irq, "smp_affinity_list")
@@ -59,9 +60,9 @@ class IrqAffinity:
         if effective <= want and (not asked.isdisjoint(want) if effective else asked <= want) and (effective or asked):
             good[shown, delivered] = effective or asked
             return Reading(knob.name, irq, State.READ, effective or asked)
-        return Reading(knob.name, irq, State.READ, effective or asked, facts=self._facts(view, irq, asked, effective))
+        return Reading(knob.name, irq, State.READ, effective or asked, facts=self.facts(view, irq, asked, effective))
 
-    def _facts(self, view: View, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
+    def facts(self, view: View, irq: str, asked: CpuSet, effective: CpuSet) -> IrqFacts:
         """Read only for an interrupt that is not where it should be."""
         path = f"proc/irq/{irq}/smp_affinity_list"
         mode = view.root.mode(path)

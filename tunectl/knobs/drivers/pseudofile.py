@@ -1,13 +1,15 @@
-"""Attributes in /proc and /sys: one for the host, or one for each CPU where the path holds `{cpu}`."""
+"""Attributes in /proc and /sys: one for the host, one for each CPU where the path holds `{cpu}`, or one for each
+entry of a directory where it holds `{name}`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.cgroup import partitioned
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -22,9 +24,14 @@ class PseudoFile(NamedTuple):
     words: tuple[tuple[str, str], ...] = ()  # a desired word, and the file that gives its value on this CPU
     choices: str = ""  # the file that lists what may be written
     disturbs: bool = False  # reading it interrupts the CPU it belongs to (FACTS 2.3)
+    interrupts: Callable[[View, str], CpuSet] | None = None  # the CPUs that reading an instance interrupts
+    idle: Callable[[View], str] | None = None  # says why the attribute is there and has nothing to act on, else ""
 
     def instances(self, view: View) -> list[str]:
-        """One empty instance for the host's one file, else the CPU numbers."""
+        """One empty instance for the host's one file, else the CPU numbers, or the entries that have the file."""
+        if "{name}" in self.path:
+            directory = self.path.partition("/{name}")[0]
+            return [name for name in sorted(view.root.listdir(directory)) if view.root.exists(self.file(name))]
         if "{cpu}" not in self.path:
             return [""]
         scope = view.scope
@@ -37,19 +44,22 @@ class PseudoFile(NamedTuple):
 
     def file(self, instance: str) -> str:
         """The path of one instance."""
-        return self.path.replace("{cpu}", instance)
+        return _filled(self.path, instance)
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading an instance; a single absent one where no instance has the file."""
+        if self.idle and (why := self.idle(view)):
+            yield Reading(knob.name, "", State.ABSENT, reason=why)
+            return
         readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
-        if all(reading.state is State.ABSENT for reading in readings):
+        if all(reading.state is State.ABSENT for reading in readings):  # of none, too
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no {self.describe()[0]}")
             return
         yield from readings
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
-        if self.disturbs and view.root.live and int(instance) in kernel_isolated(view):
-            reason = f"reading it would interrupt CPU {instance}, which is isolated"
+        if disturbed := self._disturbed(view, instance):
+            reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
         value, state, reason = read_value(view.root, self.file(instance), knob.codec)
         if state is not State.READ:
@@ -57,15 +67,22 @@ class PseudoFile(NamedTuple):
         wanted, blocked = self._wanted(knob, view, instance, want)
         return Reading(knob.name, instance, State.READ, _present(value, view), wanted=wanted, blocked=blocked)
 
+    def _disturbed(self, view: View, instance: str) -> CpuSet:
+        """The isolated CPUs that a reading on this host would interrupt."""
+        if not view.root.live or view.settling or not (self.disturbs or self.interrupts):
+            return frozenset()
+        cpus = self.interrupts(view, instance) if self.interrupts else frozenset({int(instance)})
+        return cpus & _undisturbed(view)
+
     def _wanted(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
         """What a desired word stands for on this CPU; and why it cannot be had, where it cannot."""
         if not isinstance(want, str):
             return None, ""
         for word, path in self.words:
             if word == want:
-                value, _, reason = read_value(view.root, path.replace("{cpu}", instance), knob.codec)
+                value, _, reason = read_value(view.root, _filled(path, instance), knob.codec)
                 return value, reason
-        offered = view.root.get(self.choices.replace("{cpu}", instance)).split() if self.choices else []
+        offered = view.root.get(_filled(self.choices, instance)).split() if self.choices else []
         if offered and want not in [word.strip("[]") for word in offered]:
             return None, f"this kernel offers only {', '.join(offered)}"
         return None, ""
@@ -80,6 +97,10 @@ class PseudoFile(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The path, with `N` for a CPU."""
         return ("/" + self.file("N"),)
+
+
+def _filled(path: str, instance: str) -> str:
+    return path.replace("{cpu}", instance).replace("{name}", instance)
 
 
 class FirstOf(NamedTuple):
@@ -134,6 +155,14 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]
 def _present(value: Any, view: View) -> Any:
     """A mask covers every CPU that may ever be plugged in; those that are not there are nobody's."""
     return value & view.scope.present if isinstance(value, frozenset) else value
+
+
+def _undisturbed(view: View) -> CpuSet:
+    """The CPUs that no reading may interrupt: those the kernel isolates, and those of an isolated partition."""
+    if "partitioned" not in view.memo:
+        view.memo["partitioned"] = partitioned(view.root)
+    held: CpuSet = view.memo["partitioned"]
+    return kernel_isolated(view) | held
 
 
 def kernel_isolated(view: View) -> CpuSet:

@@ -27,6 +27,7 @@ def render(invocation: tuple[str, ...]) -> str:
 [Unit]
 Description=Put the runtime settings of tunectl's host file in force
 After=local-fs.target systemd-modules-load.service systemd-sysctl.service systemd-udev-trigger.service tuned.service
+After=cpupower.service cpufrequtils.service loadcpufreq.service ksm.service sysfsutils.service
 Before=irqbalance.service
 
 [Service]
@@ -61,32 +62,38 @@ def host_file_of(words: Sequence[str]) -> str:
     return next((after for word, after in pairwise(words) if word == "--host"), "")
 
 
-class ApplyService:
-    """`enabled`: the unit is there, for this host file, its program too, and multi-user.target wants it.
+def read_service(view: View, unit: str, companion: str, ours: str) -> tuple[str, str]:
+    """How a service of ours stands, and why it cannot be told. `companion` is the file that has it started.
 
-    Else `disabled`, `outdated` (it applies another host file) or `broken` (its program is gone).
+    `enabled`: both files are there, for this host file, and the program too. Else `disabled`, `outdated` (it
+    applies another host file, or is not `ours`, this version's unit, but for the command it starts) or `broken`
+    (its program is gone).
     """
+    root = view.root
+    try:
+        text = root.read_text(unit) if root.exists(unit) else ""
+    except OSError as error:
+        return "", f"/{unit}: {error.strerror}"
+    found = _EXEC.search(text)
+    words = [word.replace("%%", "%").replace("$$", "$") for word in _split(found[1])] if found else []
+    if not text or not root.exists(companion):
+        return "disabled", ""
+    if not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
+        return "broken", ""
+    current = _EXEC.sub("", text) == _EXEC.sub("", ours) and host_file_of(words) == host_file_of(view.invocation)
+    return "enabled" if current else "outdated", ""
+
+
+class ApplyService:
+    """The service that multi-user.target starts."""
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading."""
-        root = view.root
-        if not root.exists(_SYSTEM):
+        if not view.root.exists(_SYSTEM):
             yield Reading(knob.name, "", State.ABSENT, reason="this host has no /etc/systemd/system")
             return
-        try:
-            text = root.read_text(UNIT) if root.exists(UNIT) else ""
-        except OSError as error:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{UNIT}: {error.strerror}")
-            return
-        found = _EXEC.search(text)
-        words = [word.replace("%%", "%").replace("$$", "$") for word in _split(found[1])] if found else []
-        if not text or not root.exists(LINK):
-            value = "disabled"
-        elif not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
-            value = "broken"
-        else:
-            value = "enabled" if host_file_of(words) == host_file_of(view.invocation) else "outdated"
-        yield Reading(knob.name, "", State.READ, value)
+        value, problem = read_service(view, UNIT, LINK, render(()))
+        yield Reading(knob.name, "", State.UNREADABLE if problem else State.READ, value, problem)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then the link, then systemd is told."""

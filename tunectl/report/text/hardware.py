@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import size
 from tunectl.report.text.layout import heading, prose
 from tunectl.report.text.sheet import Sheet
@@ -24,6 +25,7 @@ def render_hardware(sheet: Sheet, body: Mapping[str, Any]) -> None:
         "idle": _idle(drivers),
         "clock": _clock(drivers),
         "SMT": _SMT.get(drivers["smt"], drivers["smt"]),
+        "mitigations": _mitigations(drivers.get("vulnerabilities", ())),
         "lockdown": drivers["lockdown"] if drivers["lockdown"] not in ("", "none") else "",
     }
     for label, text in rows.items():
@@ -67,6 +69,18 @@ def _idle(drivers: Mapping[str, Any]) -> str:
     states = ", ".join(f"{state['name']} {state['latency_us']}" for state in drivers["idle_states"])
     named = [name for name in (drivers["cpuidle"], drivers["cpuidle_governor"]) if name]
     return f"{', '.join(named)}; exit latency in us: {states}"
+
+
+def _mitigations(flaws: Sequence[Mapping[str, Any]]) -> str:
+    """How many of the CPU's flaws are mitigated, and which are not; tunectl changes none unasked."""
+    affected = [flaw for flaw in flaws if not flaw["state"].startswith("Not affected")]
+    open_ = [printable(flaw["name"]) for flaw in affected if flaw["state"].startswith("Vulnerable")]
+    if not flaws:
+        return ""
+    if not affected:
+        return "none needed: this CPU has none of the flaws the kernel knows"
+    left = f"; vulnerable: {', '.join(open_)}" if open_ else ""
+    return f"against {len(affected) - len(open_)} of {len(affected)} flaws of this CPU{left}"
 
 
 def _clock(drivers: Mapping[str, Any]) -> str:

@@ -53,6 +53,8 @@ def _header(sheet: Sheet, body: Mapping[str, Any]) -> None:
         booted = {"isolcpus": sets["kernel_isolated"], "nohz_full": sets["nohz_full"]}
         said = ", ".join(f"{name} {cpus}" for name, cpus in booted.items() if cpus)
         rows.append(("this boot", said or "isolates none"))
+    if loader := body.get("bootloader"):
+        rows.append(("boot loader", f"{loader['name']}, by {', '.join(loader['evidence'])}".removesuffix(", by ")))
     columns(sheet, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
     if not sets["isolated"]:
         prose(sheet, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
@@ -129,10 +131,13 @@ def _managers(sheet: Sheet, managers: Sequence[Mapping[str, Any]]) -> None:
     heading(sheet, "Who else tunes this host")
     working = [manager for manager in managers if manager["active"] or manager["enabled"]]
     for manager in working:
-        state = "runs" if manager["active"] and not manager["settings"] else "starts at boot"
-        said = manager["detail"] if manager["settings"] else "; ".join(filter(None, (state, manager["detail"])))
+        program = manager.get("program", True)
+        state = "runs" if manager["active"] else "starts at boot"
+        said = "; ".join(filter(None, (state, manager["detail"]))) if program else manager["detail"]
         prose(sheet, said, indent=2, label=f"{manager['name']}  ", hang=_LABEL)
-        prose(sheet, f"may overwrite {', '.join(manager['overwrites'])}", indent=2 + _LABEL, style="yellow")
+        known = manager["settings"] or not manager["overwrites"]
+        what = ", ".join(manager["overwrites"]) or "nothing that tunectl sets"
+        prose(sheet, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow")
     if idle := [manager["name"] for manager in managers if manager not in working]:
         prose(sheet, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
     if not managers:

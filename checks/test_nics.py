@@ -1,0 +1,28 @@
+"""The NICs that carry market data, and the CPUs that read from them."""
+
+from tunectl.checking import failing, unsupported
+from tunectl.cpulist import format_cpulist
+from tunectl.host.nics import read_local_cpus
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Scope
+
+
+def test_nic_node(interface: str, host: Sysroot, scope: Scope) -> None:
+    """What a NIC writes to memory lies in its own NUMA node: a reader in another fetches each line across the socket.
+
+    Source: Documentation/ABI/testing/sysfs-bus-pci (local_cpulist).
+    """
+    local = read_local_cpus(host, interface)
+    readers = scope.isolated & scope.online
+    if not local:
+        unsupported(f"firmware does not say which CPUs are near {interface}")
+    if not readers:
+        unsupported("no CPU is isolated")
+    if not readers & local:
+        near = format_cpulist(local & scope.online)
+        failing(
+            f"no isolated CPU is on the NUMA node of {interface}, which is near CPUs {near}",
+            f"isolate CPUs among {near} for the threads that read from {interface}, or use a NIC near the others",
+            observed=format_cpulist(readers),
+            desired=near,
+        )

@@ -1,0 +1,139 @@
+"""The operator's own threads, as [[threads]] in the host file declares them."""
+
+from tunectl.checking import failing, unknown, unsupported
+from tunectl.checking.judges import some, spinners, trespassers
+from tunectl.checking.traders import REAL_TIME, Trader, local_nodes, misplaced, neighbours, starved, strangers, whose
+from tunectl.checking.window import Window
+from tunectl.cpulist import format_cpulist, parse_cpumask
+from tunectl.host.irqs import read_irqs
+from tunectl.host.nics import read_nics
+from tunectl.host.numa import read_numa_nodes
+from tunectl.host.processes import read_memory, read_pages
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import CpuFacts
+from tunectl.model import Scope
+
+# Stacks and arenas of a process's other threads may lie with those: a twentieth of its memory is not what it works on.
+_ELSEWHERE = 0.05
+
+
+def test_trading_thread(trading_thread: Trader) -> None:
+    """A trading thread that is not pinned is moved; one of the wrong policy waits behind whatever else is runnable.
+
+    The thread is there once, may run on its CPU and on no other, and has its scheduling policy and priority.
+    Source: sched(7); sched_setaffinity(2).
+    """
+    declared, threads = trading_thread
+    if not threads:
+        unknown(f"{whose(declared)} does not run now", "start it, then check again")
+    if len(threads) > 1:
+        tids = ", ".join(str(one.tid) for one in threads)
+        failing(f"{whose(declared)} is {len(threads)} threads: {tids}", "say which: thread = (its name)")
+    found = misplaced(declared, trading_thread.thread)
+    if found:
+        reasons, fixes = zip(*found, strict=True)
+        failing(f"{whose(declared)} (tid {trading_thread.thread.tid}): {'; '.join(reasons)}", "; ".join(fixes))
+
+
+def test_trading_alone(
+    trading_thread: Trader, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader]
+) -> None:
+    """Whatever else runs on its CPU, or on the other hardware threads of that core, takes time from a trading thread.
+
+    Found: other threads that ran there or are pinned there, and spinners or other trading threads on its siblings.
+    Source: Documentation/admin-guide/cputopology.rst (thread_siblings_list).
+    """
+    cpu = trading_thread.declared.cpu
+    _ = trading_thread.thread
+    seen = strangers(trespassers(window, cpu, scope.isolated), traders, cpu)
+    names = [f"{one.run.thread.comm} (tid {one.run.thread.tid}) on its CPU" for one in seen]
+    siblings = cpu_facts.siblings.get(cpu, frozenset()) - {cpu}
+    names += [
+        f"{run.thread.comm} (tid {run.thread.tid}) on sibling {run.thread.cpu}" for run in spinners(window, siblings)
+    ]
+    names += [f"{one}, the same core" for one in neighbours(trading_thread, traders, siblings)]
+    if names:
+        failing(
+            f"{trading_thread.declared.name} does not have CPU {cpu} and its core to itself: {some(names)}",
+            f"move them to {format_cpulist(scope.housekeeping & scope.online)}, or trading threads to other cores",
+            observed=len(names),
+            desired=0,
+        )
+
+
+def test_trading_locked(trading_thread: Trader, host: Sysroot) -> None:
+    """The first touch of a page that is not locked, or was reclaimed, is a fault in the kernel, and may be a disk read.
+
+    Compared: locked with resident memory, without what cannot be locked (rings of devices and sockets, huge pages).
+    `locked_memory = false` in its declaration says that none is meant to be.
+    Source: mlockall(2); Documentation/filesystems/proc.rst (VmFlags of smaps; else VmLck, VmRSS).
+    """
+    if not trading_thread.declared.locked:
+        unsupported("locked_memory = false in the host file")
+    memory = read_memory(host, trading_thread.thread.pid)
+    if memory is None:
+        unknown(f"/proc/{trading_thread.thread.pid}/status says nothing of its memory")
+    if memory.locked < memory.resident:
+        failing(
+            f"{memory.locked} of {memory.resident} KiB of process {trading_thread.thread.pid} are locked",
+            "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
+            observed=memory.locked,
+            desired=memory.resident,
+        )
+
+
+def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: list[Trader]) -> None:
+    """A load from another NUMA node's memory crosses the link between the sockets, on every cache miss.
+
+    Looked at: the memory the process writes, not its program text. Where threads of one process are declared on
+    several nodes, the memory of each counts as local.
+    Source: proc(5), numa_maps; numa(7).
+    """
+    pid = trading_thread.thread.pid
+    nodes = read_numa_nodes(host)
+    if sum(bool(node.memory_bytes) for node in nodes) < 2:
+        unsupported("this host has its memory in one place")
+    own = local_nodes(nodes, frozenset(one.declared.cpu for one in traders if pid in {t.pid for t in one.threads}))
+    try:
+        pages = read_pages(host, pid)
+    except OSError as error:
+        unknown(f"/proc/{pid}/numa_maps: {error.strerror}", "run as root to read it")
+    total, elsewhere = sum(pages.values()), sum(kib for node, kib in pages.items() if node not in own)
+    if elsewhere > total * _ELSEWHERE:
+        where = ", ".join(f"{kib} KiB on node {node}" for node, kib in sorted(pages.items()))
+        wanted = format_cpulist(own)
+        failing(
+            f"memory of process {pid} lies on another node than CPU {trading_thread.declared.cpu}: {where}",
+            f"NUMAPolicy=bind and NUMAMask={wanted} in its unit, or numactl --membind={wanted}",
+            observed=where,
+            desired=f"node {wanted}",
+        )
+
+
+def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader]) -> None:
+    """A real-time thread that spins never lets its CPU go: what feeds it, if it must run there, waits for ever.
+
+    Looked at: the interrupts and RPS queues of its interfaces (`fed_by`, else all of [network]), and the threads it
+    names: softirqs, threaded interrupts and ordinary threads run only when a SCHED_FIFO spinner sleeps.
+    Source: sched(7); Documentation/networking/scaling.rst.
+    """
+    declared = trading_thread.declared
+    _ = trading_thread.thread
+    if declared.policy not in REAL_TIME:
+        return
+    irqs = read_irqs(host)
+    nics = [nic for nic in read_nics(host, irqs) if nic.name in declared.fed_by]
+    found = starved(trading_thread, traders, nics, {irq.irq: irq.where for irq in irqs})
+    for nic in nics:
+        for queue in sorted(host.listdir(f"sys/class/net/{nic.name}/queues")):
+            mask = host.get(f"sys/class/net/{nic.name}/queues/{queue}/rps_cpus")
+            if mask and declared.cpu in parse_cpumask(mask):
+                found.append(f"RPS of {nic.name} {queue}")
+    if found:
+        failing(
+            f"{declared.name} spins as SCHED_{declared.policy.upper()} on CPU {declared.cpu}, where what feeds it "
+            f"would have to run: {some(found)}",
+            "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
+            observed=len(found),
+            desired=0,
+        )

@@ -1,0 +1,210 @@
+"""The checks of the operator's own threads, on a fake host that runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.checking.fake_kernel import BOUND, FakeKernel, Process
+from tests.checks.conftest import Judge
+from tunectl.model import Finding, Outcome, Trading
+
+CHECK = "test_trading.py"
+FEED = Trading("rx", "feed.service", "", "rx", 2, "fifo", 50, True, ("eth0",))
+BOOK = Trading("book", "", "orderbook", "", 3, "other", 0, False, ("rx",))
+LOCKED = "Name:\trx\nVmLck:\t  4096 kB\nVmRSS:\t  4000 kB\n"
+FILES = {"cgroup": "0::/isolated.slice/feed.service\n", "status": LOCKED}
+RX = Process(700, "rx", cpu=2, allowed="2", busy=1.0, policy=1, rt_priority=50, files=FILES)
+ORDERBOOK = Process(701, "orderbook", cpu=3, allowed="3", busy=0.9)
+OWN = Process(710, "ksoftirqd/2", cpu=2, allowed="2", flags=BOUND)
+
+
+def quiet(host: Path) -> Path:
+    """The interrupts of the card go to housekeeping CPUs."""
+    for irq in (30, 31, 32):
+        for name in ("smp_affinity_list", "effective_affinity_list"):
+            (host / f"proc/irq/{irq}/{name}").write_text("0-1\n")
+    return host
+
+
+def found_on(
+    host: Path, judge: Judge, *processes: Process, declared: tuple[Trading, ...] = (FEED, BOOK)
+) -> dict[str, Finding]:
+    with FakeKernel(host, range(4), processes=[OWN, *processes]):
+        return judge(host, {2, 3}, CHECK, trading=declared)
+
+
+def test_threads_as_declared_are_silent(lab4: Path, judge: Judge) -> None:
+    found = found_on(quiet(lab4), judge, RX, ORDERBOOK)
+    bad = {target: one.reason for target, one in found.items() if one.outcome not in ("compliant", "unsupported")}
+    assert bad == {}
+    assert found["check.trading_thread[rx]"].outcome == Outcome.COMPLIANT
+    assert "locked_memory = false" in found["check.trading_locked[book]"].reason
+    assert "memory in one place" in found["check.trading_memory_local[rx]"].reason
+
+
+@pytest.mark.parametrize(
+    ("process", "reason", "fix"),
+    [
+        (replace(RX, allowed="2-3"), "it may run on CPUs 2,3, not on CPU 2 alone", "taskset -cp 2 700"),
+        (replace(RX, allowed="3", cpu=3), "it may run on CPUs 3,", "taskset -cp 2 700"),
+        (replace(RX, policy=0, rt_priority=0), "scheduled as other, not fifo 50", "chrt -f -p 50 700"),
+        (replace(RX, rt_priority=98), "scheduled as fifo 98, not fifo 50", "chrt -f -p 50 700"),
+        (replace(RX, policy=2), "scheduled as rr 50, not fifo 50", "chrt -f -p 50 700"),
+    ],
+)
+def test_a_thread_that_runs_otherwise(lab4: Path, judge: Judge, process: Process, reason: str, fix: str) -> None:
+    finding = found_on(quiet(lab4), judge, process, ORDERBOOK)["check.trading_thread[rx]"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert reason in finding.reason
+    assert fix in finding.fix
+
+
+def test_a_thread_that_does_not_run_is_no_verdict(lab4: Path, judge: Judge) -> None:
+    wrong_unit = replace(RX, files={**FILES, "cgroup": "0::/system.slice/feed.service.d/x.service\n"})
+    found = found_on(quiet(lab4), judge, wrong_unit, ORDERBOOK)
+    assert found["check.trading_thread[rx]"].outcome == Outcome.UNREADABLE
+    assert "thread rx of unit feed.service does not run now" in found["check.trading_thread[rx]"].reason
+    assert found["check.trading_alone[rx]"].outcome == Outcome.UNSUPPORTED
+    assert found["check.trading_alone[book]"].outcome == Outcome.COMPLIANT
+
+
+def test_a_declaration_that_fits_two_threads(lab4: Path, judge: Judge) -> None:
+    finding = found_on(quiet(lab4), judge, RX, ORDERBOOK, replace(ORDERBOOK, pid=702))["check.trading_thread[book]"]
+    assert "is 2 threads: 701, 702" in finding.reason
+
+
+@pytest.mark.parametrize(
+    "stranger",
+    [Process(720, "stray", cpu=2, allowed="2"), Process(721, "cron", cpu=2, allowed="0-3", visits_per_s=40)],
+    ids=lambda one: one.comm,
+)
+def test_a_thread_beside_it_is_found(lab4: Path, judge: Judge, stranger: Process) -> None:
+    found = found_on(quiet(lab4), judge, RX, ORDERBOOK, stranger)
+    assert found["check.trading_alone[rx]"].outcome == Outcome.DRIFTED
+    assert f"{stranger.comm} (tid {stranger.pid}) on its CPU" in found["check.trading_alone[rx]"].reason
+    assert found["check.trading_alone[book]"].outcome == Outcome.COMPLIANT
+
+
+def test_two_on_one_core_are_found(xeon: Path, judge: Judge) -> None:
+    sibling = BOOK._replace(cpu=18)
+    processes = [RX, replace(ORDERBOOK, cpu=18, allowed="18")]
+    with FakeKernel(xeon, range(32), processes=processes):
+        found = judge(xeon, {2, 3, 18, 19}, CHECK, trading=(FEED, sibling))
+    reason = found["check.trading_alone[rx]"].reason
+    assert "orderbook (tid 701) on sibling 18" in reason
+    assert "book on CPU 18, the same core" in reason
+
+
+@pytest.mark.parametrize(("locked", "outcome"), [(0, "drifted"), (3999, "drifted"), (4000, "compliant")])
+def test_memory_that_is_not_locked(lab4: Path, judge: Judge, locked: int, outcome: str) -> None:
+    status = f"Name:\trx\nVmLck:\t{locked} kB\nVmRSS:\t4000 kB\n"
+    finding = found_on(quiet(lab4), judge, replace(RX, files={**FILES, "status": status}), ORDERBOOK)
+    assert finding["check.trading_locked[rx]"].outcome == outcome
+
+
+def mapping(kib: int, flags: str) -> str:
+    return f"7f00-7f01 rw-p 00000000 00:00 0\nSize: 9999 kB\nRss: {kib} kB\nLocked: 0 kB\nVmFlags: rd wr {flags}\n"
+
+
+@pytest.mark.parametrize(
+    ("maps", "outcome"),
+    [
+        (
+            mapping(3000, "mr lo ac") + mapping(70000, "mm de") + mapping(8, "de sd"),
+            "compliant",
+        ),  # a packet ring, [vdso]
+        (mapping(3000, "lo") + mapping(4, "ac"), "drifted"),
+        (mapping(0, "ac") + mapping(3000, "lo"), "compliant"),  # what was never touched takes no room
+    ],
+)
+def test_each_mapping_that_can_be_locked_counts(lab4: Path, judge: Judge, maps: str, outcome: str) -> None:
+    """Whatever the sums of the status file say."""
+    rx = replace(RX, files={**FILES, "smaps": maps})
+    assert found_on(quiet(lab4), judge, rx, ORDERBOOK)["check.trading_locked[rx]"].outcome == outcome
+
+
+NEAR = "7f00 default anon=900 dirty=900 N0=900 kernelpagesize_kB=4\n"
+FAR = "7f10 default file=/dev/hugepages/x huge dirty=1 N1=1 kernelpagesize_kB=2048\n"
+TEXT = "5500 default file=/usr/bin/feed mapped=9000 N1=9000 kernelpagesize_kB=4\n"
+
+
+@pytest.mark.parametrize(("maps", "outcome"), [(NEAR + TEXT, "compliant"), (NEAR + FAR, "drifted"), ("", "compliant")])
+def test_memory_on_another_node(xeon: Path, judge: Judge, maps: str, outcome: str) -> None:
+    rx = replace(RX, files={**FILES, "numa_maps": maps})
+    with FakeKernel(xeon, range(32), processes=[rx]):
+        found = judge(xeon, {2, 3, 18, 19}, CHECK, trading=(FEED,))["check.trading_memory_local[rx]"]
+    assert found.outcome == outcome
+    assert (outcome == "compliant") or "3600 KiB on node 0, 2048 KiB on node 1" in found.reason
+
+
+def test_without_numa_maps_it_is_unknown(xeon: Path, judge: Judge) -> None:
+    with FakeKernel(xeon, range(32), processes=[RX]):
+        found = judge(xeon, {2, 3, 18, 19}, CHECK, trading=(FEED,))["check.trading_memory_local[rx]"]
+    assert found.outcome == Outcome.UNREADABLE
+
+
+def test_a_fifo_spinner_on_the_cpu_of_its_card(lab4: Path, judge: Judge) -> None:
+    (quiet(lab4) / "proc/irq/31/effective_affinity_list").write_text("2\n")
+    queue = lab4 / "sys/class/net/eth0/queues/rx-0/rps_cpus"
+    queue.parent.mkdir(parents=True, exist_ok=True)
+    queue.write_text("00000006\n")
+    found = found_on(lab4, judge, RX, ORDERBOOK)
+    reason = found["check.trading_fed[rx]"].reason
+    assert "interrupt 31 of eth0" in reason
+    assert "RPS of eth0 rx-0" in reason
+    assert found["check.trading_fed[book]"].outcome == Outcome.COMPLIANT  # not a real-time thread: it takes turns
+
+
+def test_a_fifo_spinner_on_the_cpu_of_the_thread_that_feeds_it(lab4: Path, judge: Judge) -> None:
+    rx = FEED._replace(fed_by=("book",))
+    found = found_on(quiet(lab4), judge, RX, replace(ORDERBOOK, cpu=2, allowed="2"), declared=(rx, BOOK))
+    assert "book (tid 701)" in found["check.trading_fed[rx]"].reason
+
+
+def test_without_a_declaration_each_check_says_so(lab4: Path, judge: Judge) -> None:
+    found = found_on(lab4, judge, declared=())
+    assert {one.outcome for one in found.values()} == {Outcome.UNSUPPORTED}
+    assert {one.reason for one in found.values()} == {"the host file declares no [[threads]]"}
+
+
+def test_a_declared_thread_is_no_stranger_on_its_cpu(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), processes=[RX, ORDERBOOK]):
+        plain = judge(lab4, {2, 3}, "test_threads.py")
+        found = judge(lab4, {2, 3}, "test_threads.py", trading=(FEED, BOOK))
+    assert {one.outcome for one in plain.values()} == {Outcome.DRIFTED}
+    assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
+
+
+def test_a_real_process_that_locked_its_memory(judge: Judge) -> None:
+    if os.geteuid():
+        pytest.skip("needs root, to lock memory")
+    lock = "import ctypes, os, time; r = ctypes.CDLL(None).mlockall(3); os.write(1, b'%d' % r); time.sleep(60)"
+    with subprocess.Popen(["tt-locker", "-c", lock], executable=sys.executable, stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        assert child.stdout.read(1) == b"0"
+        mine = Trading("locker", "", "tt-locker", "", 1, "other", 0, True, ())
+        found = judge("/", {1}, CHECK, trading=(mine,))["check.trading_locked[locker]"]
+        child.kill()
+    assert found.outcome == Outcome.COMPLIANT, found
+
+
+def test_a_real_process_is_found_by_its_command_and_judged(judge: Judge) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one CPU")
+    pinned = "import os, time; os.sched_setaffinity(0, {1}); os.write(1, b'x'); time.sleep(60)"
+    argv = ["tt-reader", "-c", pinned]
+    with subprocess.Popen(argv, executable=sys.executable, stdout=subprocess.PIPE) as child:
+        assert child.stdout
+        child.stdout.read(1)
+        mine = Trading("reader", "", "tt-reader", "", 1, "other", 0, True, ())
+        found = judge("/", {1}, CHECK, trading=(mine,))
+        child.kill()
+    assert found["check.trading_thread[reader]"].outcome == Outcome.COMPLIANT, found["check.trading_thread[reader]"]
+    assert found["check.trading_locked[reader]"].outcome == Outcome.DRIFTED
+    assert found["check.trading_locked[reader]"].reason.startswith("0 of ")

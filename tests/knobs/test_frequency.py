@@ -1,0 +1,144 @@
+"""Power rows on every driver and mode: applied where the file is, unsupported where not, and never a failure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import write_host_file
+from tests.hosts.builder import HostFactory
+from tests.tuned import apply, session_on
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.hugepages import PAGES
+from tunectl.knobs.row import View
+from tunectl.knobs.uncore import read_on
+from tunectl.model import Outcome, Scope
+from tunectl.tuning.journal import load
+from tunectl.tuning.transaction import is_first
+
+ASKED = """\
+profile = "low-latency"
+isolated = "2-3"
+[knobs]
+"boot.isolcpus" = "unmanaged"
+"boot.nohz_full" = "unmanaged"
+"boot.rcu_nocbs" = "unmanaged"
+"boot.irqaffinity" = "unmanaged"
+"boot.skew_tick" = "unmanaged"
+"boot.nosoftlockup" = "unmanaged"
+"boot.tsc" = "unmanaged"
+"cpufreq.boost" = true
+"cpufreq.policy_boost" = true
+"cpufreq.min_perf_pct" = 100
+"cpufreq.hwp_dynamic_boost" = false
+"""
+INTEL = {"cpufreq.max_perf_pct", "cpufreq.min_perf_pct", "cpufreq.energy_perf_bias", "uncore.max_khz", "uncore.min_khz"}
+HERE = {  # the rows that have a file there, of those that not every host has
+    "intelpassive": {*INTEL, "cpufreq.hwp_dynamic_boost", "cpufreq.boost"},
+    "intelnohwp": {*INTEL, "cpufreq.boost"},
+    "amdacpi": {"cpufreq.boost"},
+    "amdpassive": {"cpufreq.boost", "cpufreq.policy_boost"},
+    "amdguided": {"cpufreq.boost"},
+}
+SOMETIMES = {*INTEL, "cpufreq.hwp_dynamic_boost", "cpufreq.boost", "cpufreq.policy_boost"}
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_every_driver_and_mode(host_root: HostFactory, tmp_path: Path, name: str) -> None:
+    root = host_root.fresh(name, tmp_path)
+    write_host_file(root, ASKED)
+    apply(root)
+    findings = session_on(root).assess().findings
+    assert {one.outcome for one in findings} == {Outcome.COMPLIANT, Outcome.UNSUPPORTED}
+    absent = {one.knob for one in findings if one.outcome is Outcome.UNSUPPORTED}
+    assert absent & SOMETIMES == SOMETIMES - HERE[name]
+
+
+@pytest.mark.parametrize("name", ["arm64", "vm2"])
+def test_a_host_without_them_is_no_failure(host_root: HostFactory, tmp_path: Path, name: str) -> None:
+    root = host_root.fresh(name, tmp_path)
+    write_host_file(root, ASKED.replace("2-3", "1"))
+    apply(root)
+    outcomes = {one.knob: one.outcome for one in session_on(root).assess().findings}
+    assert all(outcomes[knob] is Outcome.UNSUPPORTED for knob in SOMETIMES)
+    assert Outcome.DRIFTED not in outcomes.values()
+
+
+def test_the_cpus_an_uncore_clock_is_read_on(host_root: HostFactory) -> None:
+    everything = frozenset(range(32))
+    view = View(Sysroot(str(host_root("xeon2s"))), Scope(everything, everything, frozenset({1}), 32))
+    assert read_on(view, "package_01_die_00") == {*range(8, 16), *range(24, 32)}
+    assert read_on(view, "uncore00") == frozenset()
+
+
+BIAS = KNOBS["cpufreq.energy_perf_bias"].codec
+NOBODY = Scope(frozenset(), frozenset(), frozenset(), 1)
+
+
+def test_the_words_of_the_energy_bias() -> None:
+    assert [BIAS.want(value, NOBODY) for value in ("performance", "normal", 7)] == [0, 6, 7]
+    assert [BIAS.show(value) for value in (0, 6, 7)] == ["performance", "normal", 7]
+    for value in ("fast", 16, True, -1):
+        with pytest.raises(ValueError, match="0 to 15"):
+            BIAS.want(value, NOBODY)
+
+
+def test_huge_pages_by_node() -> None:
+    assert PAGES.want("1:4, 0:512", NOBODY) == ((0, 512), (1, 4))
+    assert PAGES.encode(((0, 512), (1, 4))) == PAGES.show(((0, 512), (1, 4))) == "0:512,1:4"
+    assert (PAGES.want(3, NOBODY), PAGES.show(3)) == (3, 3)
+    for value in ("0:1,0:2", "x:1", "0", -1, 1.5):
+        with pytest.raises(ValueError):
+            PAGES.want(value, NOBODY)
+
+
+def test_huge_pages_on_a_node_that_is_not_there(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("xeon2s", tmp_path)
+    write_host_file(root, 'profile = "balanced-latency"\nisolated = "4,20"\n[knobs]\n"mm.hugepages_2mib" = "0:8,7:8"\n')
+    apply(root)
+    found = {one.target: one.outcome for one in session_on(root).assess().findings if one.knob == "mm.hugepages_2mib"}
+    assert found == {"mm.hugepages_2mib[0]": Outcome.COMPLIANT, "mm.hugepages_2mib[7]": Outcome.UNSUPPORTED}
+    node = root / "sys/devices/system/node"
+    assert (node / "node0/hugepages/hugepages-2048kB/nr_hugepages").read_text() == "8\n"
+    assert (node / "node1/hugepages/hugepages-2048kB/nr_hugepages").read_text() == "0\n"
+
+
+def test_an_isolated_cpu_is_asked_by_the_first_apply_of_a_boot_only(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("intelpassive", tmp_path, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
+    session = session_on(root)
+    (wish,) = [one for one in session.wishes.settings if one.knob == "cpufreq.energy_perf_bias"]
+    session.root.live = True  # a running host, as far as reading is concerned
+    outcomes = {one.target: one.outcome for one in session.assess((wish,)).findings}
+    assert outcomes["cpufreq.energy_perf_bias[1]"] is Outcome.DRIFTED
+    assert outcomes["cpufreq.energy_perf_bias[2]"] is outcomes["cpufreq.energy_perf_bias[3]"] is Outcome.UNREADABLE
+    asked = {settling: replace(session, settling=settling).assess((wish,)).changes for settling in (False, True)}
+    assert {settling: [one.instance for one in changes] for settling, changes in asked.items()} == {
+        False: ["0", "1"],
+        True: ["0", "1", "2", "3"],
+    }
+
+
+def test_which_apply_is_the_first_of_a_boot(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("intelpassive", tmp_path)
+    write_host_file(root, ASKED)
+    state = f"{root}/var/lib/tunectl"
+    boot_id = session_on(root).identity.boot_id
+    assert is_first(load(state), boot_id)
+    apply(root)
+    assert not is_first(load(state), boot_id)
+    assert is_first(load(state), "another-boot")
+
+
+def test_a_policy_without_a_link_that_it_acts_on_is_not_asked_for(host_root: HostFactory, tmp_path: Path) -> None:
+    """As in a virtual machine, or where the firmware keeps the links to itself: the kernel would refuse it (EPERM)."""
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
+    (root / "sys/bus/pci/devices/0000:00:1c.0/link/l1_aspm").unlink()
+    plan = session_on(root).assess()
+    found = next(one for one in plan.findings if one.knob == "pcie.aspm_policy")
+    assert (found.outcome, "no link" in found.reason) == (Outcome.UNSUPPORTED, True)
+    assert "pcie.aspm_policy" not in {change.knob for change in plan.changes}

@@ -1,0 +1,266 @@
+"""Isolation at run time: a partition of control group v2 and systemd's slices; applied, refused, taken back."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.fake_kernel import KernelRoot, Manners
+from tests.trees import differences, picture
+from tests.tuned import apply, restore, results, session_on
+from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.topology import read_scope_facts
+from tunectl.model import Finding
+from tunectl.verdict import verdict_of
+
+RUNTIME = f'{LOW_LATENCY}isolation = "runtime"\n'
+CGROUP = "sys/fs/cgroup"
+PARTITION = f"{CGROUP}/isolated.slice/cpuset.cpus.partition"
+UNITS = "etc/systemd/system"
+
+
+@pytest.fixture
+def host(lab4: Path) -> Path:
+    """A stock host whose host file isolates CPUs 2-3 at run time."""
+    write_host_file(lab4, RUNTIME)
+    return lab4
+
+
+def finding(root: Path | WritableSysroot, target: str = "cpuset.isolated") -> Finding:
+    return {one.target: one for one in session_on(root).assess().findings}[target]
+
+
+def test_no_reboot_is_needed_and_everything_goes_back(host: Path) -> None:
+    before = picture(host)
+    run = apply(WritableSysroot(str(host)))
+    assert set(results(run).values()) == {"changed"}
+    assert (verdict_of(run.plan.findings), run.plan.reboot_required) == ("compliant", False)
+    assert (host / PARTITION).read_text() == "isolated\n"
+    assert (host / f"{CGROUP}/cpuset.cpus.effective").read_text() == "0-1\n"
+    assert "cpuset" in (host / f"{CGROUP}/cgroup.subtree_control").read_text().split()
+    assert read_scope_facts(WritableSysroot(str(host))).quiet == {2, 3}
+    restore(WritableSysroot(str(host)))
+    assert differences(before, host) == {}
+
+
+def test_a_second_apply_after_a_boot_makes_the_partition_again(host: Path) -> None:
+    before = picture(host)
+    apply(WritableSysroot(str(host)))
+    for path in ("isolated.slice", "cgroup.subtree_control", "cpuset.cpus.effective"):  # /sys as a boot leaves it
+        place = host / CGROUP / path
+        shutil.rmtree(place) if place.is_dir() else place.write_bytes(before[f"{CGROUP}/{path}"][2])  # type: ignore[arg-type]
+    boot_id = host / "proc/sys/kernel/random/boot_id"
+    first = boot_id.read_text()
+    boot_id.write_text("11111111-0000-4000-8000-000000000001\n")
+    run = apply(WritableSysroot(str(host)), runtime_only=True)
+    assert results(run) == {"cpuset.isolated": "changed"}
+    assert verdict_of(run.plan.findings) == "compliant"
+    restore(WritableSysroot(str(host)))
+    boot_id.write_text(first)
+    assert {path for path in differences(before, host) if path.startswith((CGROUP, "etc"))} == set()
+
+
+@pytest.mark.parametrize("why", [" (Cpu list in cpuset.cpus not exclusive)", " (Parent unable to distribute cpu)", ""])
+def test_the_kernels_reason_for_an_invalid_partition_is_told(host: Path, why: str) -> None:
+    root = KernelRoot(host, Manners(clamp={PARTITION: f"isolated invalid{why}"}))
+    run = apply(root)
+    (failed,) = [one for one in run.applied.results if one.result == "failed"]
+    assert failed.change.target == "cpuset.isolated"
+    assert f"the kernel made it isolated invalid{why}" in failed.message
+    found = finding(root)
+    assert (found.outcome, found.observed) == ("drifted", "")
+    assert f"is 'isolated invalid{why}'" in found.reason
+
+
+def test_the_control_group_that_wants_the_same_cpus_is_named(host: Path) -> None:
+    (host / f"{CGROUP}/machine.slice").mkdir(parents=True)
+    (host / f"{CGROUP}/machine.slice/cpuset.cpus").write_text("1-2\n")
+    root = KernelRoot(host, Manners(clamp={PARTITION: "isolated invalid (Cpu list in cpuset.cpus not exclusive)"}))
+    apply(root)
+    found = finding(root)
+    assert "machine.slice (2) asks for them, too" in found.reason
+    assert found.fix.startswith("take these CPUs out of the AllowedCPUs= (cpuset.cpus) of machine.slice (2)")
+
+
+class Stubborn(KernelRoot):
+    """A kernel up to 6.6: what is invalid stays so until it was a member, and whoever has the CPUs keeps them."""
+
+    INVALID = "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"
+    rival = ""  # a path that says who has the CPUs, and the text in which nobody does
+    free = ""
+
+    def write_value(self, path: str, text: str) -> None:
+        if path == PARTITION and text.startswith("isolated"):
+            taken = self.exists(self.rival) and self.free not in self.get_text(self.rival)
+            if taken or " invalid" in self.get(PARTITION):
+                text = self.INVALID
+        super().write_value(path, text)
+
+
+def test_a_partition_is_made_again_once_its_rival_is_gone(host: Path) -> None:
+    rival = host / f"{CGROUP}/rival/cpuset.cpus"
+    rival.parent.mkdir()
+    rival.write_text("2\n")
+    root = Stubborn(host, Manners())
+    root.rival, root.free = f"{CGROUP}/rival/cpuset.cpus", "nobody"
+    assert results(apply(root))["cpuset.isolated"] == "failed"
+    assert "rival (2)" in finding(root).fix
+    shutil.rmtree(rival.parent)
+    assert results(apply(root)) == {"cpuset.isolated": "changed"}
+    assert finding(root).outcome == "compliant"
+    assert restore(root).complete
+    assert not (host / f"{CGROUP}/isolated.slice").exists()
+
+
+def test_a_partition_that_grows_needs_no_second_apply(host: Path) -> None:
+    """Until systemd has been told, its own slice has the CPU that the partition asks for."""
+    apply(WritableSysroot(str(host)))
+    write_host_file(host, RUNTIME.replace('"2-3"', '"1-3"'))
+    (host / PARTITION).write_text(Stubborn.INVALID)
+    root = Stubborn(host, Manners())
+    root.rival, root.free = f"{UNITS}/system.slice.d/zz-tunectl.conf", "AllowedCPUs=0\n"
+    assert results(apply(root))["cpuset.isolated"] == "changed"
+    assert finding(root).outcome == "compliant"
+
+
+def test_what_the_kernel_never_makes_valid_is_tried_twice(host: Path) -> None:
+    root = KernelRoot(host, Manners(clamp={PARTITION: "isolated invalid (Parent unable to distribute cpu)"}))
+    assert results(apply(root))["cpuset.isolated"] == "failed"
+    assert root.written.count(PARTITION) == 3  # and made a member in between
+
+
+def test_controllers_that_systemd_switched_on_meanwhile_stay(host: Path) -> None:
+    control = host / f"{CGROUP}/cgroup.subtree_control"
+    apply(WritableSysroot(str(host)))
+    control.write_text(f"hugetlb {control.read_text()}")
+    undone = restore(WritableSysroot(str(host)))
+    found = {one.path: one.result for one in undone.outcome.results}
+    assert undone.complete
+    assert found[f"/{CGROUP}/cgroup.subtree_control"] == "restored"
+    assert "cpuset" not in control.read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("controllers", "reason"),
+    [(None, "there is no cgroup v2 hierarchy"), ("cpu io memory pids", "does not offer the cpuset controller")],
+)
+def test_a_host_that_cannot_is_not_called_isolated(host: Path, controllers: str | None, reason: str) -> None:
+    place = host / f"{CGROUP}/cgroup.controllers"
+    place.write_text(controllers) if controllers else place.unlink()
+    run = apply(WritableSysroot(str(host)))
+    assert "cpuset.isolated" not in results(run)
+    found = finding(host)
+    assert found.outcome == "drifted"
+    assert reason in found.reason
+    assert 'isolation = "boot"' in found.fix
+
+
+def test_who_is_asked_no_more_is_let_go(host: Path) -> None:
+    root = WritableSysroot(str(host))
+    apply(root)
+    write_host_file(host, LOW_LATENCY)
+    assert "no longer asks for one" in finding(host).reason
+    assert finding(host, "systemd.allowed_cpus[user.slice]").outcome == "drifted"
+    assert set(results(apply(root)).values()) == {"changed"}
+    assert (host / PARTITION).read_text() == "member\n"
+    assert not list(host.glob(f"{UNITS}/*.d/zz-tunectl.conf"))
+    assert not (host / f"{UNITS}/isolated.slice").exists()
+    assert not {one.knob for one in session_on(root).assess().findings} & {"cpuset.isolated", "systemd.allowed_cpus"}
+
+
+def test_an_operators_own_partition_of_that_name_is_left_alone(lab4: Path) -> None:
+    place = lab4 / f"{CGROUP}/isolated.slice"
+    place.mkdir()
+    (place / "cpuset.cpus.partition").write_text("isolated\n")
+    assert not [
+        one for one in session_on(WritableSysroot(str(lab4))).assess().findings if one.knob == "cpuset.isolated"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "allowed"),
+    [
+        ("system.slice.d/zzz-site.conf", "[Slice]\nAllowedCPUs=3\n", "0-1,3"),  # it adds up
+        ("slice.d/zzz-all.conf", "# all\n[Slice]\nAllowedCPUs= \nAllowedCPUs=0 2 \\\n 3\n", "0,2-3"),
+        ("../system.control/system.slice.d/zzz.conf", "[Slice]\nAllowedCPUs=\n", "empty"),
+    ],
+)
+def test_a_file_that_has_the_last_word_is_named(host: Path, path: str, text: str, allowed: str) -> None:
+    place = host / UNITS / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    run = apply(WritableSysroot(str(host)))
+    failed = {one.change.target: one for one in run.applied.results if one.result == "failed"}[
+        "systemd.allowed_cpus[system.slice]"
+    ]
+    assert f"is {allowed}, for /etc/systemd/" in failed.message
+    assert place.name in failed.message
+    assert finding(host, "systemd.allowed_cpus[system.slice]").outcome == "drifted"
+
+
+def test_what_an_operator_restricts_further_is_no_drift(host: Path) -> None:
+    apply(WritableSysroot(str(host)))
+    (host / f"{UNITS}/user.slice.d/zzz-site.conf").write_text("[Slice]\nAllowedCPUs=\nAllowedCPUs=0\n")
+    (host / f"{UNITS}/user.slice.d/aaa-site.conf").write_text("[Slice]\nAllowedCPUs=3\n[Install]\nAllowedCPUs=9\n")
+    assert finding(host, "systemd.allowed_cpus[user.slice]").outcome == "compliant"
+
+
+def test_systemd_reads_what_was_written(host: Path) -> None:
+    """The real reader of each file: systemd-analyze knows every key and complains of none."""
+    apply(WritableSysroot(str(host)))
+    analyze = ["systemd-analyze", f"--root={host}"]
+    units = [f"{UNITS}/isolated.slice"]
+    done = subprocess.run([*analyze, "verify", *units], capture_output=True, text=True)
+    complaints = [line for line in done.stderr.splitlines() if "tunectl" in line or "isolated.slice" in line]
+    assert complaints == []
+    shown = subprocess.run([*analyze, "cat-config", "systemd/system.conf"], capture_output=True, text=True, check=True)
+    assert shown.stdout.rstrip().endswith("[Manager]\nCPUAffinity=\nCPUAffinity=0-1")
+
+
+def test_kernel_threads_that_can_move_do_and_the_others_are_expected(host: Path) -> None:
+    root = WritableSysroot(str(host))
+    seen = finding(root, "kthread.affinity[2]")
+    assert seen.reason == "kernel thread kthreadd (pid 2) may run on CPUs 0-3"
+    apply(root)
+    assert "Cpus_allowed_list:\t0-1\n" in (host / "proc/2/status").read_text()
+    assert finding(root, "kthread.affinity").reason.startswith(
+        "expected on isolated CPUs, for they cannot be moved: cpuhp/2"
+    )
+
+
+def test_threads_that_go_by_other_masks_are_none_of_its_business(host: Path) -> None:
+    names = [(host / f"proc/{pid}/stat").read_text().split()[1] for pid in (2, 10)]
+    stat = host / "proc/2/stat"
+    stat.write_text(stat.read_text().replace(names[0], "(kworker/u8:0-events)"))
+    other = host / "proc/10/stat"
+    other.write_text(other.read_text().replace(names[1], "(irq/30-eth0)"))
+    targets = {one.target for one in session_on(WritableSysroot(str(host))).assess().findings}
+    assert not targets & {"kthread.affinity[2]", "kthread.affinity[10]"}
+    assert "kworker/u8" not in finding(host, "kthread.affinity").reason
+    assert "irq/" not in finding(host, "kthread.affinity").reason
+
+
+def test_a_kernel_thread_keeps_what_else_restricts_it(host: Path) -> None:
+    status = host / "proc/2/status"
+    status.write_text(status.read_text().replace("0-3", "1-2"))
+    apply(WritableSysroot(str(host)))
+    assert "Cpus_allowed_list:\t1\n" in status.read_text()
+
+
+def test_a_process_that_has_the_number_of_a_thread_that_ended_is_left_alone(host: Path) -> None:
+    apply(WritableSysroot(str(host)))
+    status = host / "proc/2/status"
+    status.write_text(f"Name:\tbash\nVmSize:\t  9000 kB\n{status.read_text()}")
+    found = {one.path: one for one in restore(WritableSysroot(str(host))).outcome.results}
+    assert (found["/proc/2/status"].result, found["/proc/2/status"].message) == ("gone", "the thread has ended")
+    assert "Cpus_allowed_list:\t0-1\n" in status.read_text()
+
+
+def test_without_kernel_threads_in_sight_nothing_is_claimed(host: Path) -> None:
+    for stat in host.glob("proc/[0-9]*/stat"):
+        stat.unlink()
+    assert finding(host, "kthread.affinity").outcome == "unsupported"

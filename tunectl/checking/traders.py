@@ -1,0 +1,92 @@
+"""The operator's own threads, as declared and as found: what the checks ask of them. Reads nothing by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from tunectl.checking.judges import Trespass
+from tunectl.checking.outcomes import unsupported
+from tunectl.cpulist import CpuSet
+from tunectl.host.nics import Nic
+from tunectl.host.numa import NumaNode
+from tunectl.host.procs import Thread
+from tunectl.model import Trading
+
+POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}  # include/uapi/linux/sched.h
+REAL_TIME = ("fifo", "rr", "deadline")
+_CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i", "deadline": "-d"}
+
+
+class Trader(NamedTuple):
+    """One declaration, and the threads that fit it: one, where all is well."""
+
+    declared: Trading
+    threads: tuple[Thread, ...]
+
+    @property
+    def thread(self) -> Thread:
+        """The thread; a check that needs it has no say where it does not run."""
+        return self.threads[0] if self.threads else unsupported(f"{whose(self.declared)} does not run now")
+
+
+def whose(declared: Trading) -> str:
+    """A declaration in words: `thread rx of unit feed.service`."""
+    process = f"unit {declared.unit}" if declared.unit else f"command {declared.command}"
+    return f"thread {declared.thread} of {process}" if declared.thread else f"the first thread of {process}"
+
+
+def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
+    """What is not as declared of where and how a thread runs: (what, what to do about it)."""
+    found = []
+    tid, cpu = thread.tid, declared.cpu
+    if thread.allowed != frozenset({cpu}):
+        where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
+        found.append((f"it {where}, not on CPU {cpu} alone", f"taskset -cp {cpu} {tid}"))
+    policy = POLICIES.get(thread.policy, f"policy {thread.policy}")
+    if (policy, thread.rt_priority) != (declared.policy, declared.priority):
+        wanted = f"{declared.policy} {declared.priority}" if declared.priority else declared.policy
+        seen = f"{policy} {thread.rt_priority}" if thread.rt_priority else policy
+        found.append(
+            (f"it is scheduled as {seen}, not {wanted}", f"chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}")
+        )
+    return found
+
+
+def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:
+    """Those that are not declared for this CPU."""
+    own = {(one.pid, one.tid) for trader in traders if trader.declared.cpu == cpu for one in trader.threads}
+    return [one for one in found if (one.run.thread.pid, one.run.thread.tid) not in own]
+
+
+def neighbours(trader: Trader, traders: Iterable[Trader], core: CpuSet) -> list[str]:
+    """The other declared threads on the same physical core."""
+    others = (one.declared for one in traders if one.declared.name != trader.declared.name)
+    return [f"{one.name} on CPU {one.cpu}" for one in others if one.cpu in core]
+
+
+def local_nodes(nodes: Sequence[NumaNode], cpus: CpuSet) -> frozenset[int]:
+    """For each CPU the node its memory should lie on: its own, or, where that has none, the nearest that has some."""
+    numbers = [node.node for node in nodes]
+    found = set()
+    for node in nodes:
+        if not node.cpus & cpus:
+            continue
+        far = dict(zip(numbers, node.distances, strict=False))
+        rich = [one.node for one in nodes if one.memory_bytes]
+        found.add(node.node if node.memory_bytes or not rich else min(rich, key=lambda one: far.get(one, 255)))
+    return frozenset(found)
+
+
+def starved(trader: Trader, traders: Iterable[Trader], nics: Iterable[Nic], serves: Mapping[int, CpuSet]) -> list[str]:
+    """What feeds a real-time thread and would have to run on its CPU.
+
+    `nics` are those that feed it; `serves` says where each interrupt is delivered.
+    """
+    cpu = trader.declared.cpu
+    found = [f"interrupt {irq} of {nic.name}" for nic in nics for irq in nic.irqs if cpu in serves.get(irq, ())]
+    for other in traders:
+        if other.declared.name in trader.declared.fed_by:
+            here_too = (one for one in other.threads if one.allowed == frozenset({cpu}) or one.cpu == cpu)
+            found += [f"{other.declared.name} (tid {one.tid})" for one in here_too]
+    return found

@@ -1,0 +1,53 @@
+"""Isolation at run time: an isolated partition of control group v2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.cpulist import format_cpulist
+from tunectl.knobs.codecs import CPULIST
+from tunectl.knobs.drivers.cpuset import CGROUP, SLICE, IsolatedPartition, PartitionFacts
+from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.model import Lifetime, Outcome, Reading
+
+
+def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """In force when the partition is valid and its CPUs are these. What the kernel says of an invalid one is told."""
+    found: PartitionFacts = reading.facts
+    observed = format_cpulist(reading.value)
+    if desired is None:
+        reason = f"/{CGROUP} is still an isolated partition, and the host file no longer asks for one"
+        return Judgement(Outcome.DRIFTED, observed, None, reason)
+    shown = format_cpulist(desired)
+    if found.problem:
+        fix = 'isolation = "boot" in the host file isolates with boot arguments'
+        return Judgement(Outcome.DRIFTED, observed, shown, found.problem, fix, changeable=False)
+    if reading.value & found.online == desired & found.online and found.cpus == desired:
+        return Judgement(Outcome.COMPLIANT, observed, shown)
+    if not found.shown:
+        return Judgement(Outcome.DRIFTED, observed, shown, f"there is no control group /{CGROUP} with CPUs of its own")
+    reason = f"/{CGROUP}/cpuset.cpus.partition is '{found.shown}', with CPUs {format_cpulist(found.cpus) or 'none'}"
+    if found.shown.startswith("isolated invalid") and found.rivals and found.cpus == desired:
+        # Nobody but the partition may name its CPUs; which of the two must give way is the operator's to say.
+        rivals = ", ".join(found.rivals)
+        reason += f"; {rivals} asks for them, too"
+        fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {rivals}, then sudo tunectl apply"
+        return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)
+    return Judgement(Outcome.DRIFTED, observed, shown, reason)
+
+
+KNOBS = (
+    Knob(
+        "cpuset.isolated",
+        IsolatedPartition(),
+        CPULIST,
+        Lifetime.RUNTIME,
+        judge=judge_partition,
+        why="The CPUs of an isolated partition leave the scheduler's load balancing and every other control group at "
+        "once, without a reboot; nothing runs there but what is put there.",
+        source="Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition",
+        risk=f"threads on these CPUs are moved away, trading threads too, unless they live in {SLICE} "
+        f"(Slice={SLICE}, or systemd-run --slice={SLICE}); the tick and RCU callbacks stay: those need boot arguments",
+        after=("cpu.online", "smt.control"),
+    ),
+)

@@ -1,0 +1,41 @@
+"""A file of our own in a directory of which a program reads every file: the others' files stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+
+class DropIn(NamedTuple):
+    """`needs` is there where the program is; `read` gives the value in force of all files, a note, and its file."""
+
+    path: str
+    needs: str
+    read: Callable[[View], tuple[Any, str, str]]
+    render: Callable[[Any], str]
+    commands: tuple[str, ...] = ()
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading: what everything that starts from now on will have."""
+        if not view.root.exists(self.needs):
+            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{self.needs}")
+            return
+        value, reason, where = self.read(view)
+        blocked = ""
+        if where.rpartition("/")[2] > self.path.rpartition("/")[2]:  # files are read by name; the last one counts
+            blocked = f"{reason}; {where} is read after /{self.path}: take that line out"
+        yield Reading(knob.name, "", State.READ, value, reason, blocked=blocked)
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """The file as a whole; then the program is told."""
+        for knob, change in batch:
+            assert isinstance(knob.driver, DropIn)
+            driver = knob.driver
+            yield Step("file", driver.path, driver.render(change.value), (change,), commands=driver.commands)
+
+    def describe(self) -> tuple[str, ...]:
+        """Our file."""
+        return ("/" + self.path,)

@@ -1,0 +1,80 @@
+"""The udev rule that applies the host file again for a NIC that is plugged in or whose driver is loaded again.
+
+Source: systemd.device(5), SYSTEMD_WANTS=; udev(7). What udev does not announce, a link that comes up, the monitor
+hears (host/links.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tunectl.knobs.drivers.unitfile import LINK, quoted, read_service
+from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+_RULES = "etc/udev/rules.d"
+RULE = f"{_RULES}/95-tunectl.rules"
+UNIT = "etc/systemd/system/tunectl-reapply@.service"
+
+# udev renames most NICs, and systemd waits for the name they keep: that one is announced by "move".
+# A device's own path makes the instance, escaped by systemd: no name from the device reaches a command line.
+_RULE = """\
+# Written by `tunectl apply`; `tunectl restore` removes it.
+# A NIC comes up with its driver's settings, and its interrupts with the default affinity.
+ACTION=="add|move", SUBSYSTEM=="net", DEVPATH!="*/virtual/*", \\
+  TAG+="systemd", ENV{SYSTEMD_WANTS}+="tunectl-reapply@.service"
+"""
+
+
+def render(invocation: tuple[str, ...]) -> str:
+    """The unit. At boot, when every NIC is announced, it waits for the service that applies everything.
+
+    Who disables that service (its unit stays, its link goes) has a boot that applies nothing, by no other way either.
+    """
+    command = " ".join(quoted(word) for word in invocation)
+    return f"""\
+# Written by `tunectl apply`; `tunectl restore` removes it.
+[Unit]
+Description=Put the runtime settings of tunectl's host file in force again, for %f
+After=tunectl-apply.service
+# not where tunectl-apply.service was disabled: "|" makes one of the two enough
+ConditionPathExists=|/{LINK}
+ConditionPathExists=|!/{APPLY_UNIT}
+CollectMode=inactive-or-failed
+
+[Service]
+Type=oneshot
+# The driver goes on after the interface is announced: queues and interrupts follow.
+ExecStartPre=/bin/sleep 2
+ExecStart={command} apply --yes --runtime --wait 120
+# 4: everything is in force but what waits for the next boot
+SuccessExitStatus=4
+"""
+
+
+class ReapplyRule:
+    """The rule, and the unit that it has systemd start."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading: as of the service at boot, and `outdated` where the rule is not this version's."""
+        for directory in ("etc/udev", "etc/systemd/system"):
+            if not view.root.exists(directory):
+                yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
+                return
+        value, problem = read_service(view, UNIT, RULE, render(()))
+        if value == "enabled" and view.root.get_text(RULE) != _RULE:
+            value = "outdated"
+        yield Reading(knob.name, "", State.UNREADABLE if problem else State.READ, value, problem)
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """The unit, systemd is told, then the rule; udev looks for itself whether its rules changed."""
+        for _, change in batch:
+            text = render(view.invocation or ("/usr/bin/tunectl",))
+            yield Step("file", UNIT, text, (change,), commands=("reload-systemd",))
+            yield Step("file", RULE, _RULE, (change,))
+
+    def describe(self) -> tuple[str, ...]:
+        """The rule and the unit."""
+        return ("/" + RULE, "/" + UNIT)

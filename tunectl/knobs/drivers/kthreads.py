@@ -1,0 +1,84 @@
+"""Kernel threads that can be told where to run, through sched_setaffinity(2).
+
+Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; kernel/kthread.c. Those that belong to a CPU
+(PF_NO_SETAFFINITY) cannot move and are left alone; threads of interrupts follow their interrupt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import CpuSet
+from tunectl.errors import UsageError
+from tunectl.host.procs import Thread, parse_allowed, parse_stat
+from tunectl.knobs.codecs import CPULIST
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+# They go by masks that other rows see to: workqueue.cpumask, and an interrupt's own affinity.
+_ELSEWHERE = ("kworker/u", "irq/")
+_SHOWN = 8  # names of threads that cannot move, in one line
+
+
+class KthreadFacts(NamedTuple):
+    """Which thread a reading is about; of the summary, which belong to isolated CPUs and stay."""
+
+    comm: str
+    bound: tuple[str, ...] = ()
+
+
+class Kthreads:
+    """The movable kernel threads. One reading sums up; each that may use an isolated CPU has one of its own."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """Value: where the thread may run; of the summary, the CPUs wanted."""
+        bound: list[str] = []
+        offenders: list[Reading] = []
+        seen = False
+        for thread, status in _kernel_threads(view):
+            seen = True
+            allowed: CpuSet | None = None
+            with suppress(UsageError):
+                allowed = parse_allowed(view.root.get_text(status))
+            if not allowed or allowed & view.scope.present <= want:
+                continue
+            if thread.comm.startswith(_ELSEWHERE):
+                continue
+            if not thread.movable:
+                bound.append(thread.comm)
+                continue
+            facts = KthreadFacts(thread.comm)
+            # What else restricts the thread stays; one that may run on isolated CPUs only may go anywhere wanted.
+            target = allowed & want or want
+            value = allowed & view.scope.present
+            offenders.append(Reading(knob.name, str(thread.pid), State.READ, value, write=target, facts=facts))
+        if not seen:
+            yield Reading(knob.name, "", State.ABSENT, reason="no kernel threads can be seen here (a container?)")
+            return
+        yield Reading(knob.name, "", State.READ, want, facts=KthreadFacts("", tuple(bound)))
+        yield from offenders
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """One call a thread."""
+        for _, change in batch:
+            path = f"proc/{change.instance}/status"
+            yield Step("affinity", path, CPULIST.encode(change.value), (change,), CPULIST)
+
+    def describe(self) -> tuple[str, ...]:
+        """Where the affinity shows."""
+        return ("/proc/PID/status (Cpus_allowed_list, of kernel threads)",)
+
+
+def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
+    for name in sorted(filter(str.isdecimal, view.root.listdir("proc")), key=int):
+        thread = parse_stat(view.root.get(f"proc/{name}/stat"), int(name))
+        if thread and thread.kernel and thread.alive:
+            yield thread, f"proc/{name}/status"
+
+
+def some_of(names: tuple[str, ...]) -> str:
+    """The first few names, and how many more."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -1,0 +1,82 @@
+"""A service that keeps /dev/cpu_dma_latency open: the kernel's latency limit for all CPUs lasts as long as that.
+
+Source: Documentation/admin-guide/pm/cpuidle.rst, "Power management quality of service"; kernel/power/qos.c: a write of
+four bytes is a number as the CPU holds it, any other length is read as hexadecimal text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.model import Reading, State
+
+NAME = "tunectl-latency.service"
+UNIT = f"etc/systemd/system/{NAME}"
+LINK = f"etc/systemd/system/multi-user.target.wants/{NAME}"
+_SYSTEM = "etc/systemd/system"
+_GROUP = f"sys/fs/cgroup/system.slice/{NAME}"
+_LIMIT = re.compile(r"^Description=.* ([0-9]+) us$", re.MULTILINE)
+
+
+def render(limit_us: int) -> str:
+    """The unit: one shell that writes four bytes and then is `sleep`, with nothing open but that."""
+    octal = "".join(f"\\\\{byte:03o}" for byte in struct.pack("=i", limit_us))
+    return f"""\
+# Written by `tunectl apply`; `tunectl restore` removes it.
+[Unit]
+Description=Keep every CPU's exit latency within {limit_us} us
+
+[Service]
+ExecStart=/bin/sh -c 'exec 3>/dev/cpu_dma_latency && printf "{octal}" >&3 && exec sleep infinity'
+DevicePolicy=closed
+DeviceAllow=/dev/cpu_dma_latency w
+ProtectHome=yes
+ProtectSystem=strict
+PrivateNetwork=yes
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+class LatencyHold:
+    """Microseconds; no constraint where the service is not there, not enabled, not running, or not as we wrote it."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading. The device is not opened: a request of one's own wakes idle CPUs when it goes."""
+        root = view.root
+        if not root.exists(_SYSTEM):
+            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{_SYSTEM}")
+            return
+        if root.live and not root.exists("dev/cpu_dma_latency"):
+            yield Reading(knob.name, "", State.ABSENT, reason="this kernel has no /dev/cpu_dma_latency")
+            return
+        text = root.get_text(UNIT)
+        limit = _LIMIT.search(text)
+        problem = ""
+        if not limit:
+            problem = "nothing holds /dev/cpu_dma_latency for tunectl"
+        elif text != render(int(limit[1])):
+            problem = f"/{UNIT} is not as tunectl wrote it"
+        elif not root.exists(LINK):
+            problem = f"{NAME} is not enabled"
+        elif root.live and root.exists("run/systemd/system") and not root.exists(_GROUP):
+            problem = f"{NAME} does not run"
+        value = int(limit[1]) if limit and not problem else math.inf
+        yield Reading(knob.name, "", State.READ, value, problem)
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """The unit, the link; then systemd is told, and the service takes the new limit."""
+        for _, change in batch:
+            yield Step("file", UNIT, render(change.value), (change,), commands=("reload-systemd", "hold-latency"))
+            yield Step("link", LINK, "/" + UNIT, (change,), commands=("reload-systemd", "hold-latency"))
+
+    def describe(self) -> tuple[str, ...]:
+        """The unit and the link."""
+        return ("/" + UNIT, "/" + LINK)

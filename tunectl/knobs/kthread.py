@@ -1,0 +1,37 @@
+"""Kernel threads and where they may run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.knobs.codecs import CPULIST, satisfies
+from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, some_of
+from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.model import Lifetime, Match, Outcome, Reading
+
+
+def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """The summary names those that belong to isolated CPUs, which is as it must be; any other thread has to move."""
+    found: KthreadFacts = reading.facts
+    shown = knob.codec.show(reading.value), knob.codec.show(desired)
+    if satisfies(Match.WITHIN, reading.value, desired):
+        stay = f"expected on isolated CPUs, for they cannot be moved: {some_of(found.bound)}" if found.bound else ""
+        return Judgement(Outcome.COMPLIANT, *shown, stay)
+    reason = f"kernel thread {found.comm} (pid {reading.instance}) may run on CPUs {shown[0]}"
+    return Judgement(Outcome.DRIFTED, *shown, reason)
+
+
+KNOBS = (
+    Knob(
+        "kthread.affinity",
+        Kthreads(),
+        CPULIST,
+        Lifetime.RUNTIME,
+        match=Match.WITHIN,
+        judge=judge_kthread,
+        why="A kernel thread that may use every CPU (rcuo, kthreadd and its children, kswapd) is woken wherever it ran "
+        "last; without nohz_full= on the command line the kernel does not keep them away from isolated CPUs.",
+        source="Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
+        after=("workqueue.cpumask", "cpuset.isolated"),
+    ),
+)

@@ -1,0 +1,94 @@
+"""Resource limits that a trading process is started with."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tunectl.host.limits import Limit, read_logins, read_services
+from tunectl.knobs.codecs import NATURAL, Codec
+from tunectl.knobs.drivers.dropin import DropIn
+from tunectl.knobs.row import Knob, View
+from tunectl.model import Lifetime, Match, Scope
+
+_UNLIMITED = "unlimited"
+_HEAD = "# Written by `tunectl apply`; `tunectl restore` removes it.\n"
+
+
+def _want(value: Any, scope: Scope) -> float:
+    return math.inf if value == _UNLIMITED else float(NATURAL.want(value, scope))
+
+
+def _text(value: float) -> str:
+    return _UNLIMITED if value == math.inf else str(int(value))
+
+
+_KIB = Codec(
+    "memory limit",
+    'KiB, or "unlimited"',
+    lambda text: math.inf if text.strip() == _UNLIMITED else float(int(text)),
+    _text,
+    lambda value: _UNLIMITED if value == math.inf else int(value),
+    _want,
+)
+
+
+def _shown(limit: Limit) -> tuple[float, str, str]:
+    """Nobody's limit counts as none: the programs' own defaults (64 KiB or 8 MiB) hold no engine's memory."""
+    if limit.kib is None:
+        return 0.0, "no file says how much memory may be locked: the default of 64 KiB or 8 MiB holds", ""
+    amount = _text(limit.kib) + ("" if limit.kib == math.inf else " KiB")
+    return limit.kib, f"{limit.where} says how much memory may be locked: {amount}", limit.where
+
+
+def _logins(view: View) -> tuple[float, str, str]:
+    return _shown(read_logins(view.root))
+
+
+def _services(view: View) -> tuple[float, str, str]:
+    return _shown(read_services(view.root))
+
+
+def _login_lines(kib: float) -> str:
+    # `*` is everybody but root.
+    return f"{_HEAD}* - memlock {_text(kib)}\nroot - memlock {_text(kib)}\n"
+
+
+def _manager_lines(kib: float) -> str:
+    return f"{_HEAD}[Manager]\nDefaultLimitMEMLOCK={'infinity' if kib == math.inf else f'{_text(kib)}K'}\n"
+
+
+def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
+    return Knob(
+        f"limits.{name}",
+        driver,
+        _KIB,
+        Lifetime.RUNTIME,
+        match=Match.AT_LEAST,
+        why=f"A page that is not locked may be taken away, and the next touch waits for the disk; {who} beyond this "
+        "limit mlockall() fails. A site's choice: who runs as root needs no limit raised.",
+        source=source,
+        risk="a program may lock all memory there is; for what starts from then on",
+    )
+
+
+KNOBS = (
+    _row(
+        "memlock_logins",
+        DropIn("etc/security/limits.d/99-tunectl.conf", "etc/security", _logins, _login_lines),
+        "in a program that a login started,",
+        "mlock(2); limits.conf(5)",
+    ),
+    _row(
+        "memlock_services",
+        DropIn(
+            "etc/systemd/system.conf.d/99-tunectl.conf",
+            "etc/systemd",
+            _services,
+            _manager_lines,
+            commands=("reexec-systemd",),
+        ),
+        "in a service without a LimitMEMLOCK= of its own,",
+        "mlock(2); systemd-system.conf(5)",
+    ),
+)

@@ -1,0 +1,243 @@
+"""The NICs that carry market data: their queues, how long they hold a packet back, and who processes it.
+
+A change of channels sets interrupts up anew: those rows stand first, and the interrupts are placed afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.knobs.codecs import COUNT, CPULIST, CPUMASK, NATURAL, SWITCH
+from tunectl.knobs.drivers.irqaffinity import IrqFacts
+from tunectl.knobs.drivers.nicfile import NicFile
+from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.drivers.queueirqs import QueueIrqs
+from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.model import Lifetime, Match, Outcome, Reading
+
+_CHANNELS = "ethtool/{nic}/channels"
+_RINGS = "ethtool/{nic}/rings"
+_COALESCE = "ethtool/{nic}/coalesce"
+_FEATURES = "ethtool/{nic}/features"
+_NIC = "sys/class/net/{nic}"
+_SPEC = "Documentation/networking/ethtool-netlink.rst"
+_SCALING = "Documentation/networking/scaling.rst"
+_NAPI = "Documentation/networking/napi.rst"
+_RESETS = "most drivers take the link down for a moment, and set the queues' interrupts up anew"
+_ADAPTIVE = ("net.adaptive_rx", "net.adaptive_tx")  # some drivers refuse a fixed delay while theirs is in force
+
+
+def judge_queue_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """A queue's interrupt is where it should be when it is delivered to its one CPU."""
+    show = knob.codec.show
+    found: IrqFacts | None = reading.facts
+    if found is None:
+        return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
+    irq = f"interrupt {reading.instance}" + (f" ({found.device})" if found.device else "")
+    if (knob.name, reading.instance) in facts.refused or not found.settable:
+        reason = f"the kernel manages {irq} itself"
+        return Judgement(Outcome.REFUSED, show(reading.value), show(desired), reason, changeable=False, harmful=False)
+    if facts.live and found.asked == desired:
+        reason = f"accepted; the kernel moves {irq} with its next occurrence"
+        return Judgement(Outcome.COMPLIANT, show(found.asked), show(desired), reason)
+    elsewhere = found.effective and found.effective != desired
+    where = f"is delivered to CPU {show(found.effective)}" if elsewhere else f"may go to CPU {show(found.asked)}"
+    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), f"{irq} {where}")
+
+
+def _ethtool(name: str, path: str, why: str, risk: str, *, most: str = "", after: tuple[str, ...] = ()) -> Knob:
+    """A number that ethtool's netlink interface shows and takes."""
+    codec = COUNT if most else NATURAL
+    return Knob(
+        name, NicFile(path, most, resets=risk == _RESETS), codec, Lifetime.RUNTIME, why, _SPEC, risk, after=after
+    )
+
+
+def _switch(name: str, path: str, why: str, risk: str) -> Knob:
+    return Knob(name, NicFile(path), SWITCH, Lifetime.RUNTIME, why, _SPEC, risk)
+
+
+KNOBS = (
+    _ethtool(
+        "net.combined_channels",
+        f"{_CHANNELS}/combined-count",
+        "Each channel is a queue pair with an interrupt of its own: as many as there are CPUs to serve them, no more.",
+        _RESETS,
+        most=f"{_CHANNELS}/combined-max",
+    ),
+    _ethtool(
+        "net.rx_channels",
+        f"{_CHANNELS}/rx-count",
+        "Where receive queues have channels of their own, each is one more interrupt to place.",
+        _RESETS,
+        most=f"{_CHANNELS}/rx-max",
+    ),
+    _ethtool(
+        "net.tx_channels",
+        f"{_CHANNELS}/tx-count",
+        "Where transmit queues have channels of their own, threads that share one wait for its lock.",
+        _RESETS,
+        most=f"{_CHANNELS}/tx-max",
+    ),
+    _ethtool(
+        "net.rx_ring",
+        f"{_RINGS}/rx",
+        "A burst that is longer than the ring is dropped; a ring that is longer than the cache makes every packet "
+        "a cache miss.",
+        _RESETS,
+        most=f"{_RINGS}/rx-max",
+    ),
+    _ethtool(
+        "net.tx_ring",
+        f"{_RINGS}/tx",
+        "What is sent while the ring is full waits in the queueing discipline.",
+        _RESETS,
+        most=f"{_RINGS}/tx-max",
+    ),
+    _switch(
+        "net.adaptive_rx",
+        f"{_COALESCE}/use-adaptive-rx",
+        "Adaptive moderation lengthens the wait before a receive interrupt as traffic grows: when a market moves, "
+        "every message is held back longer.",
+        "more interrupts under load, on the CPUs that serve the NIC",
+    ),
+    _switch(
+        "net.adaptive_tx",
+        f"{_COALESCE}/use-adaptive-tx",
+        "Adaptive moderation changes when sent buffers are given back, and with it when the next packet finds room.",
+        "more interrupts under load, on the CPUs that serve the NIC",
+    ),
+    _ethtool(
+        "net.rx_usecs",
+        f"{_COALESCE}/rx-usecs",
+        "The NIC holds its interrupt back for so many microseconds after a packet came, to see whether more come.",
+        "an interrupt for nearly every packet",
+        after=_ADAPTIVE,
+    ),
+    _ethtool(
+        "net.rx_frames",
+        f"{_COALESCE}/rx-max-frames",
+        "So many packets end the wait of rx_usecs early; 1 ends it with the first.",
+        "an interrupt for nearly every packet",
+        after=_ADAPTIVE,
+    ),
+    _ethtool(
+        "net.tx_usecs",
+        f"{_COALESCE}/tx-usecs",
+        "Sent buffers are given back so many microseconds late, in fewer interrupts.",
+        "an interrupt for nearly every packet sent",
+        after=_ADAPTIVE,
+    ),
+    _ethtool(
+        "net.tx_frames",
+        f"{_COALESCE}/tx-max-frames",
+        "So many packets sent end the wait of tx_usecs early.",
+        "an interrupt for nearly every packet sent",
+        after=_ADAPTIVE,
+    ),
+    _switch(
+        "net.ntuple",
+        f"{_FEATURES}/rx-ntuple-filter",
+        "Filters in the NIC send a flow to the one queue whose reader wants it, before any CPU looks at a packet.",
+        "switched off, the filters that stand are gone",
+    ),
+    _switch(
+        "net.gro",
+        f"{_FEATURES}/rx-gro",
+        "Generic receive offload merges packets of one TCP stream and delivers them together.",
+        "off costs throughput; multicast UDP is not merged anyway",
+    ),
+    _switch(
+        "net.lro",
+        f"{_FEATURES}/rx-lro",
+        "The NIC itself merges packets of one TCP stream and delivers the first with the last.",
+        "off costs throughput",
+    ),
+    Knob(
+        "net.gro_flush_timeout_ns",
+        NicFile(f"{_NIC}/gro_flush_timeout"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        why="How long, in ns, a NAPI instance waits for its next poll before a timer stands in for the interrupt: "
+        "with napi_defer_hard_irqs and SO_PREFER_BUSY_POLL, a reader that polls is never interrupted.",
+        source=_NAPI,
+        risk="a reader that stops polling gets its packets this much later",
+    ),
+    Knob(
+        "net.napi_defer_hard_irqs",
+        NicFile(f"{_NIC}/napi_defer_hard_irqs"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        why="So many polls may find nothing before the queue's interrupt is switched on again.",
+        source=_NAPI,
+        risk="without gro_flush_timeout_ns it does nothing",
+    ),
+    Knob(
+        "net.busy_poll",
+        PseudoFile("proc/sys/net/core/busy_poll"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        why="poll() and select() look into the NIC's queue for so many microseconds before they sleep: no interrupt "
+        "and no wake-up lie between packet and reader.",
+        source="Documentation/admin-guide/sysctl/net.rst",
+        risk="a thread that waits keeps its CPU busy for that long",
+    ),
+    Knob(
+        "net.busy_read",
+        PseudoFile("proc/sys/net/core/busy_read"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        why="A blocking read looks into the NIC's queue for so many microseconds before it sleeps; it is the value a "
+        "new socket's SO_BUSY_POLL starts with.",
+        source="Documentation/admin-guide/sysctl/net.rst",
+        risk="a thread that waits keeps its CPU busy for that long",
+    ),
+    Knob(
+        "net.rps_cpus",
+        NicFile(f"{_NIC}/queues/{{rx}}/rps_cpus"),
+        CPUMASK,
+        Lifetime.RUNTIME,
+        match=Match.NO_OTHER,
+        why="Receive packet steering hands packets to these CPUs by an inter-processor interrupt and a softirq.",
+        source=_SCALING,
+    ),
+    Knob(
+        "net.rps_sock_flow_entries",
+        PseudoFile("proc/sys/net/core/rps_sock_flow_entries"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        why="Receive flow steering runs the protocol on the CPU where the reader last ran, by an inter-processor "
+        "interrupt: on a CPU that is isolated, too. 0 switches it off.",
+        source=_SCALING,
+    ),
+    Knob(
+        "net.rps_flow_cnt",
+        NicFile(f"{_NIC}/queues/{{rx}}/rps_flow_cnt"),
+        NATURAL,
+        Lifetime.RUNTIME,
+        why="The flows of one queue that receive flow steering remembers; 0 leaves the queue out of it.",
+        source=_SCALING,
+    ),
+    Knob(
+        "net.xps_cpus",
+        NicFile(f"{_NIC}/queues/{{tx}}/xps_cpus"),
+        CPUMASK,
+        Lifetime.RUNTIME,
+        match=Match.EQUAL,
+        why="The CPUs whose packets leave by this queue: those that share one share its lock and its cache lines.",
+        source=_SCALING,
+        after=("net.combined_channels", "net.tx_channels"),
+    ),
+    Knob(
+        "net.queue_irqs",
+        QueueIrqs(),
+        CPULIST,
+        Lifetime.RUNTIME,
+        judge=judge_queue_irq,
+        why="Two queues on one CPU wait for each other; each interrupt of the NIC gets a CPU of this set of its own, "
+        "in turn, on the NIC's NUMA node where the set reaches there.",
+        source="Documentation/core-api/irq/irq-affinity.rst; Documentation/networking/scaling.rst",
+        risk="irqbalance moves it within ten seconds, unless it is stopped or told to leave the interrupt alone",
+        after=("irq.affinity", "irqbalance.banned_cpus", "irq.default_affinity"),
+    ),
+)

@@ -1,0 +1,53 @@
+"""Intel's uncore: the clock of the last-level cache and the mesh, a die at a time."""
+
+from __future__ import annotations
+
+import re
+
+from tunectl.cpulist import CpuSet
+from tunectl.knobs.codecs import KHZ
+from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.row import Knob, View
+from tunectl.model import Lifetime
+
+_DIE = "sys/devices/system/cpu/intel_uncore_frequency/{name}"
+_WORDS = (("hardware-max", f"{_DIE}/initial_max_freq_khz"), ("hardware-min", f"{_DIE}/initial_min_freq_khz"))
+_SOURCE = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
+_MSR_DIE = re.compile(r"package_([0-9]+)_die_[0-9]+")
+
+
+def read_on(view: View, instance: str) -> CpuSet:
+    """The CPUs one of which answers a reading: a die's MSR is read on a CPU of it, `uncoreNN` (TPMI) is memory.
+
+    The driver asks the CPU of the die that came online first (uncore-frequency.c, uncore_event_cpu_online):
+    with CPUs switched off and on that may be any, so all of the package are named.
+    """
+    match = _MSR_DIE.fullmatch(instance)
+    if match is None:
+        return frozenset()
+    path = "sys/devices/system/cpu/cpu{}/topology/physical_package_id"
+    here = {cpu for cpu in view.scope.online if view.root.get(path.format(cpu)) == str(int(match[1]))}
+    return frozenset(here)
+
+
+def _row(name: str, file: str, why: str, risk: str, after: tuple[str, ...] = ()) -> Knob:
+    driver = PseudoFile(f"{_DIE}/{file}", words=_WORDS, interrupts=read_on)
+    return Knob(f"uncore.{name}", driver, KHZ, Lifetime.RUNTIME, why=why, source=_SOURCE, risk=risk, after=after)
+
+
+KNOBS = (
+    _row(
+        "max_khz",
+        "max_freq_khz",
+        "Whoever lowers this cap slows every miss of a core's own caches, without any trace in its clock.",
+        "more power and heat under load",
+    ),
+    _row(
+        "min_khz",
+        "min_freq_khz",
+        "The uncore's clock follows the load of the whole die: on a quiet host it is low, and each access to the "
+        "last-level cache and to memory takes longer. A floor at the top holds it.",
+        "tens of watts a socket, also when idle, and less turbo headroom for the cores",
+        ("uncore.max_khz",),
+    ),
+)
