@@ -70,6 +70,25 @@ def test_the_firmware_holds_the_clock_down(lab4: Monitor) -> None:
     assert names(lab4.step()) == [f"{alert.identity} resolved"]  # the third good look: within four seconds
 
 
+def test_a_cap_that_follows_the_firmwares_limit_is_read_again_when_that_moves(tmp_path: Path) -> None:
+    """However seldom knobs are read: a reading that outlives the limit would become a drift that nobody caused."""
+    host = Monitor(watch(tmp_path, "lab4", {2, 3}, "[monitor]\ndrift_interval_s = 3600\n"))
+    host.step(3)
+    edges = []
+    for khz in (1200000, 3500000):
+        for number in range(4):
+            host.host.write(f"{CPU}/cpufreq/policy{number}/bios_limit", khz)
+        edges += host.step()
+        for number in range(4):  # a work of the kernel's own
+            host.host.write(f"{CPU}/cpufreq/policy{number}/scaling_max_freq", khz)
+        host.host.eyes.suspicious = khz == 1200000
+        edges += host.step(40)
+    assert names(edges, "KnobDrift") == ["FrequencyDrop[package0] firing", "FrequencyDrop[package0] resolved"]
+    host.host.write(f"{CPU}/cpufreq/policy0/scaling_max_freq", 1200000)
+    host.host.eyes.suspicious = True
+    assert names(host.step(40), "KnobDrift") == ["KnobDrift[cpufreq.max_khz] firing"]
+
+
 def test_a_package_is_throttled_once_however_many_cpus_count_it(xeon: Monitor) -> None:
     xeon.step(3)
     for cpu in (*range(8), *range(16, 24)):

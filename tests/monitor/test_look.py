@@ -17,6 +17,8 @@ from tunectl.cpulist import parse_cpulist
 from tunectl.host.devices import DeviceEvent
 from tunectl.host.quiet import DISTURBING, QuietSysroot
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.topology import read_scope_facts
+from tunectl.monitor.assembly import kernel_wishes
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Health, Sample
@@ -198,3 +200,13 @@ def test_this_machine_is_looked_at(tmp_path: Path) -> None:
     assert of(look, "timer_ticks")
     assert look.monotonic_s > 0
     assert look.at.endswith("Z")
+
+
+def test_the_cpus_of_a_partition_are_left_alone_whatever_the_host_file_names(tmp_path: Path) -> None:
+    host = watch(tmp_path, "lab4", {3})
+    slice_ = host.root / "sys/fs/cgroup/trading"
+    slice_.mkdir(parents=True)
+    (slice_ / "cpuset.cpus.partition").write_text("isolated\n")
+    (slice_ / "cpuset.cpus.effective").write_text("2\n")
+    assert Watched(host.root, frozenset({3})).eyes.quiet == {2, 3}
+    assert kernel_wishes(read_scope_facts(host.eyes.root)).scope.isolated == {2, 3}

@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 
 from tests.probe.conftest import cpu, installed, program  # noqa: F401
+from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.run import Resident
 from tunectl.monitor.sentinel import SCHEMA, Sentinel, sample_clock
 
-Started = Callable[[Sequence[str]], Resident]
+Started = Callable[[Sequence[str], CpuSet], Resident]
 
 
 def script(text: str) -> Started:
     """A program of our own in the sentinel's place."""
-    return lambda argv: Resident(["/bin/sh", "-c", text])
+    return lambda words, cpus: Resident(["/bin/sh", "-c", text])
 
 
 def line(khz: float) -> str:

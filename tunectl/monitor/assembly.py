@@ -37,7 +37,7 @@ class Places(NamedTuple):
 
 def kernel_wishes(facts: CpuFacts) -> Wishes:
     """Without a host file: the CPUs that this boot isolates, no wish for any knob."""
-    isolated = (facts.kernel_isolated | facts.nohz_full) & facts.present
+    isolated = facts.quiet & facts.present
     scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
     return Wishes(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
 

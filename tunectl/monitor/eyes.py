@@ -43,14 +43,14 @@ class Eyes:
         facts = read_scope_facts(session.root)
         self.isolated: CpuSet = session.wishes.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says of it.
-        self.quiet: CpuSet = self.isolated | facts.kernel_isolated | facts.nohz_full
+        self.quiet: CpuSet = self.isolated | facts.quiet
         self.root = QuietSysroot(session.root.root, self.quiet)
         self.session = replace(session, root=self.root)
         self.wishes = session.wishes
         self.now = now
         self.look_at = 0.0  # now() at the beginning of this look
         self.looks = 0
-        self.table = InterruptTable(self.root, self.isolated)
+        self.table = InterruptTable(self.root, self.isolated, now)
         self.table_read = False  # in this look
         self.events: tuple[DeviceEvent, ...] = ()  # that came since the last look
         self.online: CpuSet = facts.online
@@ -58,6 +58,7 @@ class Eyes:
         self.cpus_changed = True  # CPUs did
         self.clocks_asked: CpuSet = frozenset()  # of these the probe is to measure the clock, once
         self.suspicious = False  # somebody may have written: read every knob again, at once
+        self.doubtful: set[str] = set()  # knobs that the kernel may just have changed: read these again
         self._told: deque[DeviceEvent] = deque(maxlen=_MANY_EVENTS)
         self._kept: dict[str, Any] = {}
 

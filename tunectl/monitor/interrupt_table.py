@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -53,17 +53,18 @@ class Changed(NamedTuple):
 
 
 class InterruptTable:
-    """The last reading. `error` says why there is none."""
+    """The last reading, at a time by `now`, in seconds. `error` says why there is none."""
 
-    def __init__(self, root: Sysroot, isolated: CpuSet) -> None:
+    def __init__(self, root: Sysroot, isolated: CpuSet, now: Callable[[], float] = time.monotonic) -> None:
         self.error = "not read yet"
-        self.at = 0.0  # time.monotonic(), at the end of the reading: the per-CPU rows are the last
+        self.at = 0.0  # now(), at the end of the reading: the per-CPU rows are the last
         self.cost_s = 0.0  # CPU time of one reading
         self.landed: dict[int, Landed] = {}
         self.landings = 0  # how often `landed` has changed
         self.shapes = 0  # how often the rows or columns have become others
         self._root = root
         self._isolated = isolated
+        self._now = now
         self._file: io.FileIO | None = None
         self._piece = bytearray(_PIECE)
         self._blocks: list[bytes] = []  # of a few lines each, the header first and alone
@@ -99,7 +100,7 @@ class InterruptTable:
         except (OSError, ValueError) as error:
             self.error = f"/{PATH}: {getattr(error, 'strerror', None) or error}"
             self._let_go()
-        self.at = time.monotonic()
+        self.at = self._now()
 
     def _compare(self) -> list[Changed] | None:
         """Takes over what has changed, and returns it, line by line.

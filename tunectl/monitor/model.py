@@ -13,6 +13,8 @@ from tunectl.cpulist import CpuSet
 
 Value = float | int | str | None
 
+# By knob the firmware's limit with which the kernel lowers it, a moment later (drivers/acpi/processor_perflib.c).
+CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
 CONTESTED = "contested"  # of a `manager` that runs: it writes what is asked for here, or may undo it
 
 

@@ -9,9 +9,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
-from tunectl.host.run import Resident, run
-from tunectl.probe.runner import PROGRAM, document_of, find_program
+from tunectl.host.run import Resident
+from tunectl.host.sysroot import Sysroot
+from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
 
 SCHEMA = "tunectl.probe.sentinel/1"
 # Two lines and a look of a second later are less than two seconds: that soon must a drop be known.
@@ -32,7 +34,7 @@ class Reading(NamedTuple):
 class Sentinel:
     """The program and what it said last. `look` once a look, from a thread that lasts."""
 
-    def __init__(self, cpu: int, start: Callable[[Sequence[str]], Resident] = Resident) -> None:
+    def __init__(self, cpu: int, start: Callable[[Sequence[str], CpuSet], Resident] = stay) -> None:
         self.cpu = cpu
         self.problem = "it has not spoken yet"  # why it says nothing
         self.spoke_at: float | None = None  # when its last line was read
@@ -68,8 +70,8 @@ class Sentinel:
 
     def _begin(self, now: float) -> None:
         try:
-            argv = [str(find_program()), "sentinel", "--cpu", str(self.cpu), "--period", f"{PERIOD_S:g}"]
-            self._program = self._start(argv)
+            words = ["sentinel", "--cpu", str(self.cpu), "--period", f"{PERIOD_S:g}"]
+            self._program = self._start(words, frozenset({self.cpu}))
         except TunectlError as error:
             self._bury(now, error.message)
         else:
@@ -82,7 +84,8 @@ class Sentinel:
             if now - self._started_at >= _LONGEST_BACKOFF_S:
                 self._backoff_s = _FIRST_BACKOFF_S
         self._program = None
-        self.problem = f"the sentinel on CPU {self.cpu} ended: {why}"
+        fence = fenced(Sysroot(), frozenset({self.cpu})) if self.spoke_at is None else ""
+        self.problem = f"the sentinel on CPU {self.cpu} ended: {why}" + (f" ({fence})" if fence else "")
         self.spoke_at = self.core_khz = self._earlier_khz = None
         self._next_at = now + self._backoff_s
         self._backoff_s = min(self._backoff_s * 2, _LONGEST_BACKOFF_S)
@@ -111,8 +114,8 @@ def sample_clock(cpu: int) -> float:
 
     It takes the CPU from whoever runs there for some 20 ms: on request only.
     """
-    argv = [str(find_program()), "sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
-    document = document_of(run(argv, timeout_s=_SAMPLE_LIMIT_S))
+    words = ["sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
+    document = document_of(start(words, frozenset({cpu}), timeout_s=_SAMPLE_LIMIT_S))
     reading = _reading(json.dumps(document))
     if reading is None:
         raise TunectlError(f"{PROGRAM}: expected a line of schema {SCHEMA}")

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import sync_directory
+from tunectl.host.durable import sync_directory
 from tunectl.monitor.model import Alert, Severity, Status
 
 _FILE = "alerts.json"

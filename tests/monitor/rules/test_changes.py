@@ -55,6 +55,22 @@ def test_what_the_kernel_lowers_with_the_firmwares_limit_is_no_second_alert() ->
     assert [name for _, name in names] == ["+FrequencyDrop[host]", "-FrequencyDrop[host]"]
 
 
+def test_a_firmware_that_acts_between_two_readings_of_one_look_is_no_second_alert() -> None:
+    well = [*base(), *limits(BASE_KHZ), cap(BASE_KHZ, "compliant")]
+    between = [*base(), *limits(BASE_KHZ), cap(1_200_000)]  # the limits were read before, the knob after
+    throttled = [*base(), *limits(1_200_000), cap(1_200_000)]
+    names = Watch().names(well, between, throttled, throttled, between, well, well, well)
+    assert [name for _, name in names] == ["+FrequencyDrop[host]", "-FrequencyDrop[host]"]
+
+
+def test_a_cap_that_somebody_lowers_is_told_a_look_later_and_at_once_where_the_firmware_has_no_limit() -> None:
+    well, capped = cap(BASE_KHZ, "compliant"), cap(1_200_000)
+    with_limit = [*base(), *limits(BASE_KHZ)]
+    for others, at in ((with_limit, 2.0), (base(), 1.0)):
+        rows = [[*others, well], [*others, capped], [*others, capped], [*others, well]]
+        assert Watch().names(*rows) == [(at, "+KnobDrift[cpufreq.max_khz]"), (3.0, "-KnobDrift[cpufreq.max_khz]")]
+
+
 def test_a_cap_that_somebody_lowers_is_drift_whatever_the_firmware_allows() -> None:
     for firmware in (BASE_KHZ, 2_400_000):
         row = [*base(), *limits(firmware), cap(1_200_000)]

@@ -18,15 +18,16 @@ def lab4(tmp_path: Path) -> Watched:
     return watch(tmp_path, "lab4", {2, 3})
 
 
-def look_while(host: Watched, *rises: tuple[str, int, int]) -> Look:
+def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 10, look_s: float = 0.005) -> Look:
     """A look in whose midst these rows rise: row, CPU, by how much."""
 
     def disturb(_: object) -> tuple[()]:
         for row, cpu, more in rises:
             host.count(row, cpu, more)
+        host.clock += look_s
         return ()
 
-    host.clock += 10
+    host.clock += between_s
     midst = Source("midst", (), "", "", disturb)
     return take_look(host.eyes, (*SOURCES[:-1], midst, SOURCES[-1]))
 
@@ -53,6 +54,19 @@ def test_what_comes_all_the_time_is_not(lab4: Watched) -> None:
     found = of(look_while(lab4, ("LOC", 3, 1)), "own_interruptions")["cpu3"]
     assert found.value == 0
     assert "LOC +1" in found.reason
+
+
+def test_a_starved_monitor_that_looks_all_the_time_is_not_why_interruptions_come(lab4: Watched) -> None:
+    lab4.look()
+    found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.1, look_s=0.9), "own_interruptions")["cpu2"]
+    assert found.value == 0
+    assert "LOC +8 in the 900.0 ms of this look; 7.2 come by chance" in found.reason
+
+
+def test_the_same_in_a_short_look_is_its_own(lab4: Watched) -> None:
+    lab4.look()
+    found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.9, look_s=0.1), "own_interruptions")["cpu2"]
+    assert found.value == 8
 
 
 def test_the_first_look_cannot_tell_and_lays_nothing_at_its_own_door(lab4: Watched) -> None:

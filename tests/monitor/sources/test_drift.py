@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
 from tunectl.model import Outcome
 from tunectl.monitor.model import Health
-from tunectl.monitor.sources import knobs
+from tunectl.monitor.sources import drift, knobs
 
 
 @pytest.fixture(params=[8, 1000], ids=["by its files", "in its turn"])
@@ -101,8 +104,8 @@ def test_a_new_interrupt_is_judged_within_ten_looks_though_nobody_told(xeon: Wat
 
 def test_an_interrupt_that_is_balanced_among_good_cpus_costs_no_judgement(xeon: Watched) -> None:
     xeon.look()
-    drift: Any = xeon.eyes.keep("drift", dict)
-    kept = drift.knobs
+    known: Any = xeon.eyes.keep("drift", dict)
+    kept = known.knobs
     if "irq.affinity" not in kept.owners.values():
         pytest.skip("here interrupts are judged in their turn")
     other = (xeon.root / "proc/irq/40/effective_affinity_list").read_text()
@@ -111,6 +114,26 @@ def test_an_interrupt_that_is_balanced_among_good_cpus_costs_no_judgement(xeon: 
     assert not kept.differs("proc/irq/60/effective_affinity_list")
     xeon.write("proc/irq/60/effective_affinity_list", "18")
     assert kept.differs("proc/irq/60/effective_affinity_list")
+
+
+def test_a_starved_host_has_slow_rounds_and_no_slow_looks(xeon: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each item takes 0.2 s of a CPU that others keep busy: the round gets longer, a look does not."""
+    target = "proc/sys/kernel/timer_migration"
+    xeon.write(target, "1")
+    xeon.look()
+    kept: Any = xeon.eyes.keep("drift", dict)
+    ticks = itertools.count(step=0.2)
+    starved = SimpleNamespace(monotonic=lambda: next(ticks), thread_time=time.thread_time)
+    monkeypatch.setattr(drift, "time", starved)
+    xeon.write(target, "0")
+    done, place = [], kept.place
+    for _ in range(len(kept.round)):
+        xeon.look()
+        done.append((kept.place - place) % len(kept.round))
+        place = kept.place
+    assert max(done) == 3, "more than half a second"
+    assert min(done) >= 1, "it goes on"
+    assert of(xeon.look(), "knob")["kernel.timer_migration"].value == "drifted"
 
 
 def test_what_changes_all_the_time_does_not_eat_the_cpu(xeon: Watched) -> None:

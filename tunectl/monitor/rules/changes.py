@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tunectl.monitor.model import CONTESTED, Condition, Health, Sample, Verdict
+from tunectl.monitor.model import CLAMPED, CONTESTED, Condition, Health, Sample, Verdict
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.say import cpu_of
 
@@ -20,8 +20,6 @@ _OUTCOMES = {
     "unreadable": Verdict.UNKNOWN,
 }
 _TOLD = re.compile(r"observed (?P<observed>.*?), desired (?P<desired>.*?)(?:: .*)?$", re.DOTALL)
-# The kernel lowers it with the firmware's limit (drivers/acpi/processor_perflib.c): FrequencyDrop says so.
-_CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
 _VIRTUAL = "/devices/virtual/"  # a container's or a tunnel's interface has no interrupt
 _LISTED = 4  # targets named in a summary
 _CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.GOOD, "add": Verdict.GOOD}
@@ -41,8 +39,8 @@ def _outcome(sample: Sample) -> Verdict:
 
 
 def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
-    clamps = history.once(_clamps) if knob in _CLAMPED else frozenset[str]()
-    verdicts = [_verdict(sample, clamps) for sample in samples]
+    clamps = history.once(_clamps) if knob in CLAMPED else None
+    verdicts = [_verdict(history, sample, clamps) for sample in samples]
     drifted = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.BAD]
     if not drifted:
         dark = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.UNKNOWN]
@@ -61,10 +59,15 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     )
 
 
-def _verdict(sample: Sample, clamps: frozenset[str]) -> Verdict:
+def _verdict(history: History, sample: Sample, clamps: frozenset[str] | None) -> Verdict:
     """A drift that is the firmware's doing is FrequencyDrop's to tell."""
     verdict = _outcome(sample)
-    return Verdict.BETWEEN if verdict is Verdict.BAD and clamps and _told(sample)[2] in clamps else verdict
+    if verdict is not Verdict.BAD or clamps is None:
+        return verdict
+    # The limits are read before the knobs, and the firmware may act between: the next look's limits tell.
+    before = history.previous("knob").get(sample.subject)
+    is_new = before is None or before.reason != sample.reason
+    return Verdict.BETWEEN if is_new or _told(sample)[2] in clamps else verdict
 
 
 def _told(sample: Sample) -> tuple[str, str, str, str | None]:
@@ -74,16 +77,16 @@ def _told(sample: Sample) -> tuple[str, str, str, str | None]:
     return (told, fix, match["observed"], match["desired"]) if match else (told, fix, told, None)
 
 
-def _clamps(history: History) -> frozenset[str]:
-    """The firmware's limits below the base frequency, of the last looks: knobs are read less often."""
+def _clamps(history: History) -> frozenset[str] | None:
+    """The firmware's limits below the base frequency, of the last looks; None where it shows no limit."""
     bases = [khz for sample in history.get("base_khz").values() if (khz := number(sample))]
     least = min(bases, default=0) * history.limits.min_ratio
     found = set()
-    for quantity in _CLAMPED.values():
+    for quantity in CLAMPED.values():
         for subject, sample in history.get(quantity).items():
             values = map(number, (sample, *history.all_earlier(quantity, subject)))
-            found |= {str(round(khz)) for khz in values if khz is not None and khz < least}
-    return frozenset(found)
+            found |= {khz for khz in values if khz is not None}
+    return frozenset(str(round(khz)) for khz in found if khz < least) if found else None
 
 
 def _had_drifted(history: History, sample: Sample) -> bool:

@@ -47,24 +47,23 @@ def _was_read(history: History) -> bool:
 
 def judge_own(history: History) -> Iterator[Condition]:
     """MonitorDisturbs: most of what interrupted isolated CPUs came during the monitor's own few milliseconds."""
-    own, cpus, source, known = 0.0, set(), "", False
-    for subject, sample in history.get("own_interruptions").items():
-        count = number(sample)
-        source = sample.source
-        if count is not None:
-            known = True
-            own += count
-            if count:
-                cpus.add(cpu_of(subject))
-    if not source:
+    samples = history.get("own_interruptions")
+    if not samples:
         return
-    total = max(_total(history), own) if own else 0.0
-    hit = frozenset(cpu for cpu in cpus if cpu is not None)
-    if not known:
+    source = next(iter(samples.values())).source
+    counts = {subject: count for subject, sample in samples.items() if (count := number(sample)) is not None}
+    if not counts:
         yield Condition("MonitorDisturbs", "monitor", Verdict.UNKNOWN, source=source)
         return
+    own = float(sum(counts.values()))
+    total = max(_total(history), own) if own else 0.0
+    hit = frozenset(cpu for subject, count in counts.items() if count and (cpu := cpu_of(subject)) is not None)
     is_own = own > 0 and own >= _SHARE * total
-    summary = f"{own:g} of {total:g} interruptions of isolated {on(hit)} came during the monitor's own cycle"
+    most = max(counts, key=counts.__getitem__)
+    summary = (
+        f"{own:g} of {total:g} interruptions of isolated {on(hit)} came during the monitor's own cycle"
+        f"; on {most}, {samples[most].reason}"
+    )
     yield Condition(
         "MonitorDisturbs",
         "monitor",

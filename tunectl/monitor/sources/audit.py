@@ -1,13 +1,15 @@
 """Does watching disturb? The interruptions of isolated CPUs that came while the monitor looked. /proc/interrupts
 
-The table is read a second time at the end of the look. What comes as often between the looks is not the monitor's:
-only what exceeds that is laid at its door. Source: FACTS 2.5, "Self-audit".
+The table is read a second time at the end of the look. Of what came since the last audit, the look's share of the time
+comes during the look by chance: only what exceeds that is laid at its door. A starved monitor looks all the time, and
+then nearly all that comes does so during a look. Source: FACTS 2.5, "Self-audit".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
@@ -18,6 +20,19 @@ _NAME = "audit"
 _SHARE = 0.0005  # of one CPU for the second reading, at most
 _ROWS = (CALLS, RESCHEDULES, TIMER)
 Counts = Mapping[str, Mapping[int, int]]
+
+
+class _Spent(NamedTuple):
+    """Seconds in this look, and between the last audited one and this."""
+
+    look_s: float
+    between_s: float
+
+    @property
+    def share(self) -> float:
+        """The look's part of the whole."""
+        whole_s = self.look_s + self.between_s
+        return self.look_s / whole_s if whole_s > 0 else 0.0
 
 
 class _Kept:
@@ -44,11 +59,9 @@ def read(eyes: Eyes) -> Iterator[Sample]:
         table.read()
         # As a rule nothing has come at all: the very same rows.
         after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(eyes)
-        idle_s = began - kept.at if kept.counts else 0.0
-        own_s = table.at - began
-        chance = own_s / idle_s if idle_s > 0 else 0.0
+        spent = _Spent(table.at - began, began - kept.at)
         kept.samples = [
-            _none(kept, cpu) if after is before else _judged(cpu, before, after, kept.counts, chance, own_s)
+            _none(kept, cpu) if after is before else _judged(cpu, before, after, kept.counts, spent)
             for cpu in sorted(_cpus(eyes, before))
         ]
         kept.at, kept.counts = table.at, after
@@ -74,17 +87,20 @@ def _cpus(eyes: Eyes, counts: Counts) -> set[int]:
     return {cpu for on in counts.values() for cpu in eyes.isolated & on.keys()}
 
 
-def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, chance: float, own_s: float) -> Sample:
-    """One CPU: the excess over what comes by chance in so short a time, and in `reason` the plain counts."""
+def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Spent) -> Sample:
+    """One CPU: what came, where it is more than comes by chance in so short a time, and in `reason` the plain counts.
+
+    Events that come independently of the look fall into it binomially, by its share of the time: three deviations.
+    """
     rises = {row: _rise(cpu, before[row], after[row]) for row in _ROWS}
     count = sum(rises.values())
     outside = sum(_rise(cpu, earlier[row], before[row]) for row in _ROWS) if earlier else 0
-    expected = chance * outside
-    excess = count if count > expected + 3 * math.sqrt(expected) and earlier else 0
+    expected = spent.share * (count + outside)
+    excess = count if count > expected + 3 * math.sqrt(expected * (1 - spent.share)) and earlier else 0
     reason = ""
     if count:
         shown = ", ".join(f"{row} +{rise}" for row, rise in rises.items() if rise)
-        reason = f"{shown} in the {own_s * 1000:.1f} ms of this look; {expected:.2g} come by chance"
+        reason = f"{shown} in the {spent.look_s * 1000:.1f} ms of this look; {expected:.2g} come by chance"
     return Sample("own_interruptions", f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.held import Numbers
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import CLAMPED, Health, Sample
 from tunectl.monitor.sources.source import Source
 from tunectl.monitor.thermal_reading import limit_path
 
@@ -27,13 +27,16 @@ class _Kept:
         keys = [(quantity, cpu) for quantity in _FILES for cpu in sorted(eyes.judged)]
         self.numbers = Numbers(eyes.root, {key: limit_path(key[1], _FILES[key[0]]) for key in keys})
         self.samples: dict[Key, Sample] = {}
+        self.moved: set[str] = set()  # quantities that changed in the last refresh
         self.refresh()
         self.base = [_base(eyes, cpu) for cpu in sorted(eyes.judged)]
 
     def refresh(self) -> None:
         """Remakes the samples of what changed."""
+        self.moved = set()
         for key in self.numbers.refresh():
             quantity, cpu = key
+            self.moved.add(quantity)
             subject, cpus = f"cpu{cpu}", frozenset({cpu})
             khz = self.numbers.value[key]
             if khz:
@@ -61,7 +64,10 @@ def read(eyes: Eyes) -> Iterator[Sample]:
     if eyes.cpus_changed:
         eyes.forget(_NAME)
     kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    moved = kept.moved
     kept.refresh()
+    # Once more a look later: the kernel changes what follows the limit in a work of its own.
+    eyes.doubtful |= {knob for knob, limit in CLAMPED.items() if limit in moved | kept.moved}
     yield from kept.base
     yield from kept.samples.values()
     for quantity, file in _FILES.items():

@@ -10,11 +10,12 @@ import time
 from collections.abc import Iterator
 
 from tunectl.checking.tuners import complaint
-from tunectl.host.managers import CGROUPS, TOOLS, Manager, names_of, read_managers
+from tunectl.host.managers import CGROUPS, TOOLS, Manager, names_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import CONTESTED, Sample
 from tunectl.monitor.sources.source import Source
+from tunectl.rivals.table import read_programs
 
 _NAME = "managers"
 _SHARE = 0.001
@@ -83,7 +84,7 @@ def read(eyes: Eyes) -> Iterator[Sample]:
         if kept.state is not None and state != kept.state:
             eyes.suspicious = True  # who started may have written already
         kept.state, kept.read_at = state, eyes.look_at
-        found = {one.name: one for one in read_managers(eyes.root) if one.name != "sysctl.d"}
+        found = {one.name: one for one in read_programs(eyes.root)}
         # One that was removed is inactive, not unknown.
         kept.samples = {name: _sample(eyes, name, found.get(name)) for name in {**kept.samples, **found}}
     yield from kept.samples.values()
