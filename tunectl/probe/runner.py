@@ -8,14 +8,16 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.run import Completed, run
+from tunectl.host.cgroup import home_of, place_for
+from tunectl.host.run import Completed, Resident, run
+from tunectl.host.sysroot import Sysroot
 from tunectl.probe.result import check_result
 
 PROGRAM = "tunectl-probe"
@@ -45,6 +47,36 @@ def find_program() -> Path:
     )
 
 
+def start(
+    words: Sequence[str],
+    cpus: CpuSet,
+    timeout_s: float | None = None,
+    on_stderr: Callable[[str], None] | None = None,
+) -> Completed:
+    """The program run to its end with these arguments, on these CPUs: inside the isolated partition that holds them.
+
+    The CPUs of a partition are nobody's but those that live in it. UsageError where it holds only some of them;
+    TunectlError where they are out of reach for who asks.
+    """
+    root = Sysroot()
+    with place_for(root, cpus) as group:
+        done = run([str(find_program()), *words], timeout_s=timeout_s, on_stderr=on_stderr, group=group)
+    if done.returncode and not done.stdout.strip() and group is None and (fence := fenced(root, cpus)):
+        raise TunectlError(f"{_reason(done)}: {fence}", "run it as root, or from a unit in that slice")
+    return done
+
+
+def stay(words: Sequence[str], cpus: CpuSet) -> Resident:
+    """The program as one that stays, in the same place, until it is closed. TunectlError where it cannot start."""
+    return Resident([str(find_program()), *words], place_for(Sysroot(), cpus))
+
+
+def fenced(root: Sysroot, cpus: CpuSet) -> str:
+    """Why a program without the right to enter their partition cannot run on these CPUs; "" where there is none."""
+    home = home_of(root, cpus)
+    return f"CPUs {format_cpulist(cpus)} belong to the isolated partition /{home}" if home else ""
+
+
 def run_jitter(
     cpus: Iterable[int],
     duration_s: float,
@@ -62,29 +94,34 @@ def run_jitter(
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
-    wanted = format_cpulist(cpus)
-    argv = [str(find_program()), "jitter", "--duration", f"{duration_s:.6f}"]
+    chosen = frozenset(cpus)
+    wanted = format_cpulist(chosen)
+    words = ["jitter", "--duration", f"{duration_s:.6f}"]
     options = (("cpus", wanted or None), ("threshold-ns", threshold_ns), ("fifo", fifo), ("events", events))
     for name, value in options:
         if value is not None:
-            argv += [f"--{name}", str(value)]
+            words += [f"--{name}", str(value)]
     if attribute:
-        argv.append("--attribute")
+        words.append("--attribute")
     with _progress(wanted, duration_s, on_progress):
-        done = run(argv, timeout_s=duration_s + _GRACE_S)
+        done = start(words, chosen, timeout_s=duration_s + _GRACE_S)
     return check_result(document_of(done), PROGRAM)
 
 
 def document_of(done: Completed) -> Any:
     """What the program wrote, as JSON; TunectlError, or UsageError, with its reason where it failed."""
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        reason = said[-1].removeprefix(f"{PROGRAM}: ") if said else f"it ended with status {done.returncode}"
-        raise (UsageError if done.returncode == 2 else TunectlError)(f"{PROGRAM}: {reason}")
+        raise (UsageError if done.returncode == 2 else TunectlError)(_reason(done))
     try:
         return json.loads(done.stdout)
     except ValueError as error:
         raise TunectlError(f"{PROGRAM} wrote no JSON: {error}") from error
+
+
+def _reason(done: Completed) -> str:
+    said = done.stderr.strip().splitlines()
+    reason = said[-1].removeprefix(f"{PROGRAM}: ") if said else f"it ended with status {done.returncode}"
+    return f"{PROGRAM}: {reason}"
 
 
 @contextmanager

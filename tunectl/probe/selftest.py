@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 from tunectl.errors import TunectlError
-from tunectl.host.run import run
-from tunectl.probe.runner import PROGRAM, document_of, find_program
+from tunectl.probe.runner import PROGRAM, document_of, start
 
 SCHEMA = "tunectl.probe.selftest/1"
 # It takes some twelve seconds; a loaded host may make each of 56,000 injections wait.
@@ -20,7 +19,7 @@ def run_selftest(cpu: int | None) -> dict[str, Any]:
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
     words = [] if cpu is None else ["--cpus", str(cpu)]
-    done = run([str(find_program()), "selftest", *words], timeout_s=_LIMIT_S)
+    done = start(["selftest", *words], frozenset() if cpu is None else frozenset({cpu}), timeout_s=_LIMIT_S)
     if done.returncode == 1 and done.stdout.strip():
         # Status 1 with a document is an answer: not every known interruption was found.
         return _checked(json.loads(done.stdout))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tunectl.errors import TunectlError
-from tunectl.host.run import run
-from tunectl.probe.runner import PROGRAM, document_of, find_program
+from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.errors import TunectlError, UsageError
+from tunectl.probe.runner import PROGRAM, document_of, start
 
 SCHEMA = "tunectl.probe.wake/1"
 # What every reader relies on; docs/schema/tunectl.probe.wake-1.json has the rest.
@@ -34,6 +35,13 @@ class WakeRequest:
     listen: str | None = None
     connect: str | None = None
 
+    @property
+    def named(self) -> CpuSet:
+        """The CPUs it may run on, as far as they are named. A list that is none, the program refuses itself."""
+        with suppress(UsageError):
+            return parse_cpulist(self.cpus or self.among or "")
+        return frozenset()
+
     def words(self) -> Iterator[str]:
         """As the program's arguments."""
         for name, value in asdict(self).items():
@@ -47,8 +55,8 @@ def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = N
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, UsageError when it refuses the request.
     """
-    argv = [str(find_program()), "wake", "--progress", *request.words()]
-    done = run(argv, timeout_s=_limit_s(request), on_stderr=on_progress)
+    words = ["wake", "--progress", *request.words()]
+    done = start(words, request.named, timeout_s=_limit_s(request), on_stderr=on_progress)
     return _checked(document_of(done))
 
 
@@ -59,7 +67,7 @@ def serve_wake(request: WakeRequest, on_line: Callable[[str], None]) -> None:
         if line.startswith(f"{PROGRAM}: listening"):  # anything else is why it failed, and is said as that
             on_line(line.removeprefix(f"{PROGRAM}: "))
 
-    done = run([str(find_program()), "wake", *request.words()], on_stderr=tell)
+    done = start(["wake", *request.words()], request.named, on_stderr=tell)
     if done.returncode:
         document_of(done)
 
