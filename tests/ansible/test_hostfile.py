@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.ansible.units import load
 from tunectl.monitor.settings import Hook, Monitor, Prometheus, Sentinel, Sla, Webhook
 from tunectl.tuning.hostfile import Budget, HostFile, Network, Thermal, WaiverRow, read_hostfile
+from tunectl.tuning.threads import ThreadRow
 
 hostfile = load("hostfile")
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -30,6 +31,8 @@ FULL = {
     "count": 4,
     "renew": False,
     "allow_split_siblings": True,
+    "bootloader": "bls",
+    "isolation": "both",
     "network": {"interfaces": ["eth0", "eth1"]},
     "budget": {"max_ns": 50000.0, "p99_9_ns": 10000.5, "interruptions_per_s": None, "stolen_ppm": 1e300},
     "thermal": {"base_frequency_khz": 3500000, "min_ratio": 0.9},
@@ -44,6 +47,9 @@ FULL = {
         "hooks": [{"command": ["/usr/local/bin/page", "-q"], "timeout_s": 3.0}],
     },
     "knobs": {"cpuidle.max_latency_us": 1, "mm.swappiness": "unmanaged"},
+    "threads": [
+        {"cpu": 2, "command": "feedhandler", "policy": "fifo", "priority": 50, "fed_by": ["eth0"], "unit": None}
+    ],
 }
 
 
@@ -54,6 +60,8 @@ def test_tunectl_reads_what_was_written(tmp_path: Path) -> None:
         profile="low-latency",
         isolated="2-3",
         allow_split_siblings=True,
+        bootloader="bls",
+        isolation="both",
         network=Network(["eth0", "eth1"]),
         budget=Budget(max_ns=50000, p99_9_ns=10000.5, stolen_ppm=1e300),
         thermal=Thermal(3500000, 0.9),
@@ -66,6 +74,7 @@ def test_tunectl_reads_what_was_written(tmp_path: Path) -> None:
             webhooks=[Webhook("https://example.com/", "json", "/etc/token")],
             hooks=[Hook(["/usr/local/bin/page", "-q"], 3)],
         ),
+        threads=[ThreadRow(2, command="feedhandler", policy="fifo", priority=50, fed_by=["eth0"])],
         knobs={"cpuidle.max_latency_us": 1, "mm.swappiness": "unmanaged"},
         waivers=[
             WaiverRow("irq.affinity", 'an "admin" queue\\', datetime.date(2027, 3, 31), "33"),

@@ -69,6 +69,7 @@ def test_outcomes_are_data_and_failures_are_one_clear_line(play: Play, host_root
     assert applied["document"]["schema"] == "tunectl.apply/1"
     assert applied["outcomes"]["pending-reboot"] == len(applied["reasons"])
     assert (got["kept"]["isolated"], got["kept"]["changed"]) == ("3", False)
+    assert (applied["host_file_changed"], got["kept"]["host_file_changed"]) == (True, False)
 
     renewed = got["renewed"]
     assert (renewed["isolated"], renewed["changed"]) == ("2-3", True)

@@ -117,3 +117,20 @@ def test_a_roll_ends_with_the_first_host_that_fails(
     assert done.code == 2
     assert "would reboot the control node" in done.said("one")
     assert sorted(path.name for path in marks.iterdir()) == sorted(names[:together])
+
+
+def test_an_upgrade_proves_each_host_before_the_next(play: Play, host_root: HostFactory, tmp_path: Path) -> None:
+    """The first host proves itself, the second one refuses its list: the third keeps what it has."""
+    roots = {name: host_root.fresh("lab4", tmp_path) for name in ("one", "two", "three")}
+    hosts = {name: recorded(root) for name, root in roots.items()}
+    hosts["two"]["tunectl_host_isolated"] = "2-9"
+    before = picture(roots["three"])
+    done = play("tunectl.host.upgrade", hosts, *TUNE)
+    assert done.code == 2
+    assert done.counts("one")["changed"] == 1, done.out
+    assert "past the last CPU" in done.said("two")
+    assert "[three]" not in done.out
+    assert not differences(before, roots["three"])
+    del hosts["two"]["tunectl_host_isolated"]
+    again = play("tunectl.host.upgrade", hosts, *TUNE)
+    assert (again.code, again.counts("one")["changed"], again.counts("three")["changed"]) == (0, 0, 1), again.out

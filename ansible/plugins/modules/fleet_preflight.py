@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The documentation of an action plugin: the code is in plugins/action/fleet_preflight.py."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 ---
 module: fleet_preflight

@@ -56,6 +56,16 @@ options:
         description: With O(host.isolated=proposal), ask for a proposal even where the host file has a list already.
         type: bool
         default: false
+      bootloader:
+        description: Who boots the host, where what is found there contradicts itself; tunectl names the choices.
+        type: str
+      isolation:
+        description: Whether CPUs are isolated by boot arguments, without a reboot by a control group, or by both.
+        type: str
+        choices:
+          - boot
+          - runtime
+          - both
       allow_split_siblings:
         description: Whether one thread of a core may be isolated without its sibling.
         type: bool
@@ -185,6 +195,47 @@ options:
       knobs:
         description: The site's own values over the profile's, by knob.
         type: dict
+      threads:
+        description: The site's own trading threads, which C(tunectl check) looks for.
+        type: list
+        elements: dict
+        suboptions:
+          cpu:
+            description: The isolated CPU it has for itself.
+            type: int
+            required: true
+          unit:
+            description: The systemd unit whose process it belongs to; this or C(command).
+            type: str
+          command:
+            description: The name of the process it belongs to.
+            type: str
+          thread:
+            description: The thread's own name; without it, the process's first thread.
+            type: str
+          name:
+            description: What findings call it.
+            type: str
+          policy:
+            description: How it is scheduled.
+            type: str
+            choices:
+              - other
+              - batch
+              - idle
+              - fifo
+              - rr
+              - deadline
+          priority:
+            description: The priority of C(fifo) and C(rr).
+            type: int
+          locked_memory:
+            description: Whether all its memory has to be locked.
+            type: bool
+          fed_by:
+            description: Interfaces and other declared threads that feed it; without it, all the network cards.
+            type: list
+            elements: str
       waivers:
         description: What may differ, and why.
         type: list
@@ -375,6 +426,10 @@ host_file:
   description: The host file's path.
   returned: when there is a host file
   type: str
+host_file_changed:
+  description: Whether the host file was another before, or with the command plan and in check mode would be.
+  returned: with O(host)
+  type: bool
 isolated:
   description: The isolated CPUs that the host file has now, or in check mode would have.
   returned: with O(host)
@@ -496,6 +551,7 @@ class Tool:
         path = self.call("configure", candidate=candidate)["host_file"]
         self.result["isolated"] = isolated
         before = _read(path)
+        self.result["host_file_changed"] = before != text
         if before != text:
             self.result["changed"] = self.params["command"] != "plan"
             self.diff.append(outcome.difference(path, before, text))
