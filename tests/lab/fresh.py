@@ -12,6 +12,9 @@ from .ssh import Ssh
 from .vm import Vm
 
 BOOT_TIMEOUT = 240.0
+# A boot takes half a minute. One that says nothing for so long stopped in the kernel's first second, where it patches
+# its own code while several emulated CPUs run: seen once, with a command line that boots otherwise.
+STUCK_S = 150.0
 
 
 def say(text: str) -> None:
@@ -52,9 +55,20 @@ def connect(vm: Vm) -> Ssh:
 
 
 def settle(vm: Vm) -> Ssh:
-    """Wait until the guest has started everything it starts; a unit that fails is the caller's to judge."""
+    """Wait until the guest has started everything it starts; a unit that fails is the caller's to judge.
+
+    A guest that does not come up is reset once. One that our writing left unbootable does not come up then, either.
+    """
     ssh = connect(vm)
-    ssh.wait(BOOT_TIMEOUT, vm.alive)
+    try:
+        ssh.wait(STUCK_S, vm.alive)
+    except LabError:
+        if not vm.alive():
+            raise
+        say(f"{vm.name} hangs in its boot, and is reset, once\n{vm.console_tail(3)}")
+        with vm.qmp() as qmp:
+            qmp.execute("system_reset")
+        ssh.wait(BOOT_TIMEOUT, vm.alive)
     ssh.run("systemctl is-system-running --wait; udevadm settle", "root", None, BOOT_TIMEOUT)
     return ssh
 

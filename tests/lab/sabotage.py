@@ -169,6 +169,8 @@ _BOOT = Round(
                     for knob in ("cpuidle.max_latency_us", "cpuidle.resume_latency_us")
                     for cpu in (2, 3)
                 ),
+                "net.busy_poll",
+                "net.busy_read",
                 "mm.thp_enabled",
                 "mm.thp_defrag",
                 "mm.swappiness",

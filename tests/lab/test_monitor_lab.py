@@ -132,7 +132,7 @@ def test_load_without_throttling_fires_nothing(watched: Lab) -> None:
     steady(watched)
     time.sleep(SOAK_S)
     assert not [edge[:4] for edge in edges(watched) if edge.rule != "DeviceChanged"], log(watched)
-    assert watched.run(f"systemctl show -p NRestarts --value {MONITOR}").out.strip() == "0"
+    assert watched.run(f"systemctl show -p NRestarts --value {MONITOR}").out.strip() == "0", log(watched)
 
 
 def test_what_happens_is_named(watched: Lab) -> None:

@@ -157,11 +157,22 @@ def test_a_plugged_card_is_no_alarm(tuned: Lab) -> None:
     assert not look(tuned, {"verify"})
 
 
-def test_a_plugged_card_on_the_isolated_cpus_is_found(tuned: Lab) -> None:
+def test_a_plugged_card_on_the_isolated_cpus_is_mended_by_the_rule(tuned: Lab) -> None:
+    """systemd.apply_on_hotplug: udev starts a run of apply two seconds after the card is announced."""
     tuned.run("systemctl stop irqbalance; echo c > /proc/irq/default_smp_affinity")
     tuned.nic_add("nic1")
+    tuned.wait_for("grep -qx 3 /proc/irq/default_smp_affinity", 120)  # a run of apply takes long under emulation
+    tuned.wait_for("! systemctl -q is-active 'tunectl-reapply@*'")
+    assert not look(tuned, {"verify"})
+
+
+def test_a_plugged_card_on_the_isolated_cpus_is_found(tuned: Lab) -> None:
+    """Where nothing mends it: the rule is taken away first, which is found as well."""
+    tuned.run("systemctl stop irqbalance; echo c > /proc/irq/default_smp_affinity")
+    tuned.run("rm /etc/udev/rules.d/95-tunectl.rules && udevadm control --reload")
+    tuned.nic_add("nic1")
     found = look(tuned, {"verify"})
-    assert "irq.default_affinity" in found
+    assert {"irq.default_affinity", "systemd.apply_on_hotplug"} <= found.keys()
     assert [target for target in found if target.startswith("irq.affinity[")]
     tuned.run(APPLY, check=False)
     assert not look(tuned, {"verify"})
