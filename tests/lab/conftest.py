@@ -8,7 +8,7 @@ import pytest
 
 from . import fresh, product
 from .lab import Lab
-from .shell import LabError, missing_programs
+from .shell import EmulatorError, LabError, missing_programs
 from .sweep import session_name, sweep
 
 
@@ -97,28 +97,36 @@ def _require_tools() -> None:
 
 
 MATRIX = pytest.StashKey[list[str]]()
+FAULTS = pytest.StashKey[list[str]]()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The sabotage matrix is a result, not only a test: every run that played all of it shows it."""
-    if lines := config.stash.get(MATRIX, []):
-        terminalreporter.section("sabotage matrix")
-        for line in lines:
-            terminalreporter.write_line(line)
+    """The sabotage matrix is a result, not only a test: every run that played all of it shows it; QEMU's faults too."""
+    for title, key in (("sabotage matrix", MATRIX), ("played again: the emulator failed", FAULTS)):
+        if lines := config.stash.get(key, []):
+            terminalreporter.section(title)
+            for line in lines:
+                terminalreporter.write_line(line)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark by fixture, and before -m selects: nobody forgets the marker. One host, hence one worker for them all."""
+    """Mark by fixture, and before -m selects: nobody forgets the marker. One host, hence one worker for them all.
+
+    Where QEMU itself failed, and provably, the test is played once more; nothing else is.
+    """
     for item in items:
         if "lab" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.lab)
             item.add_marker(pytest.mark.xdist_group("lab"))
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[f"^{EmulatorError.__name__}"]))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test shows what the host last wrote to its console."""
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows what the host last wrote to its console. A host that QEMU failed is replaced."""
     report = yield
     host = getattr(item, "funcargs", {}).get("lab")
     if report.failed and isinstance(host, Lab):
@@ -126,4 +134,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
             report.sections.append(("lab console", host.vm.console_tail()))
         except (LabError, OSError) as error:
             report.sections.append(("lab console", f"cannot be read: {error}"))
+        if call.excinfo and call.excinfo.errisinstance(EmulatorError):
+            item.config.stash.setdefault(FAULTS, []).append(f"{item.nodeid}: {call.excinfo.value}".splitlines()[0])
+            host.up()
     return report

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import fresh
-from .shell import HERE, LabError
+from . import emulator, fresh
+from .shell import HERE, EmulatorError, LabError
 from .ssh import Result
 from .vm import Vm
 
@@ -75,13 +75,16 @@ class Guest:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """A failure of the lab shows the console's last lines."""
+        """A failure of the lab shows the console's last lines; EmulatorError where QEMU is to blame, and provably."""
         try:
             yield
         except LabError as error:
             if "the console of" in str(error):
                 raise
-            raise LabError(f"{error}\n{self.vm.console_tail()}") from error
+            text = f"{error}\n{self.vm.console_tail()}"
+            if proof := emulator.fault(self.vm):
+                raise EmulatorError(f"{proof}\n{text}") from error
+            raise LabError(text) from error
 
 
 def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -108,6 +108,9 @@ def argv(
         "chardev:console",
         "-qmp",
         f"unix:{run_dir}/qmp,server=on,wait=off",
+        # A second conversation: whoever looks for the cause of a failure may do so during the first.
+        "-qmp",
+        f"unix:{run_dir}/look,server=on,wait=off",
         "-drive",
         f"if=none,id=root,file={disk},format={disk_format},cache=unsafe,discard=unmap",
         "-device",

@@ -55,6 +55,11 @@ class Qmp:
             else:
                 return reply["return"]
 
+    def monitor(self, command: str, cpu: int = 0) -> str:
+        """What QEMU's human monitor answers, as that CPU sees the machine."""
+        arguments = {"command-line": command, "cpu-index": cpu}
+        return str(self.execute("human-monitor-command", arguments)).replace("\r", "")
+
     def wait_event(self, wanted: Callable[[Event], bool], what: str, timeout: float) -> Event:
         """The first event, past or coming, for which wanted(event) holds."""
         deadline = time.monotonic() + timeout

@@ -25,6 +25,10 @@ class LabError(Exception):
     """The lab itself failed (not the product in it); the text says what to do or shows the console."""
 
 
+class EmulatorError(LabError):
+    """QEMU failed, and the text proves it: what the test saw says nothing of the product."""
+
+
 def cache() -> Path:
     """The folder for images and running machines: $TUNECTL_LAB_CACHE or ~/.cache/tunectl-lab."""
     return Path(os.environ.get("TUNECTL_LAB_CACHE") or Path.home() / ".cache" / "tunectl-lab").absolute()

@@ -151,5 +151,6 @@ def test_a_wheel_installs_offline(fresh_lab: Lab, tmp_path: Path) -> None:
 
 def test_a_failure_shows_the_console(fresh_lab: Lab) -> None:
     fresh_lab.run("echo a-last-word > /dev/ttyS0")
-    with pytest.raises(LabError, match=r"(?s)did not end within.*a-last-word"):
+    with pytest.raises(LabError, match=r"(?s)did not end within.*a-last-word") as caught:
         fresh_lab.run("sleep 60", timeout=1)
+    assert caught.type is LabError, "QEMU is not to blame"

@@ -91,6 +91,10 @@ class Vm:
         """A conversation with its QEMU."""
         return Qmp(self.folder / "qmp")
 
+    def look(self) -> Qmp:
+        """A second conversation, for a look at the machine during the first."""
+        return Qmp(self.folder / "look", timeout=10)
+
     def plug(self, nic: Nic) -> None:
         """Plug in a network card while the guest runs."""
         with self.qmp() as qmp:
@@ -142,11 +146,14 @@ class Vm:
 
     def console_tail(self, lines: int = 30) -> str:
         """The last lines the guest wrote to its serial console."""
+        return f"the console of {self.name!r} ends with:\n{tail(self.console(), lines) or '(it is empty)'}"
+
+    def console(self) -> str:
+        """All that the guest wrote to its serial console, over boots, since the machine was made or resumed."""
         try:
-            text = (self.folder / "console.log").read_text(errors="replace")
+            return (self.folder / "console.log").read_text(errors="replace").replace("\r", "")
         except FileNotFoundError:
-            return "(the console is empty)"
-        return f"the console of {self.name!r} ends with:\n{tail(text.replace(chr(13), ''), lines)}"
+            return ""
 
     def _eject(self, device: str, timeout: float) -> None:
         with self.qmp() as qmp:
