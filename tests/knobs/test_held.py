@@ -119,6 +119,11 @@ def test_a_later_file_counts(tmp_path: Path) -> None:
     assert read_services(Sysroot(str(tmp_path))) == (math.inf, "/usr/lib/systemd/system.conf.d/50-a.conf")
 
 
+def test_the_file_of_the_distribution_counts_where_the_site_has_none(tmp_path: Path) -> None:
+    write(tmp_path, "usr/lib/systemd/system.conf", "[Manager]\nDefaultLimitMEMLOCK=64K\n")
+    assert read_services(Sysroot(str(tmp_path))) == (64, "/usr/lib/systemd/system.conf")
+
+
 def test_a_file_that_is_read_after_ours_is_named_and_not_fought(host_root: HostFactory, tmp_path: Path) -> None:
     root = host_root.fresh("lab4", tmp_path)
     write_host_file(root, ASKED)

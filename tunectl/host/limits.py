@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import MANAGER, files_of
 
 _LOGINS = ("etc/security/limits.d",)
-_MANAGER = ("etc/systemd/system.conf.d", "run/systemd/system.conf.d", "usr/lib/systemd/system.conf.d")
-_MAIN = "etc/systemd/system.conf"
 _DEFAULT = re.compile(r"^\s*DefaultLimitMEMLOCK\s*=\s*(\S*)\s*$", re.MULTILINE)
 _SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
@@ -60,7 +59,7 @@ def read_logins(root: Sysroot) -> Limit:
 
 def read_services(root: Sysroot) -> Limit:
     """What a service without a LimitMEMLOCK= of its own starts with. Never raises."""
-    return _last(root, (_MAIN, *files_in_force(root, _MANAGER)), parse_services)
+    return _last(root, files_of(root, MANAGER), parse_services)
 
 
 def _last(root: Sysroot, files: Iterable[str], parse: Callable[[str], float | None]) -> Limit:
