@@ -13,7 +13,8 @@ from .vm import Vm
 
 BOOT_TIMEOUT = 240.0
 # A boot takes half a minute. One that says nothing for so long stopped in the kernel's first second, where it patches
-# its own code while several emulated CPUs run: seen once, with a command line that boots otherwise.
+# its own code while several emulated CPUs run: seen once, with a command line that boots otherwise. It looks like what
+# emulator.py proves of a guest that is up.
 STUCK_S = 150.0
 
 

@@ -83,7 +83,7 @@ class Guest:
                 raise
             text = f"{error}\n{self.vm.console_tail()}"
             if proof := emulator.fault(self.vm):
-                raise EmulatorError(f"{proof}\n{text}") from error
+                raise EmulatorError(f"QEMU failed (emulator.py): {proof}\n{text}") from error
             raise LabError(text) from error
 
 

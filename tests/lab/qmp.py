@@ -55,7 +55,7 @@ class Qmp:
             else:
                 return reply["return"]
 
-    def monitor(self, command: str, cpu: int = 0) -> str:
+    def monitor(self, command: str, cpu: int) -> str:
         """What QEMU's human monitor answers, as that CPU sees the machine."""
         arguments = {"command-line": command, "cpu-index": cpu}
         return str(self.execute("human-monitor-command", arguments)).replace("\r", "")
