@@ -13,7 +13,7 @@ from tunectl.checking.tuners import complaint
 from tunectl.host.managers import CGROUPS, TOOLS, Manager, names_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.model import CONTESTED, Sample
+from tunectl.monitor.model import CONTESTED, Contest, Sample
 from tunectl.monitor.sources.source import Source
 from tunectl.rivals.table import read_programs
 
@@ -91,7 +91,7 @@ def read(eyes: Eyes) -> Iterator[Sample]:
 
 
 def _sample(eyes: Eyes, name: str, manager: Manager | None) -> Sample:
-    """The words of check.other_tuners, so that both say the same of one host."""
+    """As check.other_tuners judges, so that both say the same of one host."""
     if manager is None or not manager.active:
         return Sample("manager", name, "inactive", _NAME)
     wanted = {setting.knob: setting.value for setting in eyes.wishes.settings}
@@ -99,7 +99,7 @@ def _sample(eyes: Eyes, name: str, manager: Manager | None) -> Sample:
     if against is None:
         detail = f" ({manager.detail})" if manager.detail else ""
         return Sample("manager", name, "active", _NAME, reason=f"leaves alone what is asked for here{detail}")
-    return Sample("manager", name, CONTESTED, _NAME, reason=f"{against.reason}; fix: {against.fix}")
+    return Sample("manager", name, CONTESTED, _NAME, seen=Contest(against.reason, against.fix))
 
 
 SOURCE = Source(
