@@ -106,7 +106,16 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
+    *(
+        "cpulist",
+        "model",
+        "verdict",
+        "preflight/gate",
+        "preflight/thermal",
+        "knobs/codecs",
+        "tuning/plan",
+        "tuning/propose",
+    ),
     *("rivals/conflicts", "rivals/lines", "rivals/places", "rivals/tunedvars", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
 ]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.held import Numbers
 from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources.source import Source
-from tunectl.monitor.thermal_reading import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
 
 _NAME = "thermal"
 _FIRMWARE = frozenset({"acpitz"})

@@ -1,4 +1,4 @@
-"""The gate before a session: gathers verify, checks, probe and thermal state, and has gate.py decide."""
+"""Gathers verify, checks, probe and thermal state, and has gate.py decide."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 from tunectl.checking.runner import run_checks
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
-from tunectl.gate import Parts, decide
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.thermal import ThermalSample, read_thermal
 from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
-from tunectl.monitor.thermal import ThermalSample, judge_thermal, read_thermal
+from tunectl.preflight.gate import Parts, decide
+from tunectl.preflight.thermal import judge_thermal
 from tunectl.probe.budget import judge
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.hostfile import Thermal, Wishes

@@ -1,4 +1,4 @@
-"""The thermal state of the host, as preflight judges it: two samples, and the pure judge over them.
+"""The thermal state of the host, as preflight judges it: two samples, and what changed between them. Pure.
 
 What throttled is told by counters that only rise; scaling_cur_freq is not a measurement on a CPU without a tick
 (arch/x86/kernel/cpu/aperfmperf.c discards samples older than 20 ms), so it is shown and never judged.
@@ -10,24 +10,21 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
-from tunectl.model import Finding, Outcome, target_name
-from tunectl.monitor.thermal_reading import (
+from tunectl.host.thermal import (
+    ADVICE,
     SLOWING_COOLERS,
     Base,
     Limits,
     ThermalSample,
     Throttles,
-    read_thermal,
 )
-
-__all__ = ["Core", "ThermalSample", "judge_thermal", "read_thermal"]
+from tunectl.model import Finding, Outcome, target_name
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
 # Only these would show a throttled CPU. A permitted maximum is a wish, and TRM counts nothing where the firmware
 # keeps thermal events to itself.
 _CAN_SEE = frozenset({"thermal.throttle", "thermal.bios_limit", "thermal.clock", "thermal.zone", "thermal.cooling"})
-_COOL = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"
 
 
 class _Judge(NamedTuple):
@@ -90,7 +87,7 @@ def _throttle(judge: _Judge) -> Iterator[Finding]:
         if count:
             what = f"the core of {name}" if name.startswith("cpu") else name
             reason = f"{what} was throttled for heat {count} times while it was watched"
-            yield _found("thermal.throttle", name, Outcome.DRIFTED, reason, observed=count, desired=0, fix=_COOL)
+            yield _found("thermal.throttle", name, Outcome.DRIFTED, reason, observed=count, desired=0, fix=ADVICE)
     if not rises:
         reason = "this CPU has no throttle counters (Intel's only, and not in most virtual machines)"
         yield _found("thermal.throttle", "", Outcome.UNSUPPORTED, reason)
@@ -106,7 +103,7 @@ def _trm(judge: _Judge) -> Iterator[Finding]:
     if hit:
         reason = f"thermal event interrupts arrived on CPUs {format_cpulist(hit)}"
         count = sum(hit.values())
-        yield _found("thermal.interrupts", "", Outcome.DRIFTED, reason, observed=count, desired=0, fix=_COOL)
+        yield _found("thermal.interrupts", "", Outcome.DRIFTED, reason, observed=count, desired=0, fix=ADVICE)
     elif not rises or not judge.after.throttles:
         yield _found("thermal.interrupts", "", Outcome.UNSUPPORTED, "this host counts no thermal event interrupts")
     else:
@@ -119,7 +116,7 @@ def _limits(judge: _Judge) -> Iterator[Finding]:
         "thermal.bios_limit",
         lambda limits: limits.bios_khz,
         "the firmware",
-        f"the firmware holds it down: {_COOL}",
+        f"the firmware holds it down: {ADVICE}",
     )
     yield from _limit(
         judge,
@@ -163,7 +160,7 @@ def _clock(judge: _Judge) -> Iterator[Finding]:
         measured = [khz for khz in both if khz]
         if measured:
             what = f"under the spinner CPU {cpu} ran at"
-            yield _against(judge, knob, cpu, round(min(measured)), judge.base.get(cpu), what, _COOL)
+            yield _against(judge, knob, cpu, round(min(measured)), judge.base.get(cpu), what, ADVICE)
         else:
             reason = f"the probe could not measure the clock of CPU {cpu}"
             yield _found(knob, str(cpu), Outcome.UNREADABLE, reason)
@@ -181,7 +178,7 @@ def _zones(judge: _Judge) -> Iterator[Finding]:
             yield _found("thermal.zone", name, Outcome.COMPLIANT, observed=observed, desired=desired)
         else:
             reason = f"{name} ({zone.kind}) is at {observed}, its trip that slows the CPUs at {trip / 1000:g} C"
-            yield _found("thermal.zone", name, Outcome.DRIFTED, reason, observed=observed, desired=desired, fix=_COOL)
+            yield _found("thermal.zone", name, Outcome.DRIFTED, reason, observed=observed, desired=desired, fix=ADVICE)
 
 
 def _cooling(judge: _Judge) -> Iterator[Finding]:
@@ -192,7 +189,7 @@ def _cooling(judge: _Judge) -> Iterator[Finding]:
         state = max(one.state, judge.before.cooling.get(name, one).state)
         if state > 0:  # powerclamp says -1 while it is off
             reason = f"{name} ({one.kind}) cools by slowing CPUs: state {state} of {one.max_state}"
-            yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=_COOL)
+            yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=ADVICE)
         else:
             yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=state, desired=0)
 

@@ -27,6 +27,7 @@ _DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
 _SLOWING_TRIPS = frozenset({"passive", "hot", "critical"})
 # Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
 SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
+ADVICE = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"  # where CPUs are too hot
 
 
 class Place(NamedTuple):

@@ -11,9 +11,10 @@ import pytest
 
 from tests.hosts.builder import build_named
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.thermal import read_thermal
 from tunectl.host.topology import read_scope_facts
 from tunectl.model import Finding, Outcome, Scope
-from tunectl.monitor.thermal import judge_thermal, read_thermal
+from tunectl.preflight.thermal import judge_thermal
 
 CPU = "sys/devices/system/cpu"
 Edit = Callable[[Path], None]
@@ -127,6 +128,43 @@ def test_a_lowered_maximum_is_found_and_min_ratio_decides(lab4: Path) -> None:
     assert drifted(judged(lab4, {2, 3}, edit)) == ["thermal.max_frequency[2]"]
     assert drifted(judged(lab4, {2, 3}, min_ratio=0.6)) == []
     assert drifted(judged(lab4, {2, 3}, base_khz_override=2400000)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "knob"), [("bios_limit", "thermal.bios_limit"), ("scaling_max_freq", "thermal.max_frequency")]
+)
+def test_a_limit_of_exactly_the_least_ratio_is_no_throttling(lab4: Path, file: str, knob: str) -> None:
+    least = 3_150_000  # 0.9 of 3.5 GHz
+    path = f"{CPU}/cpufreq/policy2/{file}"
+    assert drifted(judged(lab4, {2, 3}, write(path, least))) == []
+    assert drifted(judged(lab4, {2, 3}, write(path, least - 1))) == [f"{knob}[2]"]
+
+
+def test_a_clock_of_exactly_the_least_ratio_is_no_throttling(xeon: Path) -> None:
+    for khz, found in ((3_150_000.0, []), (3_149_999.0, ["thermal.clock[2]"])):
+        assert drifted(judged(xeon, {2, 18}, probe_core_khz={2: (3_600_000.0, khz)})) == found
+        assert drifted(judged(xeon, {2, 18}, probe_core_khz={2: (khz, 3_600_000.0)})) == found
+
+
+@pytest.mark.parametrize(("temp", "is_hot"), [(89_999, False), (90_000, True)])
+def test_a_zone_slows_the_cpus_at_its_trip_and_not_below(lab4: Path, temp: int, is_hot: bool) -> None:
+    zone = "sys/class/thermal/thermal_zone0"
+    write(f"{zone}/trip_point_0_type", "passive")(lab4)
+    write(f"{zone}/trip_point_0_temp", 90_000)(lab4)
+    assert drifted(judged(lab4, {2, 3}, write(f"{zone}/temp", temp))) == ["thermal.zone[thermal_zone0]"] * is_hot
+    # Hot at the start, and cool again: it was hot while it was watched.
+    assert drifted(judged(lab4, {2, 3}, write(f"{zone}/temp", 20_000))) == ["thermal.zone[thermal_zone0]"] * is_hot
+
+
+def test_one_throttling_and_the_first_state_of_a_cooler_count(xeon: Path, lab4: Path) -> None:
+    once = write(f"{CPU}/cpu2/thermal_throttle/core_throttle_count", 1)
+    assert drifted(judged(xeon, {2, 18}, once)) == ["thermal.throttle[cpu2]"]
+    cooler = "sys/class/thermal/cooling_device0"
+    (lab4 / cooler).mkdir()
+    for name, value in (("type", "Processor"), ("max_state", 10), ("cur_state", 0)):
+        write(f"{cooler}/{name}", value)(lab4)
+    assert drifted(judged(lab4, {2, 3})) == []
+    assert drifted(judged(lab4, {2, 3}, write(f"{cooler}/cur_state", 1))) == ["thermal.cooling[cooling_device0]"]
 
 
 def test_the_probes_clock_is_judged(xeon: Path) -> None:
