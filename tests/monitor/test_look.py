@@ -18,7 +18,7 @@ from tunectl.host.devices import DeviceEvent
 from tunectl.host.quiet import DISTURBING, QuietSysroot
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.monitor.assembly import kernel_wishes
+from tunectl.hostfile.config import kernel_wishes
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Health, Sample

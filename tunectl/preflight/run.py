@@ -15,12 +15,13 @@ from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import ThermalSample, read_thermal
 from tunectl.host.topology import CpuFacts, read_scope_facts
+from tunectl.hostfile.config import Wishes
+from tunectl.hostfile.shape import Thermal
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.thermal import judge_thermal
 from tunectl.probe.budget import judge
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.hostfile import Thermal, Wishes
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
 from tunectl.tuning.session import Session, proposed_wishes, read_wishes

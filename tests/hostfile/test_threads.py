@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tuning.test_hostfile import LOW, wishes
+from tests.hostfile.test_config import LOW, wishes
 from tunectl.errors import UsageError
 from tunectl.model import Trading
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import tomllib
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import msgspec
 
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Value
+from tunectl.hostfile.toml import read_toml
 
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
-Value = bool | int | float | str
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -71,46 +71,3 @@ def _find(name: str, relative_to: str, asked_by: str) -> str:
     except OSError as error:
         raise UsageError(f"{asked_by}cannot read {path}: {error.strerror}") from error
     return path
-
-
-def read_toml(path: str, shape: type[Any]) -> Any:
-    """A TOML file of a known shape. UsageError names the file, and the line or the key, and what would be right."""
-    try:
-        with open(path, "rb") as file:
-            document = tomllib.load(file)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so are a number or nesting beyond measure
-        raise UsageError(f"{path}: not TOML: {error}") from error
-    try:
-        return msgspec.convert(document, shape)
-    except msgspec.ValidationError as error:
-        raise _explain(path, error, shape) from error
-
-
-def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> UsageError:
-    """msgspec says "... - at `$.budget.max_ns`"; an operator knows the key as budget.max_ns."""
-    what, _, where = str(error).partition(" - at ")
-    key = where.strip("`").removeprefix("$").removeprefix(".")
-    if what.startswith("Object contains unknown field"):
-        field = what.split("`")[1]
-        name = f"{key}.{field}" if key else field
-        known = ", ".join(_fields(shape, key))
-        return UsageError(f"{path}: unknown key '{name}'", f"known here: {known}")
-    if what.startswith("Invalid enum value"):
-        table, _, name = key.rpartition(".")
-        choices = ", ".join(map(str, get_args(_fields(shape, table)[name])))
-        return UsageError(
-            f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is no choice", f"one of {choices}"
-        )
-    what = what.replace("Object missing required field", "missing key").replace("`", "'")
-    return UsageError(f"{path}: {key + ': ' if key else ''}{what}")
-
-
-def _fields(shape: type[Any], key: str) -> dict[str, Any]:
-    """name -> type, of what the shape knows at a key such as `budget` or `waivers[0]` or `knobs[...]`."""
-    for part in [part.partition("[")[0] for part in key.split(".") if part]:
-        inner = next((field.type for field in msgspec.structs.fields(shape) if field.encode_name == part), shape)
-        arguments = [inner, *getattr(inner, "__args__", ())]
-        shape = next((t for t in arguments if isinstance(t, type) and issubclass(t, msgspec.Struct)), shape)
-    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}

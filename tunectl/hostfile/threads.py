@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
-
-import msgspec
 
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import ThreadRow
 from tunectl.model import Scope, Trading
 
 _REAL_TIME = ("fifo", "rr")
 _COMM = 15  # characters the kernel keeps of a thread's name (TASK_COMM_LEN, less the NUL)
-
-
-class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[[threads]]: `unit` or `command` says which process, `thread` which of its threads (else the first)."""
-
-    cpu: int
-    unit: str = ""
-    command: str = ""
-    thread: str = ""
-    name: str = ""
-    policy: Literal["other", "batch", "idle", "fifo", "rr", "deadline"] = "other"
-    priority: int = 0
-    locked_memory: bool = True
-    fed_by: list[str] = []
 
 
 def trading_threads(

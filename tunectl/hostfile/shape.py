@@ -1,11 +1,16 @@
-"""[monitor] in the host file: how often, what is promised, and whom to tell. Every table may be left out."""
+"""The keys of the host file, their types and their choices (docs/interface.md, "Host file").
+
+Every table may be left out. What a value may be beyond its type, config.py says. schema.py makes a JSON Schema of this.
+"""
 
 from __future__ import annotations
 
+import datetime
 from typing import Annotated, Literal
 
 import msgspec
 
+Value = bool | int | float | str  # of a knob
 _Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
 
@@ -50,7 +55,7 @@ class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[monitor]"""
+    """[monitor]: how often, what is promised, and who is notified."""
 
     interval_s: float = 1.0
     drift_interval_s: float = 10.0  # how often every knob is read again; an event reads them at once
@@ -71,3 +76,65 @@ class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     def has_residents(self) -> bool:
         """Is there something that only one process can have?"""
         return self.sentinel is not None or self.sla.socket is not None
+
+
+class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[network]"""
+
+    interfaces: list[str] = []
+
+
+class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[budget]: limits for each probed CPU."""
+
+    max_ns: float | None = None
+    p99_9_ns: float | None = None
+    interruptions_per_s: float | None = None
+    stolen_ppm: float | None = None
+
+
+class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[thermal]"""
+
+    base_frequency_khz: int | None = None
+    min_ratio: float = 0.9
+
+
+class WaiverRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[waivers]]"""
+
+    knob: str
+    reason: str
+    until: datetime.date
+    target: str | int | None = None
+
+
+class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[threads]]: `unit` or `command` says which process, `thread` which of its threads (else the first)."""
+
+    cpu: int
+    unit: str = ""
+    command: str = ""
+    thread: str = ""
+    name: str = ""
+    policy: Literal["other", "batch", "idle", "fifo", "rr", "deadline"] = "other"
+    priority: int = 0
+    locked_memory: bool = True
+    fed_by: list[str] = []
+
+
+class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The host file as written."""
+
+    profile: str
+    isolated: str
+    bootloader: str = ""  # who boots this host, where the evidence contradicts itself
+    isolation: Literal["boot", "runtime", "both"] = "boot"
+    allow_split_siblings: bool = False
+    network: Network = Network()
+    budget: Budget = Budget()
+    thermal: Thermal = Thermal()
+    monitor: Monitor = Monitor()
+    knobs: dict[str, Value] = {}
+    threads: list[ThreadRow] = []
+    waivers: list[WaiverRow] = []

@@ -1,76 +1,29 @@
-"""The host file: the operator's only required input. INTERFACE, "Host file"."""
+"""A host file made concrete: host file + profile + topology -> what is wanted of this host."""
 
 from __future__ import annotations
 
-import datetime
 import math
 import os
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.topology import CpuFacts as HostFacts
+from tunectl.hostfile.profile import load_profile
+from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
+from tunectl.hostfile.threads import trading_threads
+from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Scope, Setting, Trading, Waiver
-from tunectl.monitor.settings import Monitor
-from tunectl.tuning.profile import Value, load_profile, read_toml
-from tunectl.tuning.threads import ThreadRow, trading_threads
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 
 
-class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[network]"""
-
-    interfaces: list[str] = []
-
-
-class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[budget]: limits for each probed CPU."""
-
-    max_ns: float | None = None
-    p99_9_ns: float | None = None
-    interruptions_per_s: float | None = None
-    stolen_ppm: float | None = None
-
-
-class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[thermal]"""
-
-    base_frequency_khz: int | None = None
-    min_ratio: float = 0.9
-
-
-class WaiverRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[[waivers]]"""
-
-    knob: str
-    reason: str
-    until: datetime.date
-    target: str | int | None = None
-
-
-class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The host file as written."""
-
-    profile: str
-    isolated: str
-    bootloader: str = ""  # who boots this host, where the evidence contradicts itself
-    isolation: Literal["boot", "runtime", "both"] = "boot"
-    allow_split_siblings: bool = False
-    network: Network = Network()
-    budget: Budget = Budget()
-    thermal: Thermal = Thermal()
-    monitor: Monitor = Monitor()
-    knobs: dict[str, Value] = {}
-    threads: list[ThreadRow] = []
-    waivers: list[WaiverRow] = []
-
-
 class CpuFacts(Protocol):
-    """What of the topology a host file is checked against (host/topology.py provides it)."""
+    """The part of the topology that a host file is checked against (host/topology.py provides it)."""
 
     @property
     def present(self) -> CpuSet: ...
@@ -129,6 +82,13 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
         hostfile.bootloader,
         trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
     )
+
+
+def kernel_wishes(facts: HostFacts) -> Wishes:
+    """Without a host file: the CPUs that this boot isolates, and no value for any knob."""
+    isolated = facts.quiet & facts.present
+    scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
+    return Wishes(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
 
 
 def _check_monitor(monitor: Monitor, origin: str) -> None:

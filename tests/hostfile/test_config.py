@@ -10,10 +10,11 @@ import pytest
 
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
+from tunectl.hostfile.config import Wishes, read_hostfile, resolve
+from tunectl.hostfile.profile import load_profile, shipped
+from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.model import Waiver
-from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
-from tunectl.tuning.profile import load_profile, shipped
 
 LOW = 'profile = "low-latency"\nisolated = "2-3"\n'
 INTERFACE_EXAMPLE = """
