@@ -29,7 +29,7 @@ from tests.monitor.watched import CPU, Watched
 from tunectl.cpulist import format_cpulist
 from tunectl.monitor import held
 from tunectl.monitor.interrupt_table import InterruptTable
-from tunectl.monitor.look import take_look
+from tunectl.monitor.sources import take_look
 
 ROUND = 10  # looks; one round of drift
 READER = r"""

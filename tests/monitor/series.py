@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tunectl.model import Finding
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Contest, Health, Look, Sample, Status, Value, Verdict
-from tunectl.monitor.rules import RULES, History, Limits, judge
+from tunectl.monitor.rules import RULES, judge
+from tunectl.monitor.rules.history import History, Limits
 
 BASE_KHZ = 3_500_000
 PACKAGE0 = frozenset(range(8))

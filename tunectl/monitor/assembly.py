@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.eyes import Eyes, boottime
-from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Alert, Board, Condition, Look, Severity
 from tunectl.monitor.outbox import Outboxes
 from tunectl.monitor.repair import Repair
-from tunectl.monitor.rules import RULES, History, Limits, judge
+from tunectl.monitor.rules import RULES, judge
+from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
+from tunectl.monitor.sources import take_look
+from tunectl.monitor.watched_host import Eyes, boottime
 from tunectl.tuning.session import Session
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}

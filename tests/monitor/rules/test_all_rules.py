@@ -12,7 +12,8 @@ from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limi
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Contest, Health, Sample, Status
-from tunectl.monitor.rules import History, Limits, judge
+from tunectl.monitor.rules import judge
+from tunectl.monitor.rules.history import History, Limits
 
 
 def governor(outcome: Outcome) -> Sample:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Contest, Health, Sample, Verdict
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.say import cpu_of
+from tunectl.monitor.rules.subjects import cpu_of
 
 # INTERFACE, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {

@@ -14,10 +14,9 @@ from itertools import chain
 
 from tunectl.errors import TunectlError
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources.knobs import Knobs
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "drift"
 _EVENTFUL = frozenset({"cpu", "net", "queues", "pci"})

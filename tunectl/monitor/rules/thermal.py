@@ -1,7 +1,8 @@
-"""A core or a package was throttled for heat: told by counters that only rise, the first signal there is. Pure.
+"""Heat: a core or a package was throttled, a zone is at its trip, a device cools by slowing CPUs. Pure.
 
-The counter rises in the thermal interrupt; the times beside it are written when the event ends (therm_throt.c).
-A thermal interrupt (TRM) also comes at the end of an event, so it decides only where there is no counter.
+Counters that only rise are the first signal of throttling: they rise in the thermal interrupt, and the times beside
+them are written when the event ends (drivers/thermal/intel/therm_throt.c). A thermal interrupt (TRM) also comes at the
+end of an event, so it decides only where there is no counter.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ from collections.abc import Iterator
 
 from tunectl.monitor.model import Condition, Sample, Verdict
 from tunectl.monitor.rules.clocks import is_low
-from tunectl.monitor.rules.history import History
-from tunectl.monitor.rules.packages import packages
-from tunectl.monitor.rules.say import COOL, cpu_of, on
+from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.subjects import COOL, celsius, cpu_of, on, packages
 
 NAME = "ThermalThrottle"
 _WORDS = {
@@ -78,8 +78,8 @@ def rises(history: History) -> dict[str, Heat]:
     return found
 
 
-def judge(history: History) -> Iterator[Condition]:
-    """One condition a package."""
+def judge_throttling(history: History) -> Iterator[Condition]:
+    """ThermalThrottle: one condition a package."""
     for subject, heat in history.once(rises).items():
         source = ", ".join(heat.sources) or "throttle"
         if heat.count:
@@ -93,3 +93,40 @@ def judge(history: History) -> Iterator[Condition]:
             # A package the firmware holds down is throttled no more, and is not well either.
             verdict = Verdict.BETWEEN if is_low(history, subject) else Verdict.GOOD
             yield Condition(NAME, subject, verdict, 0, 0, source)
+
+
+_HYSTERESIS_MC = 3000
+
+
+def judge_zones(history: History) -> Iterator[Condition]:
+    """TemperatureHigh: a zone at or above the lowest trip that slows CPUs."""
+    trips = history.get("trip_mc")
+    for subject, sample in history.get("temperature_mc").items():
+        trip_sample = trips.get(subject)
+        trip = number(trip_sample) if trip_sample is not None else None
+        if sample.health == "absent" or (trip_sample is not None and trip_sample.health == "absent"):
+            continue  # nothing to hold it against: such a zone is shown and not judged
+        temp = number(sample)
+        if temp is None or trip is None:
+            why = sample.reason or "no trip is known"
+            yield Condition("TemperatureHigh", subject, Verdict.UNKNOWN, source=sample.source, summary=why)
+            continue
+        verdict = Verdict.BAD if temp >= trip else Verdict.BETWEEN if temp > trip - _HYSTERESIS_MC else Verdict.GOOD
+        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        summary = f"{name} is at {celsius(temp)}, its trip that slows the CPUs at {celsius(trip)}"
+        yield Condition("TemperatureHigh", subject, verdict, temp, trip, sample.source, summary, COOL, sample.cpus)
+
+
+def judge_cooling(history: History) -> Iterator[Condition]:
+    """CoolingActive: a cooling device that slows CPUs, or keeps them idle, is at work."""
+    for subject, sample in history.get("cooling_state").items():
+        if sample.health == "absent":
+            continue
+        state = number(sample)
+        if state is None:
+            yield Condition("CoolingActive", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
+            continue
+        verdict = Verdict.BAD if state > 0 else Verdict.GOOD
+        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        summary = f"{name} is at state {state:g}: it slows CPUs, or keeps them idle, to cool the host"
+        yield Condition("CoolingActive", subject, verdict, state, 0, sample.source, summary, COOL, sample.cpus)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.latency_socket import _VALUES_A_LOOK, LatencySocket
+from tunectl.monitor.sources.latency import _VALUES_A_LOOK, LatencySocket
 
 
 @pytest.fixture

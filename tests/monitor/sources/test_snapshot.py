@@ -19,11 +19,9 @@ from tunectl.host.quiet import DISTURBING, QuietSysroot
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.hostfile.config import kernel_wishes
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources import SOURCES
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.sources import SOURCES, take_look
+from tunectl.monitor.watched_host import Eyes, Source
 from tunectl.tuning.session import open_session
 
 LARGE = parse_cpulist("4-127,132-255")

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.held import Numbers
+from tunectl.monitor.open_files import Numbers
 
 
 def numbers(place: Path, *names: str) -> Numbers[str]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tunectl.monitor.model import Health
-from tunectl.monitor.windows import KEPT, MOST_NS, Closed, Gaps, Messages, Windows
+from tunectl.monitor.sources.windows import KEPT, MOST_NS, Closed, Gaps, Messages, Windows
 
 
 def closed_of(values: list[int]) -> Closed:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError
@@ -17,8 +17,9 @@ from tunectl.host.devices import DeviceEvent
 from tunectl.host.quiet import QuietSysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope
-from tunectl.monitor.held import allow_many_files
 from tunectl.monitor.interrupt_table import InterruptTable
+from tunectl.monitor.model import Sample
+from tunectl.monitor.open_files import allow_many_files
 from tunectl.tuning.session import Session
 
 T = TypeVar("T")
@@ -128,3 +129,13 @@ class Eyes:
         for cpu in self.cpus.values():
             found.setdefault(cpu.package or 0, set()).add(cpu.cpu)
         return {package: frozenset(members) for package, members in sorted(found.items())}
+
+
+class Source(NamedTuple):
+    """One way to learn of the host. It keeps what it needs between looks in `eyes.keep`."""
+
+    name: str
+    reads: tuple[str, ...]  # paths, as in the catalogue
+    disturbs: str  # whom reading interrupts, and why not an isolated CPU
+    valid: str  # when what it reads says something about now
+    read: Callable[[Eyes], Iterable[Sample]]

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from tunectl.checking.tuners import complaint
 from tunectl.host.managers import CGROUPS, TOOLS, Manager, names_of
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import CONTESTED, Contest, Sample
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Eyes, Source
 from tunectl.rivals.table import read_programs
 
 _NAME = "managers"

@@ -15,7 +15,7 @@ from tests.probe.conftest import cpu, installed, program  # noqa: F401
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.run import Resident
-from tunectl.monitor.sentinel import SCHEMA, Sentinel, sample_clock
+from tunectl.monitor.sources.clock import SCHEMA, Sentinel, sample_clock
 
 Started = Callable[[Sequence[str], CpuSet], Resident]
 
