@@ -23,7 +23,7 @@ def nothing() -> None:
 
 def flown(root: Path, during: Edit = nothing) -> Flight:
     """preflight over a recorded host to which `during` happens while its checks run."""
-    happened = []
+    happened: list[str] = []
 
     def tell(text: str) -> None:
         if text.startswith("checking") and not happened:
