@@ -113,7 +113,7 @@ PURE = [
         "tuning/plan",
         "tuning/propose",
     ),
-    *("rivals/conflicts", "rivals/lines", "rivals/places", "rivals/tunedvars", "tuning/fromtuned"),
+    *("tuners/conflicts", "tuners/lines", "tuners/places", "tuners/tunedvars", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
 ]
 

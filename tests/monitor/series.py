@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tunectl.model import Finding
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Alert, Condition, Contest, Health, Look, Sample, Status, Value, Verdict
+from tunectl.monitor.model import Alert, Condition, Health, Look, Sample, Status, Value, Verdict
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
+from tunectl.tuners.conflicts import Objection
 
 BASE_KHZ = 3_500_000
 PACKAGE0 = frozenset(range(8))
@@ -24,7 +25,7 @@ def sample(
     health: Health = Health.FRESH,
     reason: str = "",
     cpus: Iterable[int] = (),
-    seen: Finding | Contest | None = None,
+    seen: Finding | Objection | None = None,
 ) -> Sample:
     """A sample; its source, unless told, is named after the quantity."""
     return Sample(quantity, subject, value, source or quantity, health, reason, frozenset(cpus), seen)

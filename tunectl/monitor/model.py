@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.model import Finding
+from tunectl.tuners.conflicts import Objection
 
 Value = float | int | str | None
 
@@ -28,13 +29,6 @@ class Health(StrEnum):
     ABSENT = "absent"  # this host has no such thing
 
 
-class Contest(NamedTuple):
-    """What another tuner that runs does against the host file, and what ends it."""
-
-    reason: str
-    fix: str
-
-
 class Sample(NamedTuple):
     """One quantity of one subject at one moment, as one source read it."""
 
@@ -45,7 +39,7 @@ class Sample(NamedTuple):
     health: Health = Health.FRESH
     reason: str = ""  # why it is not fresh; otherwise what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
-    seen: Finding | Contest | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
+    seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
 
 
 class Look(NamedTuple):

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, look, sample
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Contest, Health, Sample, Status
+from tunectl.monitor.model import Health, Sample, Status
 from tunectl.monitor.rules import judge
 from tunectl.monitor.rules.history import History, Limits
+from tunectl.tuners.conflicts import Objection
 
 
 def governor(outcome: Outcome) -> Sample:
@@ -119,7 +120,14 @@ samples = st.builds(
     st.sampled_from(list(Health)),
     st.sampled_from(["", "why"]),
     st.sampled_from([frozenset(), ISOLATED, PACKAGE0, frozenset({2})]),
-    st.sampled_from([None, Contest("runs", "stop it"), governor(Outcome.DRIFTED).seen, governor(Outcome.WAIVED).seen]),
+    st.sampled_from(
+        [
+            None,
+            Objection("runs", "stop it", "active", "inactive"),
+            governor(Outcome.DRIFTED).seen,
+            governor(Outcome.WAIVED).seen,
+        ]
+    ),
 )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.monitor.series import BASE_KHZ, Watch, base, limits, sample, told, verdicts
 from tunectl.model import Finding, Outcome, Scalar
-from tunectl.monitor.model import Contest, Health, Sample, Severity, Verdict
+from tunectl.monitor.model import Health, Sample, Severity, Verdict
+from tunectl.tuners.conflicts import Objection
 
 FIX = "tunectl apply --yes"
 
@@ -24,8 +25,8 @@ def governor(cpu: int, outcome: str) -> Sample:
     return knob(f"cpufreq.governor[{cpu}]", outcome)
 
 
-def manager(value: str, contest: Contest | None = None) -> Sample:
-    return sample("manager", "irqbalance", value, "managers", seen=contest)
+def manager(value: str, against: Objection | None = None) -> Sample:
+    return sample("manager", "irqbalance", value, "managers", seen=against)
 
 
 def device(subject: str, action: str, path: str = "/devices/pci0000:00/0000:00:1f.6") -> Sample:
@@ -107,14 +108,14 @@ def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> N
 
 
 def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
-    contest = Contest("tlp runs and overwrites a.b; fix: none", "systemctl disable tlp")
-    off, on = manager("inactive"), manager("contested", contest)
+    against = Objection("tlp runs and overwrites a.b; fix: none", "systemctl disable tlp", "active", "inactive")
+    off, on = manager("inactive"), manager("contested", against)
     edges = Watch().see([off], [on], [off])
     assert [(at, name) for at, name, _ in edges] == [
         (1.0, "+ManagerStarted[irqbalance]"),
         (2.0, "-ManagerStarted[irqbalance]"),
     ]
-    assert (edges[0][2].summary, edges[0][2].fix) == contest
+    assert (edges[0][2].summary, edges[0][2].fix) == against[:2]
 
 
 def test_a_manager_with_other_keys_is_no_trouble() -> None:

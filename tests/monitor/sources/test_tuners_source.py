@@ -6,12 +6,13 @@ import shutil
 from pathlib import Path
 
 from tests.monitor.watched import Watched, of, watch
-from tunectl.monitor.model import Contest, Sample
+from tunectl.monitor.model import Sample
+from tunectl.tuners.conflicts import Objection
 
 
-def contest(sample: Sample) -> Contest:
+def objection(sample: Sample) -> Objection:
     """What the tuner does against us."""
-    assert isinstance(sample.seen, Contest)
+    assert isinstance(sample.seen, Objection)
     return sample.seen
 
 
@@ -34,7 +35,7 @@ def start(host: Watched, name: str, pid: int = 70000, *, unit: bool = True) -> N
 def test_what_runs_and_what_it_would_overwrite(tmp_path: Path) -> None:
     found = of(watch(tmp_path, "xeon2s", {2, 18}).look(), "manager")
     assert {name: one.value for name, one in found.items()} == {"tuned": "contested", "irqbalance": "contested"}
-    irqbalance, tuned = contest(found["irqbalance"]), contest(found["tuned"])
+    irqbalance, tuned = objection(found["irqbalance"]), objection(found["tuned"])
     assert "may put interrupts on isolated CPUs 2,18: it bans nothing" in irqbalance.reason
     assert irqbalance.fix.startswith("tunectl apply")
     assert "cpufreq.governor" in tuned.reason
@@ -47,7 +48,7 @@ def test_a_start_and_a_stop_are_seen_in_the_next_look(tmp_path: Path) -> None:
     assert of(host.look(), "manager") == {}
     start(host, "irqbalance")
     found = of(host.look(), "manager")["irqbalance"]
-    assert (found.value, "interrupts on isolated CPUs" in contest(found).reason) == ("contested", True)
+    assert (found.value, "interrupts on isolated CPUs" in objection(found).reason) == ("contested", True)
     shutil.rmtree(host.root / "sys/fs/cgroup/system.slice/irqbalance.service")
     shutil.rmtree(host.root / "proc/70000")
     assert of(host.look(), "manager")["irqbalance"].value == "inactive"
@@ -66,7 +67,7 @@ def test_one_that_bans_the_isolated_cpus_is_no_trouble_until_another_starts_with
     host.write("proc/70001/cgroup", "0::/user.slice/user-0.slice")
     found = of(host.look(), "manager")["irqbalance"]
     assert found.value == "contested"
-    assert contest(found).fix.startswith("kill 70001")
+    assert objection(found).fix.startswith("kill 70001")
 
 
 def test_one_started_by_hand_is_found_though_it_was_a_shell_first(tmp_path: Path) -> None:

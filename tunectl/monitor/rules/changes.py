@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.model import Finding
-from tunectl.monitor.model import CLAMPED, Condition, Contest, Health, Sample, Verdict
+from tunectl.monitor.model import CLAMPED, Condition, Health, Sample, Verdict
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of
+from tunectl.tuners.conflicts import Objection
 
 # INTERFACE, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
@@ -98,11 +99,9 @@ def judge_managers(history: History) -> Iterator[Condition]:
             continue
         if sample.health is not Health.FRESH:
             yield Condition("ManagerStarted", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
-        elif isinstance(sample.seen, Contest):
-            reason, fix = sample.seen
-            yield Condition(
-                "ManagerStarted", subject, Verdict.BAD, "active", "inactive", sample.source, reason, fix, sample.cpus
-            )
+        elif isinstance(sample.seen, Objection):
+            said = (sample.seen.reason, sample.seen.fix)
+            yield Condition("ManagerStarted", subject, Verdict.BAD, "active", "inactive", sample.source, *said)
         else:
             yield Condition("ManagerStarted", subject, Verdict.GOOD, sample.value, "inactive", sample.source)
 
