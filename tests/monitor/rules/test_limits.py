@@ -10,7 +10,7 @@ from tests.monitor.rules.test_changes import cap
 from tests.monitor.series import ISOLATED, PACKAGE0, Watch, base, limits, looks, sample, verdicts
 from tunectl.monitor.model import Health, Sample, Verdict
 from tunectl.monitor.rules import RULES, Rule
-from tunectl.monitor.rules.history import DEPTH, History, Limits
+from tunectl.monitor.rules.history import History, Limits
 
 GOOD, BETWEEN, BAD, UNKNOWN = Verdict.GOOD, Verdict.BETWEEN, Verdict.BAD, Verdict.UNKNOWN
 PLACE = sample("package_throttles", "package0", 0, "throttle", cpus=PACKAGE0)
@@ -176,7 +176,7 @@ def test_bad_looks_count_within_the_last_m_and_no_further_back() -> None:
 # ---- how far back a counter is compared
 
 
-@pytest.mark.parametrize(("dark", "rise"), [(DEPTH - 2, 5), (DEPTH - 1, None)])
+@pytest.mark.parametrize(("dark", "rise"), [(14, 5), (15, None)])
 def test_a_rise_is_told_as_long_as_the_last_reading_is_remembered(dark: int, rise: int | None) -> None:
     history, last = History(), sample("core_throttles", "core0", 9)
     gone = last._replace(health=Health.NO_DATA, value=None)

@@ -177,8 +177,8 @@ def test_memory_and_files_stay_flat(tmp_path: Path) -> None:
     for _ in range(20):
         host.look()
     files, kept = len(os.listdir("/proc/self/fd")), len(host.eyes._kept)
-    for number in range(200):
-        if number % 20 == 0:
+    for number in range(60):
+        if number % 10 == 0:
             host.eyes.tell(DeviceEvent("online", "cpu", "cpu1", ""))
         host.look()
     assert len(os.listdir("/proc/self/fd")) <= files
