@@ -22,9 +22,9 @@ from tests.monitor.sinks.test_logs import NASTY
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
+from tunectl.hostfile.shape import Hook, Webhook
 from tunectl.monitor.model import Severity
 from tunectl.monitor.rules import RULES
-from tunectl.monitor.settings import Hook, Webhook
 from tunectl.monitor.sinks.hook import open_hook
 from tunectl.monitor.sinks.journal import open_journal
 from tunectl.monitor.sinks.syslog import open_syslog
