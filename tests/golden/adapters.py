@@ -17,7 +17,7 @@ import click
 import yaml  # type: ignore[import-untyped]
 
 from tests.monitor.sinks.receiver import Receiver, receiving
-from tests.monitor.sinks.samples import HOST, board, fired, over
+from tests.monitor.sinks.samples import HOST, fired, over, status
 from tests.monitor.sinks.test_logs import NASTY
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
@@ -57,7 +57,7 @@ def metrics(place: Path) -> str:
     """What Prometheus is shown of a board with one of everything."""
     path = place / "x.prom"
     exporter = open_textfile(str(path))
-    exporter.show(board())
+    exporter.show(status())
     exporter.close()
     return path.read_text()
 

@@ -10,7 +10,7 @@ import pytest
 
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
-from tunectl.hostfile.config import Wishes, read_hostfile, resolve
+from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
@@ -58,18 +58,18 @@ class Cpus:
 PAIRS = {cpu: frozenset({cpu % 2, cpu % 2 + 2}) for cpu in range(4)}  # 0 and 2 share a core, 1 and 3
 
 
-def wishes(tmp_path: Path, text: str, cpus: Cpus | None = None) -> Wishes:
+def config(tmp_path: Path, text: str, cpus: Cpus | None = None) -> HostConfig:
     path = tmp_path / "host.toml"
     path.write_text(text)
     return resolve(read_hostfile(str(path)), cpus or Cpus(), str(path))
 
 
-def values(found: Wishes) -> dict[str, object]:
+def values(found: HostConfig) -> dict[str, object]:
     return {setting.knob: setting.value for setting in found.settings}
 
 
 def test_the_example_of_the_interface(tmp_path: Path) -> None:
-    found = wishes(tmp_path, INTERFACE_EXAMPLE)
+    found = config(tmp_path, INTERFACE_EXAMPLE)
     assert found.scope.isolated == {2, 3}
     assert found.scope.housekeeping == {0, 1}
     assert found.budget == {"max_ns": 50000, "p99_9_ns": 10000, "interruptions_per_s": 10, "stolen_ppm": 100}
@@ -87,7 +87,7 @@ def test_the_example_of_the_interface(tmp_path: Path) -> None:
 
 
 def test_words_become_cpu_sets_of_this_host(tmp_path: Path) -> None:
-    found = values(wishes(tmp_path, LOW))
+    found = values(config(tmp_path, LOW))
     assert found["irq.affinity"] == {0, 1}
     assert found["irqbalance.banned_cpus"] == {2, 3}
     assert found["boot.nohz_full"] == {2, 3}
@@ -95,7 +95,7 @@ def test_words_become_cpu_sets_of_this_host(tmp_path: Path) -> None:
 
 
 def test_every_setting_has_a_reason_and_comes_in_the_tables_order(tmp_path: Path) -> None:
-    found = wishes(tmp_path, LOW + '[knobs]\n"smt.control" = "off"\n').settings
+    found = config(tmp_path, LOW + '[knobs]\n"smt.control" = "off"\n').settings
     order = [list(KNOBS).index(setting.knob) for setting in found]
     assert order == sorted(order)
     assert [setting.knob for setting in found if not setting.reason] == []
@@ -104,7 +104,7 @@ def test_every_setting_has_a_reason_and_comes_in_the_tables_order(tmp_path: Path
 
 def test_the_sites_own_value_wins_and_a_knob_may_be_left_alone(tmp_path: Path) -> None:
     own = '[knobs]\n"mm.swappiness" = 10\n"mm.ksm" = "unmanaged"\n"boot.tsc" = "unmanaged"\n'
-    plain, found = values(wishes(tmp_path, LOW)), values(wishes(tmp_path, LOW + own))
+    plain, found = values(config(tmp_path, LOW)), values(config(tmp_path, LOW + own))
     assert (plain["mm.swappiness"], found["mm.swappiness"]) == (1, 10)
     assert set(plain) - set(found) == {"mm.ksm", "boot.tsc"}
 
@@ -113,59 +113,59 @@ def test_the_sites_own_value_wins_and_a_knob_may_be_left_alone(tmp_path: Path) -
     ("text", "isolated"), [("3", {3}), ("2-N", {2, 3}), ("1-3:1/2", {1, 3}), (" 2,3 ", {2, 3}), ("3,2", {2, 3})]
 )
 def test_the_kernels_whole_grammar(tmp_path: Path, text: str, isolated: set[int]) -> None:
-    assert wishes(tmp_path, f'profile = "low-latency"\nisolated = "{text}"\n').scope.isolated == isolated
+    assert config(tmp_path, f'profile = "low-latency"\nisolated = "{text}"\n').scope.isolated == isolated
 
 
 def test_a_cpu_that_is_off_may_be_isolated_but_one_must_be_left_on(tmp_path: Path) -> None:
     cpus = Cpus(online=frozenset({1, 2}))
-    assert wishes(tmp_path, LOW, cpus).scope.isolated == {2, 3}
+    assert config(tmp_path, LOW, cpus).scope.isolated == {2, 3}
     with pytest.raises(UsageError, match="no housekeeping CPU is left"):
-        wishes(tmp_path, 'profile = "low-latency"\nisolated = "1-2"\n', cpus)
+        config(tmp_path, 'profile = "low-latency"\nisolated = "1-2"\n', cpus)
 
 
 def test_half_a_core(tmp_path: Path) -> None:
     cpus = Cpus(siblings=PAIRS)
     with pytest.raises(UsageError, match="CPU 2 shares its core with CPU 0, which is not isolated"):
-        wishes(tmp_path, LOW, cpus)
-    assert wishes(tmp_path, LOW + "allow_split_siblings = true\n", cpus).scope.isolated == {2, 3}
-    assert wishes(tmp_path, 'profile = "low-latency"\nisolated = "1,3"\n', cpus).scope.isolated == {1, 3}
+        config(tmp_path, LOW, cpus)
+    assert config(tmp_path, LOW + "allow_split_siblings = true\n", cpus).scope.isolated == {2, 3}
+    assert config(tmp_path, 'profile = "low-latency"\nisolated = "1,3"\n', cpus).scope.isolated == {1, 3}
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-1"])
 @pytest.mark.parametrize("key", ["max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm"])
 def test_a_limit_must_be_able_to_limit(tmp_path: Path, key: str, value: str) -> None:
     with pytest.raises(UsageError, match=rf"budget\.{key}: {re.escape(value)} is no limit"):
-        wishes(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
+        config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
 
 
 def test_a_limit_of_zero_is_one(tmp_path: Path) -> None:
-    assert wishes(tmp_path, f"{LOW}[budget]\nmax_ns = 0\n").budget == {"max_ns": 0}
+    assert config(tmp_path, f"{LOW}[budget]\nmax_ns = 0\n").budget == {"max_ns": 0}
 
 
 @pytest.mark.parametrize("value", ["0", "-0.5", "1.01", "nan"])
 def test_a_ratio_is_a_share_of_one(tmp_path: Path, value: str) -> None:
     with pytest.raises(UsageError, match=r"thermal\.min_ratio"):
-        wishes(tmp_path, f"{LOW}[thermal]\nmin_ratio = {value}\n")
+        config(tmp_path, f"{LOW}[thermal]\nmin_ratio = {value}\n")
 
 
 @pytest.mark.parametrize("knob", ["check.tick_off", "thermal.throttled"])
 def test_checks_may_be_waived_too(tmp_path: Path, knob: str) -> None:
     text = f'{LOW}[[waivers]]\nknob = "{knob}"\nreason = "x"\nuntil = 2099-01-01\ntarget = 2\n'
-    assert wishes(tmp_path, text).waivers == (Waiver(knob, "2", "x", "2099-01-01"),)
+    assert config(tmp_path, text).waivers == (Waiver(knob, "2", "x", "2099-01-01"),)
 
 
 def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'inherits = "balanced-latency"\n[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n'
     )
-    found = wishes(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
+    found = config(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
     assert {one.knob: (one.value, one.reason) for one in found.settings}["mm.swappiness"] == (5, "our own")
     lines = load_profile("balanced-latency")
     assert set(values(found)) == {name for name, line in lines.items() if line.isolation != "runtime"}
 
 
 def test_the_way_of_isolating_chooses_what_is_asked(tmp_path: Path) -> None:
-    asked = {how: set(values(wishes(tmp_path, f'{LOW}isolation = "{how}"\n'))) for how in ("boot", "runtime", "both")}
+    asked = {how: set(values(config(tmp_path, f'{LOW}isolation = "{how}"\n'))) for how in ("boot", "runtime", "both")}
     assert asked["both"] - asked["boot"] == {
         "cpuset.isolated",
         "kthread.affinity",
@@ -174,22 +174,22 @@ def test_the_way_of_isolating_chooses_what_is_asked(tmp_path: Path) -> None:
         "systemd.cpu_affinity",
     }
     assert asked["both"] - asked["runtime"] == {name for name in asked["both"] if name.startswith("boot.")}
-    assert set(values(wishes(tmp_path, LOW))) == asked["boot"]
+    assert set(values(config(tmp_path, LOW))) == asked["boot"]
 
 
 def test_a_boot_argument_that_the_site_spells_out_is_asked_for_all_the_same(tmp_path: Path) -> None:
     own = f'{LOW}isolation = "runtime"\n[knobs]\n"boot.nohz_full" = "isolated"\n'
-    assert values(wishes(tmp_path, own))["boot.nohz_full"] == {2, 3}
+    assert values(config(tmp_path, own))["boot.nohz_full"] == {2, 3}
 
 
 def test_a_way_of_isolating_that_the_profile_does_not_know(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n')
     text = 'profile = "mine.toml"\nisolated = "2-3"\nisolation = "runtime"\n'
     with pytest.raises(UsageError, match="does not say how"):
-        wishes(tmp_path, text)
-    assert values(wishes(tmp_path, f'{text}[knobs]\n"cpuset.isolated" = "isolated"\n'))["cpuset.isolated"] == {2, 3}
+        config(tmp_path, text)
+    assert values(config(tmp_path, f'{text}[knobs]\n"cpuset.isolated" = "isolated"\n'))["cpuset.isolated"] == {2, 3}
     with pytest.raises(UsageError, match="isolation"):
-        wishes(tmp_path, f'{LOW}isolation = "somehow"\n')
+        config(tmp_path, f'{LOW}isolation = "somehow"\n')
 
 
 @pytest.mark.parametrize("name", shipped())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostfile.test_config import LOW, wishes
+from tests.hostfile.test_config import LOW, config
 from tunectl.errors import UsageError
 from tunectl.model import Trading
 
@@ -16,7 +16,7 @@ NETWORK = '[network]\ninterfaces = ["eth0"]\n'
 
 
 def test_what_is_declared_is_found(tmp_path: Path) -> None:
-    found = wishes(tmp_path, LOW + NETWORK + RX + BOOK).threads
+    found = config(tmp_path, LOW + NETWORK + RX + BOOK).threads
     assert found == (
         Trading("rx", "feed.service", "", "rx", 2, "fifo", 50, True, ("eth0",)),
         Trading("orderbook", "", "orderbook", "", 3, "other", 0, False, ("rx",)),
@@ -24,7 +24,7 @@ def test_what_is_declared_is_found(tmp_path: Path) -> None:
 
 
 def test_nothing_needs_to_be_declared(tmp_path: Path) -> None:
-    assert wishes(tmp_path, LOW).threads == ()
+    assert config(tmp_path, LOW).threads == ()
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_nothing_needs_to_be_declared(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_is_refused_by_row_and_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        wishes(tmp_path, LOW + NETWORK + text)
+        config(tmp_path, LOW + NETWORK + text)

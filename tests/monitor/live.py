@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.watched_host import Eyes
+from tunectl.monitor.watched_host import WatchedHost
 from tunectl.tuning.session import open_session
 
 
@@ -23,10 +23,10 @@ class Live:
         host_file.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
         self.clock = 1000.0
         session = open_session(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
-        self.eyes = Eyes(session, now=lambda: self.clock)
-        self.eyes.begin()
+        self.watched_host = WatchedHost(session, now=lambda: self.clock)
+        self.watched_host.begin()
 
     def pass_time(self, seconds: float) -> None:
         """The next look is so much later."""
         self.clock += seconds
-        self.eyes.begin()
+        self.watched_host.begin()

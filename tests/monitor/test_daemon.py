@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.parts import alert, look, opener
+from tests.monitor.parts import alert, opener, snapshot
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.daemon import Daemon, Opener
-from tunectl.monitor.model import Alert, Board, Look, Sample, Status
+from tunectl.monitor.model import Alert, AlertState, Sample, Snapshot, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.state import rows_of
@@ -35,12 +35,12 @@ def _handlers() -> Iterator[None]:
 class Rig:
     """A daemon of real parts, and everything it did."""
 
-    def __init__(self, source: Callable[[], Look] | None = None, **changed: Any) -> None:
+    def __init__(self, source: Callable[[], Snapshot] | None = None, **changed: Any) -> None:
         self.told: list[Alert] = []
         self.said: list[str] = []
         self.closed: list[str] = []
         self.saved: list[Mapping[str, Any]] = []
-        self.source = source or (lambda: look(0))
+        self.source = source or (lambda: snapshot(0))
         self.changed = changed
         self.prepare: Callable[[], Opener] = self.opener
         self.daemon = Daemon(
@@ -60,16 +60,16 @@ class Rig:
         return timer
 
 
-def counted(values: Iterator[int]) -> Callable[[], Look]:
-    return lambda: look(next(values))
+def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
+    return lambda: snapshot(next(values))
 
 
 def test_each_edge_is_told_and_saved_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run(0.5)
-    assert [alert.status for alert in rig.told] == [Status.FIRING, Status.RESOLVED]
+    assert [alert.status for alert in rig.told] == [AlertState.FIRING, AlertState.RESOLVED]
     fired, firing = [["ThermalThrottle", "package0"]], rows_of([alert()])
-    over = rows_of([alert()._replace(status=Status.RESOLVED)])
+    over = rows_of([alert()._replace(status=AlertState.RESOLVED)])
     # Before anybody is told, and after; and at the end.
     assert rig.saved == [
         {"firing": fired, "untold": firing},
@@ -84,12 +84,12 @@ def test_each_edge_is_told_and_saved_once() -> None:
 def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> None:
     rig = Rig(counted(itertools.chain([1, 1, 1], itertools.repeat(0))))
     rig.run(0.5, {"firing": [["ThermalThrottle", "package0"]]})
-    assert [alert.status for alert in rig.told] == [Status.RESOLVED]
+    assert [alert.status for alert in rig.told] == [AlertState.RESOLVED]
 
 
 def test_killed_before_anybody_was_told() -> None:
     """The state knows of the alert, nobody else does: it is told as the event it was."""
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
     rig.run(0.1, {"firing": [["ThermalThrottle", "package0"]], "untold": [*rows_of([alert()]), {"rule": "x"}, 1]})
     assert rig.told == [alert()]
     assert rig.saved[0] == {"firing": [["ThermalThrottle", "package0"]]}
@@ -98,10 +98,10 @@ def test_killed_before_anybody_was_told() -> None:
 def test_the_grid_does_not_drift() -> None:
     at: list[float] = []
 
-    def slow() -> Look:
+    def slow() -> Snapshot:
         at.append(time.monotonic())
         time.sleep(0.015)
-        return look(0)
+        return snapshot(0)
 
     rig = Rig(slow, interval_s=0.05)
     rig.run(1.0)
@@ -112,14 +112,14 @@ def test_the_grid_does_not_drift() -> None:
 
 def test_turns_that_were_missed_are_left_out() -> None:
     calls = itertools.count()
-    rig = Rig(lambda: time.sleep(0.3 if next(calls) == 1 else 0) or look(0), interval_s=0.05)  # type: ignore[func-returns-value]
+    rig = Rig(lambda: time.sleep(0.3 if next(calls) == 1 else 0) or snapshot(0), interval_s=0.05)  # type: ignore[func-returns-value]
     rig.run(0.6)
     assert next(calls) <= 10  # not twelve, caught up in a burst
 
 
 def test_an_event_is_looked_at_soon_and_a_burst_once() -> None:
     calls = itertools.count()
-    rig = Rig(lambda: look(next(calls) * 0), interval_s=60)
+    rig = Rig(lambda: snapshot(next(calls) * 0), interval_s=60)
     timers = [rig.later(0.1 + number / 100, rig.daemon.waker.poke) for number in range(10)]
     rig.run(0.8)
     assert next(calls) == 2  # the first one, and one for the burst
@@ -138,16 +138,16 @@ def test_a_signal_ends_it_cleanly(number: int) -> None:
 
 
 def test_reload_keeps_what_fires_and_closes_the_old_before_the_new(tmp_path: Path) -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
     rig.later(0.1, lambda: os.kill(os.getpid(), signal.SIGHUP))
     rig.run(0.4)
-    assert [alert.status for alert in rig.told] == [Status.FIRING]
+    assert [alert.status for alert in rig.told] == [AlertState.FIRING]
     assert rig.said == ["reload: the host file was read anew"]
     assert rig.closed == ["closed", "closed"]
 
 
 def test_a_bad_host_file_keeps_the_old_settings() -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
 
     def spoil() -> None:
         def refuse() -> Opener:
@@ -166,7 +166,7 @@ def test_a_bad_host_file_keeps_the_old_settings() -> None:
 
 
 def test_settings_that_cannot_be_opened_give_way_to_the_old_ones() -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
 
     def spoil() -> None:
         def refuse(remembered: Mapping[str, Any]) -> Any:
@@ -178,22 +178,22 @@ def test_settings_that_cannot_be_opened_give_way_to_the_old_ones() -> None:
     rig.later(0.1, spoil)
     rig.run(0.4)
     assert rig.said == ["reload: port 9750 is taken: the old settings stay in force"]
-    assert [alert.status for alert in rig.told] == [Status.FIRING]
+    assert [alert.status for alert in rig.told] == [AlertState.FIRING]
     assert rig.closed == ["closed", "closed"]
 
 
 def test_a_part_that_fails_is_said_once_and_ends_nothing() -> None:
     broken = itertools.count()
 
-    def show(board: Board) -> None:
+    def show(status: Status) -> None:
         if next(broken) < 5:
             raise OSError(28, "No space left on device")
 
     def tell(alerts: object) -> None:
         raise ValueError("our fault")
 
-    shown: list[Board] = []
-    rig = Rig(lambda: look(1), shows={"textfile": show, "other": shown.append}, tells={"webhook": tell})
+    shown: list[Status] = []
+    rig = Rig(lambda: snapshot(1), shows={"textfile": show, "other": shown.append}, tells={"webhook": tell})
     rig.run(0.4)
     assert rig.said == [
         "webhook: ValueError: our fault",
@@ -204,7 +204,7 @@ def test_a_part_that_fails_is_said_once_and_ends_nothing() -> None:
 
 
 def test_a_state_that_cannot_be_saved_is_said_once_and_tried_again() -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
     tries = itertools.count()
 
     def save(content: Mapping[str, Any]) -> None:
@@ -223,10 +223,10 @@ def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(tmp_path: Path)
         sock.bind(str(tmp_path / "notify"))
         sick = threading.Event()
 
-        def source() -> Look:
+        def source() -> Snapshot:
             if sick.is_set():
                 raise ValueError("our fault")
-            return look(0)
+            return snapshot(0)
 
         rig = Rig(source, notify=Notify(str(tmp_path / "notify"), 0.1))
         rig.later(0.4, sick.set)
@@ -262,12 +262,12 @@ def test_a_long_interval_does_not_starve_the_watchdog(tmp_path: Path) -> None:
 
 
 def test_a_drifted_knob_asks_for_repair_and_nothing_else_does(tmp_path: Path) -> None:
-    drifted = Look(0.0, "", (Sample("knob", "irq.affinity[42]", 1, "drift"),))
+    drifted = Snapshot(0.0, "", (Sample("knob", "irq.affinity[42]", 1, "drift"),))
     rig = Rig(lambda: drifted, repair=Repair(str(tmp_path)))
     rig.run(0.1)
     assert (tmp_path / "repair-request").exists()
     assert rig.said == ["repair: asked for apply, because of KnobDrift[irq.affinity[42]]"]
     (tmp_path / "repair-request").unlink()
-    Rig(lambda: look(1), repair=Repair(str(tmp_path))).run(0.1)
+    Rig(lambda: snapshot(1), repair=Repair(str(tmp_path))).run(0.1)
     Rig(lambda: drifted).run(0.1)  # off by default
     assert not (tmp_path / "repair-request").exists()

@@ -19,12 +19,12 @@ def test_memory_is_flat(tmp_path: Path) -> None:
     try:
         gc.collect()
         before, _ = tracemalloc.get_traced_memory()
-        edges = [next(run) for _ in range(MORE)]
+        transitions = [next(run) for _ in range(MORE)]
         gc.collect()
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
         run.close()
-    assert edges[-1] - edges[0] > 15  # alerts came and went meanwhile
+    assert transitions[-1] - transitions[0] > 15  # alerts came and went meanwhile
     # What was allocated before the start is unknown to tracemalloc: the looks that are kept replace older ones.
     assert after - before < 400_000, after - before

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.sinks.receiver import receiving
-from tests.monitor.sinks.samples import HOST, board, fired, over
+from tests.monitor.sinks.samples import HOST, fired, over, status
 from tunectl.monitor.backlog import Entry, first_to_go
 from tunectl.monitor.model import Alert
 from tunectl.monitor.outbox import Backoff, Outbox, Outboxes
@@ -249,11 +249,11 @@ def test_what_fires_is_said_again_and_ceases_with_its_resolve(world: World, tmp_
     assert world.taken == [(fired(),)]
     world.run(outbox, 2)
     assert world.taken == [(fired(),)] * 2
-    outbox.show(board(firing=(fired(), fired(1))))
+    outbox.show(status(firing=(fired(), fired(1))))
     world.run(outbox, 60)
     assert world.taken[2:] == [(fired(), fired(1))]
     outbox.post([over(fired())])
-    outbox.show(board(firing=(fired(1),)))
+    outbox.show(status(firing=(fired(1),)))
     world.run(outbox, 61)
     assert world.taken[3:] == [(over(fired()),), (fired(1),)]
     outbox.post([over(fired(1))])
@@ -263,7 +263,7 @@ def test_what_fires_is_said_again_and_ceases_with_its_resolve(world: World, tmp_
 
 def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path) -> None:
     outbox = world.outbox(tmp_path, repeat_s=60)
-    outbox.show(board(firing=(fired(),)))
+    outbox.show(status(firing=(fired(),)))
     outbox.step()
     assert world.taken == [(fired(),)]
 
@@ -271,7 +271,7 @@ def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path
 def test_edges_only(world: World, tmp_path: Path) -> None:
     outbox = world.outbox(tmp_path)
     outbox.post([fired()])
-    outbox.show(board(firing=(fired(),)))
+    outbox.show(status(firing=(fired(),)))
     world.run(outbox, 10_000)
     assert world.taken == [(fired(),)]
 
@@ -455,7 +455,7 @@ def test_outboxes_of_one_monitor(world: World, tmp_path: Path) -> None:
     boxes.start()
     for tell in boxes.tells.values():
         tell([fired()])
-    boxes.show(board())
+    boxes.show(status())
     boxes.close(1)
     assert world.alerts == [fired()], "a dead receiver holds up no other"
     assert boxes.own()["outbox_depth[others]"] == 1

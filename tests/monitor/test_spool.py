@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.monitor.sinks.samples import fired, over
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.monitor.spool import Spool
 
 
@@ -29,7 +29,7 @@ def test_what_waits_survives_and_what_is_done_does_not(tmp_path: Path) -> None:
     spool.close()
     spool, found, damaged = spool_at(path)
     assert (found, damaged) == (alerts[1:], 0)
-    assert isinstance(found[0].status, Status)
+    assert isinstance(found[0].status, AlertState)
     assert isinstance(found[0].severity, Severity)
     spool.done(offsets[1:])
     assert path.read_bytes() == b""

@@ -44,7 +44,7 @@ def run_daemon(
         """The first time the session there is; then the host file anew."""
         fresh = next(first, None) or read_session()
         printer = _printer(options, fresh.identity)
-        opener = opener_of(fresh, places, lambda watcher: listener.tells(watcher.eyes.tell), printer)
+        opener = opener_of(fresh, places, lambda watcher: listener.tells(watcher.watched_host.tell), printer)
         _stay_off_all(fresh)
         if fresh is session:
             _begin(options, places, fresh, listener, notes)
@@ -81,7 +81,7 @@ def _begin(options: Options, places: Places, session: Session, listener: Listene
     said = list(notes)
     if session.root.live and (why := listener.start()):
         said.append(f"device events are not heard: {why}")
-    if (places.repair or session.wishes.monitor.repair) and not places.runtime_dir:
+    if (places.repair or session.config.monitor.repair) and not places.runtime_dir:
         said.append("repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
     for note in () if options.quiet else said:
         say(note)
@@ -117,7 +117,7 @@ def _stay_off_all(session: Session) -> None:
     """After a reload the isolated CPUs may be others: every thread there is moves."""
     if session.root.live:
         for name in os.listdir("/proc/self/task"):
-            scope = session.wishes.scope
+            scope = session.config.scope
             stay_off(session.root, scope.isolated, int(name), scope.housekeeping)
 
 
@@ -125,11 +125,11 @@ def _printer(options: Options, host: HostId) -> Callable[[Sequence[Alert]], None
     """Each edge is a line of stdout, but where that is systemd's journal, which is told in its own way."""
     if os.environ.get("JOURNAL_STREAM"):
         return None
-    from tunectl.cli.edges import edge_line
+    from tunectl.cli.transitions import transition_line
 
-    def show(edges: Sequence[Alert]) -> None:
-        for alert in edges:
-            click.echo(edge_line(alert, host, options.fmt))
+    def show(transitions: Sequence[Alert]) -> None:
+        for alert in transitions:
+            click.echo(transition_line(alert, host, options.fmt))
         sys.stdout.flush()
 
     return show

@@ -16,7 +16,7 @@ from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.hostfile.config import kernel_wishes
+from tunectl.hostfile.config import kernel_config
 from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.once import look_twice, verdict_of
@@ -47,12 +47,12 @@ def command(
     _check(options, once, watch, repair, duration_s, interval_s)
     root = open_root(options)
     session = _session(options, root)
-    stay_off(root, session.wishes.scope.isolated)
+    stay_off(root, session.config.scope.isolated)
     notes = _blind_spots(session)
-    if (once or watch) and session.wishes.monitor.has_residents:
+    if (once or watch) and session.config.monitor.has_residents:
         notes.append("[monitor.sentinel] and the application's latencies are the daemon's alone, and not seen here")
-        monitor = session.wishes.monitor.without_residents()
-        session = replace(session, wishes=session.wishes._replace(monitor=monitor))
+        monitor = session.config.monitor.without_residents()
+        session = replace(session, config=session.config._replace(monitor=monitor))
     if once:
         return _once(options, session, interval_s or _SOON_S, notes, _clocks(options, session, clock))
     if clock is not None:
@@ -88,14 +88,14 @@ def _session(options: Options, root: Sysroot) -> Session:
     """The host file's; without one, the CPUs that the kernel isolates and no wishes. A file that was named must be."""
     if options.host or os.path.exists(options.host_path):
         return open_session(root, options.host_path, options.state_path, options.invocation, today())
-    wishes = kernel_wishes(read_scope_facts(root))
-    return Session(root, read_identity(root), wishes, peek(options.state_path), options.invocation, today())
+    config = kernel_config(read_scope_facts(root))
+    return Session(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
 
 
 def _blind_spots(session: Session) -> list[str]:
     """What this run cannot see at all, whatever the sources say."""
     notes = []
-    if not session.wishes.settings:
+    if not session.config.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
     if not session.root.live:
         notes.append("a recorded host: its files are read again in each look, and nothing announces a device")
@@ -108,7 +108,7 @@ def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
         return frozenset()
     if not session.root.live:
         raise UsageError("--clock measures this machine: --root makes no sense here")
-    scope = session.wishes.scope
+    scope = session.config.scope
     cpus = parse_cpulist(text, nr_cpus=scope.nr_cpus)
     if missing := cpus - scope.online:
         raise UsageError(f"--clock {text}: CPU {format_cpulist(missing)} is not online")
@@ -117,9 +117,9 @@ def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
 
 def _once(options: Options, session: Session, seconds: float, notes: list[str], clocks: CpuSet) -> int:
     watcher = Watcher(session, {})
-    watcher.eyes.clocks_asked = clocks
-    board, first = look_twice(watcher, seconds)
-    judged = verdict_of(board)
-    body = monitor_body(board._replace(firing=(), recent=()), first, judged, notes)
+    watcher.watched_host.clocks_asked = clocks
+    status, first = look_twice(watcher, seconds)
+    judged = verdict_of(status)
+    body = monitor_body(status._replace(firing=(), recent=()), first, judged, notes)
     emit(options, "monitor", session.identity, body, body["findings"])
     return exit_code(judged[0], options.fmt)

@@ -67,4 +67,4 @@ def _cpu_sets(flight: Flight) -> dict[str, str]:
     scope = flight.scope
     sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
     named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))
-    return {**named, "from": flight.session.wishes.origin if flight.session else "nobody: none can be isolated"}
+    return {**named, "from": flight.session.config.origin if flight.session else "nobody: none can be isolated"}

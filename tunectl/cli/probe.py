@@ -20,7 +20,7 @@ from tunectl.host.topology import read_scope_facts
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.session import read_config
 
 
 @click.group(name="probe")
@@ -74,11 +74,11 @@ command.add_command(wake)
 def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, dict[str, float]]:
     """Which CPUs, and the budget they are held to."""
     facts = read_scope_facts(root)
-    wishes = read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
-    limits = wishes.budget if wishes else {}
+    config = read_config(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
+    limits = config.budget if config else {}
     if cpus is not None:
         return parse_cpulist(cpus, nr_cpus=facts.nr_cpus), limits
-    chosen = wishes.scope.isolated if wishes else facts.kernel_isolated | facts.partitioned or facts.nohz_full
+    chosen = config.scope.isolated if config else facts.kernel_isolated | facts.partitioned or facts.nohz_full
     if not chosen:
         raise UsageError("no CPU is isolated here, and there is no host file to name some", "say --cpus LIST")
     return chosen, limits

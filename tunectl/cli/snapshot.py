@@ -17,7 +17,7 @@ from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.tuners.table import tuner_units
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.session import read_config
 
 
 @tunectl_command()
@@ -42,5 +42,5 @@ def _quiet(options: Options, root: Sysroot) -> CpuSet:
     facts = read_scope_facts(root)
     quiet = facts.quiet
     with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
-        quiet |= read_wishes(options.host_path, facts).scope.isolated
+        quiet |= read_config(options.host_path, facts).scope.isolated
     return quiet

@@ -18,7 +18,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.probe.result import write_result
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.session import read_config
 
 _MESSAGES = 10_000_000
 
@@ -74,5 +74,5 @@ def wake(
 def _isolated(options: Options, root: Sysroot) -> CpuSet:
     """The CPUs the host file isolates, else those the kernel does."""
     facts = read_scope_facts(root)
-    wishes = read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
-    return wishes.scope.isolated if wishes else facts.quiet
+    config = read_config(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
+    return config.scope.isolated if config else facts.quiet

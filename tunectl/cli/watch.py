@@ -18,7 +18,7 @@ from tunectl.model import Document
 from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.listener import Listener
-from tunectl.monitor.model import Board, Look
+from tunectl.monitor.model import Snapshot, Status
 from tunectl.monitor.once import verdict_of
 from tunectl.monitor.wake import STOPPING, Waker, now_s
 from tunectl.report import render
@@ -33,10 +33,10 @@ def run_watch(
     waker, watcher = Waker(), Watcher(session, {})
     waker.catch((*STOPPING, signal.SIGWINCH))
     listener = Listener(waker.poke)
-    listener.tells(watcher.eyes.tell)
+    listener.tells(watcher.watched_host.tell)
     unheard = listener.start() if session.root.live else ""
     said = [*notes, *([f"device events are not heard: {unheard}"] if unheard else [])]
-    interval = interval_s or session.wishes.monitor.interval_s
+    interval = interval_s or session.config.monitor.interval_s
     console = Console(markup=False, highlight=False, emoji=False)
     end = now_s() + duration_s if duration_s else float("inf")
     try:
@@ -59,26 +59,26 @@ def _loop(
     end: float,
     notes: Sequence[str],
 ) -> None:
-    before: Look | None = None
-    board, _ = watcher.cycle.step()
+    before: Snapshot | None = None
+    status, _ = watcher.cycle.step()
     due = now_s() + min(interval, 1.0)  # the first rises and rates, soon
     while True:
-        live.update(_page(options, session, board, before, notes, live.console), refresh=True)
+        live.update(_page(options, session, status, before, notes, live.console), refresh=True)
         if now_s() >= end:
             return
         signals, _ = waker.sleep(max(0.0, min(due, end) - now_s()))
         if signals & set(STOPPING):
             return
         if now_s() >= due:
-            before = board.look
-            board, _ = watcher.cycle.step()
+            before = status.snapshot
+            status, _ = watcher.cycle.step()
             due = max(due + interval, now_s())
 
 
 def _page(
-    options: Options, session: Session, board: Board, before: Look | None, notes: Sequence[str], console: Console
+    options: Options, session: Session, status: Status, before: Snapshot | None, notes: Sequence[str], console: Console
 ) -> Text:
-    body = monitor_body(board, before, verdict_of(board), notes)
+    body = monitor_body(status, before, verdict_of(status), notes)
     document = Document("monitor", session.identity, now(), body, (), options.verbose)
     colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     text = render(document, "text", width=console.width, colour=colour)

@@ -35,7 +35,7 @@ class CpuFacts(Protocol):
     def siblings(self) -> dict[int, CpuSet]: ...
 
 
-class Wishes(NamedTuple):
+class HostConfig(NamedTuple):
     """A host file made concrete on one machine."""
 
     scope: Scope
@@ -56,7 +56,7 @@ def read_hostfile(path: str) -> HostFile:
     return hostfile
 
 
-def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
+def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
     """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be."""
     scope = _scope(hostfile, facts, origin)
     limits = {key: value for key, value in msgspec.structs.asdict(hostfile.budget).items() if value is not None}
@@ -70,7 +70,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
     _check_monitor(hostfile.monitor, origin)
     if hostfile.bootloader not in ("", *FAMILIES):
         raise UsageError(f"{origin}: bootloader: '{hostfile.bootloader}' is none", f"one of {', '.join(FAMILIES)}")
-    return Wishes(
+    return HostConfig(
         scope,
         _settings(hostfile, scope, origin),
         tuple(_waiver(row, number, origin) for number, row in enumerate(hostfile.waivers)),
@@ -84,11 +84,11 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> Wishes:
     )
 
 
-def kernel_wishes(facts: HostFacts) -> Wishes:
+def kernel_config(facts: HostFacts) -> HostConfig:
     """Without a host file: the CPUs that this boot isolates, and no value for any knob."""
     isolated = facts.quiet & facts.present
     scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
-    return Wishes(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
+    return HostConfig(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
 
 
 def _check_monitor(monitor: Monitor, origin: str) -> None:

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.model import Alert, Board, Condition, Look, Severity
+from tunectl.monitor.model import Alert, Condition, Severity, Snapshot, Status
 from tunectl.monitor.outbox import Outboxes
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
-from tunectl.monitor.sources import take_look
-from tunectl.monitor.watched_host import Eyes, boottime
+from tunectl.monitor.sources import take_snapshot
+from tunectl.monitor.watched_host import WatchedHost, boottime
 from tunectl.tuning.session import Session
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
@@ -36,20 +36,20 @@ class Watcher:
     """One host's eyes, rules and alerts."""
 
     def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
-        self.eyes = Eyes(session, now=now)
+        self.watched_host = WatchedHost(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
-        self._history = History(Limits.of(session.wishes))
-        scope = session.wishes.scope
+        self._history = History(Limits.of(session.config))
+        scope = session.config.scope
         self.cycle = Cycle(
-            lambda: take_look(self.eyes),
+            lambda: take_snapshot(self.watched_host),
             self._judge,
             self.alerts,
             isolated=scope.isolated,
             housekeeping=scope.housekeeping,
         )
 
-    def _judge(self, look: Look) -> tuple[Condition, ...]:
-        self._history.add(look)
+    def _judge(self, snapshot: Snapshot) -> tuple[Condition, ...]:
+        self._history.add(snapshot)
         return judge(self._history)
 
 
@@ -63,7 +63,7 @@ def opener_of(
 
     `opened` is handed the new watcher; `printer` is told of each edge beside the host file's sinks.
     """
-    settings = session.wishes.monitor
+    settings = session.config.monitor
     notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
     check_exporters(settings)
 
@@ -77,7 +77,7 @@ def opener_of(
 
 
 def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
-    settings = session.wishes.monitor
+    settings = session.config.monitor
     outboxes = Outboxes(notifiers, places.state_dir)
     exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()
     outboxes.start()  # last: what raises above leaves no thread behind
@@ -87,9 +87,9 @@ def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...
             with suppress(Exception):
                 exporter.close()
         outboxes.close()
-        watcher.eyes.close()
+        watcher.watched_host.close()
 
-    shows: dict[str, Callable[[Board], None]] = {exporter.name: exporter.show for exporter in exporters}
+    shows: dict[str, Callable[[Status], None]] = {exporter.name: exporter.show for exporter in exporters}
     return Watch(
         watcher.cycle,
         places.interval_s or settings.interval_s,

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tunectl.monitor.model import Alert, Status
+from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.spool import Spool
 
 LOG = logging.getLogger("tunectl.monitor.outbox")
@@ -150,7 +150,7 @@ def first_to_go(entries: Sequence[Entry]) -> list[Entry]:
     fired: dict[tuple[str, str], Entry] = {}
     for entry in entries:
         key = (entry.alert.identity, entry.alert.since)
-        if entry.alert.status is Status.FIRING:
+        if entry.alert.status is AlertState.FIRING:
             fired[key] = entry
         elif key in fired:
             return [fired[key], entry]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.monitor.complaints import Complaints
 from tunectl.monitor.cycle import Cycle
-from tunectl.monitor.model import Alert, Board, Severity
+from tunectl.monitor.model import Alert, Severity, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.state import edges_of, rows_of
@@ -29,7 +29,7 @@ class Watch(NamedTuple):
     cycle: Cycle
     interval_s: float
     remember: Callable[[], Mapping[str, Any]]  # the alerts, as they are to be saved
-    shows: Mapping[str, Callable[[Board], None]]  # exporters, by name
+    shows: Mapping[str, Callable[[Status], None]]  # exporters, by name
     tells: Mapping[str, Callable[[Sequence[Alert]], None]]  # notifiers, by name
     close: Callable[[], None]
     repair: Repair | None = None
@@ -53,7 +53,7 @@ class Daemon:
         self._prepare, self._save, self._notify = prepare, save, notify or Notify()
         self._say, self._complaints = say, Complaints(say)
         self.waker = Waker()
-        self.board: Board | None = None
+        self.status: Status | None = None
         self.fired = 0
         self._dirty = False
         self._healthy = False
@@ -111,32 +111,32 @@ class Daemon:
 
     def _cycle(self) -> None:
         try:
-            self.board, edges = self._watch.cycle.step()
+            self.status, transitions = self._watch.cycle.step()
         except Exception as error:  # a fault of ours: systemd's watchdog ends it where it stays
             self._healthy = False
             self._complaints.about("cycle", f"the cycle failed: {type(error).__name__}: {error}")
             return
         self._healthy = True
         self._complaints.over("cycle")
-        self.fired += len(edges)
-        self._dirty |= bool(edges)
-        if edges:
-            self._remember(edges)
-            self._tell(edges)
+        self.fired += len(transitions)
+        self._dirty |= bool(transitions)
+        if transitions:
+            self._remember(transitions)
+            self._tell(transitions)
         if self._dirty:
             self._remember()
         for name, show in self._watch.shows.items():
-            self._guarded(name, lambda show=show, board=self.board: show(board))  # type: ignore[misc]
+            self._guarded(name, lambda show=show, status=self.status: show(status))  # type: ignore[misc]
         if self._watch.repair:
             self._guarded("repair", lambda: self._ask(self._watch.repair))
-        self._status = _status(self.board)
+        self._status = _status(self.status)
 
-    def _tell(self, edges: Sequence[Alert]) -> None:
+    def _tell(self, transitions: Sequence[Alert]) -> None:
         for name, tell in self._watch.tells.items():
-            self._guarded(name, lambda tell=tell: tell(edges))  # type: ignore[misc]
+            self._guarded(name, lambda tell=tell: tell(transitions))  # type: ignore[misc]
 
     def _ask(self, repair: Repair | None) -> None:
-        if repair and self.board and (said := repair.consider(self.board.firing, now_s())):
+        if repair and self.status and (said := repair.consider(self.status.firing, now_s())):
             self._say(said)
 
     def _guarded(self, name: str, work: Callable[[], None]) -> None:
@@ -191,9 +191,9 @@ class Daemon:
             self._watch = self._opener(remembered)
 
 
-def _status(board: Board) -> str:
+def _status(status: Status) -> str:
     """One line for `systemctl status`."""
-    worst = [alert.identity for severity in Severity for alert in board.firing if alert.severity is severity]
+    worst = [alert.identity for severity in Severity for alert in status.firing if alert.severity is severity]
     more = f" and {len(worst) - 2} more" if len(worst) > 2 else ""
     said = f"{len(worst)} firing: {', '.join(worst[:2])}{more}" if worst else "nothing fires"
-    return f"{said}; {len(board.isolated)} isolated CPUs watched"
+    return f"{said}; {len(status.isolated)} isolated CPUs watched"

@@ -20,7 +20,7 @@ CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
 CONTESTED = "contested"  # of a `manager` that runs: it writes what is asked for here, or may undo it
 
 
-class Health(StrEnum):
+class Freshness(StrEnum):
     """May a sample be judged? No data and stale data are neither good nor bad."""
 
     FRESH = "fresh"
@@ -36,13 +36,13 @@ class Sample(NamedTuple):
     subject: str  # cpu4, package0, thermal_zone3, irq42, irq.affinity[42], irqbalance
     value: Value
     source: str  # the source's name, SOURCES
-    health: Health = Health.FRESH
+    freshness: Freshness = Freshness.FRESH
     reason: str = ""  # why it is not fresh; otherwise what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
     seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """What one cycle saw."""
 
     monotonic_s: float  # CLOCK_BOOTTIME: clock steps do not move it, a suspended host does
@@ -62,7 +62,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-class Verdict(StrEnum):
+class Health(StrEnum):
     """How a rule judges one subject in one look."""
 
     BAD = "bad"
@@ -76,7 +76,7 @@ class Condition(NamedTuple):
 
     rule: str  # the rule's name, RULES; with `subject` it is the alert's identity
     subject: str
-    verdict: Verdict
+    health: Health
     observed: Value = None  # "to": what is seen now
     expected: Value = None  # "from": what it was or ought to be
     source: str = ""
@@ -85,7 +85,7 @@ class Condition(NamedTuple):
     cpus: CpuSet = frozenset()
 
 
-class Status(StrEnum):
+class AlertState(StrEnum):
     """An alert is sent twice: once when it fires and once when it is over."""
 
     FIRING = "firing"
@@ -97,7 +97,7 @@ class Alert(NamedTuple):
 
     rule: str
     subject: str
-    status: Status
+    status: AlertState
     severity: Severity
     since: str  # UTC, RFC 3339: the first bad sample
     at: str  # UTC, RFC 3339: when it fired, or was resolved
@@ -114,10 +114,10 @@ class Alert(NamedTuple):
         return f"{self.rule}[{self.subject}]"
 
 
-class Board(NamedTuple):
+class Status(NamedTuple):
     """Everything there is to show after a cycle: for the exporters and the live view."""
 
-    look: Look
+    snapshot: Snapshot
     conditions: tuple[Condition, ...]
     firing: tuple[Alert, ...]
     recent: tuple[Alert, ...]  # the last edges, newest first

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tunectl.monitor.backlog import HELD_AGAIN_S, MOST, SAVE_AGAIN_S, Backlog, Entry
-from tunectl.monitor.model import Alert, Board, Status
+from tunectl.monitor.model import Alert, AlertState, Status
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
 from tunectl.monitor.spool import orphans
 
@@ -62,22 +62,22 @@ class Outbox:
         self._stop_s: float | None = None
         self._thread: threading.Thread | None = None
 
-    def post(self, edges: Sequence[Alert]) -> None:
+    def post(self, transitions: Sequence[Alert]) -> None:
         """Queues what began or ceased to fire; on disk when this returns, where there is one."""
         with self._lock:
-            for alert in edges:
+            for alert in transitions:
                 self._firing.pop(alert.identity, None)
-                if alert.status is Status.FIRING:
+                if alert.status is AlertState.FIRING:
                     self._firing[alert.identity] = alert
-            if edges:
-                self._backlog.add(edges, self._busy)
+            if transitions:
+                self._backlog.add(transitions, self._busy)
         self._wake.set()
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """What fires by now, so that it can be said again; after a restart too, which posts no edge."""
         with self._lock:
-            news = bool(board.firing) and not self._firing
-            self._firing = {alert.identity: alert for alert in board.firing}
+            news = bool(status.firing) and not self._firing
+            self._firing = {alert.identity: alert for alert in status.firing}
         if news:
             self._wake.set()
 
@@ -205,10 +205,10 @@ class Outboxes:
         for outbox in self._each:
             outbox.start()
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """To be called after each cycle, as an exporter is."""
         for outbox in self._each:
-            outbox.show(board)
+            outbox.show(status)
 
     def own(self) -> dict[str, float]:
         """For Board.own, or for `open_exporters`."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl.host.durable import sync_directory
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.tuning.records import decode, line_of
 
 _WAITS, _DONE = b"+", b"-"
@@ -180,6 +180,6 @@ def _alert(line: bytes) -> Alert | None:
     if record is None:
         return None
     try:
-        return Alert(**{**record, "status": Status(record["status"]), "severity": Severity(record["severity"])})
+        return Alert(**{**record, "status": AlertState(record["status"]), "severity": Severity(record["severity"])})
     except (KeyError, TypeError, ValueError):  # another version's
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from tunectl.errors import TunectlError
 from tunectl.host.durable import sync_directory
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, AlertState, Severity
 
 _FILE = "alerts.json"
 _LOCK = "lock"
@@ -90,9 +90,9 @@ class State:
             raise TunectlError(f"cannot save {self.path}: {error.strerror}") from error
 
 
-def rows_of(edges: Iterable[Alert]) -> list[dict[str, Any]]:
+def rows_of(transitions: Iterable[Alert]) -> list[dict[str, Any]]:
     """Alerts as plain data, for JSON."""
-    return [dict(alert._asdict()) for alert in edges]
+    return [dict(alert._asdict()) for alert in transitions]
 
 
 def edges_of(rows: object) -> tuple[Alert, ...]:
@@ -100,7 +100,7 @@ def edges_of(rows: object) -> tuple[Alert, ...]:
     found = []
     for row in rows if isinstance(rows, list) else ():
         with suppress(TypeError, ValueError, KeyError):
-            words = {"status": Status(row["status"]), "severity": Severity(row["severity"])}
+            words = {"status": AlertState(row["status"]), "severity": Severity(row["severity"])}
             found.append(Alert(**{**row, **words}))
     return tuple(found)
 

@@ -32,7 +32,7 @@ def boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-class Eyes:
+class WatchedHost:
     """One host as it is watched. Used by one thread; only tell() may be called from another.
 
     Everything is read through `root`, which refuses what would interrupt an isolated CPU. `now` counts seconds
@@ -42,15 +42,15 @@ class Eyes:
     def __init__(self, session: Session, *, now: Callable[[], float] = boottime) -> None:
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(session.root)
-        self.isolated: CpuSet = session.wishes.scope.isolated
+        self.isolated: CpuSet = session.config.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says of it.
         self.quiet: CpuSet = self.isolated | facts.quiet
         self.root = QuietSysroot(session.root.root, self.quiet)
         self.session = replace(session, root=self.root)
-        self.wishes = session.wishes
+        self.config = session.config
         self.now = now
-        self.look_at = 0.0  # now() at the beginning of this look
-        self.looks = 0
+        self.taken_at = 0.0  # now() at the beginning of this look
+        self.snapshots = 0
         self.table = InterruptTable(self.root, self.isolated, now)
         self.table_read = False  # in this look
         self.events: tuple[DeviceEvent, ...] = ()  # that came since the last look
@@ -66,7 +66,7 @@ class Eyes:
     @property
     def scope(self) -> Scope:
         """Who is who, with the CPUs that are on now."""
-        return self.wishes.scope._replace(online=self.online)
+        return self.config.scope._replace(online=self.online)
 
     def tell(self, event: DeviceEvent) -> None:
         """A device event, from any thread: the next look knows of it."""
@@ -92,20 +92,20 @@ class Eyes:
 
     def begin(self) -> None:
         """A new look: which CPUs are on, and what has been told. Never raises."""
-        self.look_at = self.now()
+        self.taken_at = self.now()
         self.table_read = False
         self.events = tuple(self._told.popleft() for _ in range(len(self._told)))
         online = self.online
         with suppress(TunectlError):
             online = parse_shown(self.root.get(_ONLINE)) or self.online
         told = any(event.subsystem == "cpu" for event in self.events)
-        self.cpus_changed = told or online != self.online or not self.looks
+        self.cpus_changed = told or online != self.online or not self.snapshots
         self.changed = self.cpus_changed or bool(self.events)
         if self.cpus_changed:
             self.online = online
             for name in ("facts", "cpus", "packages"):
                 self.__dict__.pop(name, None)
-        self.looks += 1
+        self.snapshots += 1
 
     @cached_property
     def facts(self) -> CpuFacts:
@@ -138,4 +138,4 @@ class Source(NamedTuple):
     reads: tuple[str, ...]  # paths, as in the catalogue
     disturbs: str  # whom reading interrupts, and why not an isolated CPU
     valid: str  # when what it reads says something about now
-    read: Callable[[Eyes], Iterable[Sample]]
+    read: Callable[[WatchedHost], Iterable[Sample]]

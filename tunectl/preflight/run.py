@@ -15,7 +15,7 @@ from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import ThermalSample, read_thermal
 from tunectl.host.topology import CpuFacts, read_scope_facts
-from tunectl.hostfile.config import Wishes
+from tunectl.hostfile.config import HostConfig
 from tunectl.hostfile.shape import Thermal
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.preflight.gate import Parts, decide
@@ -24,7 +24,7 @@ from tunectl.probe.budget import judge
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
-from tunectl.tuning.session import Session, proposed_wishes, read_wishes
+from tunectl.tuning.session import Session, proposed_config, read_config
 from tunectl.verdict import verdict_of
 
 
@@ -74,19 +74,19 @@ def run_preflight(request: Request) -> Flight:
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
     flight.machine = read_machine(root, facts)
-    wishes = _wishes(request, facts, flight)
-    scope = wishes.scope if wishes else _fallback(facts)
+    config = _config(request, facts, flight)
+    scope = config.scope if config else _fallback(facts)
     flight.scope = scope
     request.stay_off(scope.isolated)
-    if wishes:
+    if config:
         tell("reading the settings")
         journal = peek(request.state)
-        flight.session = Session(root, flight.identity, wishes, journal, request.invocation, request.today)
+        flight.session = Session(root, flight.identity, config, journal, request.invocation, request.today)
         flight.plan = flight.session.assess()
     thermal = read_thermal(root, scope)
-    _check(request, flight, wishes, scope)
-    problem = _probe(request, flight, wishes, scope)
-    _thermal(flight, thermal, read_thermal(root, scope), wishes)
+    _check(request, flight, config, scope)
+    problem = _probe(request, flight, config, scope)
+    _thermal(flight, thermal, read_thermal(root, scope), config)
     parts = Parts(
         flight.plan.findings if flight.plan else (),
         tuple(flight.check),
@@ -98,20 +98,20 @@ def run_preflight(request: Request) -> Flight:
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
-    if not wishes:
+    if not config:
         flight.verdict = "no-go"
     return flight
 
 
-def _wishes(request: Request, facts: CpuFacts, flight: Flight) -> Wishes | None:
+def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
     if request.host_required or os.path.exists(request.host_path):
-        return read_wishes(request.host_path, facts)
-    wishes, notes = proposed_wishes(request.root, facts)
-    if wishes is None:
+        return read_config(request.host_path, facts)
+    config, notes = proposed_config(request.root, facts)
+    if config is None:
         flight.reasons += notes
     else:
         flight.notes += notes
-    return wishes
+    return config
 
 
 def _fallback(facts: CpuFacts) -> Scope:
@@ -119,8 +119,8 @@ def _fallback(facts: CpuFacts) -> Scope:
     return Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
 
 
-def _check(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope) -> None:
-    settings = {setting.knob: setting.value for setting in wishes.settings} if wishes else {}
+def _check(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> None:
+    settings = {setting.knob: setting.value for setting in config.settings} if config else {}
     window = request.window_s
     try:
         found = run_checks(
@@ -129,16 +129,16 @@ def _check(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope
             window_s=window,
             settings=settings,
             on_progress=lambda text: request.tell(f"checking {text.removeprefix('check.')}"),
-            interfaces=wishes.interfaces if wishes else (),
-            trading=wishes.threads if wishes else (),
+            interfaces=config.interfaces if config else (),
+            trading=config.threads if config else (),
         )
     except TunectlError as error:
         found = [Finding("check", "check", Outcome.UNREADABLE, reason=str(error))]
-    flight.check = waive(found, wishes.waivers, request.today) if wishes else found
+    flight.check = waive(found, config.waivers, request.today) if config else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
-def _probe(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope) -> str:
+def _probe(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> str:
     """Measures; returns why nothing was, or nothing could be judged, else ""."""
     if not request.root.live:
         return "probe: a recorded host cannot be measured"
@@ -149,7 +149,7 @@ def _probe(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope
         result = run_jitter(cpus, request.duration_s, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
-    limits = wishes.budget if wishes else {}
+    limits = config.budget if config else {}
     result["budget"] = judge(result, limits)
     flight.probe = result
     if not limits:
@@ -159,8 +159,8 @@ def _probe(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope
     return ""
 
 
-def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, wishes: Wishes | None) -> None:
-    limits = wishes.thermal if wishes else Thermal()
+def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config: HostConfig | None) -> None:
+    limits = config.thermal if config else Thermal()
     clocks = _clocks(flight.probe)
     flight.thermal = judge_thermal(
         before,
@@ -169,8 +169,8 @@ def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, wishes
         min_ratio=limits.min_ratio,
         probe_core_khz=clocks,
     )
-    if wishes and flight.session:
-        flight.thermal["findings"] = waive(flight.thermal["findings"], wishes.waivers, flight.session.today)
+    if config and flight.session:
+        flight.thermal["findings"] = waive(flight.thermal["findings"], config.waivers, flight.session.today)
 
 
 def _clocks(probe: Mapping[str, Any] | None) -> dict[int, tuple[float | None, float | None]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, look, sample
+from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Health, Sample, Status
+from tunectl.monitor.model import AlertState, Freshness, Sample
 from tunectl.monitor.rules import judge
 from tunectl.monitor.rules.history import History, Limits
 from tunectl.tuners.conflicts import Objection
@@ -30,7 +30,7 @@ COOL = [
     governor(Outcome.COMPLIANT),
     sample("interrupts", "irq42", 7, "interrupts", cpus={3}),
 ]
-DARK = [one._replace(health=Health.NO_DATA, value=None) for one in COOL]
+DARK = [one._replace(freshness=Freshness.NO_DATA, value=None) for one in COOL]
 HOT = [
     *base(),
     *limits(1_200_000),
@@ -117,7 +117,7 @@ samples = st.builds(
     st.sampled_from(SUBJECTS),
     VALUES,
     st.sampled_from(["limits", "clock", "drift"]),
-    st.sampled_from(list(Health)),
+    st.sampled_from(list(Freshness)),
     st.sampled_from(["", "why"]),
     st.sampled_from([frozenset(), ISOLATED, PACKAGE0, frozenset({2})]),
     st.sampled_from(
@@ -139,13 +139,13 @@ def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(r
 
     def see(row: list[Sample]) -> None:
         for _, _, alert in watch.see(row):
-            assert (alert.status is Status.FIRING) == (alert.identity not in firing)
+            assert (alert.status is AlertState.FIRING) == (alert.identity not in firing)
             firing.symmetric_difference_update({alert.identity})
 
     for row in rows:
         see(row)
     known = {identity for identity in firing if not identity.startswith(("SourceLost", "FrequencyUnknown"))}
-    dark = [one._replace(health=Health.NO_DATA, value=None) for row in rows for one in row]
+    dark = [one._replace(freshness=Freshness.NO_DATA, value=None) for row in rows for one in row]
     for _ in range(40):
         see(dark)
     assert known <= firing
@@ -154,11 +154,11 @@ def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(r
 
 def test_the_newest_of_two_looks_is_judged() -> None:
     history = History()
-    history.add(look(0, COOL))
-    history.add(look(5, HOT))
+    history.add(snapshot(0, COOL))
+    history.add(snapshot(5, HOT))
     assert history.now.monotonic_s == 5
     before = history.before(5)
     assert before is not None
     assert before.monotonic_s == 0
     assert history.before(6) is None
-    assert [one.subject for one in judge(history) if one.verdict == "bad" and one.rule == "FrequencyDrop"] == ["host"]
+    assert [one.subject for one in judge(history) if one.health == "bad" and one.rule == "FrequencyDrop"] == ["host"]

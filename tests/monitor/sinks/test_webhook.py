@@ -252,9 +252,9 @@ def test_dead_for_a_minute(
     sent = []
     with caplog.at_level(logging.DEBUG):
         for second in range(60):
-            edges = [fired(second)] if second % 3 == 0 else [over(fired(second - 1))] if second % 3 == 1 else []
-            sent += edges
-            outbox.post(edges)
+            transitions = [fired(second)] if second % 3 == 0 else [over(fired(second - 1))] if second % 3 == 1 else []
+            sent += transitions
+            outbox.post(transitions)
             outbox.step()
             clock.now_s += 1
         assert 7 <= len(receiver.requests) <= 12, "back-off: not each second, and not given up"

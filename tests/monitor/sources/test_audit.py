@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.watched import Watched, of, watch
-from tunectl.monitor.model import Health, Look
-from tunectl.monitor.sources import SOURCES, take_look
+from tunectl.monitor.model import Freshness, Snapshot
+from tunectl.monitor.sources import SOURCES, take_snapshot
 from tunectl.monitor.watched_host import Source
 
 
@@ -17,7 +17,7 @@ def lab4(tmp_path: Path) -> Watched:
     return watch(tmp_path, "lab4", {2, 3})
 
 
-def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 10, look_s: float = 0.005) -> Look:
+def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 10, look_s: float = 0.005) -> Snapshot:
     """A look in whose midst these rows rise: row, CPU, by how much."""
 
     def disturb(_: object) -> tuple[()]:
@@ -28,15 +28,15 @@ def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 1
 
     host.clock += between_s
     midst = Source("midst", (), "", "", disturb)
-    return take_look(host.eyes, (*SOURCES[:-1], midst, SOURCES[-1]))
+    return take_snapshot(host.watched_host, (*SOURCES[:-1], midst, SOURCES[-1]))
 
 
 def test_a_quiet_look_disturbs_nobody(lab4: Watched) -> None:
     lab4.look()
     found = of(lab4.look(10), "own_interruptions")
-    assert {name: (one.value, one.health) for name, one in found.items()} == {
-        "cpu2": (0, Health.FRESH),
-        "cpu3": (0, Health.FRESH),
+    assert {name: (one.value, one.freshness) for name, one in found.items()} == {
+        "cpu2": (0, Freshness.FRESH),
+        "cpu3": (0, Freshness.FRESH),
     }
 
 
@@ -74,6 +74,6 @@ def test_the_first_look_cannot_tell_and_lays_nothing_at_its_own_door(lab4: Watch
 
 def test_looks_between_audits_are_stale(lab4: Watched) -> None:
     lab4.look()
-    lab4.eyes.table.cost_s = 1.0
-    lab4.eyes.keep("audit", dict).next_at = lab4.clock + 100  # type: ignore[attr-defined]
-    assert {one.health for one in of(lab4.look(), "own_interruptions").values()} == {Health.STALE}
+    lab4.watched_host.table.cost_s = 1.0
+    lab4.watched_host.keep("audit", dict).next_at = lab4.clock + 100  # type: ignore[attr-defined]
+    assert {one.freshness for one in of(lab4.look(), "own_interruptions").values()} == {Freshness.STALE}

@@ -18,10 +18,10 @@ from tunectl.host.devices import DeviceEvent
 from tunectl.host.quiet import DISTURBING, QuietSysroot
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.hostfile.config import kernel_wishes
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources import SOURCES, take_look
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.hostfile.config import kernel_config
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.sources import SOURCES, take_snapshot
+from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.tuning.session import open_session
 
 LARGE = parse_cpulist("4-127,132-255")
@@ -72,14 +72,14 @@ def test_nothing_is_opened_that_would_disturb(tmp_path: Path, opened: list[str],
     host = watch(tmp_path, name, HOSTS[name], '[knobs]\n"cpufreq.energy_performance_preference" = "performance"\n')
     opened.clear()
     for _ in range(12):
-        for cpu in host.eyes.online:
+        for cpu in host.watched_host.online:
             if name != "arm64":
                 host.count("LOC", cpu, 250)
         host.look()
-    host.eyes.tell(DeviceEvent("online", "cpu", "cpu1", ""))
+    host.watched_host.tell(DeviceEvent("online", "cpu", "cpu1", ""))
     host.look()
     assert len(opened) > 50
-    assert disturbing(opened, host.eyes.isolated) == []
+    assert disturbing(opened, host.watched_host.isolated) == []
     if name in ("lab4", "xeon2s", "epyc", "hybrid"):
         assert [path for path in opened if path.endswith("scaling_cur_freq")]
     assert of(host.look(), "source") == {}
@@ -88,13 +88,13 @@ def test_nothing_is_opened_that_would_disturb(tmp_path: Path, opened: list[str],
 def test_nothing_disturbs_on_the_large_host_either(large: Watched, opened: list[str]) -> None:
     for _ in range(11):
         large.look()
-    large.eyes.tell(DeviceEvent("add", "queues", "rx-0", ""))
-    look = large.look()
-    assert disturbing(opened, large.eyes.isolated) == []
-    assert of(look, "source") == {}
-    assert len(of(look, "bios_limit_khz")) == 1
-    assert len(of(look, "max_khz")) == len(of(look, "timer_ticks")) == 248
-    assert len(of(look, "core_throttles")) == 128
+    large.watched_host.tell(DeviceEvent("add", "queues", "rx-0", ""))
+    snapshot = large.look()
+    assert disturbing(opened, large.watched_host.isolated) == []
+    assert of(snapshot, "source") == {}
+    assert len(of(snapshot, "bios_limit_khz")) == 1
+    assert len(of(snapshot, "max_khz")) == len(of(snapshot, "timer_ticks")) == 248
+    assert len(of(snapshot, "core_throttles")) == 128
 
 
 @pytest.mark.parametrize("name", sorted(DISTURBING))
@@ -140,31 +140,31 @@ def test_every_promised_quantity_is_there(tmp_path: Path) -> None:
 def test_a_sample_that_is_not_fresh_says_why(tmp_path: Path) -> None:
     for name, isolated in HOSTS.items():
         for sample in watch(tmp_path, name, isolated).look().samples:
-            assert sample.health is Health.FRESH or sample.reason, sample
+            assert sample.freshness is Freshness.FRESH or sample.reason, sample
 
 
 @pytest.mark.parametrize("broken", [source.name for source in SOURCES])
 def test_a_source_that_fails_ends_nothing(tmp_path: Path, broken: str) -> None:
     host = watch(tmp_path, "lab4", {2, 3})
 
-    def fail(_: Eyes) -> Iterator[Sample]:
+    def fail(_: WatchedHost) -> Iterator[Sample]:
         raise RuntimeError("the fan fell off")
 
     sources = [source._replace(read=fail) if source.name == broken else source for source in SOURCES]
-    look = take_look(host.eyes, sources)
-    assert [(one.subject, one.health, one.reason) for one in look.of("source")] == [
-        (broken, Health.NO_DATA, "RuntimeError: the fan fell off")
+    snapshot = take_snapshot(host.watched_host, sources)
+    assert [(one.subject, one.freshness, one.reason) for one in snapshot.of("source")] == [
+        (broken, Freshness.NO_DATA, "RuntimeError: the fan fell off")
     ]
-    assert {sample.source for sample in look.samples} >= {"limits", "drift", "frequency", "audit"} - {broken}
+    assert {sample.source for sample in snapshot.samples} >= {"limits", "drift", "frequency", "audit"} - {broken}
 
 
 def test_what_a_source_gave_before_it_failed_counts(tmp_path: Path) -> None:
-    def half(_: Eyes) -> Iterator[Sample]:
+    def half(_: WatchedHost) -> Iterator[Sample]:
         yield Sample("half", "a", 1, "half")
         raise OSError("gone")
 
-    look = take_look(watch(tmp_path, "lab4", {2, 3}).eyes, [Source("half", (), "", "", half)])
-    assert [sample.quantity for sample in look.samples] == ["half", "source"]
+    snapshot = take_snapshot(watch(tmp_path, "lab4", {2, 3}).watched_host, [Source("half", (), "", "", half)])
+    assert [sample.quantity for sample in snapshot.samples] == ["half", "source"]
 
 
 def test_sources_have_their_names_once_and_say_what_they_do() -> None:
@@ -176,13 +176,13 @@ def test_memory_and_files_stay_flat(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3})
     for _ in range(20):
         host.look()
-    files, kept = len(os.listdir("/proc/self/fd")), len(host.eyes._kept)
+    files, kept = len(os.listdir("/proc/self/fd")), len(host.watched_host._kept)
     for number in range(60):
         if number % 10 == 0:
-            host.eyes.tell(DeviceEvent("online", "cpu", "cpu1", ""))
+            host.watched_host.tell(DeviceEvent("online", "cpu", "cpu1", ""))
         host.look()
     assert len(os.listdir("/proc/self/fd")) <= files
-    assert len(host.eyes._kept) == kept
+    assert len(host.watched_host._kept) == kept
 
 
 def test_this_machine_is_looked_at(tmp_path: Path) -> None:
@@ -191,13 +191,13 @@ def test_this_machine_is_looked_at(tmp_path: Path) -> None:
     host_file.write_text(f'profile = "balanced-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
     if last == 0:
         pytest.skip("one CPU: none can be isolated")
-    eyes = Eyes(open_session(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
+    host = WatchedHost(open_session(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
     for _ in range(3):
-        look = take_look(eyes)
-        assert of(look, "source") == {}
-    assert of(look, "timer_ticks")
-    assert look.monotonic_s > 0
-    assert look.at.endswith("Z")
+        snapshot = take_snapshot(host)
+        assert of(snapshot, "source") == {}
+    assert of(snapshot, "timer_ticks")
+    assert snapshot.monotonic_s > 0
+    assert snapshot.at.endswith("Z")
 
 
 def test_the_cpus_of_a_partition_are_left_alone_whatever_the_host_file_names(tmp_path: Path) -> None:
@@ -206,5 +206,5 @@ def test_the_cpus_of_a_partition_are_left_alone_whatever_the_host_file_names(tmp
     slice_.mkdir(parents=True)
     (slice_ / "cpuset.cpus.partition").write_text("isolated\n")
     (slice_ / "cpuset.cpus.effective").write_text("2\n")
-    assert Watched(host.root, frozenset({3})).eyes.quiet == {2, 3}
-    assert kernel_wishes(read_scope_facts(host.eyes.root)).scope.isolated == {2, 3}
+    assert Watched(host.root, frozenset({3})).watched_host.quiet == {2, 3}
+    assert kernel_config(read_scope_facts(host.watched_host.root)).scope.isolated == {2, 3}

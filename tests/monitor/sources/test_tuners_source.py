@@ -88,6 +88,6 @@ def test_a_host_without_proc_or_control_groups_has_none(tmp_path: Path) -> None:
     for place in (host.root / "proc").iterdir():
         if place.name.isdecimal():
             shutil.rmtree(place)
-    look = host.look()
-    assert of(look, "manager") == {}
-    assert of(look, "source") == {}
+    snapshot = host.look()
+    assert of(snapshot, "manager") == {}
+    assert of(snapshot, "source") == {}

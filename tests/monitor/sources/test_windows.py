@@ -8,7 +8,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tunectl.monitor.model import Health
+from tunectl.monitor.model import Freshness
 from tunectl.monitor.sources.windows import KEPT, MOST_NS, Closed, Gaps, Messages, Windows
 
 
@@ -84,17 +84,17 @@ def test_a_host_that_slept_has_no_windows_for_that() -> None:
 
 def test_what_is_not_known_yet_is_stale_and_silence_is_no_data() -> None:
     windows = Windows(10.0, Messages, 0.0)
-    states = {sample.quantity: sample.health for sample in windows.samples("application", "latency")}
-    assert set(states.values()) == {Health.STALE}
+    states = {sample.quantity: sample.freshness for sample in windows.samples("application", "latency")}
+    assert set(states.values()) == {Freshness.STALE}
     windows.turn(10.0)
-    assert {sample.health for sample in windows.samples("application", "latency")} == {Health.NO_DATA}
+    assert {sample.freshness for sample in windows.samples("application", "latency")} == {Freshness.NO_DATA}
     windows.open.add([5])
     windows.turn(20.0)
     windows.turn(30.0)
-    states = {sample.quantity: sample.health for sample in windows.samples("application", "latency")}
-    assert states["latency_max_ns"] is Health.NO_DATA
-    assert states["latency_count"] is Health.FRESH  # none: that is known
-    assert states["latency_worst_max_ns"] is Health.FRESH
+    states = {sample.quantity: sample.freshness for sample in windows.samples("application", "latency")}
+    assert states["latency_max_ns"] is Freshness.NO_DATA
+    assert states["latency_count"] is Freshness.FRESH  # none: that is known
+    assert states["latency_worst_max_ns"] is Freshness.FRESH
 
 
 def test_a_hundred_thousand_messages_take_little_time() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tunectl.monitor.model import Condition, Severity, Verdict
+from tunectl.monitor.model import Condition, Health, Severity
 from tunectl.monitor.rules import changes, frequency, interrupts, latency, thermal, unknown
 from tunectl.monitor.rules.history import History
 
@@ -149,5 +149,5 @@ def judge(history: History, rules: tuple[Rule, ...] = RULES) -> tuple[Condition,
             found += tuple(rule.judge(history))
         except Exception as error:  # whatever it is, the other rules go on and this one says so
             why = f"the rule failed: {type(error).__name__}: {error}"
-            found.append(Condition(rule.name, FAILED, Verdict.UNKNOWN, source="monitor", summary=why))
+            found.append(Condition(rule.name, FAILED, Health.UNKNOWN, source="monitor", summary=why))
     return tuple(found)

@@ -131,7 +131,7 @@ def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | N
     pinned = history.limits.base_khz
     for kind in kinds:
         for subject, sample in history.get(kind.quantity).items():
-            if sample.health == "absent":
+            if sample.freshness == "absent":
                 continue
             cpu, khz = cpu_of(subject), number(sample)
             if pinned:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Verdict
+from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Package, survey
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import ghz, on
@@ -28,27 +28,27 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
     if package.low and lone is None:
         return _dropped(subject, package.low, evidence)
     if package.between or evidence:
-        return Condition(NAME, subject, Verdict.BETWEEN, source="frequency")
+        return Condition(NAME, subject, Health.BETWEEN, source="frequency")
     if package.high:
         fact = min(package.high, key=lambda one: one.khz / one.base_khz)
-        return Condition(NAME, subject, Verdict.GOOD, round(fact.khz), round(fact.base_khz), _source(fact))
+        return Condition(NAME, subject, Health.GOOD, round(fact.khz), round(fact.base_khz), _source(fact))
     return Condition(
-        NAME, subject, Verdict.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
+        NAME, subject, Health.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
     )
 
 
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:
     """A CPU that is not slow is left out: what nobody mentions is over."""
-    verdicts: dict[int | None, Verdict] = dict.fromkeys(package.unknown, Verdict.UNKNOWN)
-    verdicts.update(dict.fromkeys((fact.cpu for fact in package.between), Verdict.BETWEEN))
-    verdicts.update(dict.fromkeys((fact.cpu for fact in package.low), Verdict.BETWEEN))
-    for cpu, verdict in verdicts.items():
+    healths: dict[int | None, Health] = dict.fromkeys(package.unknown, Health.UNKNOWN)
+    healths.update(dict.fromkeys((fact.cpu for fact in package.between), Health.BETWEEN))
+    healths.update(dict.fromkeys((fact.cpu for fact in package.low), Health.BETWEEN))
+    for cpu, health in healths.items():
         if cpu is None:
             continue
         if cpu == lone and _was_lone(history, subject, lone):
             yield _dropped(f"cpu{cpu}", package.low, "")
         else:
-            yield Condition(NAME, f"cpu{cpu}", verdict, source="frequency")
+            yield Condition(NAME, f"cpu{cpu}", health, source="frequency")
 
 
 def _was_lone(history: History, subject: str, cpu: int) -> bool:
@@ -69,7 +69,7 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     also += [f"since the last look {evidence}"] if evidence else []
     summary = "; ".join([f"{subject}: {kind.said.format(cpus=who)} {ghz(worst.khz)}, {share}", *also])
     return Condition(
-        NAME, subject, Verdict.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus
+        NAME, subject, Health.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus
     )
 
 

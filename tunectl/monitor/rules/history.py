@@ -8,10 +8,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from tunectl.cpulist import CpuSet
-from tunectl.monitor.model import Health, Look, Sample
+from tunectl.monitor.model import Freshness, Sample, Snapshot
 
 if TYPE_CHECKING:
-    from tunectl.hostfile.config import Wishes
+    from tunectl.hostfile.config import HostConfig
 
 T = TypeVar("T")
 
@@ -29,18 +29,18 @@ class Limits(NamedTuple):
     isolated: CpuSet = frozenset()
 
     @classmethod
-    def of(cls, wishes: Wishes) -> Limits:
+    def of(cls, config: HostConfig) -> Limits:
         """[thermal] and [monitor.sla] of a host file, made concrete."""
-        thermal, sla = wishes.thermal, wishes.monitor.sla
+        thermal, sla = config.thermal, config.monitor.sla
         return cls(
-            thermal.min_ratio, thermal.base_frequency_khz, sla.p99_9_ns, sla.max_ns, frozenset(wishes.scope.isolated)
+            thermal.min_ratio, thermal.base_frequency_khz, sla.p99_9_ns, sla.max_ns, frozenset(config.scope.isolated)
         )
 
 
 class Seen(NamedTuple):
     """A look, and its samples by quantity and subject."""
 
-    look: Look
+    snapshot: Snapshot
     samples: Mapping[str, Mapping[str, Sample]]
 
     def get(self, quantity: str) -> Mapping[str, Sample]:
@@ -60,15 +60,15 @@ class History:
     def __len__(self) -> int:
         return len(self._seen)
 
-    def add(self, look: Look) -> None:
+    def add(self, snapshot: Snapshot) -> None:
         """The newest look. Of two samples of one quantity and subject the last counts."""
         samples: dict[str, dict[str, Sample]] = {}
-        for sample in look.samples:
+        for sample in snapshot.samples:
             of_quantity = samples.get(sample[0])
             if of_quantity is None:
                 of_quantity = samples[sample[0]] = {}
             of_quantity[sample[1]] = sample
-        self._seen.append(Seen(look, samples))
+        self._seen.append(Seen(snapshot, samples))
         self._found.clear()
 
     def once(self, find: Callable[[History], T]) -> T:
@@ -93,14 +93,14 @@ class History:
         return earlier
 
     @property
-    def now(self) -> Look:
+    def now(self) -> Snapshot:
         """The newest look; IndexError where there is none yet."""
-        return self._seen[-1].look
+        return self._seen[-1].snapshot
 
-    def before(self, seconds: float) -> Look | None:
+    def before(self, seconds: float) -> Snapshot | None:
         """The newest look that is at least this much older than now; None where none is kept."""
         latest = self.now.monotonic_s - seconds
-        return next((seen.look for seen in self._backwards() if seen.look.monotonic_s <= latest), None)
+        return next((seen.snapshot for seen in self._backwards() if seen.snapshot.monotonic_s <= latest), None)
 
     def get(self, quantity: str) -> Mapping[str, Sample]:
         """The newest look's samples of one quantity by their subject."""
@@ -108,7 +108,7 @@ class History:
 
     def earlier(self, quantity: str, subject: str) -> Sample | None:
         """The last fresh sample before now: what a rise or a change is measured from."""
-        return next((one for one in self.all_earlier(quantity, subject) if one.health is Health.FRESH), None)
+        return next((one for one in self.all_earlier(quantity, subject) if one.freshness is Freshness.FRESH), None)
 
     def is_same(self, sample: Sample) -> bool:
         """Is it the very sample of the look before? Most are, on a quiet host."""
@@ -142,20 +142,22 @@ class History:
 def number(sample: Sample) -> float | None:
     """A fresh sample's value as a number; None for everything that must not be judged."""
     value = sample.value
-    if sample.health is not Health.FRESH or isinstance(value, str) or value is None or value != value:  # NaN
+    if sample.freshness is not Freshness.FRESH or isinstance(value, str) or value is None or value != value:  # NaN
         return None
     return value
 
 
-def silent_sources(look: Look) -> dict[str, tuple[Health, str]]:
+def silent_sources(snapshot: Snapshot) -> dict[str, tuple[Freshness, str]]:
     """The sources that were asked and have nothing fresh to say, or broke off: the worse of its states, and why."""
-    fresh = Health.FRESH
-    heard = {sample.source for sample in look.samples if sample.health is fresh}
-    silent: dict[str, tuple[Health, str]] = {}
-    for sample in [sample for sample in look.samples if sample.health is not fresh]:
-        source, health = sample.source, sample.health
+    fresh = Freshness.FRESH
+    heard = {sample.source for sample in snapshot.samples if sample.freshness is fresh}
+    silent: dict[str, tuple[Freshness, str]] = {}
+    for sample in [sample for sample in snapshot.samples if sample.freshness is not fresh]:
+        source, freshness = sample.source, sample.freshness
         if sample.quantity == "source":  # it broke off: what it gave before says nothing of the rest
-            silent[source] = (Health.NO_DATA, sample.reason)
-        elif source not in heard and (health is Health.NO_DATA or (health is Health.STALE and source not in silent)):
-            silent[source] = (health, sample.reason)
+            silent[source] = (Freshness.NO_DATA, sample.reason)
+        elif source not in heard and (
+            freshness is Freshness.NO_DATA or (freshness is Freshness.STALE and source not in silent)
+        ):
+            silent[source] = (freshness, sample.reason)
     return silent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Health, Verdict
+from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, on
 
@@ -21,7 +21,9 @@ def judge_devices(history: History) -> Iterator[Condition]:
     """
     before = history.previous("interrupts")
     for subject, sample in history.get("interrupts").items():
-        if (before.get(subject) is sample and sample.health is Health.FRESH) or sample.health is Health.ABSENT:
+        if (
+            before.get(subject) is sample and sample.freshness is Freshness.FRESH
+        ) or sample.freshness is Freshness.ABSENT:
             continue
         rise = history.rise(sample)
         if rise is None and subject not in before and _was_read(history):
@@ -29,20 +31,20 @@ def judge_devices(history: History) -> Iterator[Condition]:
             rise = int(number(sample) or 0)
         if rise is None:
             yield Condition(
-                "InterruptOnIsolatedCpu", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason
+                "InterruptOnIsolatedCpu", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason
             )
             continue
-        verdict = Verdict.BAD if rise else Verdict.GOOD
+        health = Health.BAD if rise else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
         summary = f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last look" if rise else ""
-        yield Condition("InterruptOnIsolatedCpu", subject, verdict, rise, 0, sample.source, summary, _MOVE, sample.cpus)
+        yield Condition("InterruptOnIsolatedCpu", subject, health, rise, 0, sample.source, summary, _MOVE, sample.cpus)
 
 
 def _was_read(history: History) -> bool:
     """Did the look before read the table? Where no device ever came to an isolated CPU, only its other rows tell."""
     tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
-    return any(one.health is Health.FRESH for table in tables for one in table.values())
+    return any(one.freshness is Freshness.FRESH for table in tables for one in table.values())
 
 
 def judge_own(history: History) -> Iterator[Condition]:
@@ -53,7 +55,7 @@ def judge_own(history: History) -> Iterator[Condition]:
     source = next(iter(samples.values())).source
     counts = {subject: count for subject, sample in samples.items() if (count := number(sample)) is not None}
     if not counts:
-        yield Condition("MonitorDisturbs", "monitor", Verdict.UNKNOWN, source=source)
+        yield Condition("MonitorDisturbs", "monitor", Health.UNKNOWN, source=source)
         return
     own = float(sum(counts.values()))
     total = max(_total(history), own) if own else 0.0
@@ -67,7 +69,7 @@ def judge_own(history: History) -> Iterator[Condition]:
     yield Condition(
         "MonitorDisturbs",
         "monitor",
-        Verdict.BAD if is_own else Verdict.GOOD,
+        Health.BAD if is_own else Health.GOOD,
         own,
         0,
         source,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Sample, Verdict
+from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import COOL, celsius, cpu_of, on, packages
@@ -67,7 +67,7 @@ def rises(history: History) -> dict[str, Heat]:
     found: dict[str, Heat] = {}
     for quantity in _WORDS:
         for subject, sample in history.get(quantity).items():
-            if sample.health == "absent":
+            if sample.freshness == "absent":
                 continue
             package = subject if subject.startswith("package") else place.of(cpu_of(subject))
             heat = found.get(package) or found.setdefault(package, Heat())
@@ -86,13 +86,13 @@ def judge_throttling(history: History) -> Iterator[Condition]:
             summary = f"{subject}: since the last look {heat.said}"
             if heat.cpus:
                 summary += f" ({on(heat.cpus)})"
-            yield Condition(NAME, subject, Verdict.BAD, heat.count, 0, source, summary, COOL, frozenset(heat.cpus))
+            yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, COOL, frozenset(heat.cpus))
         elif not heat.known:
-            yield Condition(NAME, subject, Verdict.UNKNOWN, source=source, summary=heat.unknown)
+            yield Condition(NAME, subject, Health.UNKNOWN, source=source, summary=heat.unknown)
         else:
             # A package the firmware holds down is throttled no more, and is not well either.
-            verdict = Verdict.BETWEEN if is_low(history, subject) else Verdict.GOOD
-            yield Condition(NAME, subject, verdict, 0, 0, source)
+            health = Health.BETWEEN if is_low(history, subject) else Health.GOOD
+            yield Condition(NAME, subject, health, 0, 0, source)
 
 
 _HYSTERESIS_MC = 3000
@@ -104,29 +104,29 @@ def judge_zones(history: History) -> Iterator[Condition]:
     for subject, sample in history.get("temperature_mc").items():
         trip_sample = trips.get(subject)
         trip = number(trip_sample) if trip_sample is not None else None
-        if sample.health == "absent" or (trip_sample is not None and trip_sample.health == "absent"):
+        if sample.freshness == "absent" or (trip_sample is not None and trip_sample.freshness == "absent"):
             continue  # nothing to hold it against: such a zone is shown and not judged
         temp = number(sample)
         if temp is None or trip is None:
             why = sample.reason or "no trip is known"
-            yield Condition("TemperatureHigh", subject, Verdict.UNKNOWN, source=sample.source, summary=why)
+            yield Condition("TemperatureHigh", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
-        verdict = Verdict.BAD if temp >= trip else Verdict.BETWEEN if temp > trip - _HYSTERESIS_MC else Verdict.GOOD
+        health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         summary = f"{name} is at {celsius(temp)}, its trip that slows the CPUs at {celsius(trip)}"
-        yield Condition("TemperatureHigh", subject, verdict, temp, trip, sample.source, summary, COOL, sample.cpus)
+        yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, COOL, sample.cpus)
 
 
 def judge_cooling(history: History) -> Iterator[Condition]:
     """CoolingActive: a cooling device that slows CPUs, or keeps them idle, is at work."""
     for subject, sample in history.get("cooling_state").items():
-        if sample.health == "absent":
+        if sample.freshness == "absent":
             continue
         state = number(sample)
         if state is None:
-            yield Condition("CoolingActive", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
+            yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason)
             continue
-        verdict = Verdict.BAD if state > 0 else Verdict.GOOD
+        health = Health.BAD if state > 0 else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         summary = f"{name} is at state {state:g}: it slows CPUs, or keeps them idle, to cool the host"
-        yield Condition("CoolingActive", subject, verdict, state, 0, sample.source, summary, COOL, sample.cpus)
+        yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, COOL, sample.cpus)

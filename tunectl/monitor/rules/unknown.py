@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Health, Verdict
+from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.clocks import Package, survey
 from tunectl.monitor.rules.history import History, silent_sources
 from tunectl.monitor.rules.thermal import rises
@@ -19,12 +19,12 @@ def judge_frequency(history: History) -> Iterator[Condition]:
     for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
         package, heat = found.get(subject, Package()), heats.get(subject)
         if package.can_tell or (heat and heat.can_tell):
-            yield Condition(NAME, subject, Verdict.GOOD, source="frequency")
+            yield Condition(NAME, subject, Health.GOOD, source="frequency")
         else:
             why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
             summary = f"{subject}: whether its CPUs run slow cannot be told"
             yield Condition(
-                NAME, subject, Verdict.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
+                NAME, subject, Health.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
             )
 
 
@@ -38,16 +38,18 @@ def judge_sources(history: History) -> Iterator[Condition]:
     lost = history.once(_lost)
     for source in dict.fromkeys(sample.source for sample in history.now.samples):
         if source not in lost:
-            yield Condition("SourceLost", source, Verdict.GOOD, source=source)
+            yield Condition("SourceLost", source, Health.GOOD, source=source)
             continue
         why = lost[source]
         summary = f"source {source} has no data" + (f": {why}" if why else "")
         fix = "what it watches cannot be told now: tunectl monitor --once -v"
-        yield Condition("SourceLost", source, Verdict.BAD, "no-data", "fresh", source, summary, fix)
+        yield Condition("SourceLost", source, Health.BAD, "no-data", "fresh", source, summary, fix)
 
 
 def _lost(history: History) -> dict[str, str]:
     # Stale is a state of its own: the rules that need a fresh value say themselves that they cannot tell.
     return {
-        source: reason for source, (health, reason) in silent_sources(history.now).items() if health is Health.NO_DATA
+        source: reason
+        for source, (freshness, reason) in silent_sources(history.now).items()
+        if freshness is Freshness.NO_DATA
     }

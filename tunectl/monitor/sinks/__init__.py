@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tunectl.hostfile.shape import Monitor
 from tunectl.model import HostId
-from tunectl.monitor.model import Board
+from tunectl.monitor.model import Status
 from tunectl.monitor.sinks.kinds import Exporter, Notifier, SinkError
 from tunectl.monitor.sinks.places import check_textfile, parse_listen
 
@@ -50,5 +50,5 @@ def open_exporters(settings: Monitor, own: Callable[[], Mapping[str, float]] = d
     return tuple(exporter._replace(show=_adding(exporter.show, own)) for exporter in made)
 
 
-def _adding(show: Callable[[Board], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Board], None]:
-    return lambda board: show(board._replace(own={**board.own, **own()}))
+def _adding(show: Callable[[Status], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Status], None]:
+    return lambda status: show(status._replace(own={**status.own, **own()}))

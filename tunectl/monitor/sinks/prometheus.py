@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 
-from tunectl.monitor.model import Board
+from tunectl.monitor.model import Status
 from tunectl.monitor.sinks.kinds import Exporter
 from tunectl.monitor.sinks.metrics import families
 from tunectl.monitor.sinks.places import parse_listen
@@ -34,17 +34,17 @@ class Shown:
     """The last board as a registry that the library can write out."""
 
     def __init__(self) -> None:
-        self._board: Board | None = None
+        self._board: Status | None = None
         self._tally = Tally()
         self._lock = threading.Lock()
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
 
-    def see(self, board: Board) -> None:
+    def see(self, status: Status) -> None:
         """Cheap: called in each cycle."""
         with self._lock:
-            self._tally.add(board)
-            self._board = board
+            self._tally.add(status)
+            self._board = status
 
     def collect(self) -> Iterator[Metric]:
         """For the library."""
@@ -69,9 +69,9 @@ class Endpoint:
         self._trouble = ""
         self._listen()
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """What the next scrape gets."""
-        self._shown.see(board)
+        self._shown.see(status)
         if self._server is None and time.monotonic() >= self._due_s:
             self._listen()
 

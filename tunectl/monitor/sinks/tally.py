@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tunectl.monitor.model import Board, Look
+from tunectl.monitor.model import Snapshot, Status
 from tunectl.monitor.sinks.rows import label, number, number_of
 
 _TALLIED = frozenset({"own_interruptions", "device"})
@@ -16,14 +16,14 @@ class Tally:
     def __init__(self) -> None:
         self.own_interruptions: Counter[str] = Counter()  # by CPU
         self.events: Counter[tuple[str, str]] = Counter()  # (net, add)
-        self._last: Look | None = None
+        self._last: Snapshot | None = None
 
-    def add(self, board: Board) -> None:
+    def add(self, status: Status) -> None:
         """Counts a board once, however often it is shown."""
-        if board.look is self._last:
+        if status.snapshot is self._last:
             return
-        self._last = board.look
-        for sample in [each for each in board.look.samples if each.quantity in _TALLIED]:  # of ten thousand
+        self._last = status.snapshot
+        for sample in [each for each in status.snapshot.samples if each.quantity in _TALLIED]:  # of ten thousand
             if sample.quantity == "device":
                 self.events[label(sample.subject.partition("/")[0]), label(str(sample.value))] += 1
             elif (count := number(sample)) is not None:

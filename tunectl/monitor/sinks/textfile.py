@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from prometheus_client import generate_latest
 
-from tunectl.monitor.model import Board
+from tunectl.monitor.model import Status
 from tunectl.monitor.sinks.kinds import Exporter
 from tunectl.monitor.sinks.places import check_textfile
 from tunectl.monitor.sinks.prometheus import Shown
@@ -36,13 +36,13 @@ class Textfile:
         self._firing: frozenset[str] = frozenset()
         self._trouble = ""
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """Writes, if it is time or something began or ceased to fire."""
-        self._shown.see(board)
-        firing = frozenset(alert.identity for alert in board.firing)
-        if board.look.monotonic_s < self._due_s and firing == self._firing:
+        self._shown.see(status)
+        firing = frozenset(alert.identity for alert in status.firing)
+        if status.snapshot.monotonic_s < self._due_s and firing == self._firing:
             return
-        self._due_s, self._firing = board.look.monotonic_s + _EVERY_S, firing
+        self._due_s, self._firing = status.snapshot.monotonic_s + _EVERY_S, firing
         try:
             replace(self._path, generate_latest(self._shown.registry))
         except OSError as error:

@@ -15,7 +15,7 @@ from tunectl import __version__
 from tunectl.errors import UsageError
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
-from tunectl.monitor.model import Alert, Status
+from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.sinks.http import Address, parse_address, post
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
 from tunectl.monitor.sinks.message import delivery_id, document, fields
@@ -76,7 +76,7 @@ def posted(alert: Alert, host: HostId) -> dict[str, object]:
         "annotations": {name: known[name] for name in names if name in known},
         "startsAt": alert.since,
     }
-    if alert.status is Status.RESOLVED:
+    if alert.status is AlertState.RESOLVED:
         made["endsAt"] = _later(alert.since, alert.at)
     return made
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 
-from tunectl.monitor.model import Health, Look, Sample
+from tunectl.monitor.model import Freshness, Sample, Snapshot
 from tunectl.monitor.sources import (
     audit,
     clock,
@@ -23,7 +23,7 @@ from tunectl.monitor.sources import (
     throttle,
     tuners,
 )
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 SOURCES: tuple[Source, ...] = (
     interrupts.SOURCE,
@@ -40,19 +40,19 @@ SOURCES: tuple[Source, ...] = (
 )
 
 
-def take_look(eyes: Eyes, sources: Iterable[Source] = SOURCES) -> Look:
+def take_snapshot(host: WatchedHost, sources: Iterable[Source] = SOURCES) -> Snapshot:
     """What every source says now. Never raises for what a source does.
 
     A source that failed is one sample of quantity `source`, NO_DATA, with the reason; the samples it gave before it
     failed count.
     """
-    eyes.begin()
+    host.begin()
     samples: list[Sample] = []
     for source in sources:
         try:
-            samples.extend(source.read(eyes))
+            samples.extend(source.read(host))
         except Exception as error:  # whatever it is, the cycle goes on and says so
             reason = f"{type(error).__name__}: {error}"
-            samples.append(Sample("source", source.name, None, source.name, Health.NO_DATA, reason))
+            samples.append(Sample("source", source.name, None, source.name, Freshness.NO_DATA, reason))
     at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Look(eyes.look_at, at, tuple(samples))
+    return Snapshot(host.taken_at, at, tuple(samples))

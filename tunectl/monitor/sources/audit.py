@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "audit"
 _SHARE = 0.0005  # of one CPU for the second reading, at most
@@ -46,30 +46,30 @@ class _Kept:
         self.none: dict[int, Sample] = {}
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """own_interruptions of each isolated CPU; between audits the last ones, stale."""
-    kept = eyes.keep(_NAME, _Kept)
-    table = eyes.table
+    kept = host.keep(_NAME, _Kept)
+    table = host.table
     if table.error:
-        yield Sample("own_interruptions", "host", None, _NAME, Health.NO_DATA, table.error, eyes.isolated)
-    elif eyes.table_read and eyes.look_at >= kept.next_at:
-        began, before = table.at, _counts(eyes)
+        yield Sample("own_interruptions", "host", None, _NAME, Freshness.NO_DATA, table.error, host.isolated)
+    elif host.table_read and host.taken_at >= kept.next_at:
+        began, before = table.at, _counts(host)
         rows = [table.row(row) for row in _ROWS]
         table.read()
         # As a rule nothing has come at all: the very same rows.
-        after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(eyes)
+        after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(host)
         spent = _Spent(table.at - began, began - kept.at)
         kept.samples = [
             _none(kept, cpu) if after is before else _judged(cpu, before, after, kept.counts, spent)
-            for cpu in sorted(_cpus(eyes, before))
+            for cpu in sorted(_cpus(host, before))
         ]
         kept.at, kept.counts = table.at, after
-        kept.audited_at, kept.next_at = eyes.look_at, eyes.look_at + max(table.cost_s / _SHARE - 0.5, 0.0)
+        kept.audited_at, kept.next_at = host.taken_at, host.taken_at + max(table.cost_s / _SHARE - 0.5, 0.0)
         yield from kept.samples
     else:
-        age = eyes.look_at - kept.audited_at
+        age = host.taken_at - kept.audited_at
         reason = f"last audited {age:.0f} s ago: the second reading of /{PATH} is not worth its cost in every look"
-        yield from (one._replace(health=Health.STALE, reason=reason) for one in kept.samples)
+        yield from (one._replace(freshness=Freshness.STALE, reason=reason) for one in kept.samples)
 
 
 def _none(kept: _Kept, cpu: int) -> Sample:
@@ -78,12 +78,12 @@ def _none(kept: _Kept, cpu: int) -> Sample:
     return kept.none[cpu]
 
 
-def _counts(eyes: Eyes) -> Counts:
-    return {row: eyes.table.on(row) for row in _ROWS}
+def _counts(host: WatchedHost) -> Counts:
+    return {row: host.table.on(row) for row in _ROWS}
 
 
-def _cpus(eyes: Eyes, counts: Counts) -> set[int]:
-    return {cpu for on in counts.values() for cpu in eyes.isolated & on.keys()}
+def _cpus(host: WatchedHost, counts: Counts) -> set[int]:
+    return {cpu for on in counts.values() for cpu in host.isolated & on.keys()}
 
 
 def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Spent) -> Sample:

@@ -16,9 +16,9 @@ from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.host.run import Resident
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.windows import Gaps, Windows
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
 
 SCHEMA = "tunectl.probe.sentinel/1"
@@ -135,70 +135,70 @@ _SLACK_S = 1.0
 
 
 class _Kept:
-    def __init__(self, eyes: Eyes, cpu: int) -> None:
+    def __init__(self, host: WatchedHost, cpu: int) -> None:
         self.sentinel = Sentinel(cpu)
-        self.windows = Windows(eyes.wishes.monitor.sla.window_s, Gaps, eyes.look_at)
-        self.stale_s = STALE_PERIODS * PERIOD_S + min(max(eyes.wishes.monitor.interval_s, _SLACK_S), 60.0)
-        self.started_at = eyes.look_at
+        self.windows = Windows(host.config.monitor.sla.window_s, Gaps, host.taken_at)
+        self.stale_s = STALE_PERIODS * PERIOD_S + min(max(host.config.monitor.interval_s, _SLACK_S), 60.0)
+        self.started_at = host.taken_at
         self.base: tuple[Sample, ...] | None = None
 
     def close(self) -> None:
         self.sentinel.close()
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """core_khz of the sentinel's CPU, with its base frequency, and the latency windows of subject `sentinel`."""
-    if eyes.clocks_asked and eyes.root.live:
-        yield from eyes.keep(f"{_NAME}.asked", lambda: list(_asked(eyes)))
+    if host.clocks_asked and host.root.live:
+        yield from host.keep(f"{_NAME}.asked", lambda: list(_asked(host)))
         return
-    wanted = eyes.wishes.monitor.sentinel
-    if wanted is None or not eyes.root.live:
+    wanted = host.config.monitor.sentinel
+    if wanted is None or not host.root.live:
         why = "no CPU is given to it ([monitor.sentinel])" if wanted is None else "a recorded host has no clock"
-        yield Sample("core_khz", "host", None, _NAME, Health.ABSENT, why)
+        yield Sample("core_khz", "host", None, _NAME, Freshness.ABSENT, why)
         return
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes, wanted.cpu))
-    for reading in kept.sentinel.look(eyes.look_at):
+    kept = host.keep(_NAME, lambda: _Kept(host, wanted.cpu))
+    for reading in kept.sentinel.look(host.taken_at):
         kept.windows.open.add(reading.gap_ns, reading.spun_ns)
-    kept.windows.turn(eyes.look_at)
+    kept.windows.turn(host.taken_at)
     if kept.base is None:
-        kept.base = _base(eyes, wanted.cpu)
+        kept.base = _base(host, wanted.cpu)
     yield from kept.base
-    health, why = _health(kept, eyes.look_at)
+    freshness, why = _freshness(kept, host.taken_at)
     cpus = frozenset({wanted.cpu})
     value = kept.sentinel.core_khz
-    yield Sample("core_khz", f"cpu{wanted.cpu}", round(value) if value else None, _NAME, health, why, cpus)
+    yield Sample("core_khz", f"cpu{wanted.cpu}", round(value) if value else None, _NAME, freshness, why, cpus)
     for sample in kept.windows.samples(_SUBJECT, _NAME, cpus):
-        is_told = health is Health.FRESH or sample.health is not Health.FRESH
-        yield sample if is_told else sample._replace(health=health, reason=why)
+        is_told = freshness is Freshness.FRESH or sample.freshness is not Freshness.FRESH
+        yield sample if is_told else sample._replace(freshness=freshness, reason=why)
 
 
-def _health(kept: _Kept, now: float) -> tuple[Health, str]:
+def _freshness(kept: _Kept, now: float) -> tuple[Freshness, str]:
     sentinel = kept.sentinel
     if sentinel.spoke_at is None:
         is_new = sentinel.pid is not None and now - kept.started_at < kept.stale_s
-        return (Health.STALE if is_new else Health.NO_DATA), sentinel.problem
+        return (Freshness.STALE if is_new else Freshness.NO_DATA), sentinel.problem
     if now - sentinel.spoke_at > kept.stale_s:
-        return Health.STALE, f"the sentinel's last line is {now - sentinel.spoke_at:.0f} s old"
-    return Health.FRESH, ""
+        return Freshness.STALE, f"the sentinel's last line is {now - sentinel.spoke_at:.0f} s old"
+    return Freshness.FRESH, ""
 
 
-def _base(eyes: Eyes, cpu: int) -> tuple[Sample, ...]:
+def _base(host: WatchedHost, cpu: int) -> tuple[Sample, ...]:
     """Of a housekeeping CPU, which the source `limits` leaves out. Kept: firmware may lower it later."""
-    khz = eyes.cpus[cpu].base_khz if cpu in eyes.cpus and cpu not in eyes.judged else None
+    khz = host.cpus[cpu].base_khz if cpu in host.cpus and cpu not in host.judged else None
     if not khz:
         return ()
-    reason = eyes.cpus[cpu].base_source
+    reason = host.cpus[cpu].base_source
     return (Sample("base_khz", f"cpu{cpu}", khz, "limits", reason=reason, cpus=frozenset({cpu})),)
 
 
-def _asked(eyes: Eyes) -> Iterator[Sample]:
-    for cpu in sorted(eyes.clocks_asked):
-        yield from _base(eyes, cpu)
+def _asked(host: WatchedHost) -> Iterator[Sample]:
+    for cpu in sorted(host.clocks_asked):
+        yield from _base(host, cpu)
         subject, cpus = f"cpu{cpu}", frozenset({cpu})
         try:
             khz = round(sample_clock(cpu))
         except TunectlError as error:
-            yield Sample("core_khz", subject, None, _NAME, Health.NO_DATA, error.message, cpus)
+            yield Sample("core_khz", subject, None, _NAME, Freshness.NO_DATA, error.message, cpus)
         else:
             yield Sample("core_khz", subject, khz, _NAME, cpus=cpus)
 

@@ -14,25 +14,25 @@ from itertools import chain
 
 from tunectl.errors import TunectlError
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.knobs import Knobs
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "drift"
 _EVENTFUL = frozenset({"cpu", "net", "queues", "pci"})
 _SHARE = 0.02  # of one CPU, while something changes all the time
-_HEALTH = {Outcome.UNREADABLE: Health.NO_DATA, Outcome.UNSUPPORTED: Health.ABSENT}
+_FRESHNESS = {Outcome.UNREADABLE: Freshness.NO_DATA, Outcome.UNSUPPORTED: Freshness.ABSENT}
 
 
 class _Kept:
     """What is to be done next, and the samples of what was found."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        self.knobs = Knobs(eyes)
+    def __init__(self, host: WatchedHost) -> None:
+        self.knobs = Knobs(host)
         self.urgent = True
         self.problem = ""
-        self.next_at = eyes.look_at  # not before
-        self.worked_at = eyes.look_at
+        self.next_at = host.taken_at  # not before
+        self.worked_at = host.taken_at
         self.round: list[str | list[str]] = []  # paths of knobs with many; other knobs
         self.place = 0
         self.owed = 0.0
@@ -42,19 +42,19 @@ class _Kept:
         self.once_bad: set[str] = set()
         self.samples: dict[str, list[Sample]] = {}
 
-    def look(self, eyes: Eyes) -> None:
+    def look(self, host: WatchedHost) -> None:
         """Judges what is due."""
-        today = max(eyes.session.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
-        trigger = (eyes.table.shapes, _written(self.knobs.session.journal.path), today)
-        told = any(event.subsystem in _EVENTFUL for event in eyes.events)
-        self.urgent |= told or eyes.cpus_changed or eyes.suspicious or trigger != self.trigger
-        self.trigger, eyes.suspicious = trigger, False
-        now, interval = eyes.look_at, eyes.wishes.monitor.drift_interval_s
-        if len(eyes.table.landed) != self.landed and "irq.affinity" in self.samples:
+        today = max(host.session.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
+        trigger = (host.table.shapes, _written(self.knobs.session.journal.path), today)
+        told = any(event.subsystem in _EVENTFUL for event in host.events)
+        self.urgent |= told or host.cpus_changed or host.suspicious or trigger != self.trigger
+        self.trigger, host.suspicious = trigger, False
+        now, interval = host.taken_at, host.config.monitor.drift_interval_s
+        if len(host.table.landed) != self.landed and "irq.affinity" in self.samples:
             self.dirty.add("irq.affinity")  # one that came nowhere was harmless
-        self.landed = len(eyes.table.landed)
-        self.dirty |= eyes.doubtful & self.samples.keys()
-        eyes.doubtful = set()
+        self.landed = len(host.table.landed)
+        self.dirty |= host.doubtful & self.samples.keys()
+        host.doubtful = set()
         if self.urgent and now >= self.next_at:
             self.next_at = now + interval  # where it fails, it is not tried in every look
             self.problem = "unfinished"
@@ -135,9 +135,9 @@ def _sample(finding: Finding) -> Sample:
     # A refusal without an effect is how that machine is (docs/interface.md, "Outcomes").
     harmless = finding.outcome is Outcome.REFUSED and not finding.harmful
     value = Outcome.COMPLIANT if harmless else finding.outcome
-    health = _HEALTH.get(finding.outcome, Health.FRESH)
-    reason = "" if health is Health.FRESH else _why_unknown(finding)
-    return Sample("knob", finding.target, str(value), _NAME, health, reason, seen=finding)
+    freshness = _FRESHNESS.get(finding.outcome, Freshness.FRESH)
+    reason = "" if freshness is Freshness.FRESH else _why_unknown(finding)
+    return Sample("knob", finding.target, str(value), _NAME, freshness, reason, seen=finding)
 
 
 def _why_unknown(finding: Finding) -> str:
@@ -153,11 +153,11 @@ def _written(path: str) -> float:
         return 0.0
 
 
-def read(eyes: Eyes) -> Iterable[Sample]:
+def read(host: WatchedHost) -> Iterable[Sample]:
     """One sample a target that is not compliant, or was not since the start; one a knob of which all are."""
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    kept = host.keep(_NAME, lambda: _Kept(host))
     try:
-        kept.look(eyes)
+        kept.look(host)
     except Exception as error:
         kept.problem = kept.problem and str(error)
         raise

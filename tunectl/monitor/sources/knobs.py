@@ -16,7 +16,7 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Plan, Reading, Setting
 from tunectl.monitor.open_files import Texts
-from tunectl.monitor.watched_host import Eyes
+from tunectl.monitor.watched_host import WatchedHost
 from tunectl.tuning.journal import peek
 
 _HELD = 16384
@@ -38,10 +38,10 @@ _UNCHANGING = (
 class Knobs:
     """The findings by knob."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        self.root = TracingSysroot(eyes.root.root, eyes.quiet)
-        self._held = Texts(eyes.root, max(min(eyes.room // 4, _HELD), 0))
-        self.session = replace(eyes.session, root=self.root)
+    def __init__(self, host: WatchedHost) -> None:
+        self.root = TracingSysroot(host.root.root, host.quiet)
+        self._held = Texts(host.root, max(min(host.room // 4, _HELD), 0))
+        self.session = replace(host.session, root=self.root)
         self.findings: dict[str, tuple[Finding, ...]] = {}
         self.cost_s = 0.0  # CPU time of judging them all
         self.texts: dict[str, bytes | int | frozenset[str]] = {}  # of the files (errno where unreadable), directories
@@ -53,7 +53,7 @@ class Knobs:
 
     def settings(self) -> tuple[Setting, ...]:
         """What is wanted, and what an earlier host file wanted of the boot loader."""
-        return (*self.session.wishes.settings, *self.session.leftovers())
+        return (*self.session.config.settings, *self.session.leftovers())
 
     def judge_all(self, today: str) -> None:
         """Everything, as `tunectl verify` would."""

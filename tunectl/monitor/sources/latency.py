@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.windows import MOST_NS, Messages, Windows
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _BYTES = 65536  # no datagram is longer
 _DATAGRAMS_A_TURN = 4096
@@ -153,31 +153,31 @@ _SUBJECT = "application"
 
 
 class _Kept:
-    def __init__(self, eyes: Eyes, address: str) -> None:
+    def __init__(self, host: WatchedHost, address: str) -> None:
         self.socket = LatencySocket(address)
-        self.windows = Windows(eyes.wishes.monitor.sla.window_s, Messages, eyes.look_at)
+        self.windows = Windows(host.config.monitor.sla.window_s, Messages, host.taken_at)
         self.bad = 0
 
     def close(self) -> None:
         self.socket.close()
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """latency_p99_9_ns, latency_max_ns and latency_count of subject `application`: the last closed window's."""
-    address = eyes.wishes.monitor.sla.socket
-    if address is None or not eyes.root.live:
+    address = host.config.monitor.sla.socket
+    if address is None or not host.root.live:
         why = "no socket is named ([monitor.sla])" if address is None else "a recorded host has no application"
-        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Health.ABSENT, why)
+        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.ABSENT, why)
         return
     try:
-        kept = eyes.keep(_NAME, lambda: _Kept(eyes, address))
+        kept = host.keep(_NAME, lambda: _Kept(host, address))
     except TunectlError as error:  # tried again with every look
-        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Health.NO_DATA, error.message)
+        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
         return
     values, bad = kept.socket.read()
     kept.bad += bad
     kept.windows.open.add(values)
-    kept.windows.turn(eyes.look_at)
+    kept.windows.turn(host.taken_at)
     yield from kept.windows.samples(_SUBJECT, _NAME, note=_note(kept))
     if not (kept.windows.has_heard or kept.bad or kept.socket.dropped):
         return  # nothing ever came: there is nothing fresh to say

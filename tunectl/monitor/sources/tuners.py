@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tunectl.host.procs import read_pids
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import CONTESTED, Sample
-from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.tuners.conflicts import objection
 from tunectl.tuners.find import CGROUPS, read_programs
 from tunectl.tuners.found import FoundTuner
@@ -68,35 +68,35 @@ class _Processes:
 class _Kept:
     """What was found last, and what tells that it has changed."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        self.processes = _Processes(eyes.root)
+    def __init__(self, host: WatchedHost) -> None:
+        self.processes = _Processes(host.root)
         self.units = {unit for tuner in PROGRAMS for unit in tuner.units}
         self.state: object = None
         self.read_at = 0.0
         self.samples: dict[str, Sample] = {}
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """One sample a manager that is installed or was seen to run: inactive, active, or active against us."""
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
-    running = [frozenset(kept.units.intersection(eyes.root.listdir(place))) for place in CGROUPS]
-    state = (running, kept.processes.look(eyes.look_at))
-    if state != kept.state or eyes.look_at - kept.read_at >= _AGAIN_S:
+    kept = host.keep(_NAME, lambda: _Kept(host))
+    running = [frozenset(kept.units.intersection(host.root.listdir(place))) for place in CGROUPS]
+    state = (running, kept.processes.look(host.taken_at))
+    if state != kept.state or host.taken_at - kept.read_at >= _AGAIN_S:
         if kept.state is not None and state != kept.state:
-            eyes.suspicious = True  # who started may have written already
-        kept.state, kept.read_at = state, eyes.look_at
-        found = {one.name: one for one in read_programs(eyes.root)}
+            host.suspicious = True  # who started may have written already
+        kept.state, kept.read_at = state, host.taken_at
+        found = {one.name: one for one in read_programs(host.root)}
         # One that was removed is inactive, not unknown.
-        kept.samples = {name: _sample(eyes, name, found.get(name)) for name in {**kept.samples, **found}}
+        kept.samples = {name: _sample(host, name, found.get(name)) for name in {**kept.samples, **found}}
     yield from kept.samples.values()
 
 
-def _sample(eyes: Eyes, name: str, manager: FoundTuner | None) -> Sample:
+def _sample(host: WatchedHost, name: str, manager: FoundTuner | None) -> Sample:
     """As check.other_tuners judges, so that both say the same of one host."""
     if manager is None or not manager.active:
         return Sample("manager", name, "inactive", _NAME)
-    wanted = {setting.knob: setting.value for setting in eyes.wishes.settings}
-    against = objection(manager, wanted, eyes.isolated, eyes.facts)
+    wanted = {setting.knob: setting.value for setting in host.config.settings}
+    against = objection(manager, wanted, host.isolated, host.facts)
     if against is None:
         detail = f" ({manager.detail})" if manager.detail else ""
         return Sample("manager", name, "active", _NAME, reason=f"leaves alone what is asked for here{detail}")

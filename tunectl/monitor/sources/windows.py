@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from tunectl.compare.lengths import Lengths
 from tunectl.cpulist import CpuSet
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 
 _SUB_BITS = 9
 MOST_NS = (1 << 63) - 1  # a longer latency is a mistake
@@ -130,8 +130,8 @@ class Windows(Generic[T]):
         def sample(quantity: str, value: float | None, why: str) -> Sample:
             if value is not None:
                 return Sample(quantity, subject, value, source, reason=note, cpus=cpus)
-            health = Health.NO_DATA if self.closed else Health.STALE
-            return Sample(quantity, subject, None, source, health, why, cpus)
+            freshness = Freshness.NO_DATA if self.closed else Freshness.STALE
+            return Sample(quantity, subject, None, source, freshness, why, cpus)
 
         last = self.closed[-1] if self.closed else None
         silent = "nothing came in the last window" if last else "the first window is not over"

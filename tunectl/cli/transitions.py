@@ -9,7 +9,7 @@ from tunectl.monitor.model import Alert
 from tunectl.monitor.sinks import message
 
 
-def edge_line(alert: Alert, host: HostId, fmt: str) -> str:
+def transition_line(alert: Alert, host: HostId, fmt: str) -> str:
     """Text, or a tunectl.alert/1 document on one line."""
     if fmt == "json":
         return json.dumps(json.loads(message.document(alert, host)), separators=(",", ":"))
