@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError
+from tunectl.monitor.open_files import allow_many_files
 from tunectl.monitor.sources.latency import _VALUES_A_LOOK, LatencySocket
 
 
@@ -50,23 +51,51 @@ def test_a_burst_between_two_looks_is_taken_out_as_it_comes(receiver: LatencySoc
     assert receiver.read() == (list(range(3000)), 0)
 
 
-def test_what_waits_is_bounded_and_the_rest_comes_later(receiver: LatencySocket) -> None:
-    many, datagrams = 10_000, 0
+MANY = 10_000
+
+
+def fill(receiver: LatencySocket) -> int:
+    """Sends until the thread takes no more out; how many datagrams of MANY latencies that were."""
+    datagrams = 0
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.settimeout(0.1)
-        is_full = False
-        while not is_full:
+        while True:
             try:
-                sender.sendto(b"7 " * many, receiver.address)
+                sender.sendto(b"7 " * MANY, receiver.address)
                 datagrams += 1
-            except TimeoutError:  # the thread takes no more out, or has not had its turn yet
-                is_full = datagrams * many >= _VALUES_A_LOOK
+            except TimeoutError:  # it is full, or the thread has not had its turn yet
+                if datagrams * MANY >= _VALUES_A_LOOK:
+                    return datagrams
+
+
+def test_what_waits_is_bounded_and_the_rest_comes_later(receiver: LatencySocket) -> None:
+    datagrams = fill(receiver)
     first = len(receiver.read().values_ns)
-    assert _VALUES_A_LOOK <= first < _VALUES_A_LOOK + many
+    assert _VALUES_A_LOOK <= first < _VALUES_A_LOOK + MANY
     rest = 0
     while got := len(receiver.read().values_ns):
         rest += got
-    assert first + rest == datagrams * many
+    assert first + rest == datagrams * MANY
+
+
+def test_it_goes_on_after_it_was_full_in_a_process_with_thousands_of_open_files(tmp_path: Path) -> None:
+    if allow_many_files() < 2000:
+        pytest.skip("this process may not open so many files")
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
+    receiver = LatencySocket(str(tmp_path / "latency"))
+    try:
+        fill(receiver)
+        while receiver.read().values_ns:
+            pass
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.settimeout(10)
+            for _ in range(100):  # more than the socket holds
+                sender.sendto(b"8", receiver.address)
+        assert set(receiver.read().values_ns) == {8}
+    finally:
+        receiver.close()
+        for file in files:
+            os.close(file)
 
 
 def test_udp_works_and_counts_what_was_dropped() -> None:

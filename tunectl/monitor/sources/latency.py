@@ -26,7 +26,7 @@ from tunectl.monitor.watched_host import Source, WatchedHost
 _BYTES = 65536  # no datagram is longer
 _DATAGRAMS_A_TURN = 4096
 _VALUES_A_LOOK = 200_000
-_FULL_S = 0.1  # no room before the next look: then the kernel keeps what it can, and counts the rest
+_FULL_MS = 100  # no room before the next snapshot: then the kernel keeps what it can, and counts the rest
 _BUFFER_BYTES = 1 << 20
 _SO_RXQ_OVFL = 40  # asm-generic/socket.h: how many datagrams were dropped so far, with each that arrives
 _DIGITS = len(str(MOST_NS))
@@ -87,11 +87,13 @@ class LatencySocket:
         ready = select.poll()
         ready.register(self._end, select.POLLIN)
         ready.register(self._socket, select.POLLIN)
+        ended = select.poll()  # not select(): it knows no descriptor above 1,023, and a large host's files are all open
+        ended.register(self._end, select.POLLIN)
         while not any(fd == self._end for fd, _ in ready.poll()):
             with self._lock:
                 self._take()
                 full = len(self._values) >= _VALUES_A_LOOK
-            if full and select.select([self._end], [], [], _FULL_S)[0]:
+            if full and ended.poll(_FULL_MS):
                 return
 
     def _take(self) -> None:
@@ -171,7 +173,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         return
     try:
         kept = host.keep(_NAME, lambda: _Kept(host, address))
-    except TunectlError as error:  # tried again with every look
+    except TunectlError as error:  # tried again with every snapshot
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
         return
     values, bad = kept.socket.read()
