@@ -1,6 +1,6 @@
 """From findings to one verdict: what fails a gate, and what a whole report amounts to. Pure.
 
-The rules are those of INTERFACE, "Outcomes". A skipped or unknown item never improves a verdict,
+The rules are those of docs/interface.md, "Outcomes". A skipped or unknown item never improves a verdict,
 and a knob that is absent never fails one.
 """
 

@@ -13,7 +13,7 @@ from tunectl.tuning.session import open_session
 
 
 class Live:
-    """Its eyes; `pass_time` moves the clock."""
+    """This machine as a watched host; `pass_time` moves the clock."""
 
     def __init__(self, place: Path, more: str) -> None:
         if len(os.sched_getaffinity(0)) < 2:
@@ -27,6 +27,6 @@ class Live:
         self.watched_host.begin()
 
     def pass_time(self, seconds: float) -> None:
-        """The next look is so much later."""
+        """The next snapshot is so much later."""
         self.clock += seconds
         self.watched_host.begin()

@@ -1,4 +1,4 @@
-"""Small real parts to drive a Cycle and a Daemon with: a look that is handed in, one rule, an alert book of edges."""
+"""Small real parts to drive a Cycle and a Daemon with: a given snapshot, one rule, an alert book."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded series as tables: a row a look, one second apart; and what the rules and alerts make of them."""
+"""Recorded series as tables: a row a snapshot, one second apart; and what the rules and alerts make of them."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def limits(khz: int, cpus: Iterable[int] = ISOLATED, quantity: str = "bios_limit
 
 
 def snapshot(at_s: float, samples: Iterable[Sample]) -> Snapshot:
-    """A look so many seconds after the host was booted."""
+    """A snapshot so many seconds after the host was booted."""
     minutes, seconds = divmod(int(at_s), 60)
     return Snapshot(at_s, f"2026-11-21T10:{minutes:02}:{seconds:02}.000Z", tuple(samples))
 
 
 def snapshots(rows: Iterable[Iterable[Sample]], interval_s: float = 1.0) -> Iterator[Snapshot]:
-    """A look a row."""
+    """A snapshot a row."""
     for number, row in enumerate(rows):
         yield snapshot(number * interval_s, row)
 
@@ -63,7 +63,7 @@ class Watch:
         self.at = 0.0
 
     def see(self, *rows: Sequence[Sample]) -> list[tuple[float, str, Alert]]:
-        """One look a row, a second apart; the edges as (second, "+FrequencyDrop[package0]", the alert)."""
+        """One snapshot a row, a second apart; the transitions as (second, "+FrequencyDrop[package0]", the alert)."""
         transitions = []
         for row in rows:
             seen = snapshot(self.at, row)
@@ -88,7 +88,7 @@ def told(watch: Watch) -> dict[str, Alert]:
 
 
 def healths(name: str, rows: Sequence[Sequence[Sample]], promised: Limits | None = None) -> list[dict[str, Health]]:
-    """What one rule says of each subject, look by look."""
+    """What one rule says of each subject, snapshot by snapshot."""
     (rule,) = [rule for rule in RULES if rule.name == name]
     history = History(promised or Limits(isolated=ISOLATED))
     found = []

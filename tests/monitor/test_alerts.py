@@ -41,7 +41,7 @@ def transitions(alerts: Alerts, healths: Sequence[Health | None]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("bad", "good", "verdicts", "told"),
+    ("bad", "good", "healths", "told"),
     [
         ((1, 1), 1, "bbbgg", "+..-."),
         ((1, 1), 3, "bggbggg", "+.....-"),

@@ -1,4 +1,4 @@
-"""One cycle: edges once, the board whole, the monitor's own cost."""
+"""One cycle: transitions once, the whole status, the monitor's own cost."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Monitor:
         self.alerts = Alerts()
 
     def step(self, snapshots: int = 1) -> list[Alert]:
-        """The edges of so many looks."""
+        """The transitions of so many snapshots."""
         transitions: list[Alert] = []
         for _ in range(snapshots):
             snapshot = self.host.look()
@@ -67,14 +67,14 @@ def test_the_firmware_holds_the_clock_down(lab4: Monitor) -> None:
         lab4.host.write(f"{CPU}/cpufreq/policy{number}/bios_limit", 1200000)
     (alert,) = [
         transition for transition in lab4.step() if transition.rule not in _ALWAYS
-    ]  # in the first look: within a second
+    ]  # in the first snapshot: within a second
     assert (alert.rule, alert.severity, alert.cpus) == ("FrequencyDrop", Severity.CRITICAL, "2-3")
     assert (alert.observed, alert.expected) == (1200000, 3500000)
     assert names(lab4.step(10)) == []
     for number in (2, 3):
         lab4.host.write(f"{CPU}/cpufreq/policy{number}/bios_limit", 3500000)
     assert names(lab4.step(2)) == []
-    assert names(lab4.step()) == [f"{alert.identity} resolved"]  # the third good look: within four seconds
+    assert names(lab4.step()) == [f"{alert.identity} resolved"]  # the third good snapshot: within four seconds
 
 
 def test_a_cap_that_follows_the_firmwares_limit_is_read_again_when_that_moves(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_governor_that_somebody_changes(lab4: Monitor) -> None:
 
 def test_a_nic_and_a_cpu_come_and_go(lab4: Monitor) -> None:
     lab4.step(3)
-    lab4.host.watched_host.tell(DeviceEvent("add", "net", "eth9", "/devices/pci0000:00/0000:00:09.0/net/eth9"))
+    lab4.host.watched_host.announce(DeviceEvent("add", "net", "eth9", "/devices/pci0000:00/0000:00:09.0/net/eth9"))
     assert names(lab4.step()) == ["DeviceChanged[net/eth9] firing"]
     assert names(lab4.step(10)) == ["DeviceChanged[net/eth9] resolved"]
     lab4.host.write(f"{CPU}/online", "0-2")

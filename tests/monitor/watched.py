@@ -1,4 +1,4 @@
-"""A recorded host under watch: a clock that stands until it is moved, and the last look's samples by name."""
+"""A recorded host under watch: a clock that stands until it is moved, and the last snapshot's samples by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TODAY = "2026-11-21"
 
 
 class Watched:
-    """One host, its eyes, and the files it is made of."""
+    """A recorded host, what watches it, and the files it is made of."""
 
     def __init__(self, root: Path, isolated: frozenset[int], more: str = "") -> None:
         self.root = root
@@ -31,7 +31,7 @@ class Watched:
         self.watched_host = WatchedHost(session, now=lambda: self.clock)
 
     def look(self, after: float = 1.0) -> Snapshot:
-        """One look, a second after the one before."""
+        """One snapshot, a second after the one before."""
         self.clock += after
         return take_snapshot(self.watched_host)
 

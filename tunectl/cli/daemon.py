@@ -44,7 +44,7 @@ def run_daemon(
         """The first time the session there is; then the host file anew."""
         fresh = next(first, None) or read_session()
         printer = _printer(options, fresh.identity)
-        opener = opener_of(fresh, places, lambda watcher: listener.tells(watcher.watched_host.tell), printer)
+        opener = opener_of(fresh, places, lambda watcher: listener.tells(watcher.watched_host.announce), printer)
         _stay_off_all(fresh)
         if fresh is session:
             _begin(options, places, fresh, listener, notes)

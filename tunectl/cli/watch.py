@@ -1,4 +1,4 @@
-"""tunectl monitor --watch: the page of `--once`, drawn again after each look."""
+"""tunectl monitor --watch: the page of `--once`, drawn again after each snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_watch(
     waker, watcher = Waker(), Watcher(session, {})
     waker.catch((*STOPPING, signal.SIGWINCH))
     listener = Listener(waker.poke)
-    listener.tells(watcher.watched_host.tell)
+    listener.tells(watcher.watched_host.announce)
     unheard = listener.start() if session.root.live else ""
     said = [*notes, *([f"device events are not heard: {unheard}"] if unheard else [])]
     interval = interval_s or session.config.monitor.interval_s

@@ -45,7 +45,7 @@ class HostConfig(NamedTuple):
     thermal: Thermal
     interfaces: tuple[str, ...]
     monitor: Monitor
-    origin: str  # the file, or how the wishes came about without one
+    origin: str  # the file, or what stands for it where there is none
     bootloader: str = ""
     threads: tuple[Trading, ...] = ()
 

@@ -44,7 +44,7 @@ class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     token_file: str | None = None  # sent as Authorization: Bearer
     ca_file: str | None = None
     timeout_s: _Seconds = 5.0
-    resend_s: _Seconds = 60.0  # alertmanager: what fires is said again this often; below its resolve_timeout
+    resend_s: _Seconds = 60.0  # alertmanager: what fires is sent again this often; below its resolve_timeout
 
 
 class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -110,7 +110,7 @@ class WaiverRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[[threads]]: `unit` or `command` says which process, `thread` which of its threads (else the first)."""
+    """[[threads]]: `unit` or `command` says which process, `thread` which of its threads (by default the first)."""
 
     cpu: int
     unit: str = ""

@@ -29,11 +29,11 @@ class Places(NamedTuple):
     runtime_dir: str = ""  # "" where nobody gave us one: then no repair can be asked for
     interval_s: float | None = None
     repair: bool = False
-    sinks: bool = True  # a second look at a watched host must not tell everything twice
+    sinks: bool = True  # a second monitor of the same host must not notify everybody twice
 
 
 class Watcher:
-    """One host's eyes, rules and alerts."""
+    """One watched host, its rules and its alerts."""
 
     def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
         self.watched_host = WatchedHost(session, now=now)
@@ -59,9 +59,9 @@ def opener_of(
     opened: Callable[[Watcher], None],
     printer: Callable[[Sequence[Alert]], None] | None = None,
 ) -> Opener:
-    """Checks what the host file asks for; what is returned opens it. UsageError for an address that is none.
+    """Checks what the host file asks for; what is returned opens it. UsageError for an address that cannot be one.
 
-    `opened` is handed the new watcher; `printer` is told of each edge beside the host file's sinks.
+    `opened` is handed the new watcher; `printer` receives each transition, too.
     """
     settings = session.config.monitor
     notifiers = open_notifiers(settings, session.identity) if places.sinks else ()

@@ -1,4 +1,4 @@
-"""One turn of the monitor: look, judge, compare with what fires already. It does no I/O of its own."""
+"""One turn of the monitor: take a snapshot, judge it, compare with the alerts that fire. It does no I/O of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 from tunectl.cpulist import CpuSet
 from tunectl.monitor.model import Alert, Condition, Freshness, Snapshot, Status
 
-RECENT = 20  # edges that are kept to be shown
+RECENT = 20  # transitions that are kept to be shown
 
 
 class AlertBook(Protocol):
@@ -23,18 +23,18 @@ class AlertBook(Protocol):
 
 
 class Cycle:
-    """The look, the rules and the alerts of one host, joined."""
+    """The snapshot, the rules and the alerts of one host, joined."""
 
     def __init__(
         self,
-        snapshot: Callable[[], Snapshot],
+        take: Callable[[], Snapshot],
         judge: Callable[[Snapshot], Iterable[Condition]],
         alerts: AlertBook,
         *,
         isolated: CpuSet = frozenset(),
         housekeeping: CpuSet = frozenset(),
     ) -> None:
-        self._look, self._judge, self._alerts = snapshot, judge, alerts
+        self._take, self._judge, self._alerts = take, judge, alerts
         self._isolated, self._housekeeping = isolated, housekeeping
         self._recent: deque[Alert] = deque(maxlen=RECENT)
         self._cycles = 0
@@ -42,7 +42,7 @@ class Cycle:
     def step(self) -> tuple[Status, tuple[Alert, ...]]:
         """One cycle: everything there is to show, and the alerts that fired or were resolved in it."""
         wall, cpu = time.perf_counter(), time.thread_time()
-        snapshot = self._look()
+        snapshot = self._take()
         conditions = tuple(self._judge(snapshot))
         transitions = self._alerts.step(snapshot, conditions)
         self._recent.extendleft(transitions)

@@ -1,4 +1,4 @@
-"""A Board as tunectl.monitor/1: what `--once` prints and the live view draws. Pure."""
+"""A Status as tunectl.monitor/1: what `--once` prints and the live view draws. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def monitor_body(
     judged: tuple[str, list[str]],
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The fields of tunectl.monitor/1; `before` is the look before the board's, from which rises are counted.
+    """The fields of tunectl.monitor/1; `before` is the snapshot before that of the status: rises are counted from it.
 
     `judged` is the verdict and its reasons.
     """
@@ -96,13 +96,13 @@ def _zones(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
         }
 
 
-# The clock of a CPU, the best witness first: what it measured itself, its own file, its package's sentinel.
+# The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.
 _CLOCKS = ("core_khz", "frequency_khz", "sentinel_khz")
 _PER_SECOND = {"ticks_per_s": "timer_ticks", "calls_per_s": "function_calls", "reschedules_per_s": "reschedules"}
 
 
 class _Index(NamedTuple):
-    """The samples of one look: of each CPU by quantity, and each by its own name."""
+    """The samples of one snapshot: of each CPU by quantity, and each by its own name."""
 
     of_cpu: Mapping[int, Mapping[str, Sample]]
     by_name: Mapping[tuple[str, str], Sample]
@@ -139,14 +139,14 @@ def cpu_rows(status: Status, before: Snapshot | None) -> list[dict[str, Any]]:
 def _index(snapshot: Snapshot) -> _Index:
     of_cpu: dict[int, dict[str, Sample]] = defaultdict(dict)
     for sample in snapshot.samples:
-        if sample.quantity != "interrupts":  # of a device: told apart in _landed
+        if sample.quantity != "interrupts":  # of a device: _landed has these
             for cpu in members(sample):
                 of_cpu[cpu][sample.quantity] = sample
     return _Index(of_cpu, {(one.quantity, one.subject): one for one in snapshot.samples})
 
 
 def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
-    """The best there is: a fresh witness before a stale one, a stale one before none."""
+    """The best one: a fresh reading before a stale one, a stale one before no data."""
     clocks = [mine[name] for name in _CLOCKS if name in mine]
     ranks = list(Freshness)
     best = min(clocks, key=lambda one: ranks.index(one.freshness), default=None)
@@ -180,7 +180,7 @@ def _throttles(mine: Mapping[str, Sample], then: _Index | None) -> dict[str, Any
 def _rise(sample: Sample, then: _Index | None) -> float | None:
     earlier = then.by_name.get((sample.quantity, sample.subject)) if then else None
     now, before = number_of(sample), number_of(earlier)
-    return None if now is None or before is None else max(0, now - before)  # a counter that fell began anew
+    return None if now is None or before is None else max(0, now - before)  # a counter that fell was reset
 
 
 def _rate(sample: Sample | None, then: _Index | None, seconds: float) -> float | None:
@@ -189,7 +189,7 @@ def _rate(sample: Sample | None, then: _Index | None, seconds: float) -> float |
 
 
 def _landed(snapshot: Snapshot, then: _Index | None) -> Mapping[int, list[str]]:
-    """Device interrupts that came to each isolated CPU since the look before: `eth0-rx-1 +3`."""
+    """Device interrupts that came to each isolated CPU since the snapshot before: `eth0-rx-1 +3`."""
     found: dict[int, list[str]] = defaultdict(list)
     for sample in snapshot.of("interrupts"):
         rise = _rise(sample, then)

@@ -1,10 +1,11 @@
-"""/proc/interrupts from look to look: megabytes on a large host, of which little is wanted and less has changed.
+"""/proc/interrupts, again in every snapshot, at little cost.
 
-It is read in pieces that stay in the CPU's cache, and compared with what it was. Only of a line that changed are the
-columns of isolated CPUs looked at, and only where they changed are they numbers.
+On a large host it is megabytes of text, of which little is needed and less has changed. It is read in pieces that fit
+into the CPU's cache, and each piece is compared with what it was. Where a line changed, the columns of the isolated
+CPUs are compared; only columns that changed are parsed as numbers.
 
 kernel/irq/proc.c and arch/x86/kernel/irq.c print each count in a field of constant width after the label's colon, so
-the columns of the isolated CPUs are slices. What does not fit that is split and counted, row by row.
+the columns of the isolated CPUs are slices of the line. A row that does not fit this is split at its spaces.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ class InterruptTable:
         return self._layout.cpus
 
     def read(self) -> None:
-        """Reads it anew. Never raises."""
+        """Reads it again. Never raises."""
         start = time.thread_time()
         try:
             changed = self._compare()

@@ -1,6 +1,6 @@
 """The monitor's vocabulary: what a source says, what a rule finds, what an alert carries. Pure data.
 
-sources --Sample--> Look --rules--> Condition --alerts--> Alert --sinks-->
+sources --Sample--> Snapshot --rules--> Condition --alerts--> Alert --receivers-->
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Freshness(StrEnum):
 
     FRESH = "fresh"
     STALE = "stale"  # there is a value, and it says nothing about now (a fallback, an old file)
-    NO_DATA = "no-data"  # the host has it and it could not be read now
+    NO_DATA = "no-data"  # the host has it, and it could not be read now
     ABSENT = "absent"  # this host has no such thing
 
 
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
     value: Value
     source: str  # the source's name, SOURCES
     freshness: Freshness = Freshness.FRESH
-    reason: str = ""  # why it is not fresh; otherwise what helps to understand the value
+    reason: str = ""  # why it is not fresh; of a fresh one what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
     seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
 
@@ -58,12 +58,12 @@ class Severity(StrEnum):
     """How soon somebody has to act."""
 
     CRITICAL = "critical"  # trading on this host is slower now
-    WARNING = "warning"  # it will be, or it cannot be told
+    WARNING = "warning"  # it will be, or nobody knows
     INFO = "info"
 
 
 class Health(StrEnum):
-    """How a rule judges one subject in one look."""
+    """How a rule judges one subject in one snapshot."""
 
     BAD = "bad"
     GOOD = "good"
@@ -72,7 +72,7 @@ class Health(StrEnum):
 
 
 class Condition(NamedTuple):
-    """One rule's judgement of one subject in one look, with the evidence an alert would carry."""
+    """One rule's judgement of one subject in one snapshot, with the evidence an alert would carry."""
 
     rule: str  # the rule's name, RULES; with `subject` it is the alert's identity
     subject: str
@@ -120,7 +120,7 @@ class Status(NamedTuple):
     snapshot: Snapshot
     conditions: tuple[Condition, ...]
     firing: tuple[Alert, ...]
-    recent: tuple[Alert, ...]  # the last edges, newest first
+    recent: tuple[Alert, ...]  # the last transitions, newest first
     own: Mapping[str, float]  # about the monitor itself: cycle_seconds, cpu_seconds_total, cycles_total, ...
     isolated: CpuSet = frozenset()
     housekeeping: CpuSet = frozenset()

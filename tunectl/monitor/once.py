@@ -1,4 +1,4 @@
-"""Two looks, judged without hysteresis: what a monitoring check can say of a host in a second."""
+"""Two snapshots, judged without hysteresis: what a monitoring check can say of a host in a second."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tunectl.monitor.assembly import SEVERITIES, Watcher
 from tunectl.monitor.model import Condition, Health, Snapshot, Status
 from tunectl.monitor.rules import RULES
 
-# What these find is that something cannot be told: unknown, not a warning.
+# What these find is that something is unknown: that is no warning.
 BLIND = frozenset({"FrequencyUnknown", "SourceLost"})
-# One bad look of these is chance: a moment's interrupt count, which only a series tells from the monitor's own.
+# One bad snapshot of these may be chance: only a series shows whether interruptions are the monitor's own.
 _SERIES = frozenset(rule.name for rule in RULES if rule.bad[0] > 2) - BLIND
 
 
 def look_twice(
     watcher: Watcher, seconds: float, sleep: Callable[[float], object] = time.sleep
 ) -> tuple[Status, Snapshot]:
-    """The second look's board, and the first look, from which rises are counted."""
+    """The status at the second snapshot, and the first snapshot, from which rises are counted."""
     first, _ = watcher.cycle.step()
     sleep(seconds)
     status, _ = watcher.cycle.step()
@@ -26,7 +26,7 @@ def look_twice(
 
 
 def _settled(condition: Condition) -> Condition:
-    """What two looks cannot tell is unknown."""
+    """What two snapshots cannot show is unknown."""
     if condition.health is not Health.BAD or condition.rule not in _SERIES | BLIND:
         return condition
     more = "" if condition.rule in BLIND else " (two looks cannot tell: watch it for longer)"
@@ -34,7 +34,7 @@ def _settled(condition: Condition) -> Condition:
 
 
 def verdict_of(status: Status) -> tuple[str, list[str]]:
-    """critical, warning, unknown or ok, and why. What nobody could see is not ok."""
+    """critical, warning, unknown or ok, and why. What could not be seen is not ok."""
     bad = [one for one in status.conditions if one.health is Health.BAD]
     blind = [one for one in status.conditions if one.health is Health.UNKNOWN and one.rule in BLIND]
     reasons = [f"{one.rule}[{one.subject}]: {one.summary}" for one in (*bad, *blind)]

@@ -1,6 +1,6 @@
-"""Small files held open from look to look: of one number each, or of any text.
+"""Small files that stay open from snapshot to snapshot: of one number each, or of any text.
 
-pread(2) at 0 makes the kernel print the attribute anew (fs/seq_file.c, fs/kernfs/file.c); what has been unplugged
+pread(2) at 0 makes the kernel print the attribute again (fs/seq_file.c, fs/kernfs/file.c); what has been unplugged
 answers ENODEV, and is opened again, for it may have been plugged in again.
 """
 

@@ -1,4 +1,4 @@
-"""What one host's sources keep between looks: its files held open, what they held last, the events that came."""
+"""What the sources of one host keep between snapshots: its open files, their last content, the events that came."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tunectl.tuning.session import Session
 
 T = TypeVar("T")
 _ONLINE = "sys/devices/system/cpu/online"
-_MANY_EVENTS = 1000  # a storm of them must not fill the memory; one is enough to look again
+_MANY_EVENTS = 1000  # a storm of them must not fill the memory; one is enough to read everything again
 
 
 def boottime() -> float:
@@ -33,7 +33,7 @@ def boottime() -> float:
 
 
 class WatchedHost:
-    """One host as it is watched. Used by one thread; only tell() may be called from another.
+    """One host that is watched. One thread uses it; only announce() may be called from another.
 
     Everything is read through `root`, which refuses what would interrupt an isolated CPU. `now` counts seconds
     (CLOCK_BOOTTIME) and may be replaced in a test, which then sets the pace.
@@ -43,24 +43,24 @@ class WatchedHost:
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(session.root)
         self.isolated: CpuSet = session.config.scope.isolated
-        # What the kernel isolates is left alone, too, whatever the host file says of it.
+        # What the kernel isolates is left alone, too, whatever the host file says.
         self.quiet: CpuSet = self.isolated | facts.quiet
         self.root = QuietSysroot(session.root.root, self.quiet)
         self.session = replace(session, root=self.root)
         self.config = session.config
         self.now = now
-        self.taken_at = 0.0  # now() at the beginning of this look
+        self.taken_at = 0.0  # now() at the beginning of this snapshot
         self.snapshots = 0
         self.table = InterruptTable(self.root, self.isolated, now)
-        self.table_read = False  # in this look
-        self.events: tuple[DeviceEvent, ...] = ()  # that came since the last look
+        self.table_read = False  # in this snapshot
+        self.events: tuple[DeviceEvent, ...] = ()  # that came since the last snapshot
         self.online: CpuSet = facts.online
-        self.changed = True  # CPUs or devices came or went since the last look, or this is the first
+        self.changed = True  # CPUs or devices came or went since the last snapshot, or this is the first
         self.cpus_changed = True  # CPUs did
         self.clocks_asked: CpuSet = frozenset()  # of these the probe is to measure the clock, once
         self.suspicious = False  # somebody may have written: read every knob again, at once
         self.doubtful: set[str] = set()  # knobs that the kernel may just have changed: read these again
-        self._told: deque[DeviceEvent] = deque(maxlen=_MANY_EVENTS)
+        self._announced: deque[DeviceEvent] = deque(maxlen=_MANY_EVENTS)
         self._kept: dict[str, Any] = {}
 
     @property
@@ -68,19 +68,19 @@ class WatchedHost:
         """Who is who, with the CPUs that are on now."""
         return self.config.scope._replace(online=self.online)
 
-    def tell(self, event: DeviceEvent) -> None:
-        """A device event, from any thread: the next look knows of it."""
-        self._told.append(event)
+    def announce(self, event: DeviceEvent) -> None:
+        """A device event, from any thread: the next snapshot knows of it."""
+        self._announced.append(event)
 
     def keep(self, name: str, make: Callable[[], T]) -> T:
-        """What a source wants to find again in the next look; made at the first."""
+        """What a source wants to find again in the next snapshot; made at the first."""
         if name not in self._kept:
             self._kept[name] = make()
         found: T = self._kept[name]
         return found
 
     def forget(self, name: str) -> None:
-        """The next keep() makes it anew."""
+        """The next keep() makes a new one."""
         self._kept.pop(name, None)
 
     def close(self) -> None:
@@ -91,15 +91,15 @@ class WatchedHost:
         self._kept.clear()
 
     def begin(self) -> None:
-        """A new look: which CPUs are on, and what has been told. Never raises."""
+        """A new snapshot: which CPUs are on, and which events came. Never raises."""
         self.taken_at = self.now()
         self.table_read = False
-        self.events = tuple(self._told.popleft() for _ in range(len(self._told)))
+        self.events = tuple(self._announced.popleft() for _ in range(len(self._announced)))
         online = self.online
         with suppress(TunectlError):
             online = parse_shown(self.root.get(_ONLINE)) or self.online
-        told = any(event.subsystem == "cpu" for event in self.events)
-        self.cpus_changed = told or online != self.online or not self.snapshots
+        announced = any(event.subsystem == "cpu" for event in self.events)
+        self.cpus_changed = announced or online != self.online or not self.snapshots
         self.changed = self.cpus_changed or bool(self.events)
         if self.cpus_changed:
             self.online = online
@@ -132,7 +132,7 @@ class WatchedHost:
 
 
 class Source(NamedTuple):
-    """One way to learn of the host. It keeps what it needs between looks in `eyes.keep`."""
+    """One way to learn of the host. It keeps what it needs between snapshots in `host.keep`."""
 
     name: str
     reads: tuple[str, ...]  # paths, as in the catalogue

@@ -1,4 +1,4 @@
-"""preflight's one verdict: verify + check + probe + thermal state, with every reason. Pure."""
+"""The one verdict of preflight: verify + check + probe + thermal state, with every reason. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
 
 
 def _gathered(findings: Iterable[Finding]) -> list[str]:
-    """One line for all targets of a knob that show the same, want the same and are mended alike."""
+    """One line for all targets of a knob with the same observed value, desired value and fix."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for finding in findings:
         fix = "" if finding.knob.startswith("check.") else finding.fix

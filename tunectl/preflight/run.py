@@ -63,13 +63,13 @@ class Flight:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """All of them, for formats that know nothing else."""
+        """All of them, for formats that show nothing but findings."""
         verify = self.plan.findings if self.plan else ()
         return (*verify, *self.check, *self.thermal.get("findings", ()))
 
 
 def run_preflight(request: Request) -> Flight:
-    """Judges the host. UsageError for a bad host file; whatever else goes wrong becomes a reason."""
+    """Judges the host. UsageError for a bad host file; every other failure becomes a reason."""
     root, tell = request.root, request.tell
     flight = Flight(read_identity(root))
     facts = read_scope_facts(root)
@@ -115,7 +115,7 @@ def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | N
 
 
 def _fallback(facts: CpuFacts) -> Scope:
-    """Where no CPU can be isolated, the last one is measured all the same."""
+    """Where no CPU can be isolated, the last one is measured."""
     return Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
 
 
@@ -139,7 +139,7 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
 
 
 def _probe(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> str:
-    """Measures; returns why nothing was, or nothing could be judged, else ""."""
+    """Measures. Returns why nothing was measured or judged, or "" where it was."""
     if not request.root.live:
         return "probe: a recorded host cannot be measured"
     cpus = scope.isolated & scope.online

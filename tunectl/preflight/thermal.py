@@ -22,7 +22,7 @@ from tunectl.model import Finding, Outcome, target_name
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
-# Only these would show a throttled CPU. A permitted maximum is a wish, and TRM counts nothing where the firmware
+# Only these would show a throttled CPU. A permitted maximum is not a speed, and TRM counts nothing where the firmware
 # keeps thermal events to itself.
 _CAN_SEE = frozenset({"thermal.throttle", "thermal.bios_limit", "thermal.clock", "thermal.zone", "thermal.cooling"})
 

@@ -42,7 +42,7 @@ AFTER = [*COOL[:-1], HOT[-1]]
 
 
 def restart(watch: Watch) -> None:
-    """A new process: the looks are forgotten, the alerts are read back."""
+    """A new process: the snapshots are forgotten, the alerts are read back."""
     watch.alerts = Alerts.load(json.loads(json.dumps(watch.alerts.save())))
     watch.history = History(watch.history.limits)
 

@@ -86,7 +86,7 @@ def test_one_cpu_alone_is_named_alone_and_a_package_seen_halfway_is_not() -> Non
     assert [(at, name) for at, name, _ in transitions][:1] == [(2.0, "+FrequencyDrop[cpu5]")]
     assert (transitions[0][2].cpus, "tunectl apply" in transitions[0][2].fix) == ("5", True)
     assert transitions[1][1] == "-FrequencyDrop[cpu5]"
-    # a look that falls between the first CPU's limit and the others', going down and coming back
+    # a snapshot that falls between the first CPU's limit and the others', going down and coming back
     assert [name for _, name in Watch().names(fine, one, slow, slow, one, fine, fine, fine)] == [
         "+FrequencyDrop[package0]",
         "-FrequencyDrop[package0]",
@@ -171,7 +171,7 @@ def test_a_host_that_cannot_tell_says_so() -> None:
         assert set(healths("FrequencyUnknown", [proof, proof])[1].values()) == {Health.GOOD}
 
 
-# What scaling_cur_freq of a busy nohz_full CPU showed (FACTS 2.2), and what the core really did.
+# What scaling_cur_freq of a busy nohz_full CPU showed (docs/kernel-facts.md), and what the core really did.
 PARKED = [(800_000, 3_500_000)] * 60  # intel_pstate active, min 800 MHz: the file shows it for ever
 PINNED = [(3_500_000, 3_500_000)] * 20 + [(3_500_000, 1_200_000)] * 20 + [(3_500_000, 3_500_000)] * 20
 

@@ -17,7 +17,7 @@ PLACE = sample("package_throttles", "package0", 0, "throttle", cpus=PACKAGE0)
 
 
 def judged(rule: str, rows: Sequence[Sequence[Sample]], subject: str, promised: Limits | None = None) -> Health | None:
-    """What a rule says of one subject in the last look; None where it does not mention it."""
+    """What a rule says of one subject in the last snapshot; None where it does not mention it."""
     return healths(rule, rows, promised)[-1].get(subject)
 
 
@@ -28,14 +28,14 @@ LEAST, ENOUGH = 3_150_000, 3_220_000  # 0.9 and 0.92 of 3.5 GHz
 
 @pytest.mark.parametrize("quantity", ["bios_limit_khz", "max_khz", "core_khz"])
 @pytest.mark.parametrize(
-    ("khz", "verdict"), [(LEAST - 1, BAD), (LEAST, BETWEEN), (ENOUGH - 1, BETWEEN), (ENOUGH + 1, GOOD)]
+    ("khz", "health"), [(LEAST - 1, BAD), (LEAST, BETWEEN), (ENOUGH - 1, BETWEEN), (ENOUGH + 1, GOOD)]
 )
 def test_a_frequency_at_the_least_ratio_is_no_drop(quantity: str, khz: int, health: Health) -> None:
     row = [*base(), *limits(khz, quantity=quantity), PLACE]
     assert judged("FrequencyDrop", [row], "package0") is health
 
 
-@pytest.mark.parametrize(("khz", "verdict"), [(LEAST - 1, BAD), (LEAST, BETWEEN)])
+@pytest.mark.parametrize(("khz", "health"), [(LEAST - 1, BAD), (LEAST, BETWEEN)])
 def test_a_packages_sentinel_is_held_against_the_same_ratio_twice(khz: int, health: Health) -> None:
     row = [*base(), sample("sentinel_khz", "package0", khz, "frequency", cpus=ISOLATED)]
     assert judged("FrequencyDrop", [row, row], "package0") is health
@@ -58,7 +58,7 @@ def test_only_a_firmware_limit_below_the_least_ratio_excuses_a_lowered_cap(khz: 
 # ---- counters: one more is an event, none is none
 
 
-@pytest.mark.parametrize(("rise", "verdict"), [(0, GOOD), (1, BAD)])
+@pytest.mark.parametrize(("rise", "health"), [(0, GOOD), (1, BAD)])
 @pytest.mark.parametrize("quantity", ["package_throttles", "core_throttles", "thermal_interrupts"])
 def test_one_throttling_is_enough(quantity: str, rise: int, health: Health) -> None:
     subject = {"package_throttles": "package0", "core_throttles": "core2", "thermal_interrupts": "cpu2"}[quantity]
@@ -67,7 +67,7 @@ def test_one_throttling_is_enough(quantity: str, rise: int, health: Health) -> N
     assert judged("ThermalThrottle", rows, where) is health
 
 
-@pytest.mark.parametrize(("rise", "verdict"), [(0, GOOD), (1, BAD)])
+@pytest.mark.parametrize(("rise", "health"), [(0, GOOD), (1, BAD)])
 def test_one_delivery_is_enough(rise: int, health: Health) -> None:
     before = sample("interrupts", "irq42", 900, cpus={3})
     assert judged("InterruptOnIsolatedCpu", [[before], [before._replace(value=900 + rise)]], "irq42") is health
@@ -77,14 +77,14 @@ def test_one_delivery_is_enough(rise: int, health: Health) -> None:
 
 
 @pytest.mark.parametrize(
-    ("temp", "verdict"), [(95_001, BAD), (95_000, BAD), (94_999, BETWEEN), (92_001, BETWEEN), (92_000, GOOD)]
+    ("temp", "health"), [(95_001, BAD), (95_000, BAD), (94_999, BETWEEN), (92_001, BETWEEN), (92_000, GOOD)]
 )
 def test_a_zone_is_hot_at_its_trip_and_well_three_degrees_below(temp: int, health: Health) -> None:
     row = [sample("temperature_mc", "thermal_zone0", temp, "thermal"), sample("trip_mc", "thermal_zone0", 95_000)]
     assert judged("TemperatureHigh", [row], "thermal_zone0") is health
 
 
-@pytest.mark.parametrize(("state", "verdict"), [(-1, GOOD), (0, GOOD), (1, BAD)])
+@pytest.mark.parametrize(("state", "health"), [(-1, GOOD), (0, GOOD), (1, BAD)])
 def test_the_first_state_of_a_cooler_is_work(state: int, health: Health) -> None:
     row = [sample("cooling_state", "cooling_device0", state, "thermal")]
     assert judged("CoolingActive", [row], "cooling_device0") is health
@@ -105,7 +105,7 @@ def window(closed: float, worst: float, still: float, which: str) -> list[Sample
 
 @pytest.mark.parametrize("which", ["max", "p99_9"])
 @pytest.mark.parametrize(
-    ("closed", "worst", "verdict"),
+    ("closed", "worst", "health"),
     [(100, 100, GOOD), (100, 101, BETWEEN), (101, 101, BAD), (100.5, 100.5, BAD)],
 )
 def test_a_window_may_use_up_what_is_promised(which: str, closed: float, worst: float, health: Health) -> None:
@@ -113,7 +113,7 @@ def test_a_window_may_use_up_what_is_promised(which: str, closed: float, worst: 
     assert judged("LatencySla", [window(closed, worst, 1, which)], "application", promised) is health
 
 
-@pytest.mark.parametrize(("still", "verdict"), [(100, GOOD), (101, BAD)])
+@pytest.mark.parametrize(("still", "health"), [(100, GOOD), (101, BAD)])
 def test_the_open_window_is_held_against_the_longest_alone(still: float, health: Health) -> None:
     row = window(50, 50, still, "max")
     assert judged("LatencySla", [row], "application", Limits(max_ns=100)) is health
@@ -124,7 +124,7 @@ def test_the_open_window_is_held_against_the_longest_alone(still: float, health:
 
 
 @pytest.mark.parametrize(
-    ("own", "total", "verdict"), [(0, 0, GOOD), (1, 3, GOOD), (2, 4, BAD), (2, 5, GOOD), (1, 1, BAD)]
+    ("own", "total", "health"), [(0, 0, GOOD), (1, 3, GOOD), (2, 4, BAD), (2, 5, GOOD), (1, 1, BAD)]
 )
 def test_half_of_all_interruptions_are_the_monitors_own(own: int, total: int, health: Health) -> None:
     rows = [
@@ -134,7 +134,7 @@ def test_half_of_all_interruptions_are_the_monitors_own(own: int, total: int, he
     assert judged("MonitorDisturbs", rows, "monitor") is health
 
 
-# ---- how many looks: an alert fires with the N-th bad look and is over with the last of the good ones
+# ---- how many snapshots: an alert fires with the N-th bad snapshot and is over with the last of the good ones
 
 ROWS = {
     "FrequencyDrop": ([*base(), *limits(LEAST - 1), PLACE], [*base(), *limits(3_500_000), PLACE]),

@@ -59,7 +59,7 @@ def test_unknown_does_not_resolve() -> None:
     watch = Watch()
     assert len(watch.names([package(5)], [package(6)])) == 1
     assert watch.names(*[[package(None, Freshness.NO_DATA)]] * 20) == []
-    # the count after the dark is a rise from the last that was read, or a good look
+    # the count after the dark is a rise from the last that was read, or a good snapshot
     assert [name for _, name in watch.names(*[[package(6)]] * 4)] == ["-ThermalThrottle[package0]"]
 
 

@@ -96,18 +96,18 @@ def test_a_frequency_has_its_source_and_its_health() -> None:
     found = shown(status())
     assert value(found, "cpu_frequency_hertz", cpu="0", source="frequency") == 3_499_123_000
     assert value(found, "cpu_frequency_hertz", cpu="2", source="clock") == 3_480_000_500
-    assert value(found, "cpu_frequency_health", cpu="0", source="frequency", freshness="fresh") == 1
+    assert value(found, "cpu_frequency_health", cpu="0", source="frequency", health="fresh") == 1
     # Stale: its value is shown apart, where no alert and no graph takes it for a measurement.
     assert value(found, "cpu_frequency_hertz", cpu="1", source="frequency") is None
     assert value(found, "cpu_frequency_stale_hertz", cpu="1", source="frequency") == 8e8
-    assert value(found, "cpu_frequency_health", cpu="1", source="frequency", freshness="stale") == 1
+    assert value(found, "cpu_frequency_health", cpu="1", source="frequency", health="stale") == 1
     assert value(found, "cpu_frequency_hertz", cpu="3", source="frequency") is None
-    assert value(found, "cpu_frequency_health", cpu="3", source="frequency", freshness="no-data") == 1
+    assert value(found, "cpu_frequency_health", cpu="3", source="frequency", health="no-data") == 1
     assert value(found, "cpu_base_frequency_hertz", cpu="1") is None
     assert not [labels for name, labels in found if ("cpu", "host") in labels]
-    assert value(found, "samples", source="clock", quantity="core_khz", freshness="absent") == 1
-    assert value(found, "samples", source="limits", quantity="base_khz", freshness="no-data") == 1
-    assert value(found, "samples", source="limits", quantity="base_khz", freshness="fresh") == 1
+    assert value(found, "samples", source="clock", quantity="core_khz", health="absent") == 1
+    assert value(found, "samples", source="limits", quantity="base_khz", health="no-data") == 1
+    assert value(found, "samples", source="limits", quantity="base_khz", health="fresh") == 1
 
 
 def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() -> None:
@@ -123,7 +123,7 @@ def test_alerts_and_the_monitor_itself() -> None:
     assert value(found, "alerts_firing", severity="critical") == 1
     assert value(found, "alerts_firing", severity="info") == 0
     assert value(found, "alert_since_timestamp_seconds", rule="FrequencyDrop", subject="package0") == 1795253400
-    assert value(found, "conditions", rule="CoolingActive", health="unknown") == 1
+    assert value(found, "conditions", rule="CoolingActive", verdict="unknown") == 1
     assert value(found, "monitor_last_cycle_timestamp_seconds") == 1795253401
     assert value(found, "monitor_cpu_seconds_total") == 1.25
     assert value(found, "monitor_outbox_depth", notifier="webhook-am-1") == 3

@@ -1,4 +1,4 @@
-"""The monitor's own disturbance: what comes during a look, less what comes at any time."""
+"""The monitor's own disturbance: what comes during a snapshot, less what comes at any time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lab4(tmp_path: Path) -> Watched:
 
 
 def look_while(host: Watched, *rises: tuple[str, int, int], between_s: float = 10, look_s: float = 0.005) -> Snapshot:
-    """A look in whose midst these rows rise: row, CPU, by how much."""
+    """A snapshot during which these rows rise: row, CPU, by how much."""
 
     def disturb(_: object) -> tuple[()]:
         for row, cpu, more in rises:

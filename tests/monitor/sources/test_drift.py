@@ -25,7 +25,7 @@ def xeon(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 
 
 def seen_after(host: Watched, target: str, snapshots: int = 11) -> int | None:
-    """After how many looks a target is shown as drifted."""
+    """After how many snapshots a target is shown as drifted."""
     for number in range(1, snapshots + 1):
         sample = of(host.look(), "knob").get(target)
         if sample and sample.value == "drifted":
@@ -80,7 +80,7 @@ def test_what_is_suspicious_has_every_knob_judged_at_once(xeon: Watched, kind: s
     xeon.look(10)
     xeon.write("proc/irq/67/effective_affinity_list", "18")
     if kind == "event":
-        xeon.watched_host.tell(DeviceEvent("add", "queues", "rx-0", ""))
+        xeon.watched_host.announce(DeviceEvent("add", "queues", "rx-0", ""))
     elif kind == "manager":
         (xeon.root / "sys/fs/cgroup/system.slice/thermald.service").mkdir()
     elif kind == "interrupt":
@@ -117,7 +117,7 @@ def test_an_interrupt_that_is_balanced_among_good_cpus_costs_no_judgement(xeon: 
 
 
 def test_a_starved_host_has_slow_rounds_and_no_slow_looks(xeon: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each item takes 0.2 s of a CPU that others keep busy: the round gets longer, a look does not."""
+    """Each item takes 0.2 s of a CPU that others keep busy: the round gets longer, a snapshot does not."""
     target = "proc/sys/kernel/timer_migration"
     xeon.write(target, "1")
     xeon.look()
@@ -141,7 +141,7 @@ def test_what_changes_all_the_time_does_not_eat_the_cpu(xeon: Watched) -> None:
     kept: Any = xeon.watched_host.keep("drift", dict)
     kept.next_at = xeon.clock + 5
     for number in range(4):
-        xeon.watched_host.tell(DeviceEvent("change", "net", f"eth{number}", ""))
+        xeon.watched_host.announce(DeviceEvent("change", "net", f"eth{number}", ""))
         xeon.look()
         assert kept.urgent
     xeon.look(2)

@@ -52,7 +52,7 @@ def test_a_cpu_that_does_not_tick_is_stale_and_not_even_read(xeon: Watched) -> N
 
 
 @pytest.mark.parametrize(
-    ("khz", "health", "said"),
+    ("khz", "freshness", "said"),
     [
         (0, Freshness.NO_DATA, "0: no data"),
         (800000, Freshness.STALE, "scaling_min_freq"),

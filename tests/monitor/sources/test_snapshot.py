@@ -1,4 +1,4 @@
-"""A look as a whole: what the contract promises, nothing that disturbs, and no source that takes the others down."""
+"""A snapshot as a whole: it keeps its contract, it disturbs nobody, and no source takes the others down."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_nothing_is_opened_that_would_disturb(tmp_path: Path, opened: list[str],
             if name != "arm64":
                 host.count("LOC", cpu, 250)
         host.look()
-    host.watched_host.tell(DeviceEvent("online", "cpu", "cpu1", ""))
+    host.watched_host.announce(DeviceEvent("online", "cpu", "cpu1", ""))
     host.look()
     assert len(opened) > 50
     assert disturbing(opened, host.watched_host.isolated) == []
@@ -88,7 +88,7 @@ def test_nothing_is_opened_that_would_disturb(tmp_path: Path, opened: list[str],
 def test_nothing_disturbs_on_the_large_host_either(large: Watched, opened: list[str]) -> None:
     for _ in range(11):
         large.look()
-    large.watched_host.tell(DeviceEvent("add", "queues", "rx-0", ""))
+    large.watched_host.announce(DeviceEvent("add", "queues", "rx-0", ""))
     snapshot = large.look()
     assert disturbing(opened, large.watched_host.isolated) == []
     assert of(snapshot, "source") == {}
@@ -179,7 +179,7 @@ def test_memory_and_files_stay_flat(tmp_path: Path) -> None:
     files, kept = len(os.listdir("/proc/self/fd")), len(host.watched_host._kept)
     for number in range(60):
         if number % 10 == 0:
-            host.watched_host.tell(DeviceEvent("online", "cpu", "cpu1", ""))
+            host.watched_host.announce(DeviceEvent("online", "cpu", "cpu1", ""))
         host.look()
     assert len(os.listdir("/proc/self/fd")) <= files
     assert len(host.watched_host._kept) == kept

@@ -1,4 +1,4 @@
-"""The rules: samples -> conditions. Pure functions over the last looks; a new rule is a function and a row here."""
+"""The rules: samples -> conditions. Pure functions over the last snapshots; a new rule is a function and a row here."""
 
 from __future__ import annotations
 
@@ -9,21 +9,23 @@ from tunectl.monitor.model import Condition, Health, Severity
 from tunectl.monitor.rules import changes, frequency, interrupts, latency, thermal, unknown
 from tunectl.monitor.rules.history import History
 
-FAILED = "rule"  # the subject of the one condition of a rule that broke: nothing is known of any other
+FAILED = "rule"  # the subject of the one condition of a rule that raised: nothing is known of other subjects
 
 
 class Rule(NamedTuple):
-    """How one kind of trouble is told, and when that is worth an alert."""
+    """One kind of trouble: how it is found, and when it is worth an alert."""
 
     name: str  # as its alerts are named
     severity: Severity
     why: str  # the mechanism, one sentence
     source_of_truth: str  # which reading decides, and who says so
     judge: Callable[[History], Iterable[Condition]]
-    bad: tuple[int, int] = (1, 1)  # fires when N of the last M looks that could tell were bad
-    good: int = 3  # resolves after so many good looks in a row; what is unknown between them counts for nothing
-    lasts: bool = False  # a subject that no look mentions any more stays as it was; otherwise it is over after `good`
-    explained_by: tuple[str, ...] = ()  # while an alert of these rules fires for the same CPUs, this is its evidence
+    bad: tuple[int, int] = (1, 1)  # fires when N of the last M snapshots were bad; unknown ones do not count
+    good: int = 3  # resolves after so many good snapshots in a row; unknown ones between them do not count
+    lasts: bool = False  # a subject that is no longer mentioned keeps its state; by default it is over after `good`
+    explained_by: tuple[
+        str, ...
+    ] = ()  # while an alert of these rules fires for the same CPUs, this one is only evidence
 
 
 _CRITICAL, _WARNING = Severity.CRITICAL, Severity.WARNING
@@ -93,7 +95,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "two services that tune the same key overwrite each other",
         "the services that run, and what each does to the knobs asked for: as check.other_tuners judges",
-        changes.judge_managers,
+        changes.judge_tuners,
         good=1,
     ),
     Rule(
@@ -142,12 +144,12 @@ RULES: tuple[Rule, ...] = (
 
 
 def judge(history: History, rules: tuple[Rule, ...] = RULES) -> tuple[Condition, ...]:
-    """Every rule's conditions for the newest look, in the order of the rules. Never raises for what a rule does."""
+    """Every rule's conditions for the newest snapshot, in the order of the rules. Never raises for what a rule does."""
     found: list[Condition] = []
     for rule in rules:
         try:
             found += tuple(rule.judge(history))
-        except Exception as error:  # whatever it is, the other rules go on and this one says so
+        except Exception as error:  # the other rules go on, and this one reports its error
             why = f"the rule failed: {type(error).__name__}: {error}"
             found.append(Condition(rule.name, FAILED, Health.UNKNOWN, source="monitor", summary=why))
     return tuple(found)

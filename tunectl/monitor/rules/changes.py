@@ -10,7 +10,7 @@ from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
 
-# INTERFACE, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
+# docs/interface.md, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
     "compliant": Health.GOOD,
     "waived": Health.GOOD,
@@ -66,18 +66,18 @@ def _finding(sample: Sample) -> Finding:
 
 
 def _verdict(history: History, sample: Sample, clamps: frozenset[int] | None) -> Health:
-    """A drift that is the firmware's doing is FrequencyDrop's to tell."""
+    """A drift that the firmware caused belongs to FrequencyDrop."""
     health = _outcome(sample)
     if health is not Health.BAD or clamps is None:
         return health
-    # The limits are read before the knobs, and the firmware may act between: the next look's limits tell.
+    # The limits are read before the knobs, and the firmware may act between: the limits of the next snapshot decide.
     before = history.previous("knob").get(sample.subject)
     is_new = before is None or before.seen != sample.seen
     return Health.BETWEEN if is_new or _finding(sample).observed in clamps else health
 
 
 def _clamps(history: History) -> frozenset[int] | None:
-    """The firmware's limits below the base frequency, of the last looks; None where it shows no limit."""
+    """The firmware's limits below the base frequency, of the last snapshots; None where it shows no limit."""
     bases = [khz for sample in history.get("base_khz").values() if (khz := number(sample))]
     least = min(bases, default=0) * history.limits.min_ratio
     found = set()
@@ -92,7 +92,7 @@ def _had_drifted(history: History, sample: Sample) -> bool:
     return any(_outcome(one) is Health.BAD for one in history.all_earlier(sample.quantity, sample.subject))
 
 
-def judge_managers(history: History) -> Iterator[Condition]:
+def judge_tuners(history: History) -> Iterator[Condition]:
     """ManagerStarted: a service runs that would overwrite what tunectl set. One that owns other keys is no trouble."""
     for subject, sample in history.get("manager").items():
         if sample.freshness is Freshness.ABSENT:
@@ -121,12 +121,12 @@ def judge_devices(history: History) -> Iterator[Condition]:
 
 
 def judge_cpus(history: History) -> Iterator[Condition]:
-    """CpuOffline: told by the kernel's event; over with the event that brings it back, or once it ticks again."""
+    """CpuOffline: fires with the kernel's event; over when an event brings the CPU back, or when it ticks again."""
     told: dict[int, Condition] = {}
     before = history.previous("timer_ticks")
     for subject, sample in history.get("timer_ticks").items():
         if subject in before and before[subject].freshness is Freshness.FRESH:
-            continue  # it ticked a look ago as well
+            continue  # it ticked in the snapshot before as well
         cpu = cpu_of(subject)
         if cpu is not None and sample.freshness is Freshness.FRESH:
             told[cpu] = Condition("CpuOffline", f"cpu{cpu}", Health.GOOD, "online", "online", sample.source)

@@ -1,4 +1,4 @@
-"""A package, or a CPU alone, is held or measured below its base frequency. Pure."""
+"""A package, or a single CPU, may not run at its base frequency, or was measured below it. Pure."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _of_cpus(history: History, subject: str, package: Package, lone: int | None)
 
 
 def _was_lone(history: History, subject: str, cpu: int) -> bool:
-    """Firmware lowers a package CPU by CPU, and a look may fall between: one CPU is alone once it was so twice."""
+    """Was it the only low CPU before? Firmware lowers a package CPU by CPU, and a snapshot may fall in between."""
     earlier = history.without_newest()
     package = survey(earlier).get(subject) if len(earlier) else None
     return package is not None and package.lone_cpu == cpu

@@ -10,14 +10,14 @@ from tunectl.monitor.rules.subjects import cpu_of, on
 
 _MOVE = "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply"
 _REPORT = "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s"
-# Own interruptions that are fewer are chance: what comes to an isolated CPU anyway also comes during our own cycle.
+# A smaller share is chance: what comes to an isolated CPU anyway also comes during our own cycle.
 _SHARE = 0.5
 
 
 def judge_devices(history: History) -> Iterator[Condition]:
-    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last look.
+    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last snapshot.
 
-    One that was not is left out: what nobody mentions is over.
+    An interrupt that was not is left out: what no condition mentions is over.
     """
     before = history.previous("interrupts")
     for subject, sample in history.get("interrupts").items():
@@ -27,7 +27,7 @@ def judge_devices(history: History) -> Iterator[Condition]:
             continue
         rise = history.rise(sample)
         if rise is None and subject not in before and _was_read(history):
-            # One that never came to an isolated CPU, a look ago, has delivered all it counts since.
+            # A snapshot ago it had never come to an isolated CPU: all that it counts has come since.
             rise = int(number(sample) or 0)
         if rise is None:
             yield Condition(
@@ -42,7 +42,7 @@ def judge_devices(history: History) -> Iterator[Condition]:
 
 
 def _was_read(history: History) -> bool:
-    """Did the look before read the table? Where no device ever came to an isolated CPU, only its other rows tell."""
+    """Did the snapshot before read the table? Where no device interrupt ever came here, its other rows show it."""
     tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
     return any(one.freshness is Freshness.FRESH for table in tables for one in table.values())
 
@@ -80,7 +80,7 @@ def judge_own(history: History) -> Iterator[Condition]:
 
 
 def _total(history: History) -> float:
-    """All that came to isolated CPUs since the last look: function calls, reschedules and ticks."""
+    """All that came to isolated CPUs since the last snapshot: function calls, reschedules and ticks."""
     return sum(
         history.rise(sample) or 0
         for quantity in ("function_calls", "reschedules", "timer_ticks")

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.monitor.rules.history import History
 
-COOL = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"
+HOST = "host"  # the subject of CPUs whose package no sample names
+_TELLING = ("package_throttles", "sentinel_khz")  # their samples name packages and the CPUs in them
 
 
 def ghz(khz: float) -> str:
@@ -38,10 +39,6 @@ def cpu_of(subject: str) -> int | None:
     return None
 
 
-HOST = "host"  # the subject of CPUs whose package no sample names
-_TELLING = ("package_throttles", "sentinel_khz")
-
-
 class Packages(NamedTuple):
     """CPU -> package0; and the package of all the CPUs that no sample places."""
 
@@ -54,7 +51,7 @@ class Packages(NamedTuple):
 
 
 def packages(history: History) -> Packages:
-    """As the samples' subjects and CPUs tell, fresh or not: a package does not move."""
+    """As the samples' subjects and CPUs say, fresh or not: a package does not move."""
     return _places(
         tuple((subject, one.cpus) for quantity in _TELLING for subject, one in history.get(quantity).items())
     )

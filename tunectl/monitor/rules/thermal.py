@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.subjects import COOL, celsius, cpu_of, on, packages
+from tunectl.monitor.rules.subjects import celsius, cpu_of, on, packages
 
 NAME = "ThermalThrottle"
 _WORDS = {
@@ -23,7 +24,7 @@ _WORDS = {
 
 
 class Heat:
-    """What rose in one package since the last look."""
+    """What rose in one package since the last snapshot."""
 
     def __init__(self) -> None:
         self.known = False  # a counter was read, now and before
@@ -34,7 +35,7 @@ class Heat:
         self.sources: dict[str, None] = {}  # in order
 
     def add(self, sample: Sample, rise: int | None, cpus: frozenset[int]) -> None:
-        """One counter's rise; None where it cannot be told."""
+        """One counter's rise; None where it is unknown."""
         if rise is None:
             self.unknown = self.unknown or sample.reason or "counted for the first time"
             return
@@ -46,7 +47,7 @@ class Heat:
 
     @property
     def can_tell(self) -> bool:
-        """Was a counter read that throttling makes rise? A firmware may keep thermal interrupts to itself."""
+        """Was a counter read that rises with throttling? Firmware may keep thermal interrupts to itself."""
         return self.known and self.has_counter
 
     @property
@@ -86,7 +87,7 @@ def judge_throttling(history: History) -> Iterator[Condition]:
             summary = f"{subject}: since the last look {heat.said}"
             if heat.cpus:
                 summary += f" ({on(heat.cpus)})"
-            yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, COOL, frozenset(heat.cpus))
+            yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, ADVICE, frozenset(heat.cpus))
         elif not heat.known:
             yield Condition(NAME, subject, Health.UNKNOWN, source=source, summary=heat.unknown)
         else:
@@ -114,7 +115,7 @@ def judge_zones(history: History) -> Iterator[Condition]:
         health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         summary = f"{name} is at {celsius(temp)}, its trip that slows the CPUs at {celsius(trip)}"
-        yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, COOL, sample.cpus)
+        yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
 
 
 def judge_cooling(history: History) -> Iterator[Condition]:
@@ -129,4 +130,4 @@ def judge_cooling(history: History) -> Iterator[Condition]:
         health = Health.BAD if state > 0 else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         summary = f"{name} is at state {state:g}: it slows CPUs, or keeps them idle, to cool the host"
-        yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, COOL, sample.cpus)
+        yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, ADVICE, sample.cpus)

@@ -1,4 +1,4 @@
-"""What cannot be told: whether a CPU is slow, and what a silent source watches. Not knowing is not being well. Pure."""
+"""What is unknown: whether a CPU is slow, and what a silent source watches. Unknown is never good. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TELL = "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.ba
 
 
 def judge_frequency(history: History) -> Iterator[Condition]:
-    """FrequencyUnknown: can a slow CPU be told at all?"""
+    """FrequencyUnknown: would a slow CPU be seen at all?"""
     heats, found = history.once(rises), history.once(survey)
     for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
         package, heat = found.get(subject, Package()), heats.get(subject)
@@ -34,7 +34,7 @@ def _absorbed(found: dict[str, Package]) -> set[str]:
 
 
 def judge_sources(history: History) -> Iterator[Condition]:
-    """SourceLost: one condition a source that was asked."""
+    """SourceLost: one condition for each source that was read."""
     lost = history.once(_lost)
     for source in dict.fromkeys(sample.source for sample in history.now.samples):
         if source not in lost:
@@ -47,7 +47,7 @@ def judge_sources(history: History) -> Iterator[Condition]:
 
 
 def _lost(history: History) -> dict[str, str]:
-    # Stale is a state of its own: the rules that need a fresh value say themselves that they cannot tell.
+    # Stale is a state of its own: the rules that need a fresh value say so themselves.
     return {
         source: reason
         for source, (freshness, reason) in silent_sources(history.now).items()

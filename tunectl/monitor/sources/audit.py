@@ -1,8 +1,9 @@
 """Does watching disturb? The interruptions of isolated CPUs that came while the monitor looked. /proc/interrupts
 
-The table is read a second time at the end of the look. Of what came since the last audit, the look's share of the time
-comes during the look by chance: only what exceeds that is laid at its door. A starved monitor looks all the time, and
-then nearly all that comes does so during a look. Source: FACTS 2.5, "Self-audit".
+The table is read a second time at the end of the snapshot. If a snapshot takes a tenth of the time, a tenth of all
+interruptions come during it by chance: only what exceeds that share is counted as the monitor's own. A starved monitor
+is busy with snapshots all the time, and then nearly everything comes during one. Source: docs/kernel-facts.md, "Reading
+without disturbing".
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ Counts = Mapping[str, Mapping[int, int]]
 
 
 class _Spent(NamedTuple):
-    """Seconds in this look, and between the last audited one and this."""
+    """Seconds that this snapshot took, and seconds since the last audited one."""
 
     look_s: float
     between_s: float
 
     @property
     def share(self) -> float:
-        """The look's part of the whole."""
+        """The snapshot's part of the whole."""
         whole_s = self.look_s + self.between_s
         return self.look_s / whole_s if whole_s > 0 else 0.0
 
 
 class _Kept:
-    """The counts at the end of the last audited look, and what was found."""
+    """The counts at the end of the last audited snapshot, and what was found."""
 
     def __init__(self) -> None:
         self.next_at = 0.0
@@ -87,9 +88,10 @@ def _cpus(host: WatchedHost, counts: Counts) -> set[int]:
 
 
 def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Spent) -> Sample:
-    """One CPU: what came, where it is more than comes by chance in so short a time, and in `reason` the plain counts.
+    """One CPU: the interruptions where they are more than chance in so short a time, and in `reason` the plain counts.
 
-    Events that come independently of the look fall into it binomially, by its share of the time: three deviations.
+    Events that are independent of the snapshot fall into it binomially, by its share of the time. The limit is three
+    standard deviations.
     """
     rises = {row: _rise(cpu, before[row], after[row]) for row in _ROWS}
     count = sum(rises.values())

@@ -22,7 +22,7 @@ from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
 
 SCHEMA = "tunectl.probe.sentinel/1"
-# Two lines and a look of a second later are less than two seconds: that soon must a drop be known.
+# Two lines and a snapshot a second later take less than two seconds: a drop must be known that soon.
 PERIOD_S = 0.4
 STALE_PERIODS = 3
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 60.0
@@ -38,7 +38,7 @@ class Reading(NamedTuple):
 
 
 class Sentinel:
-    """The program and what it said last. `look` once a look, from a thread that lasts."""
+    """The program and what it said last. `look` is called once a snapshot, always from the same thread."""
 
     def __init__(self, cpu: int, start: Callable[[Sequence[str], CpuSet], Resident] = stay) -> None:
         self.cpu = cpu
@@ -59,7 +59,7 @@ class Sentinel:
         return self._program.pid if self._program else None
 
     def look(self, now: float) -> list[Reading]:
-        """The lines since the last look; starts the program where it does not run and it is time to."""
+        """The lines since the last snapshot. Starts the program where it does not run and its pause is over."""
         if self._program is None and now >= self._next_at:
             self._begin(now)
         if self._program is None:
@@ -104,7 +104,7 @@ class Sentinel:
 
 
 def _reading(line: str) -> Reading | None:
-    """None for a line that is none of ours: it is as if it had not come, and staleness tells."""
+    """None for a line that is not ours: it is ignored, and the last one becomes stale."""
     try:
         row: Any = json.loads(line)
         if row["schema"] != SCHEMA:
@@ -130,7 +130,7 @@ def sample_clock(cpu: int) -> float:
 
 _NAME = "clock"
 _SUBJECT = "sentinel"
-# A look after the last line is as old as the looks are apart; the lines themselves must not be.
+# At the next snapshot the last line is as old as the time between two snapshots: that alone makes it not stale.
 _SLACK_S = 1.0
 
 
@@ -183,7 +183,7 @@ def _freshness(kept: _Kept, now: float) -> tuple[Freshness, str]:
 
 
 def _base(host: WatchedHost, cpu: int) -> tuple[Sample, ...]:
-    """Of a housekeeping CPU, which the source `limits` leaves out. Kept: firmware may lower it later."""
+    """Of a housekeeping CPU, which the source `limits` leaves out. Read once: firmware may lower it later."""
     khz = host.cpus[cpu].base_khz if cpu in host.cpus and cpu not in host.judged else None
     if not khz:
         return ()

@@ -1,7 +1,8 @@
-"""Has a knob drifted from what the host file asks? As `tunectl verify` judges, round and round.
+"""Has a knob drifted from what the host file asks? As `tunectl verify` judges, again and again.
 
-Every knob is judged within [monitor] drift_interval_s, a share in each look; an event, a manager that starts, another
-set of interrupts or a run of apply has all of them judged at once. What that costs bounds how often it may be.
+Every knob is judged within [monitor] drift_interval_s, a share of them in each snapshot. An event, another tuner that
+starts, another set of interrupts or a run of apply has all of them judged at once. The more that costs, the less often
+it happens.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _FRESHNESS = {Outcome.UNREADABLE: Freshness.NO_DATA, Outcome.UNSUPPORTED: Freshn
 
 
 class _Kept:
-    """What is to be done next, and the samples of what was found."""
+    """What has to be judged next, and the samples of what was found."""
 
     def __init__(self, host: WatchedHost) -> None:
         self.knobs = Knobs(host)
@@ -46,17 +47,17 @@ class _Kept:
         """Judges what is due."""
         today = max(host.session.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
         trigger = (host.table.shapes, _written(self.knobs.session.journal.path), today)
-        told = any(event.subsystem in _EVENTFUL for event in host.events)
-        self.urgent |= told or host.cpus_changed or host.suspicious or trigger != self.trigger
+        announced = any(event.subsystem in _EVENTFUL for event in host.events)
+        self.urgent |= announced or host.cpus_changed or host.suspicious or trigger != self.trigger
         self.trigger, host.suspicious = trigger, False
         now, interval = host.taken_at, host.config.monitor.drift_interval_s
         if len(host.table.landed) != self.landed and "irq.affinity" in self.samples:
-            self.dirty.add("irq.affinity")  # one that came nowhere was harmless
+            self.dirty.add("irq.affinity")  # an interrupt that never came to an isolated CPU was harmless until now
         self.landed = len(host.table.landed)
         self.dirty |= host.doubtful & self.samples.keys()
         host.doubtful = set()
         if self.urgent and now >= self.next_at:
-            self.next_at = now + interval  # where it fails, it is not tried in every look
+            self.next_at = now + interval  # where it fails, it is not tried in every snapshot
             self.problem = "unfinished"
             self._judge_all(now, interval, today)
             self.problem = ""
@@ -80,15 +81,15 @@ class _Kept:
         paths, few = list(self.knobs.owners), self.knobs.few
         step = max(len(paths) // max(len(few), 1), 1)
         self.round = [*paths]
-        for number, names in enumerate(few):  # spread evenly: each costs as much as many files
+        for number, names in enumerate(few):  # spread evenly: each costs as much as many files do
             self.round.insert(min(number * (step + 1), len(self.round)), names)
         self.place, self.owed, self.worked_at = 0, 0.0, now
 
     def _work(self, now: float, interval: float) -> None:
-        """This look's share of the round, for half of the time since the last look at most.
+        """This snapshot's share of the round, for at most half of the time since the last snapshot.
 
-        On a starved host the share takes longer than looks are apart, and the next look would owe more: in the end each
-        would make the whole round, and everything else (a clock that is held down) would be seen as seldom.
+        On a starved host the share takes longer than the time between two snapshots, and the next one would owe more.
+        In the end each would make the whole round, and everything else (a clock that is held down) would be seen late.
         """
         size, elapsed, knobs = len(self.round), now - self.worked_at, self.knobs
         self.owed = min(self.owed + size * elapsed / interval, float(size))

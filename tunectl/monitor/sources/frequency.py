@@ -1,8 +1,9 @@
 """The frequency of housekeeping CPUs, and through them of their package. cpuN/cpufreq/scaling_cur_freq
 
-The file holds a measurement only where the CPU's tick took a sample in the last 20 ms; else it shows what was asked
-for, the minimum, or 0 (FACTS 2.1, 2.2; arch/x86/kernel/cpu/aperfmperf.c, drivers/cpufreq/cpufreq.c). So it is read of
-CPUs that tick, and believed where it looks like a measurement. A package that is throttled slows these as well.
+The file holds a measurement only where the CPU's tick took a sample in the last 20 ms. Otherwise it shows what was
+asked for, the minimum, or 0 (docs/kernel-facts.md, "Frequency"; arch/x86/kernel/cpu/aperfmperf.c and
+drivers/cpufreq/cpufreq.c). So it is read of CPUs that tick, and believed where it looks like a measurement. A package
+that is throttled slows these as well.
 """
 
 from __future__ import annotations

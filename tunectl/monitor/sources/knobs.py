@@ -1,8 +1,8 @@
 """How every knob was judged last, and how it is judged again at little cost.
 
-A judgement is a function of the files it read: of a knob that has thousands of them (each interrupt's, each idle
-state's) they are compared with what they were, a share in each look, and only a difference has the knob judged again.
-A knob of few files is simply judged again in its turn. Both come round once in `drift_interval_s`.
+A judgement is a function of the files it read: where a knob has thousands of files (one for each interrupt,
+one for each idle state), they are compared with what they were, a share in each snapshot, and only a difference has the
+knob judged again. A knob with few files is simply judged again in its turn. Both happen once in `drift_interval_s`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNCHANGING = (
     "/per_cpu_count",
     "/cpuinfo_max_freq",
     "/scaling_available_governors",
-    "/stat",  # which thread is a kernel's; its times rise with every look
+    "/stat",  # which thread is a kernel's; its times rise with every snapshot
 )
 
 
@@ -69,7 +69,7 @@ class Knobs:
             self.judge(set(self.owners.values()))
 
     def judge(self, names: Iterable[str]) -> None:
-        """Some knobs anew; of the boot arguments beside them what was read last."""
+        """Some knobs again; the boot arguments beside them are taken as they were last read."""
         wanted = set(names)
         boot = {name for name in self._readings if name.startswith("boot.")}
         chosen = tuple(setting for setting in self.settings() if setting.knob in wanted | boot)

@@ -1,7 +1,7 @@
 """How fast a CPU may run now, and its base frequency. cpuN/cpufreq/{bios_limit,scaling_max_freq}
 
 Source: Documentation/admin-guide/pm/cpufreq.rst. The base frequency is read once and kept: firmware may lower what
-base_frequency says, and a base that sinks with the limit would hide it (FACTS 1.6).
+base_frequency says, and a base that sinks with the limit would hide it (docs/kernel-facts.md, "Frequency").
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _Kept:
 
 
 def _base(host: WatchedHost, cpu: int) -> Sample:
-    """A number from the host file, else in FACTS' order; the first that was found is kept."""
+    """The host file's number, or the first that was read of the host (host/cpus.py says in which order)."""
     known = host.keep(f"{_NAME}.base", dict[int, tuple[int, str]])
     if override := host.config.thermal.base_frequency_khz:
         known[cpu] = (override, "the host file")
@@ -65,7 +65,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     kept = host.keep(_NAME, lambda: _Kept(host))
     moved = kept.moved
     kept.refresh()
-    # Once more a look later: the kernel changes what follows the limit in a work of its own.
+    # Read again a snapshot later, too: the kernel changes what follows the limit later, in a work item of its own.
     host.doubtful |= {knob for knob, limit in CLAMPED.items() if limit in moved | kept.moved}
     yield from kept.base
     yield from kept.samples.values()

@@ -1,7 +1,7 @@
 """Who else tunes this host now: irqbalance, TuneD and the others of tuners/table.py, as they start and stop.
 
-Each look asks only for their control groups; processes started by hand are looked for when processes have been made,
-and no more often than costs a thousandth of a CPU. Ban lists and profiles are read when something has changed.
+Each snapshot looks only for their control groups. Processes started by hand are searched when new processes were
+started, and only as often as costs a thousandth of a CPU. Ban lists and profiles are read when something has changed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Processes:
 
 
 class _Kept:
-    """What was found last, and what tells that it has changed."""
+    """What was found last, and what shows that it has changed."""
 
     def __init__(self, host: WatchedHost) -> None:
         self.processes = _Processes(host.root)
@@ -77,13 +77,13 @@ class _Kept:
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
-    """One sample a manager that is installed or was seen to run: inactive, active, or active against us."""
+    """One sample a tuner that is installed or was seen to run: inactive, active, or active against us."""
     kept = host.keep(_NAME, lambda: _Kept(host))
     running = [frozenset(kept.units.intersection(host.root.listdir(place))) for place in CGROUPS]
     state = (running, kept.processes.look(host.taken_at))
     if state != kept.state or host.taken_at - kept.read_at >= _AGAIN_S:
         if kept.state is not None and state != kept.state:
-            host.suspicious = True  # who started may have written already
+            host.suspicious = True  # what started may have written already
         kept.state, kept.read_at = state, host.taken_at
         found = {one.name: one for one in read_programs(host.root)}
         # One that was removed is inactive, not unknown.
@@ -91,14 +91,14 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     yield from kept.samples.values()
 
 
-def _sample(host: WatchedHost, name: str, manager: FoundTuner | None) -> Sample:
+def _sample(host: WatchedHost, name: str, tuner: FoundTuner | None) -> Sample:
     """As check.other_tuners judges, so that both say the same of one host."""
-    if manager is None or not manager.active:
+    if tuner is None or not tuner.active:
         return Sample("manager", name, "inactive", _NAME)
     wanted = {setting.knob: setting.value for setting in host.config.settings}
-    against = objection(manager, wanted, host.isolated, host.facts)
+    against = objection(tuner, wanted, host.isolated, host.facts)
     if against is None:
-        detail = f" ({manager.detail})" if manager.detail else ""
+        detail = f" ({tuner.detail})" if tuner.detail else ""
         return Sample("manager", name, "active", _NAME, reason=f"leaves alone what is asked for here{detail}")
     return Sample("manager", name, CONTESTED, _NAME, seen=against)
 

@@ -1,8 +1,9 @@
 """Latencies by window: P99.9 and the longest of each. A window is closed whole; windows are never averaged.
 
-Messages are counted in log-linear buckets, 512 to each power of two: a percentile is told by its bucket's upper end, so
+Messages are counted in log-linear buckets, 512 to each power of two. A percentile is given as its bucket's upper end:
 it is never too low, and too high by less than 0.2 %. The longest is exact. The sentinel's gaps are weighed by their
-length: a message that arrives at a random moment waits for the rest of the gap it falls into (INTERFACE, arrival_ns).
+length: a message that arrives at a random moment waits for the rest of the gap it falls into (docs/interface.md,
+arrival_ns).
 """
 
 from __future__ import annotations
