@@ -203,3 +203,40 @@ def test_balanced_latency_asks_for_no_boot_argument_and_no_idle_power() -> None:
     asked = load_profile("balanced-latency")
     assert [knob for knob in asked if knob.startswith(("boot.", "cpufreq.", "cpuidle."))] == []
     assert set(asked) <= set(load_profile("low-latency"))
+
+
+def key(name: str, value: object) -> str:
+    """A host file with one key of [table.name] set."""
+    table, _, last = name.rpartition(".")
+    return f"{LOW}[{table}]\n{last} = {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused"),
+    [
+        ("monitor.interval_s", (0.05, 3600), (0.049, 3600.1)),
+        ("monitor.drift_interval_s", (0.05, 86400), (0.049, 86400.1)),
+        ("monitor.sla.window_s", (0.1, 3600), (0.099, 3600.1)),
+        ("thermal.min_ratio", (0.001, 1), (0, 1.001)),
+        ("thermal.base_frequency_khz", (1,), (0, -1)),
+        ("budget.max_ns", (0,), (-1, "inf", "nan")),
+    ],
+)
+def test_a_number_may_be_at_its_limit_and_not_beside_it(
+    tmp_path: Path, name: str, allowed: tuple[object, ...], refused: tuple[object, ...]
+) -> None:
+    for value in allowed:
+        config(tmp_path, key(name, value))
+    for value in refused:
+        with pytest.raises(UsageError, match=re.escape(name)):
+            config(tmp_path, key(name, value))
+
+
+@pytest.mark.parametrize(("value", "fits"), [(0, False), (0.001, True), (3600, True), (3600.1, False)])
+def test_a_receivers_patience_has_limits(tmp_path: Path, value: float, fits: bool) -> None:
+    text = f'{LOW}[[monitor.hooks]]\ncommand = ["/bin/true"]\ntimeout_s = {value}\n'
+    if fits:
+        config(tmp_path, text)
+    else:
+        with pytest.raises(UsageError, match="timeout_s"):
+            config(tmp_path, text)

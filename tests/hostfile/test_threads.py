@@ -48,3 +48,23 @@ def test_nothing_needs_to_be_declared(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused_by_row_and_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         config(tmp_path, LOW + NETWORK + text)
+
+
+@pytest.mark.parametrize(("priority", "fits"), [(0, False), (1, True), (99, True), (100, False)])
+def test_a_real_time_priority_is_one_to_ninety_nine(tmp_path: Path, priority: int, fits: bool) -> None:
+    text = LOW + RX.replace("50", str(priority))
+    if fits:
+        assert config(tmp_path, text).threads[0].priority == priority
+    else:
+        with pytest.raises(UsageError, match="priority"):
+            config(tmp_path, text)
+
+
+@pytest.mark.parametrize(("length", "fits"), [(15, True), (16, False)])
+def test_a_threads_name_has_as_many_characters_as_the_kernel_keeps(tmp_path: Path, length: int, fits: bool) -> None:
+    text = LOW + RX.replace('"rx"', f'"{"r" * length}"')
+    if fits:
+        assert config(tmp_path, text).threads[0].thread == "r" * length
+    else:
+        with pytest.raises(UsageError, match="15 characters"):
+            config(tmp_path, text)
