@@ -11,14 +11,22 @@ _ALLOWED = "Cpus_allowed_list:"
 
 
 def read_affinity(root: Sysroot, path: str) -> str | None:
-    """Cpus_allowed_list as it stands; None where the thread is gone. Never raises."""
-    lines = root.get_text(path).splitlines()
+    """Cpus_allowed_list as it stands; None where the thread is gone. OSError where it cannot be read."""
+    lines = _status(root, path).splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(_ALLOWED)), None)
 
 
 def is_process(root: Sysroot, path: str) -> bool:
     """Does it have memory of its own? No kernel thread has: a process got the number of one that ended."""
-    return "\nVmSize:" in root.get_text(path)
+    return "\nVmSize:" in _status(root, path)
+
+
+def _status(root: Sysroot, path: str) -> str:
+    """The status file of a thread; "" where the thread is gone."""
+    try:
+        return root.read_text(path)
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def move_thread(path: str, cpus: str) -> None:

@@ -13,11 +13,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
+from tunectl import durable
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of, write_attribute
-from tunectl.host.durable import sync_directory, write_all
 
 _CHUNK = 1 << 20
+_NOT_THERE = (FileNotFoundError, NotADirectoryError)
 TEMPORARY = ".tunectl-tmp"
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
@@ -70,23 +71,24 @@ class Sysroot:
         return fd
 
     def resolve(self, path: str) -> str:
-        """The real path of `path`, every link followed as the recorded host would: inside its root."""
-        if self.live:
-            return os.path.realpath(self._prefix + path)
+        """The real path of `path`, every link followed as the host would: inside its root.
+
+        What is not there, or may not be looked at, counts as no link.
+        """
+        top = "" if self.live else self.root
         done: list[str] = []
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         for _ in range(4096):
             if not todo:
-                return "/".join([self.root, *done])
+                return "/".join([top, *done]) or "/"
             part = todo.pop()
             if part == "..":
                 del done[-1:]
                 continue
-            here = "/".join([self.root, *done, part])
-            if not os.path.islink(here):
+            target = _link_target("/".join([top, *done, part]))
+            if target is None:
                 done.append(part)
                 continue
-            target = os.readlink(here)
             if target.startswith("/"):
                 done.clear()
             todo.extend(p for p in reversed(target.split("/")) if p not in ("", "."))
@@ -149,10 +151,33 @@ class Sysroot:
 
     def mode(self, path: str) -> int | None:
         """The permission bits of the file, links followed, or None where there is none. Never raises."""
+        with suppress(OSError):
+            return self.checked_mode(path)
+        return None
+
+    def checked_mode(self, path: str) -> int | None:
+        """As mode(), but None means that there is no such file. OSError where that cannot be known."""
         try:
             return stat.S_IMODE(os.lstat(self.resolve(path)).st_mode)
-        except OSError:
+        except _NOT_THERE:
             return None
+
+    def stands(self, path: str) -> bool:
+        """As exists(), but False means that nothing is there. OSError where that cannot be known."""
+        try:
+            os.lstat(self._place(path))
+        except _NOT_THERE:
+            return False
+        return True
+
+    def link_target(self, path: str) -> str | None:
+        """Where a link points; None where it is none, or nothing is there. OSError where that cannot be known."""
+        return _link_target(self._place(path))
+
+    def _place(self, path: str) -> str:
+        """The path itself, which may be a link, its directory resolved inside the root."""
+        directory, _, name = path.rpartition("/")
+        return f"{self.resolve(directory).rstrip('/')}/{name}"
 
     def real(self, path: str) -> str:
         """The same file's own path below the root, links followed: two names of one file have one."""
@@ -182,11 +207,6 @@ class Sysroot:
 class WritableSysroot(Sysroot):
     """A root that may be written. Only tuning/apply.py and restore hold one."""
 
-    def _place(self, path: str) -> str:
-        """The path to write, its directory resolved inside the root."""
-        directory, _, name = path.rpartition("/")
-        return f"{self.resolve(directory).rstrip('/')}/{name}"
-
     def write_value(self, path: str, text: str) -> None:
         """One write(2) into a kernel attribute; on a recorded host, the file replaced as a whole."""
         if not self.live:
@@ -204,55 +224,38 @@ class WritableSysroot(Sysroot):
         Where the path is a link, the file it points to is replaced, and the link stays.
         """
         place = self.resolve(path)
-        temporary = place + TEMPORARY
         try:
-            before: os.stat_result | None = os.lstat(place)
+            found = os.lstat(place)
         except FileNotFoundError:
-            before = None
-        keep = stat.S_IMODE(before.st_mode) if before else 0o644
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            write_all(fd, data)
-            if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-                os.fchown(fd, before.st_uid, before.st_gid)
-            os.fchmod(fd, keep if mode is None else mode)
-            os.fsync(fd)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
-        finally:
-            os.close(fd)
-        os.rename(temporary, place)
-        sync_directory(os.path.dirname(place) or "/")
+            durable.replace_file(place, data, mode=0o644 if mode is None else mode, beside=place + TEMPORARY)
+            return
+        others = (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid())
+        durable.replace_file(
+            place,
+            data,
+            mode=stat.S_IMODE(found.st_mode) if mode is None else mode,
+            owner=(found.st_uid, found.st_gid) if others else None,
+            beside=place + TEMPORARY,
+        )
 
     def make_link(self, path: str, target: str) -> None:
         """A symbolic link, put in place atomically."""
-        place = self._place(path)
-        with suppress(FileNotFoundError):
-            os.unlink(place + TEMPORARY)
-        os.symlink(target, place + TEMPORARY)
-        os.rename(place + TEMPORARY, place)
-        sync_directory(os.path.dirname(place) or "/")
+        durable.replace_link(self._place(path), target, beside=self._place(path) + TEMPORARY)
 
     def make_directory(self, path: str) -> None:
-        """One directory, mode 0755; its parent must exist."""
-        place = self._place(path)
-        os.mkdir(place, 0o755)
-        os.chmod(place, 0o755)
-        sync_directory(os.path.dirname(place) or "/")
+        """One directory, mode 0755 whatever the umask; its parent must exist."""
+        durable.make_directory(self._place(path))
 
     def remove(self, path: str, *, link: bool = False) -> None:
         """A file (or, with `link`, the link itself) goes away; nothing happens where there is none."""
         place = self._place(path) if link else self.resolve(path)
         with suppress(FileNotFoundError):
-            os.unlink(place)
-            sync_directory(os.path.dirname(place) or "/")
+            durable.remove_file(place)
 
     def remove_directory(self, path: str) -> bool:
         """An empty directory goes away; False where it is not empty, or in use, and so stays."""
         try:
-            os.rmdir(self._place(path))
+            durable.remove_directory(self._place(path))
         except FileNotFoundError:
             return True
         except OSError as error:
@@ -266,3 +269,22 @@ class WritableSysroot(Sysroot):
         for place in {self._place(path), self.resolve(path)}:
             with suppress(FileNotFoundError, NotADirectoryError):
                 os.unlink(place + TEMPORARY)
+
+    def sync(self, path: str) -> None:
+        """The name of a file, or that there is none, is on disk: its directory, or the nearest one above it, is."""
+        directory = os.path.dirname(self._place(path))
+        while True:
+            try:
+                return durable.sync_directory(directory)
+            except _NOT_THERE:
+                directory = os.path.dirname(directory)
+
+
+def _link_target(place: str) -> str | None:
+    """Where a link points; None where it is none, or there is nothing, or nothing that may be looked at."""
+    try:
+        return os.readlink(place)
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.EACCES):
+            return None
+        raise

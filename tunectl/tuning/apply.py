@@ -52,11 +52,7 @@ def settle(root: WritableSysroot, journal: Journal) -> None:
         if entry.shown is None and entry.errno is None:
             if entry.persistent or not root.live:
                 root.sweep(entry.path)
-            stands = current(root, entry.kind, entry.path)
-            if stands == entry.before:
-                journal.refused(seq, errno.EINTR)
-            else:
-                journal.after(seq, stands or "")
+            _note(root, journal, seq)
 
 
 def steps_of(view: View, changes: Sequence[Change]) -> Iterator[Step]:
@@ -149,12 +145,7 @@ def _witnessed(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
 def _settle_witnesses(root: WritableSysroot, journal: Journal, numbers: list[int]) -> None:
     """What the kernel left as it was, is nothing to restore."""
     for seq in numbers:
-        entry = journal.entries[seq]
-        shown = current(root, entry.kind, entry.path)
-        if shown == entry.before:
-            journal.refused(seq, errno.EINTR)
-        else:
-            journal.after(seq, shown or "")
+        _note(root, journal, seq)
 
 
 def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> str:
@@ -164,11 +155,26 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
     try:
         write(root, step.kind, step.path, step.content)
     except OSError as error:
-        journal.refused(seq, error.errno or errno.EIO)
+        with suppress(OSError):
+            _note(root, journal, seq, error.errno or errno.EIO)
         raise
     shown = current(root, step.kind, step.path)
     journal.after(seq, shown or "")
     return _read_back(step, shown)
+
+
+def _note(root: WritableSysroot, journal: Journal, seq: int, number: int = errno.EINTR) -> None:
+    """Journals what became of a write of which only the host knows: what stands decides.
+
+    A write may have been made although a call failed: the rename before the failed sync of its directory. Where even
+    the look fails, the write stays open in the journal: restore() brings such a file back, whatever stands there.
+    """
+    entry = journal.entries[seq]
+    shown = current(root, entry.kind, entry.path)
+    if shown == entry.before:
+        journal.refused(seq, number)
+    else:
+        journal.after(seq, shown or "")
 
 
 def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
@@ -185,18 +191,21 @@ def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
         except (ValueError, UsageError):
             undo = undo.strip()
     knobs = tuple(target_name(change.knob, change.instance) for change in step.changes)
-    mode = root.mode(step.path)
+    mode = root.checked_mode(step.path)
     return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, knobs, step.commands)
 
 
 def current(root: Sysroot, kind: str, path: str) -> str | None:
-    """The bytes of a file as latin-1 text, a link's target, "directory"; None where there is none."""
-    if kind == "link":
-        return root.readlink(path) or (None if not root.exists(path) else root.read_bytes(path).decode("latin-1"))
+    """The bytes of a file as latin-1 text, a link's target, "directory"; None where nothing is there.
+
+    OSError where that cannot be known.
+    """
     if kind == "directory":
-        return "directory" if root.exists(path) else None
+        return "directory" if root.stands(path) else None
     if kind == "affinity":
         return read_affinity(root, path)
+    if kind == "link" and (target := root.link_target(path)) is not None:
+        return target
     try:
         return root.read_bytes(path).decode("latin-1")
     except FileNotFoundError:
@@ -231,7 +240,7 @@ def _move(root: WritableSysroot, path: str, cpus: str) -> None:
 def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
     missing: list[str] = []
     directory = step.path.rpartition("/")[0]
-    while step.kind in ("file", "link", "edit") and directory and not root.exists(directory):
+    while step.kind in ("file", "link", "edit") and directory and not root.stands(directory):
         missing.append(directory)
         directory = directory.rpartition("/")[0]
     return missing[::-1]

@@ -146,6 +146,8 @@ def _one(root: WritableSysroot, file: _File) -> Restored:
         if first.persistent or not root.live:
             root.sweep(first.path)
         found = _look(root, file)
+        if found.result == "already" and first.persistent:
+            root.sync(first.path)  # an earlier restore may have ended before that: then the journal has to outlive it
         if found.result != "would-restore":
             return found
         word, observed, message = _write(root, first, found.observed)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +15,7 @@ from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, execute, settle, tell, untold
 from tunectl.tuning.journal import NAME, Journal, load, peek
-from tunectl.tuning.lock import hold, make_directory
+from tunectl.tuning.lock import hold, make_directory, remove_directories
 from tunectl.tuning.session import Session
 
 # A driver that answers to its own change by setting up new interrupts gets them moved in a second pass.
@@ -41,6 +43,29 @@ def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_on
     if not wanted(plan, runtime_only) and not untold(session.journal):
         return Run(Applied([], [], []), plan, session)
     created = make_directory(state)
+    try:
+        with io_errors_end_the_run():
+            return _locked_apply(session, root, state, created, runtime_only=runtime_only, wait_s=wait_s)
+    finally:
+        if not os.path.lexists(os.path.join(state, NAME)):  # nothing remembers that they were made
+            remove_directories(created)
+
+
+@contextmanager
+def io_errors_end_the_run() -> Iterator[None]:
+    """An error of the disk that no single change explains becomes a TunectlError; the journal knows what was done."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise TunectlError(
+            f"{where}{error.strerror or error}", "what was changed before that, `tunectl restore` undoes"
+        ) from error
+
+
+def _locked_apply(
+    session: Session, root: WritableSysroot, state: str, created: tuple[str, ...], *, runtime_only: bool, wait_s: float
+) -> Run:
     require_private(root, state)
     with hold(state, "apply", wait_s):
         journal = load(state)
@@ -50,6 +75,7 @@ def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_on
             raise TunectlError(
                 f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
             )
+        _require_boot_id(root, session.identity.boot_id)
         session = replace(session, root=root, journal=journal)
         first = is_first(journal, session.identity.boot_id)
         journal.prune(session.identity.boot_id)
@@ -118,12 +144,20 @@ def run_restore(
 
     What somebody changed since stays in the journal, to be restored by `force`.
     """
-    if not os.path.isdir(state):
-        return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+    with io_errors_end_the_run():
+        if not _is_directory(state):
+            return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+        return _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+
+
+def _locked_restore(
+    root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float, force: bool
+) -> Undone:
     require_private(root, state)
-    with hold(state, "restore", wait_s):
+    with hold(state, "restore", wait_s) as lock:
         journal = load(state)
         _require_same_host(journal, root, state)
+        _require_boot_id(root, boot_id)
         _refuse_damaged(journal, salvage)
         notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
         outcome = backwards.restore(root, journal, boot_id, force=force)
@@ -140,9 +174,17 @@ def run_restore(
             journal.remove()
         if journal.torn:
             notes.append("the journal's last line was cut off: the write it announced was never made")
-    if not failed:
-        journal.remove_directories()
-    return Undone(outcome, notes, not failed, set_aside)
+    kept = [] if failed else journal.remove_directories()
+    kept += [lock.trouble] if lock.trouble else []
+    return Undone(outcome, [*notes, *kept], not failed and not kept, set_aside)
+
+
+def _is_directory(path: str) -> bool:
+    """OSError where that cannot be known: it must not pass for a host on which apply never ran."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
@@ -164,13 +206,31 @@ def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> N
         )
 
 
+def _require_boot_id(root: WritableSysroot, boot_id: str) -> None:
+    """Values of another boot are forgotten: a boot id that could not be read must not pass for another boot's."""
+    if boot_id:
+        return
+    try:
+        shown = root.read_value("proc/sys/kernel/random/boot_id")
+    except FileNotFoundError:  # a recorded host without one
+        return
+    if shown:
+        raise TunectlError("the boot id could not be read: nothing was touched", "run it again")
+
+
 def require_private(root: WritableSysroot, state: str) -> None:
-    """Root obeys the journal: nobody else may have written it. TunectlError otherwise."""
+    """Root obeys the journal: nobody else may have written it. TunectlError otherwise.
+
+    Only root gets here on the running host: require_root().
+    """
     for path in (state, os.path.join(state, NAME)):
-        if not root.live or os.geteuid() != 0 or not os.path.exists(path):
+        if not root.live:
             continue
-        info = os.lstat(path)
-        if info.st_uid != 0 or info.st_mode & 0o022:
+        try:
+            info = os.lstat(path)
+        except FileNotFoundError:
+            continue
+        if info.st_uid != os.geteuid() or info.st_mode & 0o022:
             raise TunectlError(
                 f"{path} can be written by others than root; nothing was touched", "a journal says what root writes"
             )
