@@ -283,8 +283,6 @@ class WritableSysroot(Sysroot):
 def _link_target(place: str) -> str | None:
     """Where a link points; None where it is none, or there is nothing, or nothing that may be looked at."""
     try:
-        return os.readlink(place)
-    except OSError as error:
-        if error.errno in (errno.EINVAL, errno.ENOENT, errno.ENOTDIR, errno.EACCES):
-            return None
-        raise
+        return os.readlink(place) if stat.S_ISLNK(os.lstat(place).st_mode) else None
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
