@@ -74,8 +74,12 @@ class Walk:
         if victim == "restore" and said.complete:
             assert not differences(self.before, self.tree), where
         again = restored(self.root)
-        assert not differences(self.before, self.tree), f"{where}\n{again.text}"
         assert again.complete, f"{where}\n{again.text}"
+        named = victim == "restore" and not said.complete  # a state directory, once its journal is gone
+        left = differences(self.before, self.tree)
+        assert not [path for path in left if not (named and f"{self.tree}/{path}" in said.text)], (
+            f"{where}\n{again.text}"
+        )
 
 
 ERRORS = pytest.mark.parametrize("number", [errno.EIO, errno.EINTR, errno.ENOSPC], ids=errno.errorcode.get)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -44,15 +44,28 @@ def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_on
         return Run(Applied([], [], []), plan, session)
     created = make_directory(state)
     try:
-        with io_errors_end_the_run():
+        with _io_errors_end_the_run():
             return _locked_apply(session, root, state, created, runtime_only=runtime_only, wait_s=wait_s)
-    finally:
-        if not os.path.lexists(os.path.join(state, NAME)):  # nothing remembers that they were made
-            remove_directories(created)
+    except BaseException:
+        if created:
+            _forget_unused(state, created)
+        raise
+
+
+def _forget_unused(state: str, created: Sequence[str]) -> None:
+    """Where the run ended before its first record, no journal knows of the directories that were made for it.
+
+    Taking the lock once more removes the file of a lock that could not be taken.
+    """
+    journal = os.path.join(state, NAME)
+    with suppress(OSError, TunectlError), hold(state, "apply", 0):
+        if os.path.lexists(journal) and not os.stat(journal).st_size:
+            os.unlink(journal)
+    remove_directories(created)
 
 
 @contextmanager
-def io_errors_end_the_run() -> Iterator[None]:
+def _io_errors_end_the_run() -> Iterator[None]:
     """An error of the disk that no single change explains becomes a TunectlError; the journal knows what was done."""
     try:
         yield
@@ -144,7 +157,7 @@ def run_restore(
 
     What somebody changed since stays in the journal, to be restored by `force`.
     """
-    with io_errors_end_the_run():
+    with _io_errors_end_the_run():
         if not _is_directory(state):
             return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
         return _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
