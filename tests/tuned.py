@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunectl.host.identity import read_identity
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.session import Session, open_session
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
 

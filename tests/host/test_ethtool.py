@@ -55,7 +55,7 @@ def namespace(script: str, *words: str) -> str:
 
 READER = """
 import json, sys
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 root = WritableSysroot()
 def attempt(path, text):
     try: root.write_value(path, text)

@@ -15,7 +15,7 @@ from tests.hosts.builder import build, generated
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.cpulist import parse_cpulist
 from tunectl.host.devices import DeviceEvent
-from tunectl.host.quiet import DISTURBING, QuietSysroot
+from tunectl.host.nonintrusive import DISTURBING, NonIntrusiveSysroot
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.monitor.assembly import kernel_wishes
@@ -104,7 +104,7 @@ def test_the_root_itself_refuses(tmp_path: Path, name: str) -> None:
     for place in ("cpu2", "cpufreq/policy2", "cpu20"):
         (tmp_path / CPU / place).mkdir(parents=True, exist_ok=True)
         (tmp_path / CPU / place / name).write_text("1\n")
-    root = QuietSysroot(str(tmp_path), frozenset({2}))
+    root = NonIntrusiveSysroot(str(tmp_path), frozenset({2}))
     for place in ("cpu2", "cpufreq/policy2"):
         with pytest.raises(PermissionError, match="would interrupt CPU 2"):
             root.read_value(f"{CPU}/{place}/{name}")

@@ -16,7 +16,7 @@ from tests.tuned import apply, restore
 from tests.tuning.calls import killed_at
 from tests.tuning.hosts import small_host
 from tests.tuning.stride import STRIDES
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 
 ENOUGH = 20_000  # more calls than apply makes: the walk ends when a child lives to its end
 

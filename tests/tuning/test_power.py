@@ -26,7 +26,7 @@ from tests.tuning.hosts import edited_host, small_host
 from tests.tuning.stride import STRIDES
 from tunectl import durable
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import TEMPORARY
+from tunectl.host.writable import TEMPORARY
 
 JOURNAL = "var/lib/tunectl/journal.jsonl"
 BOOT_ID = "proc/sys/kernel/random/boot_id"

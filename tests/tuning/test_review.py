@@ -13,7 +13,7 @@ from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Finding, Outcome
 from tunectl.tuning.transaction import run_apply, run_restore
 

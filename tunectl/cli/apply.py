@@ -12,7 +12,7 @@ from tunectl.cli.exits import FAILED, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.plan import change_dict
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
 from tunectl.tuning.apply import Result
 from tunectl.tuning.session import Session, open_session

@@ -1,4 +1,4 @@
-"""The one module that opens host files: `Sysroot` reads below a root, `WritableSysroot` also writes.
+"""The one module that opens host files to read them: `Sysroot` reads below a root. host/writable.py also writes.
 
 Paths are relative to the root and have no leading slash: `proc/cmdline`, `sys/devices/system/cpu/online`.
 Those below `ethtool/` are files on a recorded host only; the running kernel is asked by netlink (host/ethtool.py).
@@ -13,13 +13,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from tunectl import durable
 from tunectl.host import ethtool
-from tunectl.host.attribute import read_attribute, text_of, write_attribute
+from tunectl.host.attribute import read_attribute, text_of
 
 _CHUNK = 1 << 20
-_NOT_THERE = (FileNotFoundError, NotADirectoryError)
-TEMPORARY = ".tunectl-tmp"
+NOT_THERE = (FileNotFoundError, NotADirectoryError)  # the answer to lstat(2) where there is nothing
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
 ABSENT_ERRNOS = frozenset({errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ENOTDIR, errno.EBUSY, errno.EOPNOTSUPP})
@@ -159,14 +157,14 @@ class Sysroot:
         """As mode(), but None means that there is no such file. OSError where that cannot be known."""
         try:
             return stat.S_IMODE(os.lstat(self.resolve(path)).st_mode)
-        except _NOT_THERE:
+        except NOT_THERE:
             return None
 
     def stands(self, path: str) -> bool:
         """As exists(), but False means that nothing is there. OSError where that cannot be known."""
         try:
             os.lstat(self._place(path))
-        except _NOT_THERE:
+        except NOT_THERE:
             return False
         return True
 
@@ -202,82 +200,6 @@ class Sysroot:
                 yield from self.walk(below)
             else:
                 yield below
-
-
-class WritableSysroot(Sysroot):
-    """A root that may be written. Only tuning/apply.py and restore hold one."""
-
-    def write_value(self, path: str, text: str) -> None:
-        """One write(2) into a kernel attribute; on a recorded host, the file replaced as a whole."""
-        if not self.live:
-            if not self.exists(path):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
-            self.replace_file(path, text.encode(), None)
-        elif path.startswith(ethtool.PREFIX):
-            ethtool.write_setting(path, text)
-        else:
-            write_attribute(os.open(self._prefix + path, os.O_WRONLY | os.O_CLOEXEC), text.encode())
-
-    def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
-        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept.
-
-        Where the path is a link, the file it points to is replaced, and the link stays.
-        """
-        place = self.resolve(path)
-        try:
-            found = os.lstat(place)
-        except FileNotFoundError:
-            durable.replace_file(place, data, mode=0o644 if mode is None else mode, beside=place + TEMPORARY)
-            return
-        others = (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid())
-        durable.replace_file(
-            place,
-            data,
-            mode=stat.S_IMODE(found.st_mode) if mode is None else mode,
-            owner=(found.st_uid, found.st_gid) if others else None,
-            beside=place + TEMPORARY,
-        )
-
-    def make_link(self, path: str, target: str) -> None:
-        """A symbolic link, put in place atomically."""
-        durable.replace_link(self._place(path), target, beside=self._place(path) + TEMPORARY)
-
-    def make_directory(self, path: str) -> None:
-        """One directory, mode 0755 whatever the umask; its parent must exist."""
-        durable.make_directory(self._place(path))
-
-    def remove(self, path: str, *, link: bool = False) -> None:
-        """A file (or, with `link`, the link itself) goes away; nothing happens where there is none."""
-        place = self._place(path) if link else self.resolve(path)
-        with suppress(FileNotFoundError):
-            durable.remove_file(place)
-
-    def remove_directory(self, path: str) -> bool:
-        """An empty directory goes away; False where it is not empty, or in use, and so stays."""
-        try:
-            durable.remove_directory(self._place(path))
-        except FileNotFoundError:
-            return True
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):  # EBUSY: a control group in use
-                return False
-            raise
-        return True
-
-    def sweep(self, path: str) -> None:
-        """What a killed replace_file() or make_link() of `path` may have left beside it goes away."""
-        for place in {self._place(path), self.resolve(path)}:
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(place + TEMPORARY)
-
-    def sync(self, path: str) -> None:
-        """The name of a file, or that there is none, is on disk: its directory, or the nearest one above it, is."""
-        directory = os.path.dirname(self._place(path))
-        while True:
-            try:
-                return durable.sync_directory(directory)
-            except _NOT_THERE:
-                directory = os.path.dirname(directory)
 
 
 def _link_target(place: str) -> str | None:

@@ -14,7 +14,7 @@ from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError
 from tunectl.host.cpus import Cpu, read_cpus
 from tunectl.host.devices import DeviceEvent
-from tunectl.host.quiet import QuietSysroot
+from tunectl.host.nonintrusive import NonIntrusiveSysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope
 from tunectl.monitor.held import allow_many_files
@@ -44,7 +44,7 @@ class Eyes:
         self.isolated: CpuSet = session.wishes.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says of it.
         self.quiet: CpuSet = self.isolated | facts.quiet
-        self.root = QuietSysroot(session.root.root, self.quiet)
+        self.root = NonIntrusiveSysroot(session.root.root, self.quiet)
         self.session = replace(session, root=self.root)
         self.wishes = session.wishes
         self.now = now

@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.affinity import move_thread, read_affinity, with_affinity
-from tunectl.host.echo import as_shown, born, echoes
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.affinity import read_affinity
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
 from tunectl.model import Change, target_name
@@ -50,8 +50,7 @@ def settle(root: WritableSysroot, journal: Journal) -> None:
     """Decides what became of the writes during which an earlier run was killed, by what the host shows."""
     for seq, entry in list(journal.entries.items()):
         if entry.shown is None and entry.errno is None:
-            if entry.persistent or not root.live:
-                root.sweep(entry.path)
+            root.sweep(entry.path)
             _note(root, journal, seq)
 
 
@@ -107,18 +106,13 @@ def tell(root: WritableSysroot, journal: Journal) -> Told:
 
 
 def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> Result:
-    """One step, with what a recorded host's kernel would have changed along with it."""
-    first = step.changes[0]
+    """One step, with what it changes elsewhere."""
     try:
         for directory in _missing_directories(root, step):
             _journaled(root, step._replace(kind="directory", path=directory, commands=()), journal, boot_id)
-        writes = [step]
-        if not root.live and step.kind == "value":
-            echoed = echoes(root, step.path, step.content)
-            writes = [step._replace(content=as_shown(root, step.path, step.content))]
-            writes += [step._replace(path=path, content=text, codec=None) for path, text in echoed]
-        if not root.live and step.kind == "directory":
-            writes += [Step("file", path, text, step.changes) for path, text in born(root, step.path)]
+        first, *others = root.writes(step.kind, step.path, step.content)
+        writes = [step._replace(content=first.content)]
+        writes += [step._replace(codec=None, commands=(), **one._asdict()) for one in others]
         problem = ""
         witnesses = _witnessed(root, step, journal, boot_id)
         try:
@@ -128,7 +122,7 @@ def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> 
             _settle_witnesses(root, journal, witnesses)
     except OSError as error:
         return _failed(root, step, error)
-    return Result(first, "failed" if problem else "changed", None, problem)
+    return Result(step.changes[0], "failed" if problem else "changed", None, problem)
 
 
 def _witnessed(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> list[int]:
@@ -217,7 +211,7 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
     if kind == "value":
         root.write_value(path, content + "\n")
     elif kind == "affinity":
-        _move(root, path, content)
+        root.move_thread(path, content)
     elif kind == "file":
         root.replace_file(path, content.encode("utf-8"), None)
     elif kind == "edit":
@@ -228,13 +222,6 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
         root.remove(path)
     else:
         root.make_directory(path)
-
-
-def _move(root: WritableSysroot, path: str, cpus: str) -> None:
-    if root.live:
-        move_thread(path, cpus)
-    else:
-        root.replace_file(path, with_affinity(root.read_text(path), cpus).encode(), None)
 
 
 def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
@@ -270,7 +257,7 @@ def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
         raise TunectlError(
             f"cannot write {where}: {os.strerror(number)}", "what was changed before that, `tunectl restore` undoes"
         ) from error
-    if step.refusable and number in (errno.EIO, errno.EPERM) and (os.geteuid() == 0 or not root.live):
+    if step.refusable and number in (errno.EIO, errno.EPERM):
         return Result(first, "refused", number, "the kernel manages this interrupt itself")
     if number in _GONE:
         return Result(first, "failed", number, f"{where} went away: the device or CPU was removed")

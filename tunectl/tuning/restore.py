@@ -8,7 +8,8 @@ from typing import NamedTuple
 from tunectl.bootloader.families import stripped
 from tunectl.host.affinity import is_process
 from tunectl.host.ethtool import PREFIX
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.apply import current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
@@ -143,8 +144,7 @@ def _one(root: WritableSysroot, file: _File) -> Restored:
     first = file.first
     found = Restored("/" + first.path, _targets(file), "failed", None, first.before)
     try:
-        if first.persistent or not root.live:
-            root.sweep(first.path)
+        root.sweep(first.path)
         found = _look(root, file)
         if found.result == "already" and first.persistent:
             root.sync(first.path)  # an earlier restore may have ended before that: then the journal has to outlive it
@@ -205,11 +205,11 @@ def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[s
     elif first.kind == "link":
         root.make_link(first.path, first.before)
     elif first.kind == "affinity":
-        write(root, first.kind, first.path, first.undo)
-    elif first.kind in ("file", "removal", "edit") or not root.live:
+        root.move_thread(first.path, first.undo)
+    elif first.kind != "value":
         root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
     else:
-        root.write_value(first.path, first.undo + "\n")
+        root.write_back(first.path, first.before.encode("latin-1"), first.undo, first.mode)
         after = current(root, first.kind, first.path)
         if after != first.before and (after or "").strip() != first.undo.strip() and not _undone(first, after):
             return "failed", after, f"wrote {first.undo}, and the kernel shows {(after or '').strip()}"

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, execute, settle, tell, untold
