@@ -143,6 +143,23 @@ def failing_at(place: int, kind: Kind, number: int, work: Callable[[], T], *, la
     return in_child(child)
 
 
+def failing_on(name: str, ending: str, times: int, number: int, work: Callable[[], T]) -> T | None:
+    """What `work` returns when the first `times` of these calls on a path that ends so fail with this errno."""
+    left = times
+
+    def fail(called: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        nonlocal left
+        if called == name and args and str(args[0]).endswith(ending) and left:
+            left -= 1
+            raise OSError(number, os.strerror(number), args[0])
+
+    def child() -> T:
+        with watched(fail):
+            return work()
+
+    return in_child(child)
+
+
 def needs_space(name: str, args: tuple[Any, ...]) -> bool:
     """May a full disk refuse this call? An unlink or a read it does not."""
     if name == "open":

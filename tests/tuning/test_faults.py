@@ -16,7 +16,7 @@ import pytest
 from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
 from tests.tuned import apply, restore
-from tests.tuning.calls import Kind, changes, count_calls, failing_at, looks
+from tests.tuning.calls import Kind, changes, count_calls, failing_at, failing_on, looks
 from tests.tuning.hosts import edited_host, small_host
 from tests.tuning.stride import STRIDES
 from tunectl.errors import TunectlError
@@ -70,7 +70,10 @@ class Walk:
         work = applied if victim == "apply" else restored
         said = failing_at(place, kind, number, lambda: work(self.root), lasting=number == errno.ENOSPC)
         assert said
-        where = f"{victim}, call {place}, {os.strerror(number)}: {said.text}"
+        self.judge(victim, said, f"{victim}, call {place}, {os.strerror(number)}: {said.text}")
+
+    def judge(self, victim: str, said: Said, where: str) -> None:
+        """Was what it said true, and does the next restore do the rest?"""
         if victim == "restore" and said.complete:
             assert not differences(self.before, self.tree), where
         again = restored(self.root)
@@ -120,3 +123,39 @@ def test_a_call_fails_where_the_operators_own_file_is_edited(
     for kind, step in ((changes, stride), (looks, stride if stride == 1 else 20 * stride)):
         for place in range(1, walk.calls(victim, kind) + 1, step):
             walk.check(victim, place, kind, errno.EIO)
+
+
+CRUCIAL = [
+    ("apply", "open", "random/boot_id"),
+    ("apply", "lstat", "etc/default/irqbalance"),
+    ("apply", "lstat", "etc/systemd/system"),
+    ("apply", "lstat", "cgroup/isolated.slice"),
+    ("apply", "open", "proc/2/status"),
+    ("apply", "rename", "irqbalance.tunectl-tmp"),
+    ("apply", "unlink", "tunectl/lock"),
+    ("restore", "open", "random/boot_id"),
+    ("restore", "stat", "lib/tunectl"),
+    ("restore", "builtins.open", "journal.jsonl"),
+    ("restore", "lstat", "cgroup/isolated.slice"),
+    ("restore", "lstat", "etc/systemd/system/tunectl-apply.service"),
+    ("restore", "open", "proc/2/status"),
+    ("restore", "unlink", "journal.jsonl"),
+    ("restore", "unlink", "tunectl/lock"),
+    ("restore", "rmdir", "lib/tunectl"),
+    ("restore", "rmdir", "cgroup/isolated.slice"),
+]
+
+
+@pytest.mark.parametrize("times", [1, -1], ids=["once", "always"])
+@pytest.mark.parametrize(("victim", "name", "path"), CRUCIAL)
+def test_what_cannot_be_known_or_done_is_not_passed_over(
+    host_root: HostFactory, tmp_path: Path, victim: str, name: str, path: str, times: int
+) -> None:
+    """The calls of which a silent failure would cost most, each by its name."""
+    walk = Walk(small_host(host_root, tmp_path))
+    if victim == "restore":
+        apply(walk.root)
+    work = applied if victim == "apply" else restored
+    said = failing_on(name, path, times, errno.EIO, lambda: work(walk.root))
+    assert said
+    walk.judge(victim, said, said.text)
