@@ -152,9 +152,11 @@ def test_a_replaced_file_is_the_old_one_or_the_new_one_and_then_the_new_one(tmp_
         (tmp_path / "file").write_bytes(b"old")
         (tmp_path / "file").chmod(0o640)
         disk = Disk(tmp_path)
-        seen = []
+        seen: list[list[object]] = []
 
-        def after(name: str, args: tuple[Any, ...], result: Any, disk: Disk = disk, seen: list[Any] = seen) -> None:
+        def after(
+            name: str, args: tuple[Any, ...], result: Any, disk: Disk = disk, seen: list[list[object]] = seen
+        ) -> None:
             disk.after(name, args, result)
             seen.append([left.get("file") for left in disk.survivors()])
 
