@@ -144,27 +144,23 @@ def journaled(disk: Disk) -> set[str]:
     return {record["path"] for record in records if record["type"] == "before"}
 
 
-def test_a_replaced_file_is_the_old_one_or_the_new_one_and_then_the_new_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", ["", "file.new"])
+def test_a_replaced_file_is_the_old_one_or_the_new_one_and_then_the_new_one(tmp_path: Path, beside: str) -> None:
+    old, new = ("file", 0o640, b"old"), ("file", 0o600, b"new")
     (tmp_path / "file").write_bytes(b"old")
     (tmp_path / "file").chmod(0o640)
-    old, new = ("file", 0o640, b"old"), ("file", 0o600, b"new")
-    for beside in ("", f"{tmp_path}/file.new"):
-        (tmp_path / "file").write_bytes(b"old")
-        (tmp_path / "file").chmod(0o640)
-        disk = Disk(tmp_path)
-        seen: list[list[object]] = []
+    disk = Disk(tmp_path)
+    seen: list[list[object]] = []
 
-        def after(
-            name: str, args: tuple[Any, ...], result: Any, disk: Disk = disk, seen: list[list[object]] = seen
-        ) -> None:
-            disk.after(name, args, result)
-            seen.append([left.get("file") for left in disk.survivors()])
+    def after(name: str, args: tuple[Any, ...], result: Any) -> None:
+        disk.after(name, args, result)
+        seen.append([left.get("file") for left in disk.survivors()])
 
-        with watched(after=after):
-            durable.replace_file(f"{tmp_path}/file", b"new", mode=0o600, beside=beside)
-        assert all(found in (old, new) for left in seen for found in left)
-        assert seen[-1] == [new, new, new]
-        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    with watched(after=after):
+        durable.replace_file(f"{tmp_path}/file", b"new", mode=0o600, beside=beside and f"{tmp_path}/{beside}")
+    assert all(found in (old, new) for left in seen for found in left)
+    assert seen[-1] == [new, new, new]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_directory_that_was_made_stays_and_one_that_was_removed_is_gone(tmp_path: Path) -> None:
