@@ -24,7 +24,7 @@ from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources import SOURCES
 from tunectl.monitor.sources.source import Source
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 LARGE = parse_cpulist("4-127,132-255")
 HOSTS = {"lab4": {2, 3}, "xeon2s": {2, 18}, "epyc": {2, 18}, "hybrid": {2, 3}, "vm2": {1}, "arm64": {2, 3}}
@@ -193,7 +193,7 @@ def test_this_machine_is_looked_at(tmp_path: Path) -> None:
     host_file.write_text(f'profile = "balanced-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
     if last == 0:
         pytest.skip("one CPU: none can be isolated")
-    eyes = Eyes(open_session(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
+    eyes = Eyes(open_inspection(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
     for _ in range(3):
         look = take_look(eyes)
         assert of(look, "source") == {}

@@ -19,7 +19,7 @@ from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope
 from tunectl.monitor.held import allow_many_files
 from tunectl.monitor.interrupt_table import InterruptTable
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 T = TypeVar("T")
 _ONLINE = "sys/devices/system/cpu/online"
@@ -38,7 +38,7 @@ class Eyes:
     (CLOCK_BOOTTIME) and may be replaced in a test, which then sets the pace.
     """
 
-    def __init__(self, session: Session, *, now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, *, now: Callable[[], float] = boottime) -> None:
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(session.root)
         self.isolated: CpuSet = session.wishes.scope.isolated

@@ -16,7 +16,7 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
 from tunectl.model import Change, target_name
-from tunectl.tuning.commands import Told, run_commands
+from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
 
@@ -43,15 +43,15 @@ class Applied(NamedTuple):
 
     results: list[Result]
     not_run: list[str]
-    failed: list[str]  # programs that could not be told of a change
+    failed: list[str]  # programs that could not be run after a change
 
 
-def settle(root: WritableSysroot, journal: Journal) -> None:
-    """Decides what became of the writes during which an earlier run was killed, by what the host shows."""
+def decide_open_writes(root: WritableSysroot, journal: Journal) -> None:
+    """Decides whether the writes were made during which an earlier run was killed."""
     for seq, entry in list(journal.entries.items()):
         if entry.shown is None and entry.errno is None:
             root.sweep(entry.path)
-            _note(root, journal, seq)
+            _decide(root, journal, seq)
 
 
 def steps_of(view: View, changes: Sequence[Change]) -> Iterator[Step]:
@@ -76,33 +76,33 @@ def execute(root: WritableSysroot, view: View, changes: Sequence[Change], journa
             if earlier is None or earlier.result == "changed":
                 results[change.target] = result._replace(change=change)
         made.extend([step] if result.result == "changed" else [])
-    told = tell(root, journal)
+    notified = notify(root, journal)
     for step in made:
-        problem = "; ".join(told.failed[name] for name in step.commands if name in told.failed)
+        problem = "; ".join(notified.failed[name] for name in step.commands if name in notified.failed)
         problem = problem or (step.read_back(root) if step.read_back else None) or ""
         if problem:
             results.update({change.target: Result(change, "failed", None, problem) for change in step.changes})
     ordered = [results.get(change.target, Result(change, "failed", None, "no way to write it")) for change in changes]
-    return Applied(ordered, told.not_run, list(told.failed.values()))
+    return Applied(ordered, notified.not_run, list(notified.failed.values()))
 
 
-def untold(journal: Journal) -> dict[int, tuple[str, ...]]:
-    """Entries whose programs have not heard of the change yet, in an earlier run perhaps: their commands."""
+def pending_notifications(journal: Journal) -> dict[int, tuple[str, ...]]:
+    """The commands of the entries whose programs have not been run since the change, perhaps in an earlier run."""
     return {
         seq: entry.commands
         for seq, entry in journal.entries.items()
-        if entry.commands and entry.shown is not None and not entry.told
+        if entry.commands and entry.shown is not None and not entry.notified
     }
 
 
-def tell(root: WritableSysroot, journal: Journal) -> Told:
-    """Runs the programs that must hear of the journaled changes, and notes which have."""
-    waiting = untold(journal)
-    told = run_commands(root, (name for names in waiting.values() for name in names))
-    heard = [seq for seq, names in waiting.items() if not any(name in told.failed for name in names)]
-    if heard:
-        journal.told(heard)
-    return told
+def notify(root: WritableSysroot, journal: Journal) -> Notified:
+    """Runs the programs that depend on the journaled changes, and journals for which entries that is done."""
+    waiting = pending_notifications(journal)
+    notified = run_commands(root, (name for names in waiting.values() for name in names))
+    done = [seq for seq, names in waiting.items() if not any(name in notified.failed for name in names)]
+    if done:
+        journal.notified(done)
+    return notified
 
 
 def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> Result:
@@ -114,32 +114,30 @@ def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> 
         writes = [step._replace(content=first.content)]
         writes += [step._replace(codec=None, commands=(), **one._asdict()) for one in others]
         problem = ""
-        witnesses = _witnessed(root, step, journal, boot_id)
+        side_effects = _before_side_effects(root, step, journal, boot_id)
         try:
             for write in writes:
                 problem = problem or _journaled(root, write, journal, boot_id)
         finally:
-            _settle_witnesses(root, journal, witnesses)
+            for seq in side_effects:
+                _decide(root, journal, seq)
     except OSError as error:
         return _failed(root, step, error)
     return Result(step.changes[0], "failed" if problem else "changed", None, problem)
 
 
-def _witnessed(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> list[int]:
-    """Before-images of what the kernel may set anew along with the step, on disk before it does."""
+def _before_side_effects(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> list[int]:
+    """Before-images of what the kernel may reset along with the step, on disk before it does."""
     numbers = []
     for path in step.resets:
-        with suppress(OSError):  # a queue that has no such choice
-            beside = step._replace(path=root.real(path), codec=None, commands=())
-            entry = before_image(root, beside, boot_id)
-            numbers.append(journal.before(entry._replace(after=entry.undo)))
+        try:
+            entry = before_image(root, step._replace(path=root.real(path), codec=None, commands=()), boot_id)
+        except OSError as error:
+            if error.errno in (errno.EIO, errno.EINTR):
+                raise
+            continue  # a queue that has no such choice
+        numbers.append(journal.before(entry._replace(after=entry.undo)))
     return numbers
-
-
-def _settle_witnesses(root: WritableSysroot, journal: Journal, numbers: list[int]) -> None:
-    """What the kernel left as it was, is nothing to restore."""
-    for seq in numbers:
-        _note(root, journal, seq)
 
 
 def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> str:
@@ -150,18 +148,19 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
         write(root, step.kind, step.path, step.content)
     except OSError as error:
         with suppress(OSError):
-            _note(root, journal, seq, error.errno or errno.EIO)
+            _decide(root, journal, seq, error.errno or errno.EIO)
         raise
     shown = current(root, step.kind, step.path)
     journal.after(seq, shown or "")
     return _read_back(step, shown)
 
 
-def _note(root: WritableSysroot, journal: Journal, seq: int, number: int = errno.EINTR) -> None:
-    """Journals what became of a write of which only the host knows: what stands decides.
+def _decide(root: WritableSysroot, journal: Journal, seq: int, number: int = errno.EINTR) -> None:
+    """Journals whether a write was made, by what the host shows now.
 
-    A write may have been made although a call failed: the rename before the failed sync of its directory. Where even
-    the look fails, the write stays open in the journal: restore() brings such a file back, whatever stands there.
+    A write may have been made although a call failed: the rename before the failed sync of its directory. OSError
+    where the host cannot be read: the write then stays open in the journal, and restore() brings the file back
+    whatever it holds.
     """
     entry = journal.entries[seq]
     shown = current(root, entry.kind, entry.path)
@@ -172,7 +171,7 @@ def _note(root: WritableSysroot, journal: Journal, seq: int, number: int = errno
 
 
 def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
-    """What stands at the step's path, and how to have it again. OSError where an attribute cannot be read."""
+    """What the step's path holds, and how to bring it back. OSError where an attribute cannot be read."""
     before = current(root, step.kind, step.path)
     if before is None and step.kind in _VALUES:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root.path(step.path))

@@ -17,7 +17,7 @@ from typing import Any
 
 from tunectl import durable
 from tunectl.errors import TunectlError
-from tunectl.tuning.records import KINDS, Entry, decode, line_of
+from tunectl.tuning.records import Entry, before_record, decode, entry_of, line_of
 
 NAME = "journal.jsonl"
 
@@ -62,12 +62,12 @@ class Journal:
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
-            records.append({"type": "before", **entry._replace(shown=None, errno=None, told=False)._asdict()})
+            records.append(before_record(entry))
             if entry.shown is not None:
                 records.append({"type": "after", "seq": seq, "shown": entry.shown})
             if entry.errno is not None:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
-        records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.told]})
+        records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.notified]})
         self._replace(b"".join(map(line_of, records)))
 
     def edits(self) -> dict[str, tuple[str | None, str]]:
@@ -96,13 +96,13 @@ class Journal:
         """On disk before it returns. The entry's number is given here."""
         self._seq += 1
         entry = entry._replace(seq=self._seq)
-        self._append({"type": "before", **entry._asdict()})
+        self._append(before_record(entry))
         self.entries[self._seq] = entry
         return self._seq
 
     def after(self, seq: int, shown: str) -> None:
         """The write was made, and this is how the host shows it."""
-        self._append({"type": "after", "seq": seq, "shown": shown}, synced=False)  # settle() can do without
+        self._append({"type": "after", "seq": seq, "shown": shown}, synced=False)  # decide_open_writes() can do without
         self.entries[seq] = self.entries[seq]._replace(shown=shown)
 
     def refused(self, seq: int, errno: int) -> None:
@@ -110,12 +110,12 @@ class Journal:
         self._append({"type": "refused", "seq": seq, "errno": errno})
         self.entries[seq] = self.entries[seq]._replace(errno=errno)
 
-    def told(self, numbers: Iterable[int]) -> None:
-        """The programs that had to hear of these changes have."""
+    def notified(self, numbers: Iterable[int]) -> None:
+        """The programs that depend on these files have been run since they changed."""
         numbers = list(numbers)
         self._append({"type": "told", "seqs": numbers}, synced=False)
         for seq in numbers:
-            self.entries[seq] = self.entries[seq]._replace(told=True)
+            self.entries[seq] = self.entries[seq]._replace(notified=True)
 
     def end(self) -> None:
         """The run is complete."""
@@ -245,15 +245,12 @@ def _replay(journal: Journal, record: dict[str, Any]) -> None:
         journal.created = _united(journal.created, record["created"])
         journal.root = record["root"]
     elif kind == "before":
-        entry = Entry(**{**record, "knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])})
-        if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
-            raise ValueError("no path below the root")
-        journal.entries[seq] = entry
+        journal.entries[seq] = entry_of(record)
         journal._seq = max(journal._seq, seq)
     elif kind == "after" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(shown=record["shown"])
     elif kind == "told":
         for number in record["seqs"]:
-            journal.entries[number] = journal.entries[number]._replace(told=True)
+            journal.entries[number] = journal.entries[number]._replace(notified=True)
     elif kind == "refused" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(errno=record["errno"])

@@ -79,7 +79,7 @@ def _edited_between(earlier: _File, entry: Entry) -> bool:
 
 
 def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """Brings back every file (`force`: also what was changed since), and tells the programs that must hear of it."""
+    """Brings back every file (`force`: also what was changed since), and runs the programs that depend on it."""
     known = files(journal, boot_id)
     results = [_one(root, file._replace(in_flight=file.in_flight or force)) for file in known]
     if any(result.path.startswith(f"/{PREFIX}") and result.result == "restored" for result in results):
@@ -87,17 +87,17 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
         # back already may be lost again, and those that were gone be there.
         results = [_again(root, file, result) for file, result in zip(known, results, strict=True)]
     results = _strip(root, journal, results, root)
-    # An earlier restore may have ended before the program was told.
+    # An earlier restore may have ended before the program was run.
     done = {one.path for one in results if one.result in ("restored", "already")}
     commands = [
         name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
     ]
-    told = run_commands(root, _in_order(commands))
-    return Outcome(results, told.not_run, list(told.failed.values()))
+    notified = run_commands(root, _in_order(commands))
+    return Outcome(results, notified.not_run, list(notified.failed.values()))
 
 
 def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """What restore() would do, told from reading alone."""
+    """What restore() would do: it only reads."""
     known = files(journal, boot_id)
     looked = [_look(root, file._replace(in_flight=file.in_flight or force)) for file in known]
     return Outcome(_strip(root, journal, looked, None), [], [])
@@ -114,7 +114,7 @@ def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
 def _strip(root: Sysroot, journal: Journal, results: list[Restored], to: WritableSysroot | None) -> list[Restored]:
     """Our words go out of boot files that somebody edited since, and of entries that were made from ours since.
 
-    Without a host to write `to` it is only told what would go.
+    Without a host to write `to` the result says only what would go.
     """
     known = {one.path: one for one in results}
     try:

@@ -14,10 +14,10 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
-from tunectl.tuning.apply import Applied, Result, execute, settle, tell, untold
+from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
+from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
-from tunectl.tuning.session import Session
 
 # A driver that answers to its own change by setting up new interrupts gets them moved in a second pass.
 _PASSES = 3
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
     applied: Applied
     plan: Plan
-    session: Session
+    inspection: Inspection
 
 
 def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
@@ -38,15 +38,15 @@ def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str])
         raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
 
 
-def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
+def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
     """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed."""
-    plan = session.assess()
-    if not wanted(plan, runtime_only) and not untold(session.journal):
-        return Run(Applied([], [], []), plan, session)
+    plan = inspection.assess()
+    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal):
+        return Run(Applied([], [], []), plan, inspection)
     created = make_directory(state)
     try:
         with _io_errors_end_the_run():
-            return _locked_apply(session, root, state, created, runtime_only=runtime_only, wait_s=wait_s)
+            return _locked_apply(inspection, root, state, created, runtime_only=runtime_only, wait_s=wait_s)
     except BaseException:
         if created:
             _forget_unused(state, created)
@@ -78,7 +78,13 @@ def _io_errors_end_the_run() -> Iterator[None]:
 
 
 def _locked_apply(
-    session: Session, root: WritableSysroot, state: str, created: tuple[str, ...], *, runtime_only: bool, wait_s: float
+    inspection: Inspection,
+    root: WritableSysroot,
+    state: str,
+    created: tuple[str, ...],
+    *,
+    runtime_only: bool,
+    wait_s: float,
 ) -> Run:
     require_private(root, state)
     with hold(state, "apply", wait_s):
@@ -89,13 +95,13 @@ def _locked_apply(
             raise TunectlError(
                 f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
             )
-        _require_boot_id(root, session.identity.boot_id)
-        session = replace(session, root=root, journal=journal)
-        first = is_first(journal, session.identity.boot_id)
-        journal.prune(session.identity.boot_id)
-        journal.start(session.identity.boot_id, root.root, created)
-        settle(root, journal)
-        return _passes(session, root, runtime_only, first)
+        _require_boot_id(root, inspection.identity.boot_id)
+        inspection = replace(inspection, root=root, journal=journal)
+        first = is_first(journal, inspection.identity.boot_id)
+        journal.prune(inspection.identity.boot_id)
+        journal.start(inspection.identity.boot_id, root.root, created)
+        decide_open_writes(root, journal)
+        return _passes(inspection, root, runtime_only, first)
 
 
 def is_first(journal: Journal, boot_id: str) -> bool:
@@ -107,25 +113,25 @@ def is_first(journal: Journal, boot_id: str) -> bool:
     return all(entry.boot_id != boot_id for entry in journal.entries.values())
 
 
-def _passes(session: Session, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
+def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
     results: dict[str, Result] = {}
-    earlier = tell(root, session.journal)
+    earlier = notify(root, inspection.journal)
     not_run = dict.fromkeys(earlier.not_run)
     failed = dict.fromkeys(earlier.failed.values())
-    plan = replace(session, settling=first).assess()
+    plan = replace(inspection, settling=first).assess()
     again: set[str] = set()
     for _ in range(_PASSES):
         changes = [one for one in wanted(plan, runtime_only) if one.target not in results or one.target in again]
         if not changes:
             break
-        applied = execute(root, session.view(), changes, session.journal, session.identity.boot_id)
+        applied = execute(root, inspection.view(), changes, inspection.journal, inspection.identity.boot_id)
         again = _once_more(applied, results)
         results.update({result.change.target: result for result in applied.results})
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
-        plan = session.assess()
-    session.journal.end()
-    return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, session)
+        plan = inspection.assess()
+    inspection.journal.end()
+    return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
 
 
 def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
