@@ -1,10 +1,10 @@
-"""One command's look at one host: its wishes, its readings, its plan."""
+"""One command's view of one host: what is wanted, what the host shows, and the plan that follows."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tunectl.bootloader.detect import detect
@@ -21,15 +21,24 @@ from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
 from tunectl.tuning.journal import Journal, peek
-from tunectl.tuning.observe import observe
 from tunectl.tuning.plan import diff
+
+
+def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
+    """Every target of every desired setting, as the host shows it now: all that the pure plan knows of the host."""
+    readings: list[Reading] = []
+    for setting in settings:
+        knob = KNOBS[setting.knob]
+        readings.extend(knob.driver.observe(knob, view, setting.value))
+    return readings
+
 
 Observe = Callable[[View, Sequence[Setting]], list[Reading]]
 _REFUSALS = (errno.EIO, errno.EPERM)
 
 
 @dataclass(frozen=True)
-class Session:
+class Inspection:
     """A host and what is wanted of it."""
 
     root: Sysroot
@@ -167,13 +176,13 @@ def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list
     ]
 
 
-def open_session(
+def open_inspection(
     root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
-) -> Session:
+) -> Inspection:
     """Reads host file, topology and journal. UsageError for a host file that is missing or does not fit.
 
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
     """
     facts = read_scope_facts(root)
     wishes = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_wishes(host_path, facts)
-    return Session(root, read_identity(root), wishes, peek(state), invocation, today)
+    return Inspection(root, read_identity(root), wishes, peek(state), invocation, today)

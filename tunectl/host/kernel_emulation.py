@@ -1,14 +1,16 @@
 """What a kernel shows elsewhere once an attribute is written. Pure but for looking whether the files are there.
 
 A recorded host has no kernel: when one of its attributes is written, the files that a kernel would
-change along with it are written too, so that the recording goes on telling one story.
+change along with it are written too, so that the recording stays consistent.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, format_cpumask, parse_cpulist, parse_shown
+from tunectl.host.affinity import ALLOWED
 from tunectl.host.sysroot import Sysroot
 
 _CPU = re.compile(r"sys/devices/system/cpu/cpu(\d+)/online")
@@ -19,7 +21,31 @@ _EFFECTIVE = "cpuset.cpus.effective"
 _IRQ = re.compile(r"(proc/irq/\d+)/smp_affinity_list")
 
 
-def echoes(root: Sysroot, path: str, text: str) -> list[tuple[str, str]]:
+class Write(NamedTuple):
+    """One write to one path."""
+
+    kind: str  # as in a journal's record: value, file, directory, ...
+    path: str
+    content: str
+
+
+def writes(root: Sysroot, write: Write) -> list[Write]:
+    """The write as a kernel would show it, then the other files that a kernel would change or make with it."""
+    if write.kind == "value":
+        other = [Write("value", path, text) for path, text in _elsewhere(root, write.path, write.content)]
+        return [write._replace(content=_as_shown(root, write.path, write.content)), *other]
+    if write.kind == "directory":
+        return [write, *(Write("file", path, text) for path, text in _inside(root, write.path))]
+    return [write]
+
+
+def with_affinity(status: str, cpus: str) -> str:
+    """The status file of a thread, as a kernel would show it once the thread may use these CPUs (a cpulist)."""
+    lines = status.splitlines(keepends=True)
+    return "".join(f"{ALLOWED}\t{cpus}\n" if line.startswith(ALLOWED) else line for line in lines)
+
+
+def _elsewhere(root: Sysroot, path: str, text: str) -> list[tuple[str, str]]:
     """The other files a kernel would change for this write: (path, text), those that exist only."""
     found: list[tuple[str, str]] = []
     if irq := _IRQ.fullmatch(path):
@@ -57,7 +83,7 @@ def _partitioned(root: Sysroot, cgroup: str, text: str) -> list[tuple[str, str]]
     return [(path, format_cpulist(cpus)) for path, cpus in left if cpus]
 
 
-def born(root: Sysroot, path: str) -> list[tuple[str, str]]:
+def _inside(root: Sysroot, path: str) -> list[tuple[str, str]]:
     """What a kernel puts into a new directory: the files of a control group, those of its CPUs where they are on."""
     parent = path.rpartition("/")[0]
     if not path.startswith(_CGROUP) or "cpuset" not in root.get(f"{parent}/cgroup.subtree_control").split():
@@ -67,7 +93,7 @@ def born(root: Sysroot, path: str) -> list[tuple[str, str]]:
     return [(f"{path}/{name}", text) for name, text in {**files, "cpuset.cpus.partition": "member\n"}.items()]
 
 
-def as_shown(root: Sysroot, path: str, text: str) -> str:
+def _as_shown(root: Sysroot, path: str, text: str) -> str:
     """How a kernel would show the written word: in brackets among the choices, where the file lists them."""
     if path.endswith("/cgroup.subtree_control"):
         on = set(root.get(path).split())

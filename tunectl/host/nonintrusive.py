@@ -37,7 +37,7 @@ _CPU = re.compile(r"(?:^|/)(?:cpu|policy|cpu/)(\d+)/")
 _SENSORS = ("sys/class/hwmon/", "sys/class/powercap/", "sys/devices/virtual/powercap/")
 
 
-class QuietSysroot(Sysroot):
+class NonIntrusiveSysroot(Sysroot):
     """Reads a host without disturbing the CPUs in `quiet`; PermissionError, with the reason, where that cannot be."""
 
     def __init__(self, root: str, quiet: CpuSet) -> None:
