@@ -1,4 +1,4 @@
-"""Builds tunectl-probe once a session, outside the source tree, and points the product at it."""
+"""tunectl-probe as this tree builds it, and the product pointed at it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ from typing import Any
 
 import pytest
 
-NATIVE = Path(__file__).parents[2] / "tunectl" / "probe" / "native"
+from tests import artefacts
 
 Probe = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A freshly built tunectl-probe."""
-    out = tmp_path_factory.mktemp("probe")
-    done = subprocess.run(["make", "-C", str(NATIVE), f"OUT={out}"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return out / "tunectl-probe"
+def program() -> Path:
+    """A tunectl-probe of this tree's sources."""
+    return artefacts.program()
 
 
 @pytest.fixture
