@@ -51,7 +51,7 @@ def test_mangled_text_breaks_no_parser(sanitized: Path) -> None:
 def test_a_parser_that_breaks_is_found(sanitized: Path, tmp_path: Path) -> None:
     native = Path(shutil.copytree(NATIVE, tmp_path / "native"))
     build = shutil.copytree(sanitized, tmp_path / "build")  # with its times: only what is broken is compiled again
-    source = native / "src" / "tracetext.c"
+    source = native / "src" / "jitter" / "tracetext.c"
     check = "line.length <= COMM_COLUMNS || "
     assert check in source.read_text()
     source.write_text(source.read_text().replace(check, ""))

@@ -11,10 +11,10 @@ int main(void)
     test_stats();
     test_cpus();
     test_clock();
-    test_proctext();
+    test_counters();
     test_json();
     test_facts();
-    test_link();
+    test_transport();
     test_exchange();
     test_wake_options();
     test_series();
