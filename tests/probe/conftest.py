@@ -15,6 +15,10 @@ from tests import artefacts
 
 Probe = Callable[..., "subprocess.CompletedProcess[str]"]
 
+# How long a probe measures in a test; before and after it takes some 60 ms more.
+SHORT_S = 0.05  # what every document has
+GAPS_S = 0.25  # with gaps in it: timer ticks, and threads that want the CPU
+
 
 @pytest.fixture(scope="session")
 def program() -> Path:

@@ -60,7 +60,10 @@ def write_result(path: str, result: object) -> None:
 
 
 def check_result(document: Any, where: str) -> dict[str, Any]:
-    """The same document, once its schema and the fields readers rely on are there; if not, TunectlError naming `where`."""
+    """The same document, once its schema and the fields that readers rely on are there.
+
+    TunectlError, with `where`, for any other.
+    """
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else None
         raise TunectlError(f"{where}: expected a document of schema {SCHEMA}, found {found or 'none'}")

@@ -46,5 +46,7 @@ void test_tracefs(void);
 void test_recall(void);
 void test_victim(void);
 void test_sentinel(void);
+void test_threshold(void);
+void test_housekeeping(void);
 
 #endif

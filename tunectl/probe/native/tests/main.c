@@ -25,6 +25,8 @@ int main(void)
     test_recall();
     test_victim();
     test_sentinel();
+    test_threshold();
+    test_housekeeping();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }
