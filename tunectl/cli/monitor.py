@@ -20,8 +20,8 @@ from tunectl.hostfile.config import kernel_config
 from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.once import look_twice, verdict_of
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.journal import peek
-from tunectl.tuning.session import Session, open_session
 
 _FORMATS = ("text", "json", "nagios")
 _SOON_S = 1.0  # between the two looks of --once
@@ -84,15 +84,15 @@ def _check(
         raise UsageError("--watch needs a terminal", "--once prints the same page once")
 
 
-def _session(options: Options, root: Sysroot) -> Session:
+def _session(options: Options, root: Sysroot) -> Inspection:
     """The host file's; without one, the CPUs that the kernel isolates and no wishes. A file that was named must be."""
     if options.host or os.path.exists(options.host_path):
-        return open_session(root, options.host_path, options.state_path, options.invocation, today())
+        return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     config = kernel_config(read_scope_facts(root))
-    return Session(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
+    return Inspection(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
 
 
-def _blind_spots(session: Session) -> list[str]:
+def _blind_spots(session: Inspection) -> list[str]:
     """What this run cannot see at all, whatever the sources say."""
     notes = []
     if not session.config.settings:
@@ -102,7 +102,7 @@ def _blind_spots(session: Session) -> list[str]:
     return [*notes, *session.notes()]
 
 
-def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
+def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
     """The CPUs whose clock is asked for."""
     if text is None:
         return frozenset()
@@ -115,7 +115,7 @@ def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
     return cpus
 
 
-def _once(options: Options, session: Session, seconds: float, notes: list[str], clocks: CpuSet) -> int:
+def _once(options: Options, session: Inspection, seconds: float, notes: list[str], clocks: CpuSet) -> int:
     watcher = Watcher(session, {})
     watcher.watched_host.clocks_asked = clocks
     status, first = look_twice(watcher, seconds)

@@ -20,7 +20,7 @@ from tunectl.host.topology import read_scope_facts
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.session import read_config
+from tunectl.tuning.inspection import read_config
 
 
 @click.group(name="probe")

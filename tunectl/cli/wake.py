@@ -18,7 +18,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.probe.result import write_result
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
-from tunectl.tuning.session import read_config
+from tunectl.tuning.inspection import read_config
 
 _MESSAGES = 10_000_000
 

@@ -17,7 +17,7 @@ from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
 from tunectl.monitor.sources import take_snapshot
 from tunectl.monitor.watched_host import WatchedHost, boottime
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
 
@@ -35,7 +35,7 @@ class Places(NamedTuple):
 class Watcher:
     """One watched host, its rules and its alerts."""
 
-    def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
         self.watched_host = WatchedHost(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(session.config))
@@ -54,7 +54,7 @@ class Watcher:
 
 
 def opener_of(
-    session: Session,
+    session: Inspection,
     places: Places,
     opened: Callable[[Watcher], None],
     printer: Callable[[Sequence[Alert]], None] | None = None,
@@ -76,7 +76,7 @@ def opener_of(
     return open_
 
 
-def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
+def _with_sinks(session: Inspection, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
     settings = session.config.monitor
     outboxes = Outboxes(notifiers, places.state_dir)
     exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()

@@ -14,13 +14,13 @@ from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError
 from tunectl.host.cpus import Cpu, read_cpus
 from tunectl.host.devices import DeviceEvent
-from tunectl.host.quiet import QuietSysroot
+from tunectl.host.nonintrusive import NonIntrusiveSysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope
 from tunectl.monitor.interrupt_table import InterruptTable
 from tunectl.monitor.model import Sample
 from tunectl.monitor.open_files import allow_many_files
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 T = TypeVar("T")
 _ONLINE = "sys/devices/system/cpu/online"
@@ -39,13 +39,13 @@ class WatchedHost:
     (CLOCK_BOOTTIME) and may be replaced in a test, which then sets the pace.
     """
 
-    def __init__(self, session: Session, *, now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, *, now: Callable[[], float] = boottime) -> None:
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(session.root)
         self.isolated: CpuSet = session.config.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says.
         self.quiet: CpuSet = self.isolated | facts.quiet
-        self.root = QuietSysroot(session.root.root, self.quiet)
+        self.root = NonIntrusiveSysroot(session.root.root, self.quiet)
         self.session = replace(session, root=self.root)
         self.config = session.config
         self.now = now

@@ -22,9 +22,9 @@ from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.thermal import judge_thermal
 from tunectl.probe.budget import judge
 from tunectl.probe.runner import run_jitter
+from tunectl.tuning.inspection import Inspection, proposed_config, read_config
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
-from tunectl.tuning.session import Session, proposed_config, read_config
 from tunectl.verdict import verdict_of
 
 
@@ -51,7 +51,7 @@ class Flight:
     identity: HostId
     verdict: str = "unknown"
     reasons: list[str] = field(default_factory=list)
-    session: Session | None = None
+    session: Inspection | None = None
     plan: Plan | None = None
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
@@ -81,7 +81,7 @@ def run_preflight(request: Request) -> Flight:
     if config:
         tell("reading the settings")
         journal = peek(request.state)
-        flight.session = Session(root, flight.identity, config, journal, request.invocation, request.today)
+        flight.session = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
         flight.plan = flight.session.assess()
     thermal = read_thermal(root, scope)
     _check(request, flight, config, scope)

@@ -15,14 +15,14 @@ from tests.hosts.builder import build, generated
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.cpulist import parse_cpulist
 from tunectl.host.devices import DeviceEvent
-from tunectl.host.quiet import DISTURBING, QuietSysroot
+from tunectl.host.nonintrusive import DISTURBING, NonIntrusiveSysroot
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.hostfile.config import kernel_config
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources import SOURCES, take_snapshot
 from tunectl.monitor.watched_host import Source, WatchedHost
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 LARGE = parse_cpulist("4-127,132-255")
 HOSTS = {"lab4": {2, 3}, "xeon2s": {2, 18}, "epyc": {2, 18}, "hybrid": {2, 3}, "vm2": {1}, "arm64": {2, 3}}
@@ -102,7 +102,7 @@ def test_the_root_itself_refuses(tmp_path: Path, name: str) -> None:
     for place in ("cpu2", "cpufreq/policy2", "cpu20"):
         (tmp_path / CPU / place).mkdir(parents=True, exist_ok=True)
         (tmp_path / CPU / place / name).write_text("1\n")
-    root = QuietSysroot(str(tmp_path), frozenset({2}))
+    root = NonIntrusiveSysroot(str(tmp_path), frozenset({2}))
     for place in ("cpu2", "cpufreq/policy2"):
         with pytest.raises(PermissionError, match="would interrupt CPU 2"):
             root.read_value(f"{CPU}/{place}/{name}")
@@ -191,7 +191,7 @@ def test_this_machine_is_looked_at(tmp_path: Path) -> None:
     host_file.write_text(f'profile = "balanced-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
     if last == 0:
         pytest.skip("one CPU: none can be isolated")
-    host = WatchedHost(open_session(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
+    host = WatchedHost(open_inspection(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
     for _ in range(3):
         snapshot = take_snapshot(host)
         assert of(snapshot, "source") == {}
