@@ -5,8 +5,8 @@ from typing import Any
 
 from tunectl.checking import failing
 from tunectl.checking.tuners import complaint
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.managers import Manager
-from tunectl.host.topology import CpuFacts
 from tunectl.model import Scope
 
 

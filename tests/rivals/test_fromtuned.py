@@ -12,8 +12,8 @@ from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tests.rivals.partitioned import partition
 from tests.trees import write
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.rivals.conflicts import conflicts
 from tunectl.rivals.table import read_rivals
 from tunectl.tuning.session import read_wishes

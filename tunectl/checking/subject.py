@@ -11,11 +11,11 @@ from tunectl.checking.measure import measure, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.managers import Manager
 from tunectl.host.processes import find_threads
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope, Trading
 from tunectl.rivals.table import read_rivals
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqbalance import Ban
 from tunectl.host.managers import Manager
-from tunectl.host.topology import CpuFacts
 from tunectl.knobs import KNOBS
 from tunectl.rivals.conflicts import Conflict, conflicts, is_at_work
 

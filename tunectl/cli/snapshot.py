@@ -12,10 +12,10 @@ from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.tuning.session import read_wishes
 
 

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
 from tunectl.host.managers import TOOLS
 from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, PRESENCE
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
-from tunectl.host.topology import read_scope_facts
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
 _SECRET = re.compile(rb"^[ \t]*(?:password|set superusers).*$", re.MULTILINE)  # GRUB's, hashed or not

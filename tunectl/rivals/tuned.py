@@ -13,9 +13,9 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.cpulist import parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysctld import Setting, normal_key
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.rivals import tunednet
 from tunectl.rivals.lines import Option, last_wins, parse_ini
 from tunectl.rivals.places import knob_at, places

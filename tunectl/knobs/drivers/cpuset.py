@@ -6,11 +6,10 @@ Source: Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files"; kerne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST, WORD, Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -64,8 +63,8 @@ class IsolatedPartition:
         root = view.root
         shown = root.get(_PARTITION).strip()
         problem = _problem(root)
-        cpus = _cpus(root, _CPUS)
-        effective = _cpus(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
+        cpus = read_cpu_list(root, _CPUS)
+        effective = read_cpu_list(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
         rivals = _rivals(root, want or frozenset())
         facts = PartitionFacts(problem, shown, cpus, view.scope.online, rivals)
         yield Reading(knob.name, "", State.READ, effective, facts=facts)
@@ -82,7 +81,7 @@ class IsolatedPartition:
                 yield Step("value", _CONTROL, "+cpuset", (change,), CONTROLLER)
             if not root.exists(CGROUP):
                 yield Step("directory", CGROUP, "directory", (change,))
-            if _cpus(root, _CPUS) != change.value:
+            if read_cpu_list(root, _CPUS) != change.value:
                 yield Step("value", _CPUS, CPULIST.encode(change.value), (change,), CPULIST)
             if " invalid" in root.get(_PARTITION):
                 # Up to 6.6 the kernel leaves an invalid partition as it is, for whatever word but this one.
@@ -114,11 +113,5 @@ def _problem(root: Sysroot) -> str:
 def _rivals(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
     """Other control groups of the first level that name one of the CPUs: a partition's must be its own."""
     names = sorted(name for name in root.listdir(ROOT) if name != SLICE)
-    claims = ((name, _cpus(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)
+    claims = ((name, read_cpu_list(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)
     return tuple(f"{name} ({format_cpulist(cpus)})" for name, cpus in claims if cpus)
-
-
-def _cpus(root: Sysroot, path: str) -> CpuSet:
-    with suppress(UsageError):
-        return parse_shown(root.get(path))
-    return frozenset()

@@ -4,12 +4,12 @@ entry of a directory where it holds `{name}`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
+from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cgroup import partitioned
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -23,7 +23,7 @@ class PseudoFile(NamedTuple):
     cpus: str = "online"  # which CPUs `{cpu}` runs over; see instances()
     words: tuple[tuple[str, str], ...] = ()  # a desired word, and the file that gives its value on this CPU
     choices: str = ""  # the file that lists what may be written
-    disturbs: bool = False  # reading it interrupts the CPU it belongs to (FACTS 2.3)
+    disturbs: bool = False  # reading it interrupts the CPU it belongs to (docs/kernel-facts.md)
     interrupts: Callable[[View, str], CpuSet] | None = None  # the CPUs that reading an instance interrupts
     idle: Callable[[View], str] | None = None  # says why the attribute is there and has nothing to act on, else ""
 
@@ -168,10 +168,8 @@ def _undisturbed(view: View) -> CpuSet:
 def kernel_isolated(view: View) -> CpuSet:
     """The CPUs the kernel isolates now, by isolcpus=domain or nohz_full=."""
     if "kernel_isolated" not in view.memo:
-        found = set[int]()
-        for name in ("isolated", "nohz_full"):
-            with suppress(UsageError):  # no list: nothing is known to be isolated
-                found |= parse_shown(view.root.get(f"sys/devices/system/cpu/{name}"))
-        view.memo["kernel_isolated"] = frozenset(found)
+        directory = "sys/devices/system/cpu"
+        lists = (read_cpu_list(view.root, f"{directory}/{name}") for name in ("isolated", "nohz_full"))
+        view.memo["kernel_isolated"] = frozenset[int]().union(*lists)
     isolated: CpuSet = view.memo["kernel_isolated"]
     return isolated

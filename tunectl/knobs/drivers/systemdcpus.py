@@ -7,12 +7,11 @@ assignments, and an empty one starts anew: ours begins with one.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import assignments, united
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -63,9 +62,7 @@ class SystemdCpus(NamedTuple):
             if want is None and not root.exists(place.file):
                 continue
             assigned = assignments(root, place.name, place.section, place.key)
-            effective: CpuSet | None = None
-            with suppress(UsageError):
-                effective = parse_shown(root.get(place.shows)) if place.shows and root.exists(place.shows) else None
+            effective = read_cpu_list(root, place.shows) if place.shows and root.exists(place.shows) else None
             facts = UnitFacts(effective, place.shows, place.file, assigned[-1].file if assigned else "")
             instance = place.name if len(self.places) > 1 else ""
             yield Reading(knob.name, instance, State.READ, united(assigned), facts=facts)
