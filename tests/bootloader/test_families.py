@@ -10,7 +10,7 @@ import pytest
 from tests.bootloader.hosts import LINE, LOADERS, WORDS, boot_findings, host, upcoming, wish
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, session_on
-from tunectl.bootloader.detect import detect
+from tunectl.bootloader.families import detect
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 

@@ -11,15 +11,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from tunectl.bootloader.defaultsource import source
-from tunectl.bootloader.edits import files_family, read
-from tunectl.bootloader.entries import Entry, in_order, read_entries
-from tunectl.bootloader.family import Family, Holder, Look, Point, Upcoming
-from tunectl.bootloader.forms import variable
+from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
+from tunectl.bootloader.entries import Entry, in_order, read_entries, source_of_entries
+from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.grubmenu import parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
-from tunectl.bootloader.settings import LINUX, MAIN
-from tunectl.bootloader.shellvars import evaluate
+from tunectl.bootloader.grubsettings import LINUX, MAIN, evaluate_settings
 from tunectl.host.sysroot import Sysroot
 
 _GRUBENV = ("boot/grub2/grubenv", "boot/grub/grubenv")
@@ -32,7 +29,7 @@ def look(root: Sysroot) -> Look:
         settings = read(root, MAIN)
         environment = parse_grubenv(next((text for path in _GRUBENV if (text := root.get_text(path))), ""))
         default = default_entry(entries, environment)
-        kernel_cmdline, made_from = source(root, default.line if default else "")
+        kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
     except OSError as error:
         return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
     if default is None:
@@ -67,7 +64,7 @@ def expanded(line: str, environment: dict[str, str]) -> str:
 
 
 def _assigned(settings: str) -> str | None:
-    variables = evaluate([("/" + MAIN, settings)])
+    variables = evaluate_settings([("/" + MAIN, settings)])
     return None if variables.problem or variables.unknown(LINUX) else variables.text(LINUX)
 
 

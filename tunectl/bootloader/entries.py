@@ -1,6 +1,10 @@
 """Boot Loader Specification entries, Type #1: the files in loader/entries, and which of them is first.
 
-Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Format Specification.
+The entries of new kernels are made from /etc/kernel/cmdline, or from what stands in for it. Without either file
+kernel-install takes the running line: the arguments of a kernel that was upgraded before the reboot would be lost, or
+those of an old test would stay.
+Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Format Specification; systemd's
+90-loaderentry.install, Fedora's 20-grub.install.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tunectl.bootloader.edits import read
-from tunectl.bootloader.family import Holder
-from tunectl.bootloader.forms import OPTIONS
+from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
+from tunectl.bootloader.family import Point
 from tunectl.host.sysroot import Sysroot
 
+CMDLINE = "etc/kernel/cmdline"
+_VENDORS = "usr/lib/kernel/cmdline"
+# Added anew to every entry: the loader's own, kernel-install's, and TuneD's by way of a variable.
+_ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id")
 # $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
 PLACES = ("boot", "efi", "boot/efi")
 _COUNTER = re.compile(r"\+[0-9]+(-[0-9]+)?$")  # boot counting: tries left, tries done
@@ -136,3 +144,23 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
         newest,
         key=lambda entry: (entry.exhausted, not entry.sort_key, entry.sort_key, entry.sort_key and entry.machine_id),
     )
+
+
+def source_of_entries(root: Sysroot, default_line: str) -> tuple[Holder, Point]:
+    """(/etc/kernel/cmdline, what it gives). Where there is none it is made from the vendor's or the default entry's."""
+    text = read(root, CMDLINE)
+    vendors = read(root, _VENDORS)
+    # Also of a file that is there: it may be the one that we made of this.
+    new = " ".join((vendors or _portable(default_line)).split())
+    if text is not None:
+        return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()))
+    where = f"/{_VENDORS}" if vendors else f"/{CMDLINE}, which is not there"
+    return Holder(CMDLINE, LINE, new), Point(where, new if vendors else "")
+
+
+def _portable(line: str) -> str:
+    """An entry's line without what belongs to that entry alone."""
+    words = line.split()
+    if '"' in line:  # a quoted value may hold spaces: every word of it stays
+        return line
+    return " ".join(word for word in words if "$" not in word and parse_cmdline(word)[0].key not in _ADDED)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from tunectl.bootloader.detect import detect
+from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options

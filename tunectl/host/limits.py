@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tunectl.host.confdirs import files_in_force
+from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import MANAGER, files_of
 
 _LOGINS = ("etc/security/limits.d",)
-_DEFAULT = re.compile(r"^\s*DefaultLimitMEMLOCK\s*=\s*(\S*)\s*$", re.MULTILINE)
 _SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
 
@@ -40,14 +40,13 @@ def parse_logins(text: str) -> float | None:
 
 
 def parse_services(text: str) -> float | None:
-    """The last DefaultLimitMEMLOCK= of one system.conf: bytes with a suffix, `soft:hard` or both in one."""
+    """The last DefaultLimitMEMLOCK= of a system.conf's [Manager]: bytes with a suffix, `soft:hard` or both in one."""
     found: float | None = None
-    for value in _DEFAULT.findall(text):
+    for value in values_of(text, "Manager", "DefaultLimitMEMLOCK"):
         soft = value.partition(":")[0]
-        match = re.fullmatch(r"([0-9]+)([KMGT]?)", soft)
         if soft == "infinity":
             found = math.inf
-        elif match:
+        elif match := re.fullmatch(r"([0-9]+)([KMGT]?)", soft):
             found = int(match[1]) * _SUFFIXES[match[2]] // 1024
     return found
 

@@ -77,3 +77,9 @@ def _winners(settings: Iterable[Setting], wildcards: set[tuple[str, int]]) -> se
             continue
         last[setting.key] = setting
     return set(last.values())
+
+
+def last_wins(settings: list[Setting]) -> list[Setting]:
+    """Of each knob's settings the last is the one in force."""
+    last = {setting.knob: number for number, setting in enumerate(settings)}
+    return [setting._replace(wins=last[setting.knob] == number) for number, setting in enumerate(settings)]

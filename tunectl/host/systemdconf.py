@@ -1,6 +1,6 @@
 """systemd's configuration as systemd reads it: the files of a unit or of the manager, in the order that counts.
 
-Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5); systemd.syntax(7). Read as text, never run.
+Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.confdirs import files_in_force
+from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
 
 # Earlier ones win. `systemctl set-property` writes into system.control.
@@ -51,28 +52,8 @@ def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assign
     """Every assignment of a key, in the order in which systemd reads them."""
     found = []
     for file in files_of(root, name):
-        found += [Assigned(file, value) for value in parse_values(root.get_text(file), section, key)]
+        found += [Assigned(file, value) for value in values_of(root.get_text(file), section, key)]
     return found
-
-
-def parse_values(text: str, section: str, key: str) -> list[str]:
-    """The values a file gives a key in a section. A line that ends in a backslash goes on."""
-    values: list[str] = []
-    inside, waiting = False, ""
-    for line in text.splitlines():
-        bare = line.strip()
-        if bare.startswith(("#", ";")):
-            continue
-        if bare.endswith("\\"):
-            waiting += bare[:-1] + " "
-            continue
-        bare, waiting = (waiting + bare).strip(), ""
-        if bare.startswith("[") and bare.endswith("]"):
-            inside = bare[1:-1] == section
-        name, equals, value = bare.partition("=")
-        if inside and equals and name.strip() == key:
-            values.append(value.strip())
-    return values
 
 
 def united(assigned: Iterable[Assigned]) -> CpuSet:

@@ -7,8 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tunectl.bootloader.detect import detect
-from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
-from tunectl.bootloader.detect import Loader, detect
-from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.families import FAMILIES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Family, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown

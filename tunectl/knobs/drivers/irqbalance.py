@@ -6,26 +6,25 @@ to nothing, it bans exactly what is listed. IRQBALANCE_BANNED_CPUS (a mask) is t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.irqbalance import read_configured_ban
+from tunectl.host.shellvars import assignments
 from tunectl.knobs.drivers.pseudofile import kernel_isolated
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
-_SETTING = re.compile(rf"^[ \t]*({_LIST}|{_MASK})=(.*)$", re.MULTILINE)
 
 
 def with_ban(text: str, cpus: CpuSet) -> str:
     """The configuration with exactly this ban list: the last line that sets one is replaced, or one is added."""
     line = f"{_LIST}={format_cpulist(cpus)}"
-    lines = text.splitlines()
-    places = [number for number, old in enumerate(lines) if _SETTING.match(old)]
+    lines = text.removesuffix("\n").split("\n") if text else []
+    places = [one.line - 1 for one in assignments(text) if one.name in (_LIST, _MASK)]
     if places:
         lines[places[-1]] = line
         lines = [old for number, old in enumerate(lines) if number not in places[:-1]]

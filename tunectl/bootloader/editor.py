@@ -1,19 +1,109 @@
-"""A family of files that are edited in place: our words merged in, told from the operator's, and taken out again."""
+"""The operator's files that hold a command line: our words merged in, told from the operator's, and taken out again.
+
+A Form says how one kind of file is read and rewritten: only the line changes, no other byte does. A family of boot
+loaders says which files there are (its Look), and everything else is the same for all of them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import length_problem, lookup, parse_cmdline
-from tunectl.bootloader.family import BootPlan, Family, Holder, Journaled, Look, Write
-from tunectl.bootloader.forms import OPTIONS
+from tunectl.bootloader.family import BootPlan, Family, Journaled, Upcoming, Write
 from tunectl.bootloader.words import Desired, Lines, Same, Swap, given, merge, split, swaps, take_out
+from tunectl.host.shellvars import Assignment, assignments
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
+# Nothing in it that a shell would read as anything else; `$` stays, for words that are not ours are not touched.
+_QUOTED = re.compile(r"(?P<quote>[\"'])(?P<line>[^\"'`\\]*)(?P=quote)(?P<tail>[ \t]*(?:#.*)?)")
+_OPTIONS = re.compile(r"^(?P<key>[ \t]*options[ \t]+)(?P<line>[^\n]*)$", re.MULTILINE)
 # Boot counting renames an entry at each boot (tries left, tries done), and once more when a boot was good.
 _COUNTER = re.compile(r"\+[0-9]+(?:-[0-9]+)?(?=\.conf\Z)")
+
+
+class Form(NamedTuple):
+    """One kind of file.
+
+    `lines` gives its command line, perhaps in several parts; a text says why it cannot be edited.
+    `render` gives the file's text with other lines, as many as there were.
+    """
+
+    lines: Callable[[str], Lines | str]
+    render: Callable[[str, Lines], str]
+
+
+def _one_line(text: str) -> Lines | str:
+    return (text.rstrip(),)
+
+
+def _render_one_line(text: str, lines: Lines) -> str:
+    return lines[0] + (text[len(text.rstrip()) :] or "\n")
+
+
+def _options(text: str) -> Lines | str:
+    return tuple(found["line"] for found in _OPTIONS.finditer(text)) or ("",)
+
+
+def _render_options(text: str, lines: Lines) -> str:
+    left = list(lines)
+    if not _OPTIONS.search(text):
+        return text + ("" if not text or text.endswith("\n") else "\n") + f"options {lines[0]}\n" if lines[0] else text
+    return _OPTIONS.sub(lambda found: found["key"] + left.pop(0), text)
+
+
+def variable(name: str) -> Form:
+    """A file of shell assignments: the words between the quotes of the last assignment of one variable."""
+
+    def last(text: str) -> Assignment | None:
+        return next((one for one in reversed(list(assignments(text))) if one.name == name), None)
+
+    def place(text: str, found: Assignment) -> slice | None:
+        """Where the words are in the text, empty for an empty value; None where they are written in another way."""
+        if inner := _QUOTED.fullmatch(text[found.start : found.end]):
+            return slice(found.start + inner.start("line"), found.start + inner.end("line"))
+        return None if text[found.start : found.end].strip() else slice(found.start, found.start)
+
+    def lines(text: str) -> Lines | str:
+        found = last(text)
+        where = place(text, found) if found else slice(0, 0)
+        return (text[where],) if where else f"{name} is not one plain text in quotes"
+
+    def render(text: str, lines: Lines) -> str:
+        found, words = last(text), lines[0]
+        if not found:
+            newline = "" if not text or text.endswith("\n") else "\n"
+            return f'{text}{newline}{name}="{words}"\n' if words else text
+        where = place(text, found)
+        assert where  # lines() was asked first
+        bare = where.start == found.start
+        return text[: where.start] + (f'"{words}"' if bare and words else words) + text[where.stop :]
+
+    return Form(lines, render)
+
+
+LINE = Form(_one_line, _render_one_line)
+OPTIONS = Form(_options, _render_options)
+
+
+class Holder(NamedTuple):
+    """A file that holds a command line. `new` is the line that one is started from where there is none."""
+
+    path: str
+    form: Form
+    new: str | None = None
+    expand: Callable[[str], str] | None = None  # what the boot loader makes of the line, where it has variables
+    lead: str = ""  # what the boot loader puts in front of it
+
+
+class Look(NamedTuple):
+    """What a family of files found on a host."""
+
+    holders: tuple[Holder, ...]
+    upcoming: Upcoming
+    refusal: str = ""  # why the files are not to be edited, though they could be read
 
 
 def files_family(look: Callable[[Sysroot], Look], commands: tuple[str, ...] = (), remedy: str = "") -> Family:
