@@ -9,7 +9,7 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqs import read_irqs
 from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
-from tunectl.host.processes import read_memory, read_pages
+from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 

@@ -107,7 +107,7 @@ FLEET = [
 ]
 PURE = [
     *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
-    *("rivals/conflicts", "rivals/places", "rivals/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
+    *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
 ]
 

@@ -12,7 +12,7 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_topology
 from tunectl.report.summary import counts
-from tunectl.rivals.table import read_rivals
+from tunectl.tuners.find import read_tuners
 from tunectl.tuning.session import Session, open_session
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
@@ -30,7 +30,7 @@ def command(options: Options) -> int:
     tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
     identity = read_identity(root)
     loader = detect(root, session.wishes.bootloader if session else "")
-    emit(options, "show", identity, show_body(topology, read_rivals(root), roles, identity, tuned, loader))
+    emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader))
     return OK
 
 
