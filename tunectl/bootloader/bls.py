@@ -12,14 +12,12 @@ from __future__ import annotations
 from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
-from tunectl.bootloader.entries import Entry, in_order, read_entries, source_of_entries
+from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, source_of_entries
 from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.grubmenu import parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
-from tunectl.bootloader.grubsettings import LINUX, MAIN, evaluate_settings
+from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
 from tunectl.host.sysroot import Sysroot
-
-_GRUBENV = ("boot/grub2/grubenv", "boot/grub/grubenv")
 
 
 def look(root: Sysroot) -> Look:
@@ -27,7 +25,7 @@ def look(root: Sysroot) -> Look:
     try:
         entries = in_order(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
-        environment = parse_grubenv(next((text for path in _GRUBENV if (text := root.get_text(path))), ""))
+        environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := root.get_text(path))), ""))
         default = default_entry(entries, environment)
         kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
     except OSError as error:
@@ -85,4 +83,4 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, *GRUBENVS))

@@ -106,13 +106,16 @@ class Look(NamedTuple):
     refusal: str = ""  # why the files are not to be edited, though they could be read
 
 
-def files_family(look: Callable[[Sysroot], Look], commands: tuple[str, ...] = (), remedy: str = "") -> Family:
+def files_family(
+    look: Callable[[Sysroot], Look], files: tuple[str, ...], commands: tuple[str, ...] = (), remedy: str = ""
+) -> Family:
     """A family whose configuration is files that are edited in place."""
     return Family(
         lambda root: look(root).upcoming,
         partial(plan_edits, look),
         partial(our_words, look),
         partial(without_ours, look),
+        files,
         commands,
         remedy,
     )

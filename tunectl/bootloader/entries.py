@@ -61,6 +61,11 @@ class Entry(NamedTuple):
         return Holder(self.path, OPTIONS, lead=self.lead)
 
 
+def entry_files(places: Iterable[str] = PLACES) -> tuple[str, ...]:
+    """What read_entries() and source_of_entries() read, as shell patterns; not /etc/machine-id, which is private."""
+    return (*(f"{place}/loader/entries/*.conf" for place in places), CMDLINE, _VENDORS)
+
+
 def version_key(version: str) -> tuple[tuple[int, int | str], ...]:
     """Sorts versions as systemd's strverscmp_improved() and rpm do: 6.10 after 6.9, 6.1~rc1 before 6.1."""
     parts: list[tuple[int, int | str]] = []

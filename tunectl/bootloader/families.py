@@ -28,6 +28,8 @@ FAMILIES: dict[str, Family] = {
 }
 
 
+# What any of them reads, as shell patterns.
+FILES = tuple(dict.fromkeys(path for family in FAMILIES.values() for path in family.files))
 _LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 _BOOT = ("boot", "boot/efi", "efi")
 _ENTRIES = tuple(f"{place}/loader/entries" for place in _BOOT)

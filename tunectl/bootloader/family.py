@@ -58,6 +58,7 @@ class Family(NamedTuple):
     plan: Callable[[Sysroot, Sequence[Desired], Same, Journaled], BootPlan]
     ours: Callable[[Sysroot, Journaled], tuple[str, ...]]  # our words, as they stand in the configuration
     stripped: Callable[[Sysroot, Journaled], tuple[Write, ...]]  # files that hold our words, without them
+    files: tuple[str, ...] = ()  # shell patterns of what it reads; but for a unified image, which is megabytes
     commands: tuple[str, ...] = ()
     remedy: str = ""  # what an operator runs where the files are right and the boot loader does not have them
     confirm: Callable[[Sysroot, Sequence[Desired], Same], str | None] | None = None  # the files by their real reader

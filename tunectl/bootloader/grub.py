@@ -18,6 +18,7 @@ from tunectl.bootloader.grubsettings import (
     DEFAULT,
     DIRECTORY,
     DROPIN,
+    FILES,
     MAIN,
     Configured,
     Placed,
@@ -146,4 +147,4 @@ def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | Non
     return confirm(source_live(root) if root.live else configured(root), desired, same)
 
 
-FAMILY = Family(next_boot, _plan, _ours, _stripped, ("update-grub",), "sudo update-grub", _confirm)
+FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), "sudo update-grub", _confirm)

@@ -26,6 +26,8 @@ DIRECTORY = "etc/default/grub.d"
 DROPIN = f"{DIRECTORY}/99-tunectl.cfg"  # ours
 GRUB_CFG = "boot/grub/grub.cfg"
 GRUB2_CFG = "boot/grub2/grub.cfg"  # SUSE's and Red Hat's name for it
+GRUBENVS = ("boot/grub/grubenv", "boot/grub2/grubenv")
+FILES = (MAIN, f"{DIRECTORY}/*.cfg", GRUB_CFG, GRUB2_CFG, *GRUBENVS)  # as shell patterns
 LINUX = "GRUB_CMDLINE_LINUX"
 DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
 

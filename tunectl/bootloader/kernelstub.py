@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
-from tunectl.bootloader.entries import in_order, read_entries
+from tunectl.bootloader.entries import entry_files, in_order, read_entries
 from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.words import Lines, split
@@ -69,4 +69,4 @@ def look(root: Sysroot) -> Look:
     return Look(holders, Upcoming((Point(f"/{default.path}", default.line), source), problem))
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(look, (CONFIGURATION, *entry_files()))

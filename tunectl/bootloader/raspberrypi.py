@@ -60,4 +60,6 @@ def _redirects(config: str) -> Iterator[str]:
             yield line.strip()
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(
+    look, tuple(f"{place}/{name}" for place in PLACES for name in ("cmdline.txt", "config.txt"))
+)

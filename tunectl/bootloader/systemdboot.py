@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 
 from tunectl.bootloader.editor import Look, files_family
-from tunectl.bootloader.entries import PLACES, Entry, in_order, read_entries, source_of_entries
+from tunectl.bootloader.entries import PLACES, Entry, entry_files, in_order, read_entries, source_of_entries
 from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.uki import read_images, rebuild_refusal
 from tunectl.host.sysroot import Sysroot
@@ -74,4 +74,7 @@ def _variable(root: Sysroot, name: str) -> str:
         return ""
 
 
-FAMILY: Family = files_family(look, ("kernel-install",), "run `kernel-install add` for the kernel that will boot")
+_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
+FAMILY: Family = files_family(
+    look, (*entry_files(), *_LOADER_CONF), ("kernel-install",), "run `kernel-install add` for the kernel that will boot"
+)

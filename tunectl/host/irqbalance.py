@@ -20,6 +20,7 @@ from tunectl.host.sysroot import Sysroot
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
 _DROP_INS = "etc/systemd/system/irqbalance.service.d"
+PATTERNS = (*_FILES, f"{_DROP_INS}/*.conf")  # every file in which a ban may be configured, as shell patterns
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 
 

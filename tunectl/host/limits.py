@@ -15,7 +15,8 @@ from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import MANAGER, files_of
 
-_LOGINS = ("etc/security/limits.d",)
+_LOGINS, _MORE_LOGINS = "etc/security/limits.conf", "etc/security/limits.d"
+LOGIN_FILES = (_LOGINS, f"{_MORE_LOGINS}/*.conf")  # as shell patterns
 _SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
 
@@ -53,7 +54,7 @@ def parse_services(text: str) -> float | None:
 
 def read_logins(root: Sysroot) -> Limit:
     """What a login starts with: limits.conf, then limits.d by name; the last line counts. Never raises."""
-    return _last(root, ("etc/security/limits.conf", *files_in_force(root, _LOGINS)), parse_logins)
+    return _last(root, (_LOGINS, *files_in_force(root, (_MORE_LOGINS,))), parse_logins)
 
 
 def read_services(root: Sysroot) -> Limit:

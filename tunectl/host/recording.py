@@ -117,17 +117,23 @@ class _Recorder:
             self.members.setdefault(self.place(path), _Member(None, None, 0o755))
 
 
-def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset(), units: Iterable[str] = ()) -> dict[str, Any]:
+def record(
+    root: Sysroot,
+    out_path: str,
+    quiet: CpuSet = frozenset(),
+    units: Iterable[str] = (),
+    files: Iterable[str] = (),
+) -> dict[str, Any]:
     """Writes the archive (.tar.gz) and returns {file, files, bytes, skipped: [{path, reason}]}.
 
     `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. `units`: those of programs that
-    tune. The same files give the
-    same archive, to the byte. Needs no privileges: what may not be read is in `skipped`. OSError where the
-    archive cannot be written; then there is none.
+    tune. `files`: shell patterns of what else must be in it (knobs.files_read()). The same files give the same
+    archive, to the byte. Needs no privileges: what may not be read is in `skipped`. OSError where the archive cannot
+    be written; then there is none.
     """
     facts = read_scope_facts(root)
     recorder = _Recorder(root, facts.quiet | quiet)
-    for pattern in FILES:
+    for pattern in dict.fromkeys((*FILES, *files)):
         for path in expand(root, pattern):
             recorder.file(path)
     for nic in sorted(root.listdir("sys/class/net")):

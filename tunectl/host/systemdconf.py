@@ -41,11 +41,23 @@ class Assigned(NamedTuple):
 
 def files_of(root: Sysroot, name: str) -> list[str]:
     """The files that configure a unit, or (for `system.conf`) the manager; what a later one says comes later."""
-    places = _MANAGER if name == MANAGER else _UNITS
-    main = next((f"{place}/{name}" for place in places if root.exists(f"{place}/{name}")), None)
-    kinds = [f"{name}.d"] if name == MANAGER else [f"{name}.d", f"{name.rpartition('.')[2]}.d"]
-    dropins = files_in_force(root, (f"{place}/{kind}" for kind in kinds for place in places))
+    mains, directories = _places(name)
+    main = next((path for path in mains if root.exists(path)), None)
+    dropins = files_in_force(root, directories)
     return [main, *dropins] if main else dropins
+
+
+def patterns_of(name: str) -> tuple[str, ...]:
+    """Every path at which files_of() looks, as shell patterns."""
+    mains, directories = _places(name)
+    return (*mains, *(f"{directory}/*.conf" for directory in directories))
+
+
+def _places(name: str) -> tuple[list[str], list[str]]:
+    """(where the unit's own file may be, the directories of its drop-ins), what wins first."""
+    places = _MANAGER if name == MANAGER else _UNITS
+    kinds = [f"{name}.d"] if name == MANAGER else [f"{name}.d", f"{name.rpartition('.')[2]}.d"]
+    return [f"{place}/{name}" for place in places], [f"{place}/{kind}" for kind in kinds for place in places]
 
 
 def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assigned]:

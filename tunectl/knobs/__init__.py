@@ -34,6 +34,11 @@ ALL = (
 KNOBS: dict[str, Knob] = {knob.name: knob for facility in ALL for knob in facility.KNOBS}
 
 
+def files_read() -> tuple[str, ...]:
+    """Shell patterns of every file that a row reads, each once: what a recording of a host must hold."""
+    return tuple(dict.fromkeys(path for knob in KNOBS.values() for path in knob.driver.reads()))
+
+
 def in_order(names: list[str]) -> list[str]:
     """The names in the order in which they must be written: the table's, and every `after` before its row."""
     asked = set(names)

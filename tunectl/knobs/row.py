@@ -98,6 +98,9 @@ class Driver(Protocol):
     def describe(self) -> tuple[str, ...]:
         """The files it reads and writes, with a leading slash, for the catalogue."""
 
+    def reads(self) -> tuple[str, ...]:
+        """Every file it reads, as shell patterns without a leading slash: what a recording of a host must hold."""
+
 
 @runtime_checkable
 class Lasting(Protocol):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
-from tunectl.bootloader.families import FAMILIES, Loader, detect
+from tunectl.bootloader.families import FAMILIES, FILES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Family, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
@@ -146,6 +146,11 @@ class BootArg(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The argument, and where what the kernel made of it shows."""
         return (f"{self.key}=", *(("/" + self.kernel,) if self.kernel else ()))
+
+    def reads(self) -> tuple[str, ...]:
+        """What this boot had and what the kernel made of it, and every boot loader's configuration."""
+        shown = (self.kernel, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
+        return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
 
 
 class _Boot(NamedTuple):

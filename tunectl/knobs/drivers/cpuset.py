@@ -98,6 +98,11 @@ class IsolatedPartition:
         """The files of the control group."""
         return tuple("/" + path for path in (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL))
 
+    def reads(self) -> tuple[str, ...]:
+        """Those, what the kernel offers, and the CPUs that other control groups name."""
+        groups = (f"{ROOT}/cgroup.controllers", f"{ROOT}/*/cpuset.cpus")
+        return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, *groups, f"etc/systemd/system/{SLICE}")
+
 
 def _problem(root: Sysroot) -> str:
     """Why this host cannot have a partition at all."""

@@ -16,6 +16,7 @@ class DropIn(NamedTuple):
     needs: str
     read: Callable[[View], tuple[Any, str, str]]
     render: Callable[[Any], str]
+    sources: tuple[str, ...]  # shell patterns of the files that `read` reads
     commands: tuple[str, ...] = ()
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
@@ -39,3 +40,7 @@ class DropIn(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """Our file."""
         return ("/" + self.path,)
+
+    def reads(self) -> tuple[str, ...]:
+        """Every file that may say something else."""
+        return self.sources

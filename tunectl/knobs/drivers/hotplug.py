@@ -78,3 +78,7 @@ class ReapplyRule:
     def describe(self) -> tuple[str, ...]:
         """The rule and the unit."""
         return ("/" + RULE, "/" + UNIT)
+
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return (RULE, UNIT)

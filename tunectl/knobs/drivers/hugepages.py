@@ -74,3 +74,7 @@ class HugePages(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The file of one node."""
         return ("/" + self._file("N"),)
+
+    def reads(self) -> tuple[str, ...]:
+        """The file of every node."""
+        return (self._file("[0-9]*"),)

@@ -59,3 +59,8 @@ class IdleStates:
         """The states' files."""
         directory = "/" + _IDLE.format(cpu="N")
         return (f"{directory}/stateM/latency", f"{directory}/stateM/disable")
+
+    def reads(self) -> tuple[str, ...]:
+        """The states' files of every CPU."""
+        directory = _IDLE.format(cpu="[0-9]*")
+        return (f"{directory}/state*/latency", f"{directory}/state*/disable")

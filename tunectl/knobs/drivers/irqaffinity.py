@@ -79,3 +79,9 @@ class IrqAffinity:
     def describe(self) -> tuple[str, ...]:
         """What is written, and what is judged."""
         return ("/proc/irq/N/smp_affinity_list", "/proc/irq/N/effective_affinity_list")
+
+    def reads(self) -> tuple[str, ...]:
+        """Where each may go and goes, and whose it is."""
+        directory = "proc/irq/[0-9]*"
+        lists = (f"{directory}/smp_affinity_list", f"{directory}/effective_affinity_list")
+        return (*lists, "sys/kernel/irq/[0-9]*/actions")

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.irqbalance import read_configured_ban
+from tunectl.host.irqbalance import PATTERNS, read_configured_ban
 from tunectl.host.shellvars import assignments
-from tunectl.knobs.drivers.pseudofile import kernel_isolated
+from tunectl.knobs.drivers.pseudofile import KERNEL_ISOLATED, kernel_isolated
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -78,3 +78,7 @@ class BanList:
     def describe(self) -> tuple[str, ...]:
         """Either of the two files."""
         return tuple("/" + path for path in FILES)
+
+    def reads(self) -> tuple[str, ...]:
+        """Wherever a ban may be configured, and the CPUs that irqbalance bans by itself."""
+        return (*PATTERNS, *KERNEL_ISOLATED)

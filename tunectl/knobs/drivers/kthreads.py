@@ -70,6 +70,10 @@ class Kthreads:
         """Where the affinity shows."""
         return ("/proc/PID/status (Cpus_allowed_list, of kernel threads)",)
 
+    def reads(self) -> tuple[str, ...]:
+        """Of every process, since its own stat says which are kernel threads."""
+        return ("proc/[0-9]*/stat", "proc/[0-9]*/status")
+
 
 def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
     for pid in read_pids(view.root):

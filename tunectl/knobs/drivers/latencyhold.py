@@ -84,3 +84,7 @@ class LatencyHold:
     def describe(self) -> tuple[str, ...]:
         """The unit and the link."""
         return ("/" + UNIT, "/" + LINK)
+
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return (UNIT, LINK)

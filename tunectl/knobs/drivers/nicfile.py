@@ -87,6 +87,11 @@ class NicFile(NamedTuple):
             return (f"ethtool netlink: {self._named()}",)
         return ("/" + self.path.format(nic="N", rx="rx-M", tx="tx-M"),)
 
+    def reads(self) -> tuple[str, ...]:
+        """The files of every interface. ethtool's settings are no files: each recording has all of them."""
+        paths = (self.path, "sys/class/net/{nic}/operstate")
+        return tuple(path.format(nic="*", rx="rx-*", tx="tx-*") for path in paths if not path.startswith(PREFIX))
+
 
 def queue_files(root: Sysroot, nic: str) -> tuple[str, ...]:
     """What is set of an interface's queues and interrupts one by one, and is lost when they are set up anew."""

@@ -15,6 +15,9 @@ from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
+# isolcpus=domain and nohz_full=, as this boot's kernel took them
+KERNEL_ISOLATED = ("sys/devices/system/cpu/isolated", "sys/devices/system/cpu/nohz_full")
+
 
 class PseudoFile(NamedTuple):
     """A kernel attribute that is a value."""
@@ -98,6 +101,11 @@ class PseudoFile(NamedTuple):
         """The path, with `N` for a CPU."""
         return ("/" + self.file("N"),)
 
+    def reads(self) -> tuple[str, ...]:
+        """The attribute, and those that say what may be written."""
+        paths = (self.path, *(path for _, path in self.words), *filter(None, (self.choices,)))
+        return tuple(path.replace("{cpu}", "[0-9]*").replace("{name}", "*") for path in paths)
+
 
 def _filled(path: str, instance: str) -> str:
     return path.replace("{cpu}", instance).replace("{name}", instance)
@@ -137,6 +145,10 @@ class FirstOf(NamedTuple):
         """Every path it may be."""
         return tuple(path for file, _ in self.options for path in file.describe())
 
+    def reads(self) -> tuple[str, ...]:
+        """Of every option."""
+        return tuple(path for file, _ in self.options for path in file.reads())
+
 
 def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]:
     """One attribute decoded: (value, state, reason)."""
@@ -168,8 +180,8 @@ def _undisturbed(view: View) -> CpuSet:
 def kernel_isolated(view: View) -> CpuSet:
     """The CPUs the kernel isolates now, by isolcpus=domain or nohz_full=."""
     if "kernel_isolated" not in view.memo:
-        directory = "sys/devices/system/cpu"
-        lists = (read_cpu_list(view.root, f"{directory}/{name}") for name in ("isolated", "nohz_full"))
-        view.memo["kernel_isolated"] = frozenset[int]().union(*lists)
+        view.memo["kernel_isolated"] = frozenset[int]().union(
+            *(read_cpu_list(view.root, one) for one in KERNEL_ISOLATED)
+        )
     isolated: CpuSet = view.memo["kernel_isolated"]
     return isolated

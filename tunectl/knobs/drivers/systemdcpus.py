@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import assignments, united
+from tunectl.host.systemdconf import assignments, patterns_of, united
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -86,6 +86,11 @@ class SystemdCpus(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """Our files, and where their effect shows."""
         return tuple("/" + path for place in self.places for path in (place.file, place.shows) if path)
+
+    def reads(self) -> tuple[str, ...]:
+        """Every file that configures the units, and where the effect shows."""
+        shown = tuple(place.shows for place in self.places if place.shows)
+        return (*(path for place in self.places for path in patterns_of(place.name)), *shown)
 
 
 def render(place: Place, cpus: CpuSet) -> str:

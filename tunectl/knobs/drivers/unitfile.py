@@ -108,3 +108,7 @@ class ApplyService:
     def describe(self) -> tuple[str, ...]:
         """The unit and the link."""
         return ("/" + UNIT, "/" + LINK)
+
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return (UNIT, LINK)
