@@ -151,8 +151,8 @@ def record(
     note = {"schema": "tunectl.recording/1", "tunectl_version": __version__, "skipped": skipped}
     recorder.members["tunectl-recording.json"] = _Member((json.dumps(note, indent=1) + "\n").encode(), None, 0o644)
     _write(out_path, recorder.members)
-    files = sum(member.data is not None for member in recorder.members.values())
-    return {"file": out_path, "files": files, "bytes": os.path.getsize(out_path), "skipped": skipped}
+    count = sum(member.data is not None for member in recorder.members.values())
+    return {"file": out_path, "files": count, "bytes": os.path.getsize(out_path), "skipped": skipped}
 
 
 def _record_units(root: Sysroot, recorder: _Recorder, units: Iterable[str]) -> None:
