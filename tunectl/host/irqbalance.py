@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.inifiles import parse_ini
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")

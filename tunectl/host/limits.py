@@ -10,10 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import MANAGER, files_of
+from tunectl.host.systemdconf import MANAGER, files_in_force, files_of
 
 _LOGINS, _MORE_LOGINS = "etc/security/limits.conf", "etc/security/limits.d"
 LOGIN_FILES = (_LOGINS, f"{_MORE_LOGINS}/*.conf")  # as shell patterns

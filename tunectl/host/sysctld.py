@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
 
 # Of two files with the same name the one in the earlier directory counts, the other is not read.
 _DIRECTORIES = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d")

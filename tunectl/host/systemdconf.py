@@ -1,4 +1,4 @@
-"""systemd's configuration as systemd reads it: the files of a unit or of the manager, in the order that counts.
+"""Which files systemd and its kin read, and in which order: drop-in directories, a unit's files, the manager's.
 
 Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 """
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
 
@@ -37,6 +36,16 @@ class Assigned(NamedTuple):
 
     file: str
     value: str
+
+
+def files_in_force(root: Sysroot, directories: Iterable[str], suffix: str = ".conf") -> list[str]:
+    """The files with this suffix, sorted by name; of two of one name the earlier directory's counts. Never raises."""
+    by_name: dict[str, str] = {}
+    for directory in directories:
+        for name in root.listdir(directory):
+            if name.endswith(suffix):
+                by_name.setdefault(name, f"{directory}/{name}")
+    return [by_name[name] for name in sorted(by_name)]
 
 
 def files_of(root: Sysroot, name: str) -> list[str]:

@@ -19,7 +19,6 @@ from tunectl.knobs import (
     mm,
     net,
     pcie,
-    smt,
     systemd,
     uncore,
     workqueue,
@@ -27,7 +26,7 @@ from tunectl.knobs import (
 from tunectl.knobs.row import Knob
 
 ALL = (
-    *(smt, cpu, net, irq, workqueue, cpuset, kthread, cpuidle, cpufreq, uncore, pcie, clocksource),
+    *(cpu, net, irq, workqueue, cpuset, kthread, cpuidle, cpufreq, uncore, pcie, clocksource),
     *(mm, limits, kernel, systemd, boot),
 )
 

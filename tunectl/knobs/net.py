@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.knobs.codecs import COUNT, CPULIST, CPUMASK, NATURAL, SWITCH
-from tunectl.knobs.drivers.irqaffinity import IrqFacts
+from tunectl.knobs.drivers.irqaffinity import IrqFacts, QueueIrqs
 from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.drivers.queueirqs import QueueIrqs
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 

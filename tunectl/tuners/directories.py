@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from tunectl.bootloader.grubsettings import configured
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysctld import Setting, last_wins, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
 from tunectl.tuners.places import knob_at, places
 
 _TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d")

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.inifiles import Option, parse_ini
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysctld import Setting, last_wins
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
 
 # A server is on AC; what is for the battery alone is never in force here.
 _TLP = {
