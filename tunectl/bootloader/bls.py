@@ -1,9 +1,9 @@
 """GRUB with Boot Loader Specification entries: RHEL 9 and later, Fedora, CentOS Stream, Rocky, Alma.
 
 The arguments go where grubby puts them: into every entry but the rescue ones, and into what new entries are made from,
-/etc/kernel/cmdline and GRUB_CMDLINE_LINUX. The latter two must agree: 20-grub.install makes /etc/kernel/cmdline anew
-where /etc/default/grub is the newer file, so that one is written first. grub2-mkconfig is not run: from RHEL 9.3 on it
-leaves the entries alone. Nor is grubby: docs/boot-loaders.md says why.
+/etc/kernel/cmdline and GRUB_CMDLINE_LINUX. The latter two must agree: 20-grub.install rewrites /etc/kernel/cmdline
+where /etc/default/grub is the newer file, so /etc/default/grub is written first. grub2-mkconfig is not run, because
+from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boot-loaders.md says why).
 Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
 """
 
@@ -44,7 +44,7 @@ def look(root: Sysroot) -> Look:
 
 
 def default_entry(entries: list[Entry], environment: dict[str, str]) -> Entry | None:
-    """What GRUB boots: next_entry once, or saved_entry, by the entry's id, title or place; else the first."""
+    """What GRUB boots: next_entry once, or saved_entry, by the entry's id, title or place; otherwise the first."""
     wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
     named = (entry for entry in entries if wanted in (entry.id.removesuffix(".conf"), entry.title))
     number = int(wanted) if wanted.isdecimal() and int(wanted) < len(entries) else 0

@@ -17,7 +17,7 @@ from tunectl.bootloader.words import Desired, Lines, Same, Swap, given, merge, s
 from tunectl.host.shellvars import Assignment, assignments
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
-# Nothing in it that a shell would read as anything else; `$` stays, for words that are not ours are not touched.
+# Nothing in it has a meaning to a shell, except `$`, which may stay because we never touch the operator's words.
 _QUOTED = re.compile(r"(?P<quote>[\"'])(?P<line>[^\"'`\\]*)(?P=quote)(?P<tail>[ \t]*(?:#.*)?)")
 _OPTIONS = re.compile(r"^(?P<key>[ \t]*options[ \t]+)(?P<line>[^\n]*)$", re.MULTILINE)
 # Boot counting renames an entry at each boot (tries left, tries done), and once more when a boot was good.
@@ -27,7 +27,7 @@ _COUNTER = re.compile(r"\+[0-9]+(?:-[0-9]+)?(?=\.conf\Z)")
 class Form(NamedTuple):
     """One kind of file.
 
-    `lines` gives its command line, perhaps in several parts; a text says why it cannot be edited.
+    `lines` gives its command line, in one part or several; a plain text instead says why it cannot be edited.
     `render` gives the file's text with other lines, as many as there were.
     """
 
@@ -89,7 +89,7 @@ OPTIONS = Form(_options, _render_options)
 
 
 class Holder(NamedTuple):
-    """A file that holds a command line. `new` is the line that one is started from where there is none."""
+    """A file that holds a command line. `new` is the line that a file which does not exist yet starts with."""
 
     path: str
     form: Form
@@ -103,7 +103,7 @@ class Look(NamedTuple):
 
     holders: tuple[Holder, ...]
     upcoming: Upcoming
-    refusal: str = ""  # why the files are not to be edited, though they could be read
+    refusal: str = ""  # why tunectl must not edit the files, which it could read
 
 
 def files_family(
@@ -122,7 +122,7 @@ def files_family(
 
 
 def read(root: Sysroot, path: str) -> str | None:
-    """A file's bytes as latin-1 text, which every byte survives; None where there is none. OSError otherwise."""
+    """A file's bytes as latin-1 text, which keeps every byte; None where there is no file. OSError otherwise."""
     try:
         return root.read_bytes(path).decode("latin-1")
     except OSError as error:
@@ -162,7 +162,7 @@ def plan_edits(
 
 
 def _start(holder: Holder, clean: str | None, known: Sequence[Swap]) -> Lines:
-    """The lines without us: of the file, or of what it is made from where it is not there."""
+    """The lines without our words: of the file, or, where it does not exist, of what it will be made from."""
     if clean is None:
         return take_out((holder.new or "",), known)
     lines = holder.form.lines(clean)
@@ -181,7 +181,7 @@ def _unmet(holder: Holder, lines: Lines, desired: Sequence[Desired], same: Same)
     for want in desired:
         if not given(args, want, same):
             winner = lookup(args, want[0], want[2])
-            # Our word is in force among the file's own, so only a variable can have brought another.
+            # Among the file's own words ours is in force, so another one can only come from a variable.
             told.append(
                 f"{winner.arg if winner else 'a variable'} in /{holder.path}, by a variable, wins: {want[2].value}"
             )
@@ -189,7 +189,7 @@ def _unmet(holder: Holder, lines: Lines, desired: Sequence[Desired], same: Same)
 
 
 def _pristine(holder: Holder, text: str | None, journaled: Journaled, known: Sequence[Swap]) -> str | None:
-    """The file as it would be without us: the before-image, or where somebody edited it since, that less our words."""
+    """The file without our words: the before-image, or, where somebody edited it since, the file minus our words."""
     name = _journaled_as(holder.path, journaled)
     before, after = journaled.get(name, (None, ""))
     if name in journaled and text == after:
@@ -210,7 +210,7 @@ def _journaled_as(path: str, journaled: Journaled) -> str:
 
 
 def _memory(holders: Sequence[Holder], journaled: Journaled) -> tuple[Swap, ...]:
-    """Our words, wherever we wrote them. The entry of a kernel installed since took them over from there.
+    """Our words, wherever we wrote them. The entry of a kernel that was installed later has them from there.
 
     Entries that are gone are asked, too: their words may live on in those that came after them.
     """
@@ -218,7 +218,7 @@ def _memory(holders: Sequence[Holder], journaled: Journaled) -> tuple[Swap, ...]
     names = {_journaled_as(holder.path, journaled): holder for holder in holders}
     gone = {path: Holder(path, OPTIONS) for path in journaled if path not in names and "/loader/entries/" in path}
     mine = [(holder, *journaled[name]) for name, holder in {**names, **gone}.items() if name in journaled]
-    # A file that we made started from another's line, which may have ours in it by now: it comes last.
+    # A file that we made started from another file's line, which may hold our words by now: it comes last.
     for holder, before, after in sorted(mine, key=lambda one: one[1] is None):
         for swap in _swaps_of(holder, before, after, tuple(known.values())):
             known.setdefault(swap.ours, swap)
@@ -232,7 +232,7 @@ def _swaps_of(holder: Holder, before: str | None, after: str, known: Sequence[Sw
 
 
 def our_words(look: Callable[[Sysroot], Look], root: Sysroot, journaled: Journaled) -> tuple[str, ...]:
-    """Our words, as they stand in the files; those of an entry that is gone are no longer asked for."""
+    """Our words that still stand in one of the files; the words of an entry that is gone do not count."""
     holders = look(root).holders
     known = _memory(holders, journaled)
     stand = {word for holder in holders for word in _words_of(holder, root)} if known else set()

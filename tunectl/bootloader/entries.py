@@ -21,7 +21,7 @@ from tunectl.host.sysroot import Sysroot
 
 CMDLINE = "etc/kernel/cmdline"
 _VENDORS = "usr/lib/kernel/cmdline"
-# Added anew to every entry: the loader's own, kernel-install's, and TuneD's by way of a variable.
+# Each entry gets these again by itself: from the loader and from kernel-install.
 _ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id")
 # $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
 PLACES = ("boot", "efi", "boot/efi")
@@ -97,7 +97,7 @@ def parse_entry(path: str, text: str) -> Entry | None:
     def last(key: str) -> str:
         return fields.get(key, [""])[-1]
 
-    # GRUB puts the image's name in front, systemd-boot the initrds'; the longer has to fit.
+    # GRUB puts the image's name in front of the line, systemd-boot the initrds' names; the longer one has to fit.
     leads = (f"BOOT_IMAGE=(hd0,gpt2){last('linux')}", " ".join(f"initrd={one}" for one in fields.get("initrd", [])))
     return Entry(
         f"{name}.conf",
@@ -152,10 +152,10 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def source_of_entries(root: Sysroot, default_line: str) -> tuple[Holder, Point]:
-    """(/etc/kernel/cmdline, what it gives). Where there is none it is made from the vendor's or the default entry's."""
+    """(/etc/kernel/cmdline, its line). Where there is no such file, the vendor's or the default entry's line."""
     text = read(root, CMDLINE)
     vendors = read(root, _VENDORS)
-    # Also of a file that is there: it may be the one that we made of this.
+    # Needed for a file that exists, too: it may be the one that we made from this line.
     new = " ".join((vendors or _portable(default_line)).split())
     if text is not None:
         return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()))

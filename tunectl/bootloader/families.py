@@ -46,7 +46,7 @@ _ADVICE = {
 
 
 class Loader(NamedTuple):
-    """Who boots this host, the files that say so, and where it is not supported the reason and the way by hand."""
+    """Who boots this host, and the files that say so; for one that is not supported, why, and what to do by hand."""
 
     name: str
     supported: bool
@@ -106,7 +106,7 @@ def _present(root: Sysroot) -> Callable[[tuple[str, ...]], Iterator[str]]:
 
 
 def _told_by_running_system(root: Sysroot) -> tuple[str, ...]:
-    """What the loader said of itself, or left in the command line: GRUB alone adds BOOT_IMAGE= to a kernel's line."""
+    """The loaders that the running system points to: by LoaderInfo, or by BOOT_IMAGE=, which only GRUB adds."""
     try:
         said = root.read_bytes(_LOADER_INFO)[4:].decode("utf-16-le", "replace").lower()
     except OSError:

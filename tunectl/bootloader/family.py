@@ -12,12 +12,12 @@ from typing import NamedTuple
 from tunectl.bootloader.words import Desired, Same
 from tunectl.host.sysroot import Sysroot
 
-# Path -> (what stood there before our first write, what we wrote last), bytes as latin-1 text: the journal's memory.
+# Path -> (what stood there before our first write, what we wrote last), from the journal; bytes as latin-1 text.
 Journaled = Mapping[str, tuple[str | None, str]]
 
 
 class Point(NamedTuple):
-    """A command line that counts: where it stands, and what it comes to (None: that cannot be worked out)."""
+    """A command line that counts: where it stands, and its text with variables expanded (None: not known)."""
 
     where: str
     line: str | None
@@ -58,7 +58,7 @@ class Family(NamedTuple):
     plan: Callable[[Sysroot, Sequence[Desired], Same, Journaled], BootPlan]
     ours: Callable[[Sysroot, Journaled], tuple[str, ...]]  # our words, as they stand in the configuration
     stripped: Callable[[Sysroot, Journaled], tuple[Write, ...]]  # files that hold our words, without them
-    files: tuple[str, ...] = ()  # shell patterns of what it reads; but for a unified image, which is megabytes
+    files: tuple[str, ...] = ()  # shell patterns of what it reads, without unified images, which are megabytes
     commands: tuple[str, ...] = ()
-    remedy: str = ""  # what an operator runs where the files are right and the boot loader does not have them
+    remedy: str = ""  # what an operator runs when the files are right and the boot loader has not taken them
     confirm: Callable[[Sysroot, Sequence[Desired], Same], str | None] | None = None  # the files by their real reader

@@ -2,7 +2,7 @@
 
 Where grub-mkconfig reads /etc/default/grub.d, our words are in a file of our own there; elsewhere they are edited into
 GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub. Recovery entries do not get that variable (grub-mkconfig's 10_linux):
-they boot without isolation. grub-mkconfig then makes the menu anew. The name of our file sorts behind those of cloud
+they boot without isolation. Then grub-mkconfig writes a new menu. The name of our file sorts behind those of cloud
 images, since a later file overwrites an earlier one.
 """
 

@@ -148,12 +148,12 @@ def _where(line: Value, at: int) -> str:
 
 
 def menu_path(root: Sysroot) -> str:
-    """The grub.cfg of this host, by the name that its GRUB goes by."""
+    """The grub.cfg of this host: GRUB is `grub` or `grub2`, depending on the distribution."""
     return GRUB2_CFG if root.exists(GRUB2_CFG) and not root.exists(GRUB_CFG) else GRUB_CFG
 
 
 def generator(root: Sysroot) -> str:
-    """What makes grub.cfg of the settings, as an operator calls it."""
+    """The command with which an operator makes grub.cfg from the settings."""
     return "grub2-mkconfig" if menu_path(root) == GRUB2_CFG else "update-grub"
 
 
@@ -201,7 +201,7 @@ def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
 
 
 def others_can_write(root: Sysroot, path: str) -> str | None:
-    """Who else than root could have written a file of a live host, or a directory above it; None for nobody."""
+    """Why somebody other than root could have written a file of a live host or a directory above it, or None."""
     try:
         place = root.resolve(path)
         while True:

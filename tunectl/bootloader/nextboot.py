@@ -1,4 +1,4 @@
-"""What the next boot of the default entry will have: the settings, and grub.cfg, which update-grub makes of them.
+"""What the next boot of the default entry will have, from the settings and from grub.cfg, which is made from them.
 
 On a live host grub.cfg is what boots, and the settings must have reached it. On a recorded host update-grub is never
 run, so there the settings say it, and a grub.cfg that differs is a note.
@@ -20,7 +20,7 @@ _LOADERS_OWN = ("root", "ro", "rw", "rootflags")
 
 
 def next_boot(root: Sysroot) -> Upcoming:
-    """The line the next boot will have, of the settings and of grub.cfg's default entry as the host stands.
+    """The line of the next boot, from the settings and from the default entry of grub.cfg.
 
     A problem means that the two do not agree on a live host, or that one of them cannot be worked out.
     """
@@ -40,7 +40,7 @@ def next_boot(root: Sysroot) -> Upcoming:
 
 
 def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry) -> Upcoming:
-    """Of a live host: grub.cfg is what boots, and the settings must have reached it."""
+    """On a live host grub.cfg is what boots, and the settings must have reached it."""
     point = Point(f"/{menu_path(root)}, entry '{entry.title}'", entry.args)
     if settings.problem:
         return Upcoming((point,), settings.problem)
@@ -60,7 +60,7 @@ def _text(arg: Arg) -> str:
 
 class _NoEntry(NamedTuple):
     why: str
-    wrong: bool = True  # the host will not boot what the settings say; or else it could not be looked at
+    wrong: bool = True  # the host will not boot what the settings say; False: grub.cfg could not be read
 
 
 def _read_entry(root: Sysroot) -> BootEntry | _NoEntry:

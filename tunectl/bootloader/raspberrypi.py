@@ -15,7 +15,7 @@ from tunectl.host.sysroot import Sysroot
 # Debian 12 and later mount the firmware's partition at the first.
 PLACES = ("boot/firmware", "boot")
 _REDIRECTS = ("cmdline", "os_prefix")
-# raspi-firmware, of Debian itself, writes cmdline.txt anew with every kernel.
+# Debian's own raspi-firmware rewrites cmdline.txt with every kernel.
 _DEBIANS_HOOK = "etc/kernel/postinst.d/z50-raspi-firmware"
 
 

@@ -1,6 +1,6 @@
 """systemd-boot: entries in loader/entries, unified kernel images in EFI/Linux, /etc/kernel/cmdline for what is to come.
 
-Entries are edited as they stand. An image has its line inside, perhaps under a signature: kernel-install makes it anew.
+Entries are edited as they stand. The line of an image is inside it and may be signed: kernel-install builds a new one.
 Source: loader.conf(5), systemd-boot(7), the Boot Loader Interface (EFI variables), kernel-install(8).
 """
 
@@ -66,7 +66,7 @@ def _configured(root: Sysroot) -> str:
 def _variable(root: Sysroot, name: str) -> str:
     """An EFI variable of the Boot Loader Interface: four bytes of attributes, then UTF-16 with a NUL at its end.
 
-    To read one calls the firmware, which may stop every CPU meanwhile; to ask for one that is not set does not.
+    Reading one calls the firmware, which may stop every CPU for that time. Asking for one that is not set does not.
     """
     try:
         return root.read_bytes(_VARIABLE.format(name))[4:].decode("utf-16-le", "replace").rstrip("\0")

@@ -1,8 +1,8 @@
 """Unified kernel images, Boot Loader Specification Type #2: the command line inside a PE file.
 
-To change that line the image is made anew, by kernel-install: may it, and of which kernel? kernel-install names what it
-makes TOKEN-VERSION.efi, with a boot counter perhaps. An image of another name has another builder (mkinitcpio, dracut
-called by hand, a vendor), and kernel-install would put a second one beside it.
+To change that line, kernel-install builds a new image. That is allowed only for an image that kernel-install made: it
+names them TOKEN-VERSION.efi, some with a boot counter. An image with another name has another builder (mkinitcpio,
+dracut called by hand, a vendor), and kernel-install would put a second image beside it.
 Source: Microsoft's PE Format (headers, section table); UAPI Group, Unified Kernel Image (sections .cmdline, .osrel,
 .uname); systemd's boot.c, which names and sorts such an image by its os-release; 90-uki-copy.install
 and 60-ukify.install; ukify(1), uki.conf; sbctl's 91-sbctl.install.
@@ -98,7 +98,7 @@ def read_sections(root: Sysroot, path: str) -> dict[str, str]:
 
 
 def kernel_of(root: Sysroot, image: Entry) -> str:
-    """The kernel that kernel-install makes this image of, as a path; "" where it did not make it or has none."""
+    """The path of the kernel that kernel-install made this image from; "" where it did not, or the kernel is gone."""
     if not image.kernel or not re.search(rf"-{re.escape(image.kernel)}{_COUNTER}\.efi\Z", image.path, re.IGNORECASE):
         return ""
     paths = (f"usr/lib/modules/{image.kernel}/vmlinuz", f"boot/vmlinuz-{image.kernel}")
@@ -106,7 +106,7 @@ def kernel_of(root: Sysroot, image: Entry) -> str:
 
 
 def rebuild_refusal(root: Sysroot, image: Entry) -> str:
-    """Why the image that is booted next is not to be made anew; "" for nothing."""
+    """Why kernel-install must not rebuild the image that is booted next; "" where it may."""
     if not root.exists(CMDLINE):
         return (
             f"there is no /{CMDLINE}, so kernel-install would put this boot's own line into the image: write one "

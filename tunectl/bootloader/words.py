@@ -25,7 +25,7 @@ _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 
 
 class Swap(NamedTuple):
-    """A word of ours, and the operator's own that it took the place of; None where it was added."""
+    """A word of ours, and the operator's word that it replaced; None where it was added."""
 
     ours: str
     theirs: str | None
@@ -49,7 +49,7 @@ def written(want: Desired) -> str:
 
 
 def is_safe(word: str) -> bool:
-    """Does a word mean itself to a shell, to GRUB and to the kernel, in quotes and out of them?"""
+    """Do a shell, GRUB and the kernel all read this word as it is written, inside quotes and outside?"""
     return _SAFE.fullmatch(word) is not None
 
 

@@ -104,7 +104,7 @@ def _number(root: Sysroot, name: str) -> int | None:
 
 
 def _core_types(root: Sysroot, facts: CpuFacts) -> dict[int, str]:
-    """Kinds of cores, where there are several: Intel's hybrid PMUs, else the scheduler's cpu_capacity."""
+    """Kinds of cores, where there are several: from Intel's hybrid PMUs, or from the scheduler's cpu_capacity."""
     performance = read_cpu_list(root, "sys/devices/cpu_core/cpus")
     efficient = read_cpu_list(root, "sys/devices/cpu_atom/cpus") | read_cpu_list(root, "sys/devices/cpu_lowpower/cpus")
     if performance and efficient:

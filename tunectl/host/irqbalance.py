@@ -84,8 +84,8 @@ def parse_environment(text: str) -> Iterator[tuple[str, str, int]]:
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
     """The ban list of a running daemon.
 
-    Only root may read its environment: None then, for its service starts it with the configured list; but what somebody
-    else started, with what list nobody knows, is a problem.
+    Only root may read its environment. For others the result is None where its service started it, because then the
+    configured list holds; where somebody else started it, nobody knows with which list, and that is a problem.
     """
     group = root.get_text(f"proc/{pid}/cgroup")
     stray = bool(group) and "irqbalance" not in group

@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     knob: str
     key: str
     value: str
-    path: str  # with a leading slash, or how a program comes to it
+    path: str  # with a leading slash; or why a program writes it, where no file says so
     line: int  # 0: not a line of a file
     wins: bool
 

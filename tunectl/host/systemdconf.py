@@ -1,4 +1,4 @@
-"""Which files systemd and its kin read, and in which order: drop-in directories, a unit's files, the manager's.
+"""Which files systemd and similar programs read, in which order: drop-in directories, units, the manager's own.
 
 Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 """
@@ -78,7 +78,7 @@ def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assign
 
 
 def united(assigned: Iterable[Assigned]) -> CpuSet:
-    """A CPU set given in several assignments: each adds its CPUs, an empty one starts anew. (systemd.exec(5))
+    """A CPU set given in several assignments: each adds its CPUs, an empty one drops all before it (systemd.exec(5)).
 
     A value systemd cannot parse is left out, as systemd leaves it out.
     """

@@ -35,7 +35,7 @@ _KIB = Codec(
 
 
 def _shown(limit: Limit) -> tuple[float, str, str]:
-    """Nobody's limit counts as none: the programs' own defaults (64 KiB or 8 MiB) hold no engine's memory."""
+    """No limit in any file counts as 0: the built-in defaults (64 KiB or 8 MiB) are too small for an engine."""
     if limit.kib is None:
         return 0.0, "no file says how much memory may be locked: the default of 64 KiB or 8 MiB holds", ""
     amount = _text(limit.kib) + ("" if limit.kib == math.inf else " KiB")

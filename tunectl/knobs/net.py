@@ -1,6 +1,6 @@
 """The NICs that carry market data: their queues, how long they hold a packet back, and who processes it.
 
-A change of channels sets interrupts up anew: those rows stand first, and the interrupts are placed afterwards.
+A change of channels sets up new interrupts, so those rows come first and the interrupts are placed afterwards.
 """
 
 from __future__ import annotations

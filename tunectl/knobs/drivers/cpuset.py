@@ -22,7 +22,7 @@ CGROUP = f"{ROOT}/{SLICE}"
 _CONTROL = f"{ROOT}/cgroup.subtree_control"
 _CPUS, _PARTITION = f"{CGROUP}/cpuset.cpus", f"{CGROUP}/cpuset.cpus.partition"
 _EFFECTIVE = f"{CGROUP}/cpuset.cpus.effective"
-# "isolated invalid (why)" is what became of the word `isolated`: that word is what brings it back.
+# A partition that became invalid shows "isolated invalid (why)"; writing `isolated` again is what restores it.
 PARTITION = WORD._replace(name="partition", encode=lambda value: str(value).partition(" ")[0])
 
 
@@ -99,7 +99,7 @@ class IsolatedPartition:
         return tuple("/" + path for path in (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL))
 
     def reads(self) -> tuple[str, ...]:
-        """Those, what the kernel offers, and the CPUs that other control groups name."""
+        """These files, the controllers that the kernel offers, and the CPUs that other control groups name."""
         groups = (f"{ROOT}/cgroup.controllers", f"{ROOT}/*/cpuset.cpus")
         return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, *groups, f"etc/systemd/system/{SLICE}")
 
@@ -116,7 +116,7 @@ def _problem(root: Sysroot) -> str:
 
 
 def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
-    """Other control groups of the first level that name one of the CPUs: a partition's must be its own."""
+    """Other control groups of the first level that name one of the CPUs. A partition must have its CPUs to itself."""
     names = sorted(name for name in root.listdir(ROOT) if name != SLICE)
     claims = ((name, read_cpu_list(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)
     return tuple(f"{name} ({format_cpulist(cpus)})" for name, cpus in claims if cpus)

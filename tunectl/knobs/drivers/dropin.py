@@ -1,4 +1,4 @@
-"""A file of our own in a directory of which a program reads every file: the others' files stay as they are."""
+"""A file of our own in a directory where a program reads every file; the other files stay as they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tunectl.model import Reading, State
 
 
 class DropIn(NamedTuple):
-    """`needs` is there where the program is; `read` gives the value in force of all files, a note, and its file."""
+    """`needs` exists where the program is installed; `read` gives the value in force, a note, and its file."""
 
     path: str
     needs: str

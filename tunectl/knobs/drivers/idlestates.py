@@ -1,4 +1,4 @@
-"""cpuidle states of a CPU: the value is the longest exit latency it may still meet.
+"""cpuidle states of a CPU: the value is the longest exit latency that it can still have.
 
 Source: Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpuidle/sysfs.c.
 """

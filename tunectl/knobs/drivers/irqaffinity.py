@@ -22,7 +22,7 @@ from tunectl.model import Reading, State
 
 
 class IrqFacts(NamedTuple):
-    """What the judge of one interrupt needs: where it may go, where it goes, and who owns it."""
+    """What the judge of one interrupt needs: where it may be delivered, where it is, and its driver."""
 
     asked: CpuSet
     effective: CpuSet
@@ -86,7 +86,7 @@ class IrqAffinity:
         return ("/proc/irq/N/smp_affinity_list", "/proc/irq/N/effective_affinity_list")
 
     def reads(self) -> tuple[str, ...]:
-        """Where each may go and goes, and whose it is."""
+        """Where each may be delivered, where it is, and which driver it belongs to."""
         directory = "proc/irq/[0-9]*"
         lists = (f"{directory}/smp_affinity_list", f"{directory}/effective_affinity_list")
         return (*lists, "sys/kernel/irq/[0-9]*/actions")
@@ -117,7 +117,7 @@ class QueueIrqs(IrqAffinity):
                     yield self._pinned(knob, view, folder, str(irq), frozenset({cpu}))
 
     def _pinned(self, knob: Knob, view: View, folder: Folder, irq: str, own: CpuSet) -> Reading:
-        """Delivered there is not enough: while it may go elsewhere, the next change of any mask may move it."""
+        """Also right only if it may go nowhere else: otherwise the next change of any mask may move it."""
         reading = self.read(knob, view, folder, irq, own, {})._replace(wanted=own)
         if reading.state is State.READ and reading.facts is None:
             asked = parse_shown(view.root.get(f"proc/irq/{irq}/smp_affinity_list"))

@@ -37,7 +37,7 @@ class BanList:
     """The ban list as a CPU set; what is written is its union with what was banned before."""
 
     def _file(self, view: View) -> str | None:
-        """The file there is, or, where only the program is there, the one its distribution would use."""
+        """The file that exists; where only the program is installed, the file that its distribution would use."""
         for path in FILES:
             if view.root.exists(path):
                 return path
@@ -59,7 +59,7 @@ class BanList:
                 return
         ban = read_configured_ban(view.root)
         if ban.problem:
-            # irqbalance ignores what it cannot read: nothing is banned, and the line is ours to replace.
+            # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
             yield Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
             return
         explicit = ban.cpus

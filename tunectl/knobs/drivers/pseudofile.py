@@ -28,10 +28,10 @@ class PseudoFile(NamedTuple):
     choices: str = ""  # the file that lists what may be written
     disturbs: bool = False  # reading it interrupts the CPU it belongs to (docs/kernel-facts.md)
     interrupts: Callable[[View, str], CpuSet] | None = None  # the CPUs that reading an instance interrupts
-    idle: Callable[[View], str] | None = None  # says why the attribute is there and has nothing to act on, else ""
+    idle: Callable[[View], str] | None = None  # why the attribute exists and has no effect here; "" where it has one
 
     def instances(self, view: View) -> list[str]:
-        """One empty instance for the host's one file, else the CPU numbers, or the entries that have the file."""
+        """One empty instance for a file of the host; otherwise the CPU numbers, or the entries that have the file."""
         if "{name}" in self.path:
             directory = self.path.partition("/{name}")[0]
             return [name for name in sorted(view.root.listdir(directory)) if view.root.exists(self.file(name))]
@@ -55,7 +55,7 @@ class PseudoFile(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=why)
             return
         readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
-        if all(reading.state is State.ABSENT for reading in readings):  # of none, too
+        if all(reading.state is State.ABSENT for reading in readings):  # also where there is no instance
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no {self.describe()[0]}")
             return
         yield from readings
@@ -78,7 +78,7 @@ class PseudoFile(NamedTuple):
         return cpus & _undisturbed(view)
 
     def _wanted(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
-        """What a desired word stands for on this CPU; and why it cannot be had, where it cannot."""
+        """What a desired word stands for on this CPU; and why it cannot be written, where that is so."""
         if not isinstance(want, str):
             return None, ""
         for word, path in self.words:
@@ -165,7 +165,7 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]
 
 
 def _present(value: Any, view: View) -> Any:
-    """A mask covers every CPU that may ever be plugged in; those that are not there are nobody's."""
+    """A mask covers every CPU that may ever be plugged in; the CPUs that are not there do not count."""
     return value & view.scope.present if isinstance(value, frozenset) else value
 
 

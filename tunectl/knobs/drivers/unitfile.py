@@ -67,9 +67,9 @@ def host_file_of(words: Sequence[str]) -> str:
 
 
 def read_service(view: View, unit: str, companion: str, ours: str) -> tuple[str, str]:
-    """How a service of ours stands, and why it cannot be told. `companion` is the file that has it started.
+    """The state of a service of ours, or why it is not known. `companion` is the file that has it started.
 
-    `enabled`: both files are there, for this host file, and the program too. Else `disabled`, `outdated` (it
+    `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
     applies another host file, or is not `ours`, this version's unit, but for the command it starts) or `broken`
     (its program is gone).
     """
