@@ -103,17 +103,9 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *(
-        "cpulist",
-        "model",
-        "verdict",
-        "preflight/gate",
-        "preflight/thermal",
-        "knobs/codecs",
-        "tuning/plan",
-        "tuning/propose",
-    ),
-    *("tuners/conflicts", "tuners/lines", "tuners/places", "tuners/tunedvars", "tuning/fromtuned"),
+    *("cpulist", "model", "verdict", "preflight/gate", "preflight/thermal", "knobs/codecs"),
+    *("tuning/plan", "tuning/propose"),
+    *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
 ]
 

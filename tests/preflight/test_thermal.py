@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.hosts.builder import build_named
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_thermal
-from tunectl.host.topology import read_scope_facts
 from tunectl.model import Finding, Outcome, Scope
 from tunectl.preflight.thermal import judge_thermal
 

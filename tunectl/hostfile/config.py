@@ -11,7 +11,7 @@ import msgspec
 from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.host.topology import CpuFacts as HostFacts
+from tunectl.host.cpusets import CpuFacts as HostFacts
 from tunectl.hostfile.profile import load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
 from tunectl.hostfile.threads import trading_threads

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from tunectl.checking.runner import run_checks
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import ThermalSample, read_thermal
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.hostfile.config import HostConfig
 from tunectl.hostfile.shape import Thermal
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
