@@ -85,7 +85,7 @@ def _check(
 
 
 def _session(options: Options, root: Sysroot) -> Inspection:
-    """The host file's; without one, the CPUs that the kernel isolates and no wishes. A file that was named must be."""
+    """The host file's; without one, the CPUs that the kernel isolates and no settings. A file that was named must be."""
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     config = kernel_config(read_scope_facts(root))

@@ -35,7 +35,7 @@ def command(options: Options) -> int:
 
 
 def _session(options: Options) -> Inspection | None:
-    """The operator's wishes, where there is a host file; a file that was named must be there."""
+    """The host config, where there is a host file; a file that was named must be there."""
     if not options.host and not os.path.exists(options.host_path):
         return None
     return open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
