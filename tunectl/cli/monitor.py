@@ -28,12 +28,14 @@ _SOON_S = 1.0  # between the two looks of --once
 
 
 @tunectl_command(formats=_FORMATS)
-@click.option("--once", is_flag=True, help="Two looks, one verdict, and the end: a monitoring check.")
+@click.option("--once", is_flag=True, help="Two snapshots, one verdict: a monitoring check.")
 @click.option("--clock", metavar="LIST", help="With --once: have the probe take 20 ms of these CPUs, for their clock.")
 @click.option("--watch", is_flag=True, help="A live view in the terminal; tells nobody.")
 @click.option("--repair", is_flag=True, help="Ask the repair service for apply when a knob drifts.")
 @click.option("--duration", "duration_s", type=float, metavar="S", help="End after so many seconds.")
-@click.option("--interval", "interval_s", type=float, metavar="S", help="Between two looks [the host file's, or 1].")
+@click.option(
+    "--interval", "interval_s", type=float, metavar="S", help="Between two snapshots [the host file's, or 1]."
+)
 def command(
     options: Options,
     once: bool,
@@ -71,7 +73,7 @@ def _check(
     options: Options, once: bool, watch: bool, repair: bool, duration_s: float | None, interval_s: float | None
 ) -> None:
     if once and (watch or repair or duration_s is not None):
-        raise UsageError("--once looks twice and ends: it goes with neither --watch, --repair nor --duration")
+        raise UsageError("--once takes two snapshots and ends: it goes with neither --watch, --repair nor --duration")
     if watch and repair:
         raise UsageError("--watch only looks: it goes without --repair")
     if duration_s is not None and not 0 < duration_s < 1e10:
@@ -85,7 +87,7 @@ def _check(
 
 
 def _session(options: Options, root: Sysroot) -> Inspection:
-    """The host file's; without one, the CPUs that the kernel isolates and no settings. A file that was named must be."""
+    """The host file; without one, the CPUs the kernel isolates and no settings. A file that was named must exist."""
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     config = kernel_config(read_scope_facts(root))
@@ -98,7 +100,7 @@ def _blind_spots(session: Inspection) -> list[str]:
     if not session.config.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
     if not session.root.live:
-        notes.append("a recorded host: its files are read again in each look, and nothing announces a device")
+        notes.append("a recorded host: its files are read again in each snapshot, and nothing announces a device")
     return [*notes, *session.notes()]
 
 

@@ -69,7 +69,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
     _check_monitor(hostfile.monitor, origin)
     if hostfile.bootloader not in ("", *FAMILIES):
-        raise UsageError(f"{origin}: bootloader: '{hostfile.bootloader}' is none", f"one of {', '.join(FAMILIES)}")
+        raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
     return HostConfig(
         scope,
         _settings(hostfile, scope, origin),

@@ -38,7 +38,7 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> Usa
         table, _, name = key.rpartition(".")
         choices = ", ".join(map(str, get_args(_fields(shape, table)[name])))
         return UsageError(
-            f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is no choice", f"one of {choices}"
+            f"{path}: {key}: {what.removeprefix('Invalid enum value ')} is not a choice", f"one of {choices}"
         )
     what = what.replace("Object missing required field", "missing key").replace("`", "'")
     return UsageError(f"{path}: {key + ': ' if key else ''}{what}")

@@ -84,7 +84,7 @@ def sources_of(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _zones(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
-    """The thermal zones that can be read in peace, in thousandths of a degree Celsius."""
+    """The thermal zones that can be read without interrupting a CPU, in thousandths of a degree Celsius."""
     trips = {one.subject: one.value for one in snapshot.of("trip_mc")}
     for one in snapshot.of("temperature_mc"):
         yield {

@@ -29,7 +29,7 @@ def _settled(condition: Condition) -> Condition:
     """What two snapshots cannot show is unknown."""
     if condition.health is not Health.BAD or condition.rule not in _SERIES | BLIND:
         return condition
-    more = "" if condition.rule in BLIND else " (two looks cannot tell: watch it for longer)"
+    more = "" if condition.rule in BLIND else " (two snapshots cannot show it: watch it for longer)"
     return condition._replace(health=Health.UNKNOWN, summary=condition.summary + more)
 
 

@@ -169,7 +169,12 @@ def _clock(judge: _Judge) -> Iterator[Finding]:
 def _zones(judge: _Judge) -> Iterator[Finding]:
     zones = {name: zone for name, zone in judge.after.zones.items() if zone.temp_mc is not None and zone.trip_mc}
     if not zones:
-        yield _found("thermal.zone", "", Outcome.UNSUPPORTED, "no thermal zone with a trip that can be read in peace")
+        yield _found(
+            "thermal.zone",
+            "",
+            Outcome.UNSUPPORTED,
+            "no thermal zone with a trip can be read without interrupting a CPU",
+        )
     for name, zone in zones.items():
         earlier = judge.before.zones.get(name, zone).temp_mc
         hottest, trip = max(zone.temp_mc or 0, earlier or 0), zone.trip_mc or 0

@@ -25,7 +25,7 @@ def test_an_interrupt_that_was_moved_is_named_with_its_device_and_cpu() -> None:
     assert [(at, name) for at, name, _ in transitions] == [(2.0, "+InterruptOnIsolatedCpu[irq42]")]
     alert = transitions[0][2]
     assert (alert.observed, alert.expected, alert.cpus) == (3, 0, "3")
-    assert alert.summary == "irq42 (eth0-TxRx-1) was delivered to isolated CPU 3 3 times since the last look"
+    assert alert.summary == "irq42 (eth0-TxRx-1) was delivered to isolated CPU 3 3 times since the last snapshot"
     assert "tunectl apply" in alert.fix
 
 

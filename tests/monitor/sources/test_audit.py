@@ -59,7 +59,7 @@ def test_a_starved_monitor_that_looks_all_the_time_is_not_why_interruptions_come
     lab4.look()
     found = of(look_while(lab4, ("LOC", 2, 8), between_s=0.1, look_s=0.9), "own_interruptions")["cpu2"]
     assert found.value == 0
-    assert "LOC +8 in the 900.0 ms of this look; 7.2 come by chance" in found.reason
+    assert "LOC +8 in the 900.0 ms of this snapshot; 7.2 come by chance" in found.reason
 
 
 def test_the_same_in_a_short_look_is_its_own(lab4: Watched) -> None:

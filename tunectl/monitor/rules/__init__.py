@@ -36,7 +36,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "FrequencyDrop",
         _CRITICAL,
-        "a core that is held below its base frequency takes longer for every message, and nothing else need show it",
+        "a core that is held below its base frequency takes longer for every message, and often nothing else shows it",
         "bios_limit and scaling_max_freq, the core's clock against the TSC, a ticking CPU of the package",
         frequency.judge,
         explained_by=_SLOW,
@@ -127,7 +127,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "FrequencyUnknown",
         _WARNING,
-        "a host on which a slow core cannot be told is not known to be fast",
+        "where a slow core would not be seen, nobody knows that the host is fast",
         "no fresh limit, clock, sentinel or throttle counter with a known base frequency",
         unknown.judge_frequency,
         bad=(5, 5),

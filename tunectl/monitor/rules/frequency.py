@@ -66,7 +66,7 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     who = on(cpus) if cpus else "its CPUs"
     share = f"{worst.khz / worst.base_khz:.0%} of their base frequency of {ghz(worst.base_khz)} ({worst.origin})"
     also = [f"{other.quantity} says {ghz(_least(low, other))}" for other in KINDS if other != kind and _has(low, other)]
-    also += [f"since the last look {evidence}"] if evidence else []
+    also += [f"since the last snapshot {evidence}"] if evidence else []
     summary = "; ".join([f"{subject}: {kind.said.format(cpus=who)} {ghz(worst.khz)}, {share}", *also])
     return Condition(
         NAME, subject, Health.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus

@@ -37,7 +37,9 @@ def judge_devices(history: History) -> Iterator[Condition]:
         health = Health.BAD if rise else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
-        summary = f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last look" if rise else ""
+        summary = (
+            f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last snapshot" if rise else ""
+        )
         yield Condition("InterruptOnIsolatedCpu", subject, health, rise, 0, sample.source, summary, _MOVE, sample.cpus)
 
 

@@ -84,7 +84,7 @@ def judge_throttling(history: History) -> Iterator[Condition]:
     for subject, heat in history.once(rises).items():
         source = ", ".join(heat.sources) or "throttle"
         if heat.count:
-            summary = f"{subject}: since the last look {heat.said}"
+            summary = f"{subject}: since the last snapshot {heat.said}"
             if heat.cpus:
                 summary += f" ({on(heat.cpus)})"
             yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, ADVICE, frozenset(heat.cpus))

@@ -22,7 +22,7 @@ def judge_frequency(history: History) -> Iterator[Condition]:
             yield Condition(NAME, subject, Health.GOOD, source="frequency")
         else:
             why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
-            summary = f"{subject}: whether its CPUs run slow cannot be told"
+            summary = f"{subject}: nobody knows whether its CPUs run slow"
             yield Condition(
                 NAME, subject, Health.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
             )
@@ -42,7 +42,7 @@ def judge_sources(history: History) -> Iterator[Condition]:
             continue
         why = lost[source]
         summary = f"source {source} has no data" + (f": {why}" if why else "")
-        fix = "what it watches cannot be told now: tunectl monitor --once -v"
+        fix = "what it watches is unknown now: tunectl monitor --once -v"
         yield Condition("SourceLost", source, Health.BAD, "no-data", "fresh", source, summary, fix)
 
 

@@ -25,14 +25,14 @@ Counts = Mapping[str, Mapping[int, int]]
 class _Spent(NamedTuple):
     """Seconds that this snapshot took, and seconds since the last audited one."""
 
-    look_s: float
+    taken_s: float
     between_s: float
 
     @property
     def share(self) -> float:
         """The snapshot's part of the whole."""
-        whole_s = self.look_s + self.between_s
-        return self.look_s / whole_s if whole_s > 0 else 0.0
+        whole_s = self.taken_s + self.between_s
+        return self.taken_s / whole_s if whole_s > 0 else 0.0
 
 
 class _Kept:
@@ -69,7 +69,7 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         yield from kept.samples
     else:
         age = host.taken_at - kept.audited_at
-        reason = f"last audited {age:.0f} s ago: the second reading of /{PATH} is not worth its cost in every look"
+        reason = f"last audited {age:.0f} s ago: the second reading of /{PATH} is not worth its cost in every snapshot"
         yield from (one._replace(freshness=Freshness.STALE, reason=reason) for one in kept.samples)
 
 
@@ -101,7 +101,7 @@ def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Sp
     reason = ""
     if count:
         shown = ", ".join(f"{row} +{rise}" for row, rise in rises.items() if rise)
-        reason = f"{shown} in the {spent.look_s * 1000:.1f} ms of this look; {expected:.2g} come by chance"
+        reason = f"{shown} in the {spent.taken_s * 1000:.1f} ms of this snapshot; {expected:.2g} come by chance"
     return Sample("own_interruptions", f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
 
 
@@ -112,7 +112,7 @@ def _rise(cpu: int, before: Mapping[int, int], after: Mapping[int, int]) -> int:
 SOURCE = Source(
     _NAME,
     (f"/{PATH}",),
-    "nobody; it is there to prove it of all the others",
-    "for the look it is taken in; other looks show the last audit as stale",
+    "nobody; it proves the same of all the others",
+    "for the snapshot it is taken in; other snapshots show the last audit as stale",
     read,
 )

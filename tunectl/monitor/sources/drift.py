@@ -169,6 +169,6 @@ SOURCE = Source(
     _NAME,
     ("every file that `tunectl verify` reads",),
     "nobody: what would interrupt an isolated CPU (energy_performance_preference) is not read of one",
-    "at most [monitor] drift_interval_s old; older on a starved host, where it gets half of a look at most",
+    "at most [monitor] drift_interval_s old; older on a starved host, where it gets at most half of a snapshot's time",
     read,
 )

@@ -41,6 +41,6 @@ SOURCE = Source(
     _NAME,
     ("/sys/devices/system/cpu/online", "the kernel's uevents (netlink)"),
     "nobody: a mask in memory and a socket",
-    "always; a device event counts in the look after it",
+    "always; a device event counts in the snapshot after it",
     read,
 )

@@ -211,9 +211,7 @@ def _sentinel(host: WatchedHost, subject: str, mine: Mapping[int, Sample], cpus:
         return Sample(
             "sentinel_khz", subject, int(fresh[best]), _NAME, reason=f"measured by CPU {best}'s tick", cpus=cpus
         )
-    reason = (
-        f"CPU {best} was measured, but may be slow of its own will: it is not busy, and its governor not performance"
-    )
+    reason = f"CPU {best} was measured, but may be slow on purpose: it is not busy, and its governor is not performance"
     return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, Freshness.STALE, reason, cpus)
 
 

@@ -84,6 +84,6 @@ SOURCE = Source(
     _NAME,
     (f"/{PATH}",),
     "nobody: the kernel adds up what it keeps in memory (kernel/irq/proc.c, arch/x86/kernel/irq.c)",
-    "always; a counter begins anew when its interrupt is freed and asked for again",
+    "always; a counter starts again at 0 when its interrupt is freed and requested again",
     read,
 )

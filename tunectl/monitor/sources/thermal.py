@@ -66,7 +66,14 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     for name, kind in kept.cooling.items():
         yield kept.sample(name, "cooling_state", reason=kind)
     if not kept.zones:
-        yield Sample("temperature_mc", "host", None, _NAME, Freshness.ABSENT, "no thermal zone can be read in peace")
+        yield Sample(
+            "temperature_mc",
+            "host",
+            None,
+            _NAME,
+            Freshness.ABSENT,
+            "no thermal zone can be read without interrupting a CPU",
+        )
 
 
 SOURCE = Source(
