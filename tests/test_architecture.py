@@ -74,9 +74,9 @@ def test_nothing_imports_the_command_line() -> None:
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
-        ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.sinks")),
-        ("http.client", ("tunectl.monitor.sinks.http",)),
-        ("ssl", ("tunectl.monitor.sinks.http",)),
+        ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.receivers")),
+        ("http.client", ("tunectl.monitor.receivers.http",)),
+        ("ssl", ("tunectl.monitor.receivers.http",)),
     ],
 )
 def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
@@ -152,8 +152,8 @@ def test_host_files_are_opened_in_one_module() -> None:
         "tunectl.cli.main",
         "tunectl.cli.probe",
         "tunectl.monitor.repair",
-        "tunectl.monitor.sinks.textfile",
-        "tunectl.monitor.sinks.webhook",
+        "tunectl.monitor.receivers.textfile",
+        "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.spool",
         "tunectl.monitor.state",
         "tunectl.probe.result",  # the operator's token

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.sinks.receiver import receiving
-from tests.monitor.sinks.samples import HOST, board, fired, over
+from tests.monitor.receivers.receiver import receiving
+from tests.monitor.receivers.samples import HOST, board, fired, over
 from tunectl.monitor.backlog import Entry, first_to_go
 from tunectl.monitor.model import Alert
 from tunectl.monitor.outbox import Backoff, Outbox, Outboxes
-from tunectl.monitor.sinks.kinds import Notifier, SinkError
-from tunectl.monitor.sinks.message import delivery_id
+from tunectl.monitor.receivers.message import delivery_id
+from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 
 class World:
@@ -39,7 +39,7 @@ class World:
         self.taken.append(tuple(alerts))
 
     def outbox(self, place: Path, most: int = 1000, **options: object) -> Outbox:
-        notifier = Notifier("them", self.deliver, **options)  # type: ignore[arg-type]
+        notifier = Receiver("them", self.deliver, **options)  # type: ignore[arg-type]
         return Outbox(notifier, str(place), most=most, clock=lambda: self.now_s, chance=lambda: 0.0)
 
     def run(self, outbox: Outbox, seconds: float) -> None:
@@ -77,7 +77,7 @@ def test_tries_are_rarer_and_what_was_told_is_said_once(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     outbox = world.outbox(tmp_path)
-    world.trouble = SinkError("they answer 503")
+    world.trouble = DeliveryError("they answer 503")
     outbox.post([fired(), over(fired())])
     world.run(outbox, 300)
     assert 12 <= world.tries <= 15
@@ -93,7 +93,7 @@ def test_tries_are_rarer_and_what_was_told_is_said_once(
 
 def test_the_receivers_own_pause_is_kept(world: World, tmp_path: Path) -> None:
     outbox = world.outbox(tmp_path)
-    world.trouble = SinkError("busy", after_s=100)
+    world.trouble = DeliveryError("busy", after_s=100)
     outbox.post([fired()])
     world.run(outbox, 99)
     assert world.tries == 1
@@ -105,7 +105,7 @@ def test_what_is_refused_is_lost_aloud_and_holds_up_nobody(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     outbox = world.outbox(tmp_path)
-    world.trouble = SinkError("400", retry=False)
+    world.trouble = DeliveryError("400", retry=False)
     outbox.post([fired(1), fired(2)])
     outbox.step()
     world.trouble = None
@@ -117,7 +117,7 @@ def test_what_is_refused_is_lost_aloud_and_holds_up_nobody(
 
 def test_a_notifier_may_give_up(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     outbox = world.outbox(tmp_path, tries=3)
-    world.trouble = SinkError("status 1")
+    world.trouble = DeliveryError("status 1")
     outbox.post([fired(1)])
     world.run(outbox, 100)
     assert (world.tries, own(outbox, "lost_total"), own(outbox, "depth")) == (3, 1, 0)
@@ -151,7 +151,7 @@ def test_what_is_over_and_was_never_told_goes_first() -> None:
 
 def test_a_full_outbox(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     outbox = world.outbox(tmp_path, most=10)
-    world.trouble = SinkError("dead")
+    world.trouble = DeliveryError("dead")
     still = [fired(number) for number in range(5)]
     outbox.post(still)
     for number in range(100, 140):
@@ -170,7 +170,7 @@ def test_a_full_outbox(world: World, tmp_path: Path, caplog: pytest.LogCaptureFi
 
 def test_the_spool_does_not_grow_while_nobody_listens(world: World, tmp_path: Path) -> None:
     outbox = world.outbox(tmp_path, most=10)
-    world.trouble = SinkError("dead")
+    world.trouble = DeliveryError("dead")
     for number in range(0, 3000, 5):
         outbox.post([fired(each) for each in range(number, number + 5)])
     assert (tmp_path / "them.spool").stat().st_size < 1_100_000
@@ -188,7 +188,7 @@ def test_what_is_being_delivered_is_not_dropped(tmp_path: Path) -> None:
         go_on.wait(10)
         taken.extend(alerts)
 
-    outbox = Outbox(Notifier("them", deliver), str(tmp_path), most=2)
+    outbox = Outbox(Receiver("them", deliver), str(tmp_path), most=2)
     outbox.start()
     outbox.post([fired(0)])
     assert begun.wait(10)
@@ -210,13 +210,13 @@ def test_a_reload_while_a_delivery_hangs(tmp_path: Path) -> None:
         go_on.wait(10)
         taken.extend(alerts)
 
-    old = Outbox(Notifier("them", deliver), str(tmp_path))
+    old = Outbox(Receiver("them", deliver), str(tmp_path))
     old.start()
     old.post([fired(0), fired(1)])
     assert begun.wait(10)
     old.close(0.05)
     now_s = [0.0]
-    new = Outbox(Notifier("them", deliver), str(tmp_path), clock=lambda: now_s[0])
+    new = Outbox(Receiver("them", deliver), str(tmp_path), clock=lambda: now_s[0])
     new.post([fired(2)])
     assert new.step() < 1, "it does not overtake"
     go_on.set()
@@ -284,7 +284,7 @@ def test_a_restart_goes_on_where_it_was(world: World, tmp_path: Path) -> None:
     sent = [fired(number) for number in range(4)]
     first.post(sent)
     first.step()
-    world.trouble = SinkError("dead")
+    world.trouble = DeliveryError("dead")
     first.step()
     first.close()
     world.trouble = None
@@ -312,7 +312,7 @@ def test_no_directory_for_a_while(world: World, tmp_path: Path, caplog: pytest.L
     place = tmp_path / "state"
     place.write_text("a file where the directory should be")
     outbox = world.outbox(place)
-    world.trouble = SinkError("dead")
+    world.trouble = DeliveryError("dead")
     outbox.post([fired(0)])
     outbox.post([fired(1)])
     assert own(outbox, "unsaved") == 2
@@ -329,7 +329,7 @@ def test_no_directory_for_a_while(world: World, tmp_path: Path, caplog: pytest.L
 
 def test_another_monitor_has_the_spool(world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     first = world.outbox(tmp_path)
-    world.trouble = SinkError("dead")
+    world.trouble = DeliveryError("dead")
     first.post([fired(0)])
     second = world.outbox(tmp_path)
     second.post([fired(1)])
@@ -343,14 +343,14 @@ def test_another_monitor_has_the_spool(world: World, tmp_path: Path, caplog: pyt
 
 _FULL = """
 import errno, os, sys
-from tests.monitor.sinks.samples import fired
+from tests.monitor.receivers.samples import fired
 from tunectl.monitor.outbox import Outbox
-from tunectl.monitor.sinks.kinds import Notifier, SinkError
+from tunectl.monitor.receivers.receiver import Receiver, DeliveryError
 place, taken, dead, now = sys.argv[1], [], True, 0.0
 def deliver(alerts):
-    if dead: raise SinkError("dead")
+    if dead: raise DeliveryError("dead")
     taken.extend(alerts)
-made = lambda: Outbox(Notifier("them", deliver), place, clock=lambda: now)
+made = lambda: Outbox(Receiver("them", deliver), place, clock=lambda: now)
 depth = lambda box, name="depth": box.own()[f"outbox_{name}[them]"]
 box = made()
 box.post([fired(0)])
@@ -399,10 +399,10 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 _VICTIM = """
 import sys, time
-from tests.monitor.sinks.samples import HOST, fired
+from tests.monitor.receivers.samples import HOST, fired
 from tunectl.monitor.outbox import Backoff, Outbox
 from tunectl.monitor.settings import Webhook
-from tunectl.monitor.sinks.webhook import open_webhook
+from tunectl.monitor.receivers.webhook import open_webhook
 box = Outbox(open_webhook(Webhook(sys.argv[1]), HOST), sys.argv[2], backoff=Backoff(0.005, 0.01))
 box.start()
 for number in range(int(sys.argv[3]), 100_000):
@@ -433,8 +433,8 @@ def test_kill_9_in_the_middle(tmp_path: Path) -> None:
             following = said[-1] + 2  # the next may have been saved and not promised
         server.acts = []
         notifier_name = next(tmp_path.glob("*.spool")).stem
+        from tunectl.monitor.receivers.webhook import open_webhook
         from tunectl.monitor.settings import Webhook
-        from tunectl.monitor.sinks.webhook import open_webhook
 
         outbox = Outbox(open_webhook(Webhook(server.url), HOST), str(tmp_path))
         assert outbox.name == notifier_name
@@ -449,9 +449,9 @@ def test_kill_9_in_the_middle(tmp_path: Path) -> None:
 
 def test_outboxes_of_one_monitor(world: World, tmp_path: Path) -> None:
     def broken(alerts: Sequence[Alert]) -> None:
-        raise SinkError("dead")
+        raise DeliveryError("dead")
 
-    boxes = Outboxes([Notifier("them", world.deliver), Notifier("others", broken)], str(tmp_path))
+    boxes = Outboxes([Receiver("them", world.deliver), Receiver("others", broken)], str(tmp_path))
     boxes.start()
     for tell in boxes.tells.values():
         tell([fired()])
@@ -465,9 +465,9 @@ def test_outboxes_of_one_monitor(world: World, tmp_path: Path) -> None:
 def test_a_receiver_that_was_taken_out_of_the_host_file(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    old = Outboxes([Notifier("old", world.deliver), Notifier("done", world.deliver)], str(tmp_path))
+    old = Outboxes([Receiver("old", world.deliver), Receiver("done", world.deliver)], str(tmp_path))
     old.tells["old"]([fired()])
     old.close()
-    Outboxes([Notifier("new", world.deliver)], str(tmp_path)).close()
+    Outboxes([Receiver("new", world.deliver)], str(tmp_path)).close()
     assert "old.spool: alerts wait there" in caplog.text
     assert "done.spool" not in caplog.text

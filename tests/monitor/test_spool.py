@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.monitor.sinks.samples import fired, over
+from tests.monitor.receivers.samples import fired, over
 from tunectl.monitor.model import Alert, Severity, Status
 from tunectl.monitor.spool import Spool
 

@@ -6,7 +6,7 @@ import json
 
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
-from tunectl.monitor.sinks import message
+from tunectl.monitor.receivers import message
 
 
 def edge_line(alert: Alert, host: HostId, fmt: str) -> str:

@@ -15,10 +15,10 @@ from tunectl.monitor.eyes import Eyes, boottime
 from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Alert, Board, Condition, Look, Severity
 from tunectl.monitor.outbox import Outboxes
+from tunectl.monitor.receivers import Exporter, Receiver, check_exporters, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, History, Limits, judge
 from tunectl.monitor.settings import Monitor
-from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
 from tunectl.tuning.hostfile import Thermal, Wishes
 from tunectl.tuning.session import Session
 
@@ -74,7 +74,7 @@ def opener_of(
     `opened` is handed the new watcher; `printer` is told of each edge beside the host file's sinks.
     """
     settings = session.wishes.monitor
-    notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
+    notifiers = open_receivers(settings, session.identity) if places.sinks else ()
     check_exporters(settings)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
@@ -86,7 +86,7 @@ def opener_of(
     return open_
 
 
-def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
+def _with_sinks(session: Session, places: Places, notifiers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
     settings = session.wishes.monitor
     outboxes = Outboxes(notifiers, places.state_dir)
     exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()

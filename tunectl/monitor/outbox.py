@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tunectl.monitor.backlog import HELD_AGAIN_S, MOST, SAVE_AGAIN_S, Backlog, Entry
 from tunectl.monitor.model import Alert, Board, Status
-from tunectl.monitor.sinks.kinds import Notifier, SinkError
+from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.spool import orphans
 
 LOG = logging.getLogger("tunectl.monitor.outbox")
@@ -40,7 +40,7 @@ class Outbox:
 
     def __init__(
         self,
-        notifier: Notifier,
+        notifier: Receiver,
         directory: str,
         *,
         most: int = MOST,
@@ -150,13 +150,13 @@ class Outbox:
             return max(self._due_s, self._repeat_s) - now_s
         return _IDLE_S
 
-    def _deliver(self, alerts: Sequence[Alert]) -> SinkError | None:
+    def _deliver(self, alerts: Sequence[Alert]) -> DeliveryError | None:
         try:
             self._notifier.deliver(alerts)
-        except SinkError as error:
+        except DeliveryError as error:
             return error
         except Exception as error:  # a defect of ours must not end the thread; its text could hold anything
-            return SinkError(f"{type(error).__name__} in the notifier")
+            return DeliveryError(f"{type(error).__name__} in the notifier")
         return None
 
     def _succeeded(self, entry: Entry | None) -> None:
@@ -170,7 +170,7 @@ class Outbox:
             self._delivered_total += 1
             self._backlog.remove(entry)
 
-    def _failed(self, entry: Entry | None, trouble: SinkError) -> None:
+    def _failed(self, entry: Entry | None, trouble: DeliveryError) -> None:
         self._failures_total += 1
         if entry:
             entry.tries += 1
@@ -189,7 +189,7 @@ class Outbox:
 class Outboxes:
     """The outboxes of one monitor, below `state_dir`/monitor/spool."""
 
-    def __init__(self, notifiers: Sequence[Notifier], state_dir: str) -> None:
+    def __init__(self, notifiers: Sequence[Receiver], state_dir: str) -> None:
         directory = f"{state_dir}/monitor/spool"
         self._each = tuple(Outbox(notifier, directory) for notifier in notifiers)
         for name in orphans(directory, {outbox.name for outbox in self._each}):

@@ -15,16 +15,16 @@ from tunectl import __version__
 from tunectl.errors import UsageError
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, Status
+from tunectl.monitor.receivers.http import Address, parse_address, post
+from tunectl.monitor.receivers.message import delivery_id, document, fields
+from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.settings import Webhook
-from tunectl.monitor.sinks.http import Address, parse_address, post
-from tunectl.monitor.sinks.kinds import Notifier, SinkError
-from tunectl.monitor.sinks.message import delivery_id, document, fields
 
 _API = "/api/v2/alerts"
 _LONGEST_TOKEN = 16_384  # bytes; a device or a log named by mistake is not read to its end
 
 
-def open_webhook(webhook: Webhook, host: HostId, number: int = 1) -> Notifier:
+def open_webhook(webhook: Webhook, host: HostId, number: int = 1) -> Receiver:
     """The notifier that posts to `webhook`. UsageError, which does not repeat the URL, where it cannot be used."""
     try:
         address = parse_address(webhook.url)
@@ -38,8 +38,8 @@ def open_webhook(webhook: Webhook, host: HostId, number: int = 1) -> Notifier:
     name = f"webhook-{address.host.replace(':', '_')}-{digest}"
     if webhook.format == "alertmanager":
         path = address.path if address.path.endswith(_API) else address.path.rstrip("/") + _API
-        return Notifier(name, _alertmanager(webhook, address._replace(path=path), host), repeat_s=webhook.resend_s)
-    return Notifier(name, _plain(webhook, address, host))
+        return Receiver(name, _alertmanager(webhook, address._replace(path=path), host), repeat_s=webhook.resend_s)
+    return Receiver(name, _plain(webhook, address, host))
 
 
 def _plain(webhook: Webhook, address: Address, host: HostId) -> Callable[[Sequence[Alert]], None]:
@@ -105,8 +105,8 @@ def _token(path: str) -> str:
     except OSError as error:
         failed = error.strerror or "cannot be read"
     if failed:
-        raise SinkError(f"token file {path}: {failed}")
+        raise DeliveryError(f"token file {path}: {failed}")
     # What is no header's value would be quoted in http.client's own complaint.
     if not token or len(token) > _LONGEST_TOKEN or not all(0x21 <= byte <= 0x7E for byte in token):
-        raise SinkError(f"token file {path} holds no token: one line of letters, digits and signs")
+        raise DeliveryError(f"token file {path} holds no token: one line of letters, digits and signs")
     return token.decode("ascii")

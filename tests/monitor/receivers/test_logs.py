@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.sinks.samples import HOST, fired, over
+from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.monitor.model import Severity
-from tunectl.monitor.sinks.journal import encode, entry, open_journal
-from tunectl.monitor.sinks.kinds import SinkError
-from tunectl.monitor.sinks.message import event_id, level
-from tunectl.monitor.sinks.syslog import open_syslog, text
+from tunectl.monitor.receivers.journald import encode, entry, open_journal
+from tunectl.monitor.receivers.message import event_id, level
+from tunectl.monitor.receivers.receiver import DeliveryError
+from tunectl.monitor.receivers.syslog import open_syslog, text
 
 ROOT = Path(__file__).parents[3]
 JOURNALD = "/usr/lib/systemd/systemd-journald"
@@ -38,7 +38,7 @@ journalctl -D /run/log/journal -o json --no-pager SYSLOG_IDENTIFIER=tunectl
 kill $own
 """
 _SEND = """
-from tests.monitor.sinks.test_logs import HOST, NASTY, fired, over, open_journal, open_syslog
+from tests.monitor.receivers.test_logs import HOST, NASTY, fired, over, open_journal, open_syslog
 alerts = [fired(), over(fired()), fired(1, summary=NASTY, cpus="")]
 open_journal(HOST).deliver(alerts)
 open_syslog(HOST, "/run/systemd/journal/dev-log").deliver(alerts)
@@ -132,7 +132,7 @@ def test_a_syslog_daemon_with_a_stream(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("open_log", [open_journal, open_syslog])
 def test_nobody_there(tmp_path: Path, open_log: object) -> None:
-    with pytest.raises(SinkError) as caught:
+    with pytest.raises(DeliveryError) as caught:
         open_log(HOST, str(tmp_path / "gone")).deliver([fired()])  # type: ignore[operator]
     assert caught.value.retry
     assert "No such file" in str(caught.value)
@@ -140,7 +140,7 @@ def test_nobody_there(tmp_path: Path, open_log: object) -> None:
 
 @pytest.mark.parametrize("open_log", [open_journal, open_syslog])
 def test_a_daemon_that_does_not_read(full: str, open_log: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tunectl.monitor.sinks.local._TIMEOUT_S", 0.1)
+    monkeypatch.setattr("tunectl.monitor.receivers.local_socket._TIMEOUT_S", 0.1)
     notifier = open_log(HOST, full)  # type: ignore[operator]
-    with pytest.raises(SinkError, match="takes nothing"):
+    with pytest.raises(DeliveryError, match="takes nothing"):
         notifier.deliver([fired()] * 10_000)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tunectl import __version__
-from tunectl.monitor.model import Alert, Board, Sample, Severity
-from tunectl.monitor.sinks.rows import MOST, ROWS, Row, label
-from tunectl.monitor.sinks.tally import Tally
+from tunectl.monitor.model import Alert, Board, Look, Sample, Severity
+from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
 
 _OWN = {
     "cycle_seconds": "How long the last cycle took.",
@@ -25,6 +26,9 @@ _OWN = {
     "outbox_failures_total": "Deliveries that were not acknowledged.",
     "outbox_lost_total": "Alerts that will never be delivered: refused, or more than the outbox holds.",
 }
+
+
+_TALLIED = frozenset({"own_interruptions", "device"})
 
 
 class _Family:
@@ -45,6 +49,48 @@ class _Family:
             return
         self._seen.add(values)
         self.metric.add_metric(values, value)
+
+
+class Tally:
+    """What one board cannot say and a scrape must not miss: counts over all boards of one process."""
+
+    def __init__(self) -> None:
+        self.own_interruptions: Counter[str] = Counter()  # by CPU
+        self.events: Counter[tuple[str, str]] = Counter()  # (net, add)
+        self._last: Look | None = None
+
+    def add(self, board: Board) -> None:
+        """Counts a board once, however often it is shown."""
+        if board.look is self._last:
+            return
+        self._last = board.look
+        for sample in [each for each in board.look.samples if each.quantity in _TALLIED]:  # of ten thousand
+            if sample.quantity == "device":
+                self.events[label(sample.subject.partition("/")[0]), label(str(sample.value))] += 1
+            elif (count := number(sample)) is not None:
+                self.own_interruptions[number_of(sample.subject)] += int(count)
+
+
+class Shown:
+    """The last board as a registry that the library can write out."""
+
+    def __init__(self) -> None:
+        self._board: Board | None = None
+        self._tally = Tally()
+        self._lock = threading.Lock()
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(self)
+
+    def see(self, board: Board) -> None:
+        """Cheap: called in each cycle."""
+        with self._lock:
+            self._tally.add(board)
+            self._board = board
+
+    def collect(self) -> Iterator[Metric]:
+        """For the library."""
+        with self._lock:
+            return iter(tuple(families(self._board, self._tally)))
 
 
 def families(board: Board | None, tally: Tally) -> Iterator[Metric]:

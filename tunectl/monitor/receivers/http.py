@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tunectl.monitor.sinks.kinds import SinkError
+from tunectl.monitor.receivers.receiver import DeliveryError
 
 # These say that this very request is wrong, so another try is as well. Everything else can pass: a token is renewed,
 # a proxy finds its server again, a path is mended.
@@ -63,7 +63,7 @@ def parse_address(url: str) -> Address:
 
 
 def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, ca_file: str | None) -> None:
-    """Returns once the server has answered 2xx within `timeout_s` of the connection; otherwise SinkError."""
+    """Returns once the server has answered 2xx within `timeout_s` of the connection; otherwise DeliveryError."""
     failed = ""
     status, pause = 0, None
     try:
@@ -80,9 +80,9 @@ def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s
         failed = f"what it answers is not HTTP ({type(error).__name__})"
     # Raised here, not above: no exception that may quote what was sent is chained to it.
     if failed:
-        raise SinkError(f"{address}: {failed}")
+        raise DeliveryError(f"{address}: {failed}")
     if not 200 <= status < 300:
-        raise SinkError(f"{address} answers {_said(status)}", retry=status not in _REFUSED, after_s=pause)
+        raise DeliveryError(f"{address} answers {_said(status)}", retry=status not in _REFUSED, after_s=pause)
 
 
 def _exchange(
@@ -122,7 +122,7 @@ def _connection(address: Address, timeout_s: float, ca_file: str | None) -> http
     try:  # made anew for each try: a CA file that was mended or renewed counts at once
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
-        raise SinkError(f"ca_file {ca_file}: {error.strerror or 'holds no certificate'}") from None
+        raise DeliveryError(f"ca_file {ca_file}: {error.strerror or 'holds no certificate'}") from None
     return http.client.HTTPSConnection(address.host, address.port, timeout=timeout_s, context=context)
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, Status
-from tunectl.monitor.sinks.kinds import Notifier
-from tunectl.monitor.sinks.local import send
-from tunectl.monitor.sinks.message import fields, level, line
+from tunectl.monitor.receivers.local_socket import send
+from tunectl.monitor.receivers.message import fields, level, line
+from tunectl.monitor.receivers.receiver import Receiver
 
 SOCKET = "/run/systemd/journal/socket"
 MESSAGE_IDS = {
@@ -23,14 +23,14 @@ MESSAGE_IDS = {
 _LONGEST = 16_384  # bytes of one field: a datagram larger than the socket's buffer would need a memfd
 
 
-def open_journal(host: HostId, path: str = SOCKET) -> Notifier:
+def open_journal(host: HostId, path: str = SOCKET) -> Receiver:
     """The notifier of the journal whose socket is `path`."""
 
     def deliver(alerts: Sequence[Alert]) -> None:
         for alert in alerts:
             send(path, encode(entry(alert, host)), "journald")
 
-    return Notifier("journal", deliver)
+    return Receiver("journal", deliver)
 
 
 def entry(alert: Alert, host: HostId) -> dict[str, str]:

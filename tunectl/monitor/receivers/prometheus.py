@@ -10,19 +10,17 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 
+from tunectl.errors import UsageError
 from tunectl.monitor.model import Board
-from tunectl.monitor.sinks.kinds import Exporter
-from tunectl.monitor.sinks.metrics import families
-from tunectl.monitor.sinks.places import parse_listen
-from tunectl.monitor.sinks.tally import Tally
+from tunectl.monitor.receivers.metrics import Shown
+from tunectl.monitor.receivers.receiver import Exporter
 
 LOG = logging.getLogger("tunectl.monitor.prometheus")
 _AGAIN_S = 10.0
@@ -30,32 +28,25 @@ _AT_ONCE = 8  # requests; a client that opens hundreds must not make hundreds of
 _TIMEOUT_S = 5.0  # for a client that connects and says nothing
 
 
-class Shown:
-    """The last board as a registry that the library can write out."""
+def endpoint(listen: str) -> Callable[[], Exporter]:
+    """Opens the exporter at `listen`: it serves, or says why not and tries again. UsageError, now, for no address."""
+    host, port = parse_listen(listen)
 
-    def __init__(self) -> None:
-        self._board: Board | None = None
-        self._tally = Tally()
-        self._lock = threading.Lock()
-        self.registry = CollectorRegistry(auto_describe=False)
-        self.registry.register(self)
+    def open_() -> Exporter:
+        server = Endpoint(host, port)
+        return Exporter("prometheus", server.show, server.close)
 
-    def see(self, board: Board) -> None:
-        """Cheap: called in each cycle."""
-        with self._lock:
-            self._tally.add(board)
-            self._board = board
-
-    def collect(self) -> Iterator[Metric]:
-        """For the library."""
-        with self._lock:
-            return iter(tuple(families(self._board, self._tally)))
+    return open_
 
 
-def open_endpoint(listen: str) -> Exporter:
-    """Serves from now on, or says why not and tries again."""
-    endpoint = Endpoint(*parse_listen(listen))
-    return Exporter("prometheus", endpoint.show, endpoint.close)
+def parse_listen(listen: str) -> tuple[str, int]:
+    """127.0.0.1:9750, [::1]:9750. UsageError for anything else: who may see this host is not guessed."""
+    host, _, port = listen.rpartition(":")
+    name = host.removeprefix("[").removesuffix("]") if host.startswith("[") and host.endswith("]") else host
+    if not name or (":" in name and name == host) or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        hint = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
+        raise UsageError(f"[monitor.prometheus] listen = {listen!r} is no address with a port", hint)
+    return name, int(port)
 
 
 class Endpoint:

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.sinks.receiver import Receiver, receiving
-from tests.monitor.sinks.samples import HOST, board, fired, over
+from tests.monitor.receivers.receiver import Receiver, receiving
+from tests.monitor.receivers.samples import HOST, board, fired, over
 from tunectl.monitor.model import Alert
 from tunectl.monitor.outbox import Backoff, Outbox
+from tunectl.monitor.receivers.prometheus import Endpoint
+from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.settings import Webhook
-from tunectl.monitor.sinks.prometheus import Endpoint
-from tunectl.monitor.sinks.webhook import open_webhook
 
 SHIPPED = Path(__file__).parents[3] / "tunectl" / "shipped"
 PATIENCE_S = 40.0

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
-from tunectl.monitor.sinks.kinds import Notifier
-from tunectl.monitor.sinks.local import send
-from tunectl.monitor.sinks.message import fields, level, line
+from tunectl.monitor.receivers.local_socket import send
+from tunectl.monitor.receivers.message import fields, level, line
+from tunectl.monitor.receivers.receiver import Receiver
 
 SOCKET = "/dev/log"
 _DAEMON = 3 << 3  # the facility, syslog(3)
@@ -22,7 +22,7 @@ _LONGEST = 8192  # bytes: what daemons take without cutting it (rsyslog's defaul
 _UNSAFE = str.maketrans({"\\": "\\\\", '"': '\\"', "]": "\\]"})  # RFC 5424, section 6.3.3
 
 
-def open_syslog(host: HostId, path: str = SOCKET) -> Notifier:
+def open_syslog(host: HostId, path: str = SOCKET) -> Receiver:
     """The notifier of the syslog daemon that listens at `path`."""
 
     def deliver(alerts: Sequence[Alert]) -> None:
@@ -30,7 +30,7 @@ def open_syslog(host: HostId, path: str = SOCKET) -> Notifier:
             head = f"<{_DAEMON | level(alert)}>tunectl[{os.getpid()}]: "
             send(path, f"{head}{text(alert, host)}".encode("utf-8", "backslashreplace")[:_LONGEST], "syslog")
 
-    return Notifier("syslog", deliver)
+    return Receiver("syslog", deliver)
 
 
 def text(alert: Alert, host: HostId) -> str:

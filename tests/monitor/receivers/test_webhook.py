@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.monitor.sinks.receiver import Receiver, receiving
-from tests.monitor.sinks.samples import HOST, fired, over
+from tests.monitor.receivers.receiver import Receiver, receiving
+from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.outbox import Backoff, Outbox
+from tunectl.monitor.receivers.message import delivery_id
+from tunectl.monitor.receivers.receiver import DeliveryError
+from tunectl.monitor.receivers.webhook import open_webhook, posted
 from tunectl.monitor.settings import Webhook
-from tunectl.monitor.sinks.kinds import SinkError
-from tunectl.monitor.sinks.message import delivery_id
-from tunectl.monitor.sinks.webhook import open_webhook, posted
 
 TOKEN = "t0ken-that-nobody-may-see"
 SECRETS = (TOKEN, "pa7h-s3cret")
@@ -48,9 +48,9 @@ def said_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error)) + repr(error) + str(error) + repr(error.args)
 
 
-def failure(webhook: Webhook) -> SinkError:
+def failure(webhook: Webhook) -> DeliveryError:
     """What one delivery fails with; no secret is in it."""
-    with pytest.raises(SinkError) as caught:
+    with pytest.raises(DeliveryError) as caught:
         open_webhook(webhook, HOST).deliver([fired()])
     error = caught.value
     assert not [secret for secret in SECRETS if secret in said_of(error)]
@@ -320,4 +320,4 @@ def test_the_path_of_alertmanager(receiver: Receiver, tail: str) -> None:
 
 
 def test_errors_are_tunectls() -> None:
-    assert issubclass(SinkError, TunectlError)
+    assert issubclass(DeliveryError, TunectlError)

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.monitor.sinks.samples import HOST
+from tests.monitor.receivers.samples import HOST
 from tunectl.errors import UsageError
+from tunectl.monitor.receivers import open_receivers
 from tunectl.monitor.settings import Hook, Monitor, Webhook
-from tunectl.monitor.sinks import open_notifiers
 
 
 def test_each_has_a_name_of_its_own() -> None:
@@ -23,7 +23,7 @@ def test_each_has_a_name_of_its_own() -> None:
         ],
         hooks=[Hook(["/usr/bin/logger", "x"]), Hook(["/usr/bin/logger", "y"])],
     )
-    names = [notifier.name for notifier in open_notifiers(settings, HOST)]
+    names = [notifier.name for notifier in open_receivers(settings, HOST)]
     assert names[0] == "journal"
     assert len(names) == 6
     assert [name.rsplit("-", 1)[0] for name in names[1:]] == [
@@ -33,13 +33,13 @@ def test_each_has_a_name_of_its_own() -> None:
         "hook-logger",
         "hook-logger",
     ]
-    assert [notifier.name for notifier in open_notifiers(settings, HOST)] == names, "a restart finds its spool again"
+    assert [notifier.name for notifier in open_receivers(settings, HOST)] == names, "a restart finds its spool again"
 
 
 @pytest.mark.parametrize(("log", "names"), [("journal", ["journal"]), ("syslog", ["syslog"]), ("none", [])])
 def test_the_log(log: str, names: list[str]) -> None:
     settings = msgspec.convert({"log": log}, Monitor)
-    assert [notifier.name for notifier in open_notifiers(settings, HOST)] == names
+    assert [notifier.name for notifier in open_receivers(settings, HOST)] == names
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 1e9])
@@ -53,9 +53,9 @@ def test_a_time_that_is_none(seconds: float) -> None:
 
 def test_the_number_of_what_is_wrong_is_said() -> None:
     with pytest.raises(UsageError, match="webhooks]] number 2"):
-        open_notifiers(Monitor(webhooks=[Webhook("https://alerts.example"), Webhook("alerts.example")]), HOST)
+        open_receivers(Monitor(webhooks=[Webhook("https://alerts.example"), Webhook("alerts.example")]), HOST)
 
 
 def test_the_state_is_all_that_is_written(tmp_path: Path) -> None:
-    open_notifiers(Monitor(webhooks=[Webhook("https://alerts.example")]), HOST)
+    open_receivers(Monitor(webhooks=[Webhook("https://alerts.example")]), HOST)
     assert not list(tmp_path.iterdir())

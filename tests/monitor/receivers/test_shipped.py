@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.sinks.samples import board
-from tests.monitor.sinks.test_prometheus import names, shown
+from tests.monitor.receivers.samples import board
+from tests.monitor.receivers.test_prometheus import names, shown
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "tunectl" / "shipped"

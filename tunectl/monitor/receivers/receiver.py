@@ -1,4 +1,4 @@
-"""What a sink is: somebody to tell (Notifier), or a place where everything is shown (Exporter)."""
+"""Somebody who is notified (Receiver), or a place where everything is shown (Exporter)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tunectl.errors import TunectlError
 from tunectl.monitor.model import Alert, Board
 
 
-class SinkError(TunectlError):
+class DeliveryError(TunectlError):
     """A delivery that the receiver did not acknowledge.
 
     `retry`: trying again can help; without it the receiver has refused this very alert.
@@ -22,12 +22,12 @@ class SinkError(TunectlError):
         self.after_s = after_s
 
 
-class Notifier(NamedTuple):
-    """Somebody who is told of each edge. `deliver` returns once the receiver has acknowledged, or raises SinkError."""
+class Receiver(NamedTuple):
+    """Somebody who hears of each transition. `deliver` returns once it is acknowledged, or raises DeliveryError."""
 
-    name: str  # stable over restarts: the spool's file name, and a label
+    name: str  # stable over restarts: the name of its queue, and a label
     deliver: Callable[[Sequence[Alert]], None]
-    repeat_s: float | None = None  # what still fires is delivered again this often; None: the edges only
+    repeat_s: float | None = None  # what still fires is delivered again this often; None: the transitions only
     tries: int | None = None  # then an alert is given up and counted; None: never
 
 

@@ -13,15 +13,15 @@ from collections.abc import Sequence
 from tunectl.errors import TunectlError, UsageError
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
+from tunectl.monitor.receivers.message import delivery_id, document
+from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.settings import Hook
-from tunectl.monitor.sinks.kinds import Notifier, SinkError
-from tunectl.monitor.sinks.message import delivery_id, document
 
 _REFUSED = 65
 _TRIES = 10
 
 
-def open_hook(hook: Hook, host: HostId, number: int = 1) -> Notifier:
+def open_hook(hook: Hook, host: HostId, number: int = 1) -> Receiver:
     """The notifier that starts `hook`. UsageError where its command is no absolute path."""
     if not hook.command or not os.path.isabs(hook.command[0]):
         raise UsageError(
@@ -35,7 +35,7 @@ def open_hook(hook: Hook, host: HostId, number: int = 1) -> Notifier:
 
     program = os.path.basename(hook.command[0])
     digest = hashlib.sha256("\0".join(hook.command).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return Notifier(f"hook-{program}-{digest}", deliver, tries=_TRIES)
+    return Receiver(f"hook-{program}-{digest}", deliver, tries=_TRIES)
 
 
 def _start(hook: Hook, alert: Alert, host: HostId) -> None:
@@ -46,7 +46,7 @@ def _start(hook: Hook, alert: Alert, host: HostId) -> None:
     try:
         done = run(hook.command, timeout_s=hook.timeout_s, env=env, stdin=document(alert, host), capture=False)
     except TunectlError as error:
-        raise SinkError(str(error)) from None
+        raise DeliveryError(str(error)) from None
     if done.returncode:
         refused = done.returncode == _REFUSED
-        raise SinkError(f"{hook.command[0]} ended with status {done.returncode}", retry=not refused)
+        raise DeliveryError(f"{hook.command[0]} ended with status {done.returncode}", retry=not refused)

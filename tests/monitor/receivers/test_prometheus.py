@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.monitor.sinks.samples import DROP, OWN, board, fired
+from tests.monitor.receivers.samples import DROP, OWN, board, fired
 from tests.report.documents import document, hostile
 from tunectl.errors import UsageError
 from tunectl.monitor.model import Board, Health, Sample, Severity
+from tunectl.monitor.receivers import check_exporters, open_exporters
+from tunectl.monitor.receivers.metric_rows import MOST
+from tunectl.monitor.receivers.metrics import Shown
+from tunectl.monitor.receivers.prometheus import Endpoint, parse_listen
 from tunectl.monitor.settings import Monitor, Prometheus
-from tunectl.monitor.sinks import check_exporters, open_exporters
-from tunectl.monitor.sinks.places import parse_listen
-from tunectl.monitor.sinks.prometheus import Endpoint, Shown
-from tunectl.monitor.sinks.rows import MOST
 from tunectl.report import render
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -237,7 +237,7 @@ def test_nothing_else_can_be_read(endpoint: Endpoint, path: str) -> None:
 
 
 def test_its_threads_end_with_the_process_and_are_few(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tunectl.monitor.sinks.prometheus._Handler.timeout", 0.5)
+    monkeypatch.setattr("tunectl.monitor.receivers.prometheus._Handler.timeout", 0.5)
     silent = [socket.create_connection(("127.0.0.1", endpoint.port)) for _ in range(50)]
     time.sleep(0.2)
     own = [
@@ -261,7 +261,7 @@ def test_its_threads_end_with_the_process_and_are_few(endpoint: Endpoint, monkey
 
 
 def test_a_port_that_is_taken_is_tried_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tunectl.monitor.sinks.prometheus._AGAIN_S", 0.0)
+    monkeypatch.setattr("tunectl.monitor.receivers.prometheus._AGAIN_S", 0.0)
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()

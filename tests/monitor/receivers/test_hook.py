@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.sinks.samples import HOST, fired, over
+from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import UsageError
 from tunectl.host.run import run
+from tunectl.monitor.receivers.hook import open_hook
+from tunectl.monitor.receivers.message import delivery_id
+from tunectl.monitor.receivers.receiver import DeliveryError
 from tunectl.monitor.settings import Hook
-from tunectl.monitor.sinks.hook import open_hook
-from tunectl.monitor.sinks.kinds import SinkError
-from tunectl.monitor.sinks.message import delivery_id
 
 
 def program(place: Path, text: str) -> str:
@@ -24,8 +24,8 @@ def program(place: Path, text: str) -> str:
     return str(path)
 
 
-def failure(hook: Hook) -> SinkError:
-    with pytest.raises(SinkError) as caught:
+def failure(hook: Hook) -> DeliveryError:
+    with pytest.raises(DeliveryError) as caught:
         open_hook(hook, HOST).deliver([fired()])
     return caught.value
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import socket
 
-from tunectl.monitor.sinks.kinds import SinkError
+from tunectl.monitor.receivers.receiver import DeliveryError
 
 _TIMEOUT_S = 2.0  # a daemon that does not read must not hold the thread for ever
 
 
 def send(path: str, message: bytes, daemon: str) -> None:
-    """SinkError, with `daemon` in it, where the message was not taken."""
+    """DeliveryError, with `daemon` in it, where the message was not taken."""
     failed = ""
     try:
         try:
@@ -23,7 +23,7 @@ def send(path: str, message: bytes, daemon: str) -> None:
     except OSError as error:
         failed = error.strerror or "no answer"
     if failed:
-        raise SinkError(f"{daemon} takes nothing at {path}: {failed}")
+        raise DeliveryError(f"{daemon} takes nothing at {path}: {failed}")
 
 
 def _send(path: str, message: bytes, kind: socket.SocketKind) -> None:
