@@ -66,6 +66,7 @@ def test_nothing_imports_the_command_line() -> None:
                 "tunectl.tuning.profile",
                 "tunectl.tuning.hostfile",
                 "tunectl.tuning.threads",
+                "tunectl.monitor.alerts",
                 "tunectl.monitor.settings",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
@@ -154,8 +155,8 @@ def test_host_files_are_opened_in_one_module() -> None:
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.textfile",
         "tunectl.monitor.receivers.webhook",
-        "tunectl.monitor.spool",
-        "tunectl.monitor.state",
+        "tunectl.monitor.earlier",
+        "tunectl.monitor.store",
         "tunectl.probe.result",  # the operator's token
         "tunectl.host.durable",  # directories, to have them on disk
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting

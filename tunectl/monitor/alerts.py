@@ -8,16 +8,38 @@ forgets to resolve.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
 
 from tunectl.cpulist import format_cpulist, parse_shown
-from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Verdict
+from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Value, Verdict
 from tunectl.monitor.rules import FAILED, RULES, Rule
 from tunectl.monitor.rules.history import silent_sources
 
 Identity = tuple[str, str]
 VERSION = 1
+
+
+# An alert's document: the fields of Alert, by name. A knob's value may be a truth value.
+_AlertDocument = msgspec.defstruct(
+    "AlertDocument",
+    list({**get_type_hints(Alert), "observed": Value | bool, "expected": Value | bool}.items()),
+    forbid_unknown_fields=True,
+)
+
+
+class _TrackDocument(msgspec.Struct):
+    """A track, as `save` gives it."""
+
+    rule: str
+    subject: str
+    recent: str
+    good: int
+    since: str
+    alert: dict[str, Any] | None
 
 
 @dataclass(slots=True)
@@ -134,9 +156,7 @@ class Alerts:
             {
                 "rule": rule,
                 "subject": subject,
-                "recent": track.recent,
-                "good": track.good,
-                "since": track.since,
+                **asdict(track),
                 "alert": dict(track.alert._asdict()) if track.alert else None,
             }
             for (rule, subject), track in self._tracks.items()
@@ -149,18 +169,20 @@ class Alerts:
         alerts = cls(rules)
         rows = saved.get("tracks") if isinstance(saved, Mapping) and saved.get("version") == VERSION else None
         for row in rows if isinstance(rows, list) else ():
-            try:
-                alerts._tracks[str(row["rule"]), str(row["subject"])] = _track(row)
-            except (KeyError, TypeError, ValueError):
-                continue
+            with suppress(msgspec.ValidationError):
+                track = msgspec.convert(row, _TrackDocument)
+                alert = alert_of(track.alert)
+                if alert is not None or track.alert is None:
+                    alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, track.since, alert)
         return alerts
 
 
-def _track(row: Mapping[str, Any]) -> Track:
-    alert = row["alert"]
-    if alert is not None:
-        alert = Alert(**{**alert, "status": Status(alert["status"]), "severity": Severity(alert["severity"])})
-    return Track(str(row["recent"]), int(row["good"]), str(row["since"]), alert)
+def alert_of(document: object) -> Alert | None:
+    """The alert whose `_asdict()` this is; None for what is damaged, or another version's."""
+    try:
+        return Alert(**msgspec.structs.asdict(msgspec.convert(document, _AlertDocument)))
+    except msgspec.ValidationError:
+        return None
 
 
 def _is_silent(alert: Alert, silent: Collection[str]) -> bool:

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
+from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, board, fired, over
+from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.model import Alert
-from tunectl.monitor.outbox import Backoff, Outbox
 from tunectl.monitor.receivers.prometheus import Endpoint
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.settings import Webhook
@@ -139,10 +140,10 @@ def desk() -> Iterator[Receiver]:
 
 def test_alertmanager_is_told_that_it_fires_and_that_it_is_over(desk: Receiver, tmp_path: Path) -> None:
     with alertmanager(tmp_path / "am", desk.url) as url:
-        outbox = Outbox(open_webhook(Webhook(url, format="alertmanager"), HOST), str(tmp_path / "spool"))
-        outbox.start()
+        queue = Process(tmp_path / "state", open_webhook(Webhook(url, format="alertmanager"), HOST))
+        queue.start()
         alert = fired(since=now(-2), at=now(-1))
-        outbox.post([alert])
+        queue.post([alert])
         shown = until(lambda: ask(f"{url}/api/v2/alerts"), "the alert is shown")
         assert [each["labels"]["alertname"] for each in shown] == ["FrequencyDrop"]
         assert shown[0]["labels"]["instance"] == "tx-04"
@@ -150,10 +151,10 @@ def test_alertmanager_is_told_that_it_fires_and_that_it_is_over(desk: Receiver, 
         assert shown[0]["status"]["state"] == "active"
         assert shown[0]["startsAt"].startswith(alert.since[:19])
         assert until(lambda: told(desk, "firing", "FrequencyDrop"), "the desk is told")
-        outbox.post([over(alert, at=now())])
+        queue.post([over(alert, at=now())])
         until(lambda: not shows(url), "it is over")
         # The desk hears of it with the next group_interval, a minute later; the test below does not wait that long.
-        outbox.close()
+        queue.end()
 
 
 def test_a_resolve_reaches_the_desk(desk: Receiver, tmp_path: Path) -> None:
@@ -169,31 +170,28 @@ def test_a_resolve_reaches_the_desk(desk: Receiver, tmp_path: Path) -> None:
 
 def test_what_fires_outlasts_resolve_timeout_only_if_it_is_said_again(desk: Receiver, tmp_path: Path) -> None:
     with alertmanager(tmp_path / "am", desk.url, **{"resolve_timeout: 5m": "resolve_timeout: 2s"}) as url:
-        outboxes = []
+        queues = []
         for number, resend_s in enumerate((0.5, 3600.0)):
             webhook = Webhook(f"{url}/{'' if number else '?'}", format="alertmanager", resend_s=resend_s)
-            outbox = Outbox(open_webhook(webhook, HOST), str(tmp_path / f"spool{number}"))
-            outbox.start()
-            outbox.post([fired(number, since=now(-2), at=now())])
-            outboxes.append(outbox)
+            queue = Process(tmp_path / f"state{number}", open_webhook(webhook, HOST))
+            queue.start()
+            queue.post([fired(number, since=now(-2), at=now())])
+            queues.append(queue)
         until(lambda: shows(url) == {"package0", "package1"}, "both are shown")
         until(lambda: shows(url) == {"package0"}, "the one that is not said again is over")
         time.sleep(3)
         assert shows(url) == {"package0"}
-        for outbox in outboxes:
-            outbox.close()
+        for queue in queues:
+            queue.end()
 
 
 def test_an_alertmanager_that_comes_later_hears_everything(desk: Receiver, tmp_path: Path) -> None:
     port = free_port()
-    outbox = Outbox(
-        open_webhook(Webhook(f"http://127.0.0.1:{port}", format="alertmanager"), HOST),
-        str(tmp_path / "spool"),
-        backoff=Backoff(0.05, 0.2),
-    )
-    outbox.start()
+    receiver = open_webhook(Webhook(f"http://127.0.0.1:{port}", format="alertmanager"), HOST)
+    queue = Process(tmp_path / "state", receiver, backoff=Backoff(0.05, 0.2))
+    queue.start()
     alerts: list[Alert] = [fired(number, since=now(-2), at=now()) for number in range(5)]
-    outbox.post([*alerts, over(alerts[3], at=now())])
+    queue.post([*alerts, over(alerts[3], at=now())])
     time.sleep(0.5)
     (tmp_path / "am").mkdir()
     shutil.copy(SHIPPED / "alertmanager" / "alertmanager.yml", tmp_path / "am")
@@ -201,8 +199,8 @@ def test_an_alertmanager_that_comes_later_hears_everything(desk: Receiver, tmp_p
     with process(tmp_path / "am", "prometheus-alertmanager", *words, f"--web.listen-address=127.0.0.1:{port}"):
         url = f"http://127.0.0.1:{port}"
         until(lambda: shows(url) == {"package0", "package1", "package2", "package4"}, "all that fires is shown")
-        until(lambda: outbox.own()[f"outbox_depth[{outbox.name}]"] == 0, "the outbox is empty")
-        outbox.close()
+        until(lambda: queue.own("depth") == 0, "the queue is empty")
+        queue.end()
 
 
 def test_prometheus_scrapes_us_loads_our_rules_and_passes_alerts_on(desk: Receiver, tmp_path: Path) -> None:

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import TunectlError, UsageError
-from tunectl.monitor.outbox import Backoff, Outbox
+from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.receiver import DeliveryError
 from tunectl.monitor.receivers.webhook import open_webhook, posted
@@ -226,7 +227,7 @@ def test_an_authority_that_cannot_be_read(tmp_path: Path) -> None:
     assert "ca_file" in str(failure(Webhook("https://127.0.0.1:1/", ca_file=str(tmp_path / "gone"))))
 
 
-# --- through the outbox
+# --- through the delivery queue
 
 
 class Clock:
@@ -245,7 +246,7 @@ def test_dead_for_a_minute(
     """The issue's bar, with the minute simulated: nothing lost, order kept, no duplicate after the retry."""
     clock = Clock()
     webhook = Webhook(receiver.url, token_file=str(token_file), timeout_s=0.2)
-    outbox = Outbox(open_webhook(webhook, HOST), str(tmp_path / "spool"), clock=clock, chance=lambda: 0.5)
+    process = Process(tmp_path / "state", open_webhook(webhook, HOST), clock, chance=lambda: 0.5)
     acts: list[int | str] = [503, "hang", "redirect", 500, 401, "garbage", "vanish"]
     receiver.extra = {"to": "http://127.0.0.1:1/"}
     receiver.acts = [*acts, *([503] * 1000)]
@@ -254,18 +255,16 @@ def test_dead_for_a_minute(
         for second in range(60):
             edges = [fired(second)] if second % 3 == 0 else [over(fired(second - 1))] if second % 3 == 1 else []
             sent += edges
-            outbox.post(edges)
-            outbox.step()
+            process.post(edges)
+            process.step()
             clock.now_s += 1
         assert 7 <= len(receiver.requests) <= 12, "back-off: not each second, and not given up"
         receiver.acts = []
         for _ in range(200):
-            clock.now_s += outbox.step() + 0.001
+            clock.now_s += process.step() + 0.001
     assert receiver.keys() == [delivery_id(alert, HOST) for alert in sent]
-    own = outbox.own()
-    assert own[f"outbox_depth[{outbox.name}]"] == 0
-    assert own[f"outbox_lost_total[{outbox.name}]"] == 0
-    assert own[f"outbox_delivered_total[{outbox.name}]"] == len(sent) == 40
+    assert (process.own("depth"), process.own("lost_total")) == (0, 0)
+    assert process.own("delivered_total") == len(sent) == 40
     # Only the alert whose acknowledgement was lost on the way came twice, under one id.
     assert len(receiver.taken) == len(sent) + 1
     assert caplog.text.count("alerts wait") == 1
@@ -274,17 +273,18 @@ def test_dead_for_a_minute(
 
 def test_a_thread_of_its_own(receiver: Receiver, tmp_path: Path) -> None:
     receiver.acts = [503, 503, "vanish", 502]
-    outbox = Outbox(open_webhook(Webhook(receiver.url), HOST), str(tmp_path), backoff=Backoff(0.01, 0.02))
-    outbox.start()
+    process = Process(tmp_path, open_webhook(Webhook(receiver.url), HOST), backoff=Backoff(0.01, 0.02))
+    process.start()
     sent = [alert for number in range(30) for alert in (fired(number), over(fired(number)))]
     for alert in sent:
-        outbox.post([alert])
+        process.post([alert])
     deadline = time.monotonic() + 20
     while len(receiver.keys()) < len(sent) and time.monotonic() < deadline:
         time.sleep(0.01)
-    outbox.close()
+    process.queue.close()
     assert receiver.keys() == [delivery_id(alert, HOST) for alert in sent]
-    assert (tmp_path / f"{outbox.name}.spool").read_bytes() == b""
+    assert process.store.receivers == []
+    process.end()
 
 
 # --- Alertmanager's form

@@ -29,6 +29,7 @@ class Receiver(NamedTuple):
     deliver: Callable[[Sequence[Alert]], None]
     repeat_s: float | None = None  # what still fires is delivered again this often; None: the transitions only
     tries: int | None = None  # then an alert is given up and counted; None: never
+    is_counted: bool = True  # its queue is shown among the metrics
 
 
 class Exporter(NamedTuple):

@@ -6,22 +6,20 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from types import FrameType
+
+from tunectl.errors import TunectlError
+from tunectl.host.devices import DeviceEvent, DeviceMonitor
 
 _EVENT = b"\0"  # no signal has this number
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 RELOADING = signal.SIGHUP
 
 
-def now_s() -> float:
-    """Seconds since boot, those asleep included: no step of the wall clock moves it. CLOCK_BOOTTIME"""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-class Waker:
-    """A pipe into which signals and other threads write a byte, and a sleep that each byte ends."""
+class Wakeup:
+    """The loop's clock, and a sleep that a signal or another thread ends: each writes a byte into one pipe."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -38,6 +36,10 @@ class Waker:
         """From any thread: something happened. A full pipe will wake the loop anyway."""
         with suppress(OSError):
             os.write(self._write, _EVENT)
+
+    def now_s(self) -> float:
+        """Seconds since boot, those asleep included: no step of the wall clock moves it. CLOCK_BOOTTIME"""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
 
     def sleep(self, seconds: float) -> tuple[set[int], bool]:
         """Until something comes, or the time is over. Returns the signals that came, and whether poke() was called."""
@@ -56,6 +58,43 @@ class Waker:
                 raise RuntimeError("the wakeup descriptor was not ours")
         os.close(self._read)
         os.close(self._write)
+
+
+class DeviceEvents:
+    """The kernel's device events, from pyudev's thread to the sources' queue; each of them wakes the loop.
+
+    One for the life of the process; a reload gives it new sources.
+    """
+
+    def __init__(self, poke: Callable[[], None]) -> None:
+        self._poke = poke
+        self._queue: Callable[[DeviceEvent], None] | None = None
+        self._monitor: DeviceMonitor | None = None
+
+    def go_to(self, queue: Callable[[DeviceEvent], None]) -> None:
+        """From now on the events go there."""
+        self._queue = queue
+
+    def start(self) -> str:
+        """Begins to listen. Where there is nothing to listen to, returns why: the periodic scan still runs."""
+        try:
+            self._monitor = DeviceMonitor(self._heard)
+            self._monitor.start()
+        except TunectlError as error:
+            self._monitor = None
+            return str(error)
+        return ""
+
+    def stop(self) -> None:
+        """No event comes any more."""
+        if self._monitor:
+            self._monitor.stop()
+            self._monitor = None
+
+    def _heard(self, event: DeviceEvent) -> None:
+        if self._queue:
+            self._queue(event)
+            self._poke()
 
 
 def _nothing(number: int, frame: FrameType | None) -> None:
