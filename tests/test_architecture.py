@@ -155,6 +155,7 @@ def test_host_files_are_opened_in_one_module() -> None:
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.textfile",
         "tunectl.monitor.receivers.webhook",
+        "tunectl.monitor.database",
         "tunectl.monitor.earlier",
         "tunectl.monitor.store",
         "tunectl.probe.result",  # the operator's token

@@ -27,7 +27,6 @@ _PRAGMAS = [
 _TABLES = (
     "CREATE TABLE delivery (id INTEGER PRIMARY KEY, receiver TEXT NOT NULL, done INTEGER NOT NULL, alert BLOB)",
     "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), record BLOB)",
-    f"PRAGMA user_version={_VERSION}",
 )
 ERRORS = (sqlite3.Error, UnicodeError)  # the latter where a damaged name stands in what SQLite says
 _PASSING = {
@@ -52,10 +51,13 @@ def open_database(path: str) -> sqlite3.Connection:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         if version == 0:
             with transaction(database):
-                for statement in _TABLES:
-                    database.execute(statement)
+                for table in _TABLES:
+                    database.execute(table)
+                database.execute(f"PRAGMA user_version={_VERSION}")
         elif version != _VERSION:
             raise sqlite3.DatabaseError(f"it is of version {version}, not {_VERSION}")
+        if {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master")} != set(_TABLES):
+            raise sqlite3.DatabaseError("its tables are not ours")
         with suppress(OSError):  # the disk is full already: an acknowledgement may have to wait for space
             _make(f"{path}-journal", _JOURNAL_BYTES)
     except BaseException:

@@ -30,7 +30,10 @@ LOG = logging.getLogger("tunectl.monitor.store")
 FILE, LOCK = "monitor.sqlite3", "lock"
 SAVE_AGAIN_S = 10.0  # how often a disk that refuses is tried again
 _MOST_ID = 1 << 62
-_WAITING = "SELECT id, CAST(receiver AS TEXT), CAST(alert AS BLOB) FROM delivery WHERE NOT done ORDER BY id"
+# A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.
+_WAITING = """SELECT id, CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
+              FROM delivery WHERE NOT done ORDER BY id"""
+_STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
 
 
 class OccupiedError(TunectlError):
@@ -196,7 +199,7 @@ class Store:
                     self._lose(receiver, 1)
                 else:
                     left.append(Delivery(receiver, alert, self._clock(), id_, is_saved=True))
-            for (record,) in () if self._state_waits else database.execute("SELECT CAST(record AS BLOB) FROM state"):
+            for (record,) in () if self._state_waits else database.execute(_STATE):
                 self.state = decode(record) or {}
             if (said := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(said)
