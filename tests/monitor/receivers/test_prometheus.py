@@ -197,7 +197,7 @@ def test_the_monitors_metrics_are_not_the_reports() -> None:
 # --- the endpoint
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")  # its end takes half a second
 def endpoint() -> Iterator[Endpoint]:
     made = Endpoint("127.0.0.1", 0)
     made.show(board())
