@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import sys
@@ -41,7 +42,7 @@ def run_daemon(
     first = iter([session])
 
     def prepare() -> Opener:
-        """The first time the session there is; then the host file anew."""
+        """The first time the session that is open already; then the host file is read again."""
         fresh = next(first, None) or read_session()
         printer = _printer(options, fresh.identity)
         opener = opener_of(fresh, places, lambda watcher: events.go_to(watcher.eyes.tell), printer)
@@ -110,14 +111,22 @@ def _printer(options: Options, host: HostId) -> Receiver | None:
     """Each transition is a line of stdout, except where that is systemd's journal, which is a receiver of its own."""
     if os.environ.get("JOURNAL_STREAM"):
         return None
-    from tunectl.cli.edges import edge_line
 
     def deliver(alerts: Sequence[Alert]) -> None:
         try:
             for alert in alerts:
-                click.echo(edge_line(alert, host, options.fmt))
+                click.echo(transition_line(alert, host, options.fmt))
             sys.stdout.flush()
         except OSError as error:
             raise DeliveryError(f"{error.strerror}", retry=False) from error
 
     return Receiver("stdout", deliver, is_counted=False)
+
+
+def transition_line(alert: Alert, host: HostId, fmt: str) -> str:
+    """Text, or a tunectl.alert/1 document on one line: for a terminal, or for who reads the program through a pipe."""
+    from tunectl.monitor.receivers import message
+
+    if fmt == "json":
+        return json.dumps(json.loads(message.document(alert, host)), separators=(",", ":"))
+    return f"{alert.at} {alert.severity.value} {message.line(alert)}"

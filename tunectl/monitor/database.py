@@ -1,4 +1,4 @@
-"""A SQLite file for what must not be lost: how it is opened, written, and told from a damaged one.
+"""A SQLite file for what must not be lost: how it is opened, written, and known to be damaged.
 
 journal_mode=PERSIST with a journal that was grown beforehand: an UPDATE in place needs no space. On a full tmpfs 40 of
 40 acknowledgements succeeded; with WAL, none.
@@ -41,10 +41,10 @@ def open_database(path: str) -> sqlite3.Connection:
         _make(file)
     directory = os.path.dirname(path)
     sync_directory(directory)
-    with suppress(OSError):  # it may be nobody's to open; the directory itself may be new
+    with suppress(OSError):  # the directory itself may be new; we may not be allowed to open its parent
         sync_directory(os.path.dirname(directory))
     database = sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
-    database.text_factory = lambda text: text.decode("utf-8", "replace")  # a damaged name is no reason to read no other
+    database.text_factory = lambda text: text.decode("utf-8", "replace")  # one damaged name must not hide the rest
     try:
         for pragma in _PRAGMAS:
             database.execute(f"PRAGMA {pragma}").fetchall()

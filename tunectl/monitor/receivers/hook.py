@@ -22,7 +22,7 @@ _TRIES = 10
 
 
 def open_hook(hook: Hook, host: HostId, number: int = 1) -> Receiver:
-    """The notifier that starts `hook`. UsageError where its command is no absolute path."""
+    """The receiver that starts `hook`. UsageError where its command is not an absolute path."""
     if not hook.command or not os.path.isabs(hook.command[0]):
         raise UsageError(
             f"[[monitor.hooks]] number {number}: command has no program with its whole path",

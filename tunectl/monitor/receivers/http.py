@@ -98,7 +98,7 @@ def _exchange(
             late.set()
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
-        # The socket's own time limit begins anew with each byte: a server that sends one now and then would hold us.
+        # The socket's own time limit starts again with each byte: a server that sends one now and then would hold us.
         timer = threading.Timer(timeout_s, give_up)
         timer.daemon = True
         timer.start()
@@ -119,7 +119,7 @@ def _exchange(
 def _connection(address: Address, timeout_s: float, ca_file: str | None) -> http.client.HTTPConnection:
     if not address.tls:
         return http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
-    try:  # made anew for each try: a CA file that was mended or renewed counts at once
+    try:  # made again for each try: a CA file that was renewed counts at once
         context = ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise DeliveryError(f"ca_file {ca_file}: {error.strerror or 'holds no certificate'}") from None

@@ -24,7 +24,7 @@ _LONGEST = 16_384  # bytes of one field: a datagram larger than the socket's buf
 
 
 def open_journal(host: HostId, path: str = SOCKET) -> Receiver:
-    """The notifier of the journal whose socket is `path`."""
+    """The receiver of the journal whose socket is `path`."""
 
     def deliver(alerts: Sequence[Alert]) -> None:
         for alert in alerts:

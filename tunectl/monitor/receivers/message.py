@@ -23,7 +23,7 @@ def event_id(alert: Alert, host: HostId) -> str:
 
 
 def delivery_id(alert: Alert, host: HostId) -> str:
-    """The same each time this edge is sent, and another for every other edge: the Idempotency-Key."""
+    """The same each time this transition is sent, and another for every other one: the Idempotency-Key."""
     return f"{event_id(alert, host)}-{alert.status.value}"
 
 
@@ -59,7 +59,7 @@ def fields(alert: Alert, host: HostId) -> dict[str, str]:
 
 
 def document(alert: Alert, host: HostId) -> str:
-    """docs/schema/tunectl.alert-1.json: one edge of one alert."""
+    """docs/schema/tunectl.alert-1.json: one transition of one alert."""
     ids = {"id": delivery_id(alert, host), "event": event_id(alert, host)}
     body: dict[str, Any] = {**ids, **alert._asdict()}
     return render(Document("alert", host, alert.at, body), "json")

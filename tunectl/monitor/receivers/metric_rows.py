@@ -1,7 +1,7 @@
 """Which sample becomes which metric: the table of the exporters. Pure.
 
 Base units (kHz becomes hertz, thousandths of a degree become degrees); counters end in _total. Only fresh numbers are
-values: what is stale or missing is told by tunectl_cpu_frequency_stale_hertz, tunectl_cpu_frequency_health and
+values: what is stale or missing shows in tunectl_cpu_frequency_stale_hertz, tunectl_cpu_frequency_health and
 tunectl_samples. Source: prometheus/docs, docs/practices/naming.md; node_exporter's cpu collectors for the habits.
 """
 
@@ -30,7 +30,7 @@ class Row(NamedTuple):
     text: str
     labels: tuple[str, ...]
     of: Callable[[Sample], tuple[str, ...]]  # the labels' values
-    value: Callable[[Sample], float | None]  # None: this sample is no value of this metric
+    value: Callable[[Sample], float | None]  # None: this sample has no value for this metric
     counter: bool = False
     most: int = MOST_CPUS
 

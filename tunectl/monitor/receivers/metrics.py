@@ -181,16 +181,16 @@ def _about(board: Board) -> Iterator[_Family]:
 
 
 def _own(own: Mapping[str, float]) -> dict[str, _Family]:
-    """`cycle_seconds` and `outbox_depth[webhook-x]`: what stands in brackets is the notifier."""
+    """`cycle_seconds` and `outbox_depth[webhook-x]`: the brackets hold the receiver; its label is `notifier`."""
     found: dict[str, _Family] = {}
     for key, value in own.items():
-        name, _, notifier = key.removesuffix("]").partition("[")
+        name, _, receiver = key.removesuffix("]").partition("[")
         counter = name.endswith("_total")
         text = _OWN.get(name, f"The monitor's own {name}.")
-        labels = ("notifier",) if notifier else ()
+        labels = ("notifier",) if receiver else ()
         if name not in found:
             found[name] = _Family(f"monitor_{name.removesuffix('_total')}", text, labels, counter=counter)
-        found[name].add((label(notifier),) if notifier else (), value)
+        found[name].add((label(receiver),) if receiver else (), value)
     return found
 
 

@@ -23,7 +23,7 @@ _UNSAFE = str.maketrans({"\\": "\\\\", '"': '\\"', "]": "\\]"})  # RFC 5424, sec
 
 
 def open_syslog(host: HostId, path: str = SOCKET) -> Receiver:
-    """The notifier of the syslog daemon that listens at `path`."""
+    """The receiver of the syslog daemon that listens at `path`."""
 
     def deliver(alerts: Sequence[Alert]) -> None:
         for alert in alerts:

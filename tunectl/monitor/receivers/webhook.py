@@ -25,7 +25,7 @@ _LONGEST_TOKEN = 16_384  # bytes; a device or a log named by mistake is not read
 
 
 def open_webhook(webhook: Webhook, host: HostId, number: int = 1) -> Receiver:
-    """The notifier that posts to `webhook`. UsageError, which does not repeat the URL, where it cannot be used."""
+    """The receiver that posts to `webhook`. UsageError, which does not repeat the URL, where it cannot be used."""
     try:
         address = parse_address(webhook.url)
     except ValueError as error:
