@@ -73,7 +73,7 @@ class Alerts:
         return tuple(track.alert for track in self._tracks.values() if track.alert is not None)
 
     def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
-        """The transitions of one look. Of two conditions of one identity the first counts; unknown rules are left out."""
+        """The transitions of one look. Of two conditions of one identity the first counts; unknown rules do not."""
         silent = silent_sources(look) if self._tracks else {}
         mentioned = Mentioned(set(), set())
         transitions: list[Alert] = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
@@ -21,7 +21,7 @@ from tunectl.monitor.rules import RULES, History, Limits, judge
 from tunectl.monitor.settings import Monitor
 from tunectl.monitor.store import Store
 from tunectl.tuning.hostfile import Thermal, Wishes
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
 
@@ -45,7 +45,7 @@ def kernel_wishes(facts: CpuFacts) -> Wishes:
 class Watcher:
     """One host's eyes, rules and alerts."""
 
-    def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
         self.eyes = Eyes(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(session.wishes))
@@ -64,7 +64,7 @@ class Watcher:
 
 
 def opener_of(
-    session: Session,
+    session: Inspection,
     places: Places,
     opened: Callable[[Watcher], None],
     printer: Receiver | None = None,
@@ -86,7 +86,7 @@ def opener_of(
     return open_
 
 
-def _with_receivers(session: Session, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
+def _with_receivers(session: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
     settings, store = session.wishes.monitor, places.store
     queues = DeliveryQueues(receivers, store)
     exporters = open_exporters(settings, queues.own)

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from tunectl.host.durable import sync_directory
+from tunectl.durable import sync_directory
 
 _VERSION = 1
 _JOURNAL_BYTES = 64 << 10  # the before-images of fifteen pages; an acknowledgement changes one
