@@ -13,7 +13,7 @@ from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
 from tunectl.host.cpusets import read_scope_facts
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Finding
 from tunectl.verdict import verdict_of
 

@@ -20,7 +20,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 
 @click.group(name="probe")

@@ -18,7 +18,7 @@ from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import files_read
 from tunectl.tuners.table import tuner_units
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 
 @tunectl_command()

@@ -18,7 +18,7 @@ from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.probe.result import write_result
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 _MESSAGES = 10_000_000
 

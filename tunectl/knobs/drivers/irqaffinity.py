@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.host.attribute import Folder, open_folder
+from tunectl.host.folder import Folder, open_folder
 from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.host.sysroot import ABSENT_ERRNOS
 from tunectl.knobs.drivers.nicfile import interfaces
