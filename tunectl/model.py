@@ -41,11 +41,34 @@ class Match(StrEnum):
     AT_LEAST = "at least"
 
 
+class Target(NamedTuple):
+    """One thing that a knob sets. `instance` is the CPU, interrupt or device; "" where the host has only one."""
+
+    knob: str
+    instance: str = ""
+
+    def __str__(self) -> str:
+        """Its name in documents and in the journal: `irq.affinity[42]`, or only the knob's."""
+        return f"{self.knob}[{self.instance}]" if self.instance else self.knob
+
+
+def parse_target(name: str, knob: str = "") -> Target:
+    """The target that a document, a journal record or a waiver names; the inverse of `str(target)`.
+
+    `knob` is the knob where it is known already. Then the name may also be the instance alone.
+    """
+    knob = knob or name.partition("[")[0]
+    if name == knob:
+        return Target(knob)
+    inner = name.removeprefix(f"{knob}[")
+    return Target(knob, inner[:-1] if inner != name and inner.endswith("]") else name)
+
+
 class Finding(NamedTuple):
     """One target judged: what was found, what was wanted, why it matters, what to do."""
 
     knob: str
-    target: str
+    instance: str
     outcome: Outcome
     observed: Scalar = None
     desired: Scalar = None
@@ -54,18 +77,27 @@ class Finding(NamedTuple):
     harmful: bool = True  # of a refused write only: does the value that stands disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
 
+    @property
+    def target(self) -> str:
+        """The target's name, as documents have it."""
+        return str(Target(self.knob, self.instance))
+
 
 class Change(NamedTuple):
     """One write `apply` would make. `value` is typed, `observed` and `desired` are for people."""
 
     knob: str
-    target: str
     instance: str
     observed: Scalar
     desired: Scalar
     lifetime: Lifetime
     reason: str
     value: Any
+
+    @property
+    def target(self) -> str:
+        """The target's name, as documents have it."""
+        return str(Target(self.knob, self.instance))
 
 
 class Plan(NamedTuple):
@@ -92,6 +124,7 @@ class Reading(NamedTuple):
     state: State
     value: Any = None
     reason: str = ""
+    errno: int | None = None  # of the failed read, where one failed
     wanted: Any = None  # the desired value where it is a word that only this host can resolve
     write: Any = None  # what to write where that is more than the desired value (a union)
     blocked: str = ""  # why the desired value cannot be written on this host
@@ -110,7 +143,7 @@ class Waiver(NamedTuple):
     """An operator's written permission for one target to differ, until a date."""
 
     knob: str
-    target: str | None
+    instance: str | None  # None: all instances of the knob
     reason: str
     until: str  # ISO date, the last day it holds
 
@@ -161,8 +194,3 @@ class Document(NamedTuple):
     body: Mapping[str, Any]
     findings: tuple[Finding, ...] = ()
     verbose: int = 0  # how much more a person asked to see
-
-
-def target_name(knob: str, instance: str) -> str:
-    """A target's full name: `irq.affinity[42]`, or the knob's where there is but one."""
-    return f"{knob}[{instance}]" if instance else knob

@@ -37,7 +37,7 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats() | hostile
 findings = st.builds(
     Finding,
     knob=hostile,
-    target=hostile,
+    instance=hostile,
     outcome=st.sampled_from(Outcome),
     observed=scalars,
     desired=scalars,

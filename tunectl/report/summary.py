@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.model import Finding, Outcome, Scalar
+from tunectl.model import Finding, Outcome, Scalar, parse_target
 from tunectl.report.escape import printable
 
 # What needs a person first.
@@ -74,7 +74,8 @@ def finding_body(finding: Finding) -> dict[str, Any]:
 def finding_of(body: Mapping[str, Any]) -> Finding:
     """The finding that `finding_body` made this of."""
     known = {name: body[name] for name in Finding._fields if name in body}
-    return Finding(**{**known, "outcome": Outcome(body["outcome"])})
+    target = parse_target(body["target"], body["knob"])
+    return Finding(**{**known, **target._asdict(), "outcome": Outcome(body["outcome"])})
 
 
 def counts(findings: Iterable[Finding]) -> dict[Outcome, int]:
@@ -93,14 +94,6 @@ def brief(findings: Sequence[Finding]) -> str:
         else:
             parts.append((found[outcome], outcome.value.replace("-", " ")))
     return ", ".join(f"{count:,} {word}" for count, word in parts if count) or "nothing was examined"
-
-
-def instance_of(knob: str, target: str) -> str:
-    """The instance in a target's name: `42` of `irq.affinity[42]`, "" where there is but one."""
-    if target == knob:
-        return ""
-    inner = target.removeprefix(f"{knob}[")
-    return inner[:-1] if inner != target and inner.endswith("]") else target
 
 
 def compact(instances: Iterable[str], limit: int = 24) -> str:
@@ -140,8 +133,7 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
     """The findings gathered by knob, outcome, reason and fix; the worst outcome first, then as found."""
     classes: dict[tuple[str, Outcome, bool], dict[Any, list[Finding]]] = {}
     for finding in findings:
-        instance = instance_of(finding.knob, finding.target)
-        said = generalised(finding.reason, instance), generalised(finding.fix, instance)
+        said = generalised(finding.reason, finding.instance), generalised(finding.fix, finding.instance)
         points = tuple(finding.points.items()) if finding.points else None
         alike = classes.setdefault((finding.knob, finding.outcome, finding.harmful), {})
         alike.setdefault((*said, points), []).append(finding)
@@ -168,10 +160,7 @@ def _group(members: Sequence[Finding], reason: str, fix: str) -> Group:
     rows: dict[tuple[str, str], list[Finding]] = {}
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)
-    shown = [
-        Row(tuple(instance_of(first.knob, each.target) for each in same), same[0].observed, same[0].desired)
-        for same in rows.values()
-    ]
+    shown = [Row(tuple(each.instance for each in same), same[0].observed, same[0].desired) for same in rows.values()]
     return Group(first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points)
 
 

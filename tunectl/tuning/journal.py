@@ -17,7 +17,7 @@ from typing import Any
 
 from tunectl.errors import TunectlError
 from tunectl.host.durable import sync_directory
-from tunectl.tuning.records import KINDS, Entry, decode, line_of
+from tunectl.tuning.records import Entry, decode, entry_of, line_of
 
 NAME = "journal.jsonl"
 
@@ -61,7 +61,7 @@ class Journal:
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
-            records.append({"type": "before", **entry._replace(shown=None, errno=None, told=False)._asdict()})
+            records.append({"type": "before", **entry._replace(shown=None, errno=None, told=False).record()})
             if entry.shown is not None:
                 records.append({"type": "after", "seq": seq, "shown": entry.shown})
             if entry.errno is not None:
@@ -104,7 +104,7 @@ class Journal:
         """On disk before it returns. The entry's number is given here."""
         self._seq += 1
         entry = entry._replace(seq=self._seq)
-        self._append({"type": "before", **entry._asdict()})
+        self._append({"type": "before", **entry.record()})
         self.entries[self._seq] = entry
         return self._seq
 
@@ -232,10 +232,7 @@ def _replay(journal: Journal, record: dict[str, Any]) -> None:
         journal.created = _united(journal.created, record["created"])
         journal.root = record["root"]
     elif kind == "before":
-        entry = Entry(**{**record, "knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])})
-        if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
-            raise ValueError("no path below the root")
-        journal.entries[seq] = entry
+        journal.entries[seq] = entry_of(record)
         journal._seq = max(journal._seq, seq)
     elif kind == "after" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(shown=record["shown"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import Any, NamedTuple
 
+from tunectl.model import Target, parse_target
+
 KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
 
 
@@ -19,7 +21,7 @@ class Entry(NamedTuple):
     undo: str  # what to write to a kernel attribute to have `before` again; of an edit, the file without us
     after: str
     mode: int | None
-    knobs: tuple[str, ...]  # knob and instance of each change: ("irq.affinity", "42") as "irq.affinity[42]"
+    targets: tuple[Target, ...]  # what the write was for; a record has their names, under "knobs"
     commands: tuple[str, ...]
     shown: str | None = None  # what the host showed after the write; None: the write may not have happened
     errno: int | None = None  # the write was refused or failed
@@ -34,6 +36,22 @@ class Entry(NamedTuple):
     def persistent(self) -> bool:
         """Does it outlive the boot? What is made in /sys (a control group) does not."""
         return self.kind not in ("value", "affinity") and not self.path.startswith("sys/")
+
+    def record(self) -> dict[str, Any]:
+        """Its fields, as a record of kind `before` has them."""
+        fields = self._asdict()
+        fields["knobs"] = [str(target) for target in fields.pop("targets")]
+        return fields
+
+
+def entry_of(record: dict[str, Any]) -> Entry:
+    """The entry that `record` was made of. KeyError, TypeError or ValueError for anything else."""
+    fields = {**record, "commands": tuple(record["commands"])}
+    fields["targets"] = tuple(parse_target(name) for name in fields.pop("knobs"))
+    entry = Entry(**fields)
+    if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
+        raise ValueError("no path below the root")
+    return entry
 
 
 def line_of(record: dict[str, Any]) -> bytes:

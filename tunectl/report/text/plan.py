@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Outcome
+from tunectl.model import Outcome, Target, parse_target
 from tunectl.report.escape import printable, shown
-from tunectl.report.summary import brief, generalised, instance_of, name_of, spread
+from tunectl.report.summary import brief, generalised, name_of, spread
 from tunectl.report.text.findings import findings, parsed, plural
 from tunectl.report.text.layout import column_widths, columns, prose
 from tunectl.report.text.notes import notes, reboot
@@ -32,11 +32,11 @@ def render(body: Mapping[str, Any], sheet: Sheet) -> None:
     change_blocks(sheet, changes)
     reboot(sheet, body)
     # A drifted target is in the changes above already, unless nothing can be done about it.
-    planned = {(change["knob"], change["target"]) for change in changes}
+    planned = {_target(change) for change in changes}
     rest = [
         finding
         for finding in found
-        if finding.outcome is not Outcome.COMPLIANT and (finding.knob, finding.target) not in planned
+        if finding.outcome is not Outcome.COMPLIANT and (finding.knob, finding.instance) not in planned
     ]
     findings(sheet, rest)
     notes(sheet, body.get("notes", ()))
@@ -56,7 +56,7 @@ def change_blocks(sheet: Sheet, changes: Changes, last: Callable[[Mapping[str, A
     """
     blocks: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for change in changes:
-        instance = instance_of(change["knob"], change["target"])
+        instance = _target(change).instance
         said = generalised(change["reason"], instance), generalised(change.get("message") or "", instance)
         blocks.setdefault((change["knob"], *said), []).append(change)
     tables = [_rows(members, last or _lifetime) for members in blocks.values()]
@@ -70,6 +70,10 @@ def change_blocks(sheet: Sheet, changes: Changes, last: Callable[[Mapping[str, A
         prose(sheet, alone.get("reason", reason), indent=4, style="dim")
         if message:
             prose(sheet, alone.get("message", message), indent=4, style="yellow")
+
+
+def _target(change: Mapping[str, Any]) -> Target:
+    return parse_target(change["target"], change["knob"])
 
 
 def _lifetime(change: Mapping[str, Any]) -> str:
@@ -91,4 +95,4 @@ def _rows(members: Changes, last: Callable[[Mapping[str, Any]], str]) -> list[tu
     listed = list(rows.items())
     if len(listed) > MAX_VALUES:
         listed.sort(key=lambda row: -len(row[1]))
-    return [(name_of(knob, [instance_of(knob, each["target"]) for each in same]), *row) for row, same in listed]
+    return [(name_of(knob, [_target(each).instance for each in same]), *row) for row, same in listed]

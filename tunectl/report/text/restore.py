@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Scalar
+from tunectl.model import Scalar, parse_target
 from tunectl.report.escape import printable, shown
 from tunectl.report.summary import compact
 from tunectl.report.text.findings import plural
@@ -60,8 +60,8 @@ def _in_brief(sheet: Sheet, members: Sequence[Mapping[str, Any]]) -> None:
     knobs: dict[str, list[str]] = {}
     for each in members:
         for target in each.get("targets") or [each["path"]]:
-            knob, _, inner = target.partition("[")
-            knobs.setdefault(knob, []).append(inner.removesuffix("]"))
+            knob, instance = parse_target(target)
+            knobs.setdefault(knob, []).append(instance)
     cells = []
     for knob, instances in knobs.items():
         inner = compact(instance for instance in instances if instance)
