@@ -12,7 +12,7 @@ from itertools import pairwise
 from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
-from tunectl.rivals.lines import Option, last_wins, parse_assignments, parse_ini
+from tunectl.tuners.lines import Option, last_wins, parse_assignments, parse_ini
 
 # A server is on AC; what is for the battery alone is never in force here.
 _TLP = {

@@ -9,18 +9,19 @@ import pytest
 from tests.hosts.builder import HostFactory
 from tests.trees import write
 from tunectl.host.irqbalance import read_configured_ban, read_running_ban
-from tunectl.host.managers import Manager, read_managers
 from tunectl.host.sysctld import normal_key, parse_sysctl_d, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
-from tunectl.rivals.places import places
+from tunectl.tuners.find import read_programs
+from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.places import places
 
 
-def managers(root: Path) -> dict[str, Manager]:
-    return {manager.name: manager for manager in read_managers(Sysroot(str(root)))}
+def tuners(root: Path) -> dict[str, FoundTuner]:
+    return {tuner.name: tuner for tuner in read_programs(Sysroot(str(root)))}
 
 
 def test_what_runs_on_a_stock_server(host_root: HostFactory) -> None:
-    found = managers(host_root("xeon2s"))
+    found = tuners(host_root("xeon2s"))
     assert list(found) == ["tuned", "irqbalance"]
     assert found["tuned"].active
     assert found["tuned"].enabled
@@ -29,23 +30,23 @@ def test_what_runs_on_a_stock_server(host_root: HostFactory) -> None:
 
 
 def test_a_process_name_longer_than_the_kernel_keeps(host_root: HostFactory) -> None:
-    assert any(path.endswith("/comm") for path in managers(host_root("epyc"))["power-profiles-daemon"].evidence)
+    assert any(path.endswith("/comm") for path in tuners(host_root("epyc"))["power-profiles-daemon"].evidence)
 
 
 def test_nobody(host_root: HostFactory, tmp_path: Path) -> None:
-    assert managers(host_root("vm2")) == {}
-    assert managers(tmp_path) == {}
+    assert tuners(host_root("vm2")) == {}
+    assert tuners(tmp_path) == {}
 
 
 def test_installed_enabled_masked(tmp_path: Path) -> None:
     write(tmp_path, "usr/lib/systemd/system/tlp.service", "[Unit]\n")
-    assert (managers(tmp_path)["tlp"].active, managers(tmp_path)["tlp"].enabled) == (False, False)
+    assert (tuners(tmp_path)["tlp"].active, tuners(tmp_path)["tlp"].enabled) == (False, False)
     wants = tmp_path / "etc/systemd/system/multi-user.target.wants"
     wants.mkdir(parents=True)
     (wants / "tlp.service").symlink_to("/usr/lib/systemd/system/tlp.service")
-    assert managers(tmp_path)["tlp"].enabled
+    assert tuners(tmp_path)["tlp"].enabled
     (tmp_path / "etc/systemd/system/tlp.service").symlink_to("/dev/null")
-    assert managers(tmp_path) == {}
+    assert tuners(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +89,7 @@ def test_the_running_daemon_may_differ_from_its_configuration(tmp_path: Path) ->
     write(tmp_path, "proc/77/comm", "irqbalance\n")
     write(tmp_path, "proc/77/environ", "A=b\0IRQBALANCE_BANNED_CPULIST=1\0")
     write(tmp_path, "etc/default/irqbalance", "IRQBALANCE_BANNED_CPULIST=2\n")
-    found = managers(tmp_path)["irqbalance"]
+    found = tuners(tmp_path)["irqbalance"]
     assert [ban.cpus for ban in found.running_bans] == [frozenset({1})]
     assert found.detail == "bans 1 (process 77); configured, after a restart: bans 2 (/etc/default/irqbalance:1)"
     assert read_running_ban(Sysroot(str(tmp_path)), 78) is None

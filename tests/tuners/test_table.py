@@ -1,7 +1,8 @@
-"""What each rival writes, read from its own configuration; and that it matters only where it differs from ours."""
+"""What each tuner writes, read from its own configuration; and that it matters only where it differs from ours."""
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 
 from tests.hosts.builder import HostFactory
 from tests.trees import write
-from tunectl.host.managers import TOOLS, Manager
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
-from tunectl.rivals.conflicts import conflicts, told
-from tunectl.rivals.places import knob_at, places
-from tunectl.rivals.table import FILES, PROGRAMS, read_rivals
+from tunectl.tuners.conflicts import conflicts, notes_of
+from tunectl.tuners.find import read_tuners
+from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.places import knob_at, places
+from tunectl.tuners import keyfiles, tuned
+from tunectl.tuners.table import FILES, PROGRAMS
 
 OURS: dict[str, Any] = {
     "cpufreq.governor": "performance",
@@ -36,16 +39,12 @@ def running(root: Path, *units: str) -> None:
         write(root, f"sys/fs/cgroup/system.slice/{unit}.service/cgroup.procs", "77\n")
 
 
-def found(root: Path, name: str) -> Manager:
-    return {manager.name: manager for manager in read_rivals(Sysroot(str(root)))}[name]
+def found(root: Path, name: str) -> FoundTuner:
+    return {tuner.name: tuner for tuner in read_tuners(Sysroot(str(root)))}[name]
 
 
 def against(root: Path, name: str) -> list[str]:
     return [str(one) for one in conflicts(found(root, name), OURS)]
-
-
-def test_every_program_has_its_row() -> None:
-    assert list(PROGRAMS) == [tool.name for tool in TOOLS]
 
 
 @pytest.mark.parametrize(
@@ -128,9 +127,9 @@ def test_a_program_is_judged_by_what_it_is_told_to_write(
         write(tmp_path, path, text)
     write(tmp_path, "sys/devices/system/cpu/present", "0-3\n")
     assert against(tmp_path, unit) == said
-    manager = found(tmp_path, unit)
-    assert manager.when
-    assert manager.answer
+    tuner = found(tmp_path, unit)
+    assert tuner.when
+    assert tuner.answer
 
 
 FILE_CASES = [
@@ -188,22 +187,35 @@ def test_a_file_is_judged_by_its_lines(tmp_path: Path, name: str, path: str, tex
 )
 def test_files_that_touch_none_of_our_keys_are_not_mentioned(tmp_path: Path, path: str, text: str) -> None:
     write(tmp_path, path, text)
-    assert read_rivals(Sysroot(str(tmp_path))) == []
+    assert read_tuners(Sysroot(str(tmp_path))) == []
 
 
 def test_the_files_of_cloud_images_and_what_apply_does(host_root: HostFactory, tmp_path: Path) -> None:
     root = host_root.fresh("lab4", tmp_path)
     write(root, "etc/default/grub.d/50-cloudimg-settings.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="console=ttyS0"\n')
-    assert "GRUB" not in {manager.name for manager in read_rivals(Sysroot(str(root)))}
+    assert "GRUB" not in {tuner.name for tuner in read_tuners(Sysroot(str(root)))}
     write(root, "etc/default/grub.d/50-cloudimg-settings.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="isolcpus=1 tsc=reliable"\n')
-    manager = found(root, "GRUB")
-    assert manager.overwrites == ("boot.isolcpus", "boot.tsc")
+    tuner = found(root, "GRUB")
+    assert tuner.overwrites == ("boot.isolcpus", "boot.tsc")
     wanted = {"boot.tsc": "reliable", "boot.isolcpus": KNOBS["boot.isolcpus"].codec.decode("managed_irq,domain,2-3")}
-    said = told([manager], wanted)
+    said = notes_of([tuner], wanted)
     assert len(said) == 1
     assert "isolcpus = 1 (/etc/default/grub.d/50-cloudimg-settings.cfg:1)" in said[0]
     assert "tsc" not in said[0].partition(":1)")[0]
 
 
-def test_each_file_rival_says_when_and_what_apply_does() -> None:
-    assert all(rival.when and rival.answer for rival in [*FILES.values(), *PROGRAMS.values()])
+def test_every_tuner_says_when_and_what_apply_does() -> None:
+    assert all(tuner.when and tuner.answer for tuner in (*FILES, *PROGRAMS))
+
+
+def test_the_tables_name_rows() -> None:
+    named = {
+        knob for table in (keyfiles._TLP, keyfiles._CPUPOWER, keyfiles._AUTO) for row in table.values() for knob in row
+    }
+    assert named | set(tuned._KNOB_OF.values()) | set(tuned._NET_KNOB_OF.values()) <= set(KNOBS)
+
+
+def test_the_patterns_of_programs_match_rows() -> None:
+    for tuner in PROGRAMS:
+        for pattern in tuner.overwrites:
+            assert any(fnmatchcase(knob, pattern) for knob in KNOBS), (tuner.name, pattern)

@@ -1,4 +1,4 @@
-"""One process from outside: the unit it belongs to, what of its memory is locked, and on which NUMA nodes it lies.
+"""The memory of one process: what of it is locked, and on which NUMA nodes it lies.
 
 Source: Documentation/filesystems/proc.rst; proc(5), numa_maps. None of it interrupts the process.
 """
@@ -9,14 +9,11 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
-from tunectl.host.procs import Thread, read_pids, read_thread
 from tunectl.host.sysroot import Sysroot
-from tunectl.model import Trading
 
 _NODE = re.compile(r"N(\d+)=(\d+)")
 _PAGE = re.compile(r"kernelpagesize_kB=(\d+)")
 _KIB = re.compile(r"^(VmLck|VmRSS):\s*(\d+) kB", re.MULTILINE)
-
 
 # What mlockall() leaves out and nobody could lock or reclaim: rings of a device or socket, [vdso] (mm/mlock.c,
 # VM_SPECIAL: io, pf, mm, de), and huge pages (ht), which stay where they are.
@@ -29,41 +26,6 @@ class Memory(NamedTuple):
 
     locked: int
     resident: int
-
-
-def find_threads(root: Sysroot, declared: Trading) -> list[Thread]:
-    """The threads a declaration fits, with their affinity; those of one process where there is but one such."""
-    found = []
-    for pid in read_pids(root):
-        if not _fits(root, pid, declared):
-            continue
-        tids = [int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit()]
-        for tid in sorted(tids) if declared.thread else [pid]:
-            thread = read_thread(root, pid, tid, affinity=True)
-            if thread and thread.alive and declared.thread in ("", thread.comm):
-                found.append(thread)
-    return found
-
-
-def _fits(root: Sysroot, pid: int, declared: Trading) -> bool:
-    if declared.unit:
-        return declared.unit in parse_cgroup(root.get_text(f"proc/{pid}/cgroup")).split("/")
-    first = read_thread(root, pid, pid)
-    if first is None or first.kernel:
-        return False
-    # A program may rename its first thread: then the word it was started with tells.
-    program = root.get_text(f"proc/{pid}/cmdline").partition("\0")[0].rpartition("/")[2]
-    return declared.command in (first.comm, program[:15])
-
-
-def parse_cgroup(text: str) -> str:
-    """The control group of /proc/PID/cgroup: version 2's, else systemd's own of version 1; "" where neither is."""
-    groups = {}
-    for line in text.splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        groups["0" if number == "0" else controllers] = path
-    return groups.get("name=systemd") or groups.get("0", "")
 
 
 def read_memory(root: Sysroot, pid: int) -> Memory | None:

@@ -9,8 +9,8 @@ from tunectl.bootloader.mkconfig import configured
 from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysctld import Setting, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
-from tunectl.rivals.lines import last_wins
-from tunectl.rivals.places import knob_at, places
+from tunectl.tuners.lines import last_wins
+from tunectl.tuners.places import knob_at, places
 
 _TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d")
 _RULES = ("etc/udev/rules.d", "run/udev/rules.d", "usr/local/lib/udev/rules.d", "usr/lib/udev/rules.d")

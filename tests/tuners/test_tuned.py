@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.builder import HostFactory
-from tests.rivals.partitioned import partition
 from tests.trees import write
-from tunectl.host.managers import Manager
+from tests.tuners.partitioned import partition
 from tunectl.host.sysroot import Sysroot
-from tunectl.rivals.conflicts import conflicts
-from tunectl.rivals.table import read_rivals
-from tunectl.rivals.tuned import isolated_by, read_profile
-from tunectl.rivals.tunedvars import Machine, expand
+from tunectl.tuners.conflicts import conflicts
+from tunectl.tuners.find import read_tuners
+from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.tuned import isolated_by, read_profile
+from tunectl.tuners.tunedvars import Machine, expand
 
 PACKAGES = {0: frozenset(range(4)), 1: frozenset(range(4, 8))}
 MACHINE = Machine(frozenset(range(8)), frozenset(range(7)), PACKAGES, {}, "vendor_id : AuthenticAMD")
@@ -28,8 +28,8 @@ def root(host_root: HostFactory, tmp_path: Path) -> Path:
     return tree
 
 
-def tuned(root: Path) -> Manager:
-    return next(manager for manager in read_rivals(Sysroot(str(root))) if manager.name == "tuned")
+def tuned(root: Path) -> FoundTuner:
+    return next(tuner for tuner in read_tuners(Sysroot(str(root))) if tuner.name == "tuned")
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ import pytest
 
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
-from tests.rivals.partitioned import partition
 from tests.trees import write
+from tests.tuners.partitioned import partition
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.rivals.conflicts import conflicts
-from tunectl.rivals.table import read_rivals
+from tunectl.tuners.conflicts import conflicts
+from tunectl.tuners.find import read_tuners
 from tunectl.tuning.session import read_wishes
 
 Run = Callable[..., Ran]
@@ -50,7 +50,7 @@ def test_a_partitioned_host_is_taken_over(tunectl: Run, root: Path) -> None:
     # Read back by its real reader: nothing is left that TuneD would set otherwise.
     wishes = read_wishes(str(target), read_scope_facts(Sysroot(str(root))))
     asked = {setting.knob: setting.value for setting in wishes.settings}
-    tuned = next(one for one in read_rivals(Sysroot(str(root))) if one.name == "tuned")
+    tuned = next(one for one in read_tuners(Sysroot(str(root))) if one.name == "tuned")
     assert conflicts(tuned, asked) == []
     assert tunectl("plan", "--root", root, "--format", "json").code in (3, 4)
 
