@@ -12,11 +12,11 @@ from tests.hosts.builder import HostFactory
 from tests.trees import write
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
+from tunectl.tuners import keyfiles, tuned
 from tunectl.tuners.conflicts import conflicts, notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.places import knob_at, places
-from tunectl.tuners import keyfiles, tuned
 from tunectl.tuners.table import FILES, PROGRAMS
 
 OURS: dict[str, Any] = {
