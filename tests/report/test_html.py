@@ -20,9 +20,9 @@ from tests.report.pages import EVIL, JITTER, WAKE, before_and_after, file, full,
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.report.html.plots import Curve, _waits, curve, frequency_plot, strip_plot, wait_plot, warmth
-from tunectl.report.html.scale import LogScale
-from tunectl.report.html.view import causes
+from tunectl.report.charts import LogScale
+from tunectl.report.html.charts import Curve, _waits, curve, frequency_plot, sparkline_plot, wait_plot, warmth
+from tunectl.report.html.report import causes
 
 PAGES = {"full": full, "before and after": before_and_after}
 pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
@@ -249,12 +249,12 @@ def test_a_strip_shows_the_gap_where_it_was() -> None:
     from tests.compare.runs import cpu_of, document
 
     cpu = cpu_of([(2_500_000_000, 1_000_000)], 10.0)
-    plot = strip_plot(document(cpu), cpu, 100, 1_000_000)
+    plot = sparkline_plot(document(cpu), cpu, 100, 1_000_000)
     assert plot is not None
     assert re.fullmatch(r"M60 0v48h1v-48", plot["longest"])
     assert plot["said"].startswith("Longest gap 1 ms after 2.5 s; 239 of 240 slices without one")
     full_list = {**cpu, "interruptions": 50, "events_lost": 49}
-    plot = strip_plot(document(cpu), full_list, 100, 1_000_000)
+    plot = sparkline_plot(document(cpu), full_list, 100, 1_000_000)
     assert plot is not None
     assert plot["known"] == 60
 

@@ -13,7 +13,7 @@ from tests.report.documents import AT, HOST, NAMES, body, document, findings, ho
 from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report import FORMATS, render
-from tunectl.report.text import layout
+from tunectl.report.text import page as text_page
 
 
 def page(made: Document, width: int = 80) -> list[str]:
@@ -267,9 +267,9 @@ def test_every_format_ends_its_last_line(fmt: str, name: str) -> None:
 
 def test_texts_are_as_wide_as_rich_says() -> None:
     every = [chr(code) for code in range(0x3000) if not 0xD800 <= code < 0xE000]
-    assert [char for char in every if layout.cell_len(char) != cell_len(char)] == []
+    assert [char for char in every if text_page.cell_len(char) != cell_len(char)] == []
     for text in ("", "plain", "· µs", "…", "漢字", "e\u0301"):
-        assert layout.cell_len(text) == cell_len(text), text
+        assert text_page.cell_len(text) == cell_len(text), text
 
 
 def test_the_monitors_page() -> None:

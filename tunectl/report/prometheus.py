@@ -20,7 +20,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from tunectl import __version__
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.probed import budget_of, figure, probe_of
+from tunectl.report.figures import budget_of, figure, probe_of
 from tunectl.report.summary import counts
 from tunectl.verdict import fails_gate
 

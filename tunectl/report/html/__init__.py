@@ -20,9 +20,9 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
+from tunectl.report.figures import nanoseconds, plain
 from tunectl.report.html.fleet import fleet_view
-from tunectl.report.html.view import compare_view, file_view
-from tunectl.report.measures import nanoseconds, plain
+from tunectl.report.html.report import compare_view, file_view
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
@@ -56,7 +56,7 @@ def _fleet(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # the document's name -> its template, and what that shows of a body
-_PAGES = {"report": ("page.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
+_PAGES = {"report": ("report.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
 
 
 @cache

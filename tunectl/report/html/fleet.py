@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.report.fleets import MEANS, MEASURES, alike, odd_hosts, tally, times, word, written
-from tunectl.report.html.scale import LogScale
-from tunectl.report.machines import folded, machine_name
+from tunectl.report.charts import LogScale
+from tunectl.report.hosts import MEANS, MEASURES, alike, folded, machine_name, odd_hosts, tally, times, word, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")

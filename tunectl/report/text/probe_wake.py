@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tunectl.report.measures import nanoseconds
-from tunectl.report.text.histogram import histogram
-from tunectl.report.text.layout import columns, heading, prose
-from tunectl.report.text.notes import notes
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.figures import nanoseconds
+from tunectl.report.text.charts import histogram
+from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 
 Cell = Mapping[str, Any]
 MAX_WARNINGS = 12  # of single cells; JSON has them all
@@ -23,21 +21,21 @@ _FIGURES: Sequence[tuple[str, Callable[[Cell], float | None]]] = (
 )
 
 
-def render(body: Mapping[str, Any], sheet: Sheet) -> None:
+def wake(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.wake/1 body."""
     cells = body["cells"]
     measured = [cell for cell in cells if cell["n"]]
-    prose(sheet, _summary(body, cells), style="bold")
-    prose(sheet, _legend(body), style="dim")
+    prose(page, _summary(body, cells), style="bold")
+    prose(page, _legend(body), style="dim")
     for title, figure in _FIGURES:
-        _matrix(sheet, title, measured, figure)
-    _receiver(sheet, measured)
-    _gains(sheet, body.get("speedups") or ())
-    if sheet.verbose:
-        _histograms(sheet, measured)
-    _left_out(sheet, cells)
-    notes(sheet, body.get("warnings", ()), "Warnings")
-    _cell_warnings(sheet, measured)
+        _matrix(page, title, measured, figure)
+    _receiver(page, measured)
+    _gains(page, body.get("speedups") or ())
+    if page.verbose:
+        _histograms(page, measured)
+    _left_out(page, cells)
+    notes(page, body.get("warnings", ()), "Warnings")
+    _cell_warnings(page, measured)
 
 
 def _summary(body: Mapping[str, Any], cells: Sequence[Cell]) -> str:
@@ -69,7 +67,7 @@ def _chunks(values: Sequence[float], size: int) -> Iterator[Sequence[float]]:
         yield values[at : at + size]
 
 
-def _table(sheet: Sheet, cells: Sequence[Cell], size: int, shown: Callable[[Cell], str]) -> None:
+def _table(page: TextPage, cells: Sequence[Cell], size: int, shown: Callable[[Cell], str]) -> None:
     """A row for each mechanism and way, a column for each idle time; as many tables as the width asks for."""
     found = {(cell["mechanism"], cell["way"], cell["idle_ms"]): shown(cell) for cell in cells}
     for idles in _chunks(_idles(cells), size):
@@ -80,36 +78,36 @@ def _table(sheet: Sheet, cells: Sequence[Cell], size: int, shown: Callable[[Cell
             last = mechanism
             rows.append((name, way, *(found.get((mechanism, way, idle), "") for idle in idles)))
         header = ("", "", *(f"{idle:g} ms" for idle in idles))
-        columns(sheet, rows, indent=2, right=range(2, len(header)), header=header)
+        columns(page, rows, indent=2, right=range(2, len(header)), header=header)
 
 
-def _matrix(sheet: Sheet, title: str, cells: Sequence[Cell], figure: Callable[[Cell], float | None]) -> None:
+def _matrix(page: TextPage, title: str, cells: Sequence[Cell], figure: Callable[[Cell], float | None]) -> None:
     if cells:
-        heading(sheet, title)
-        _table(sheet, cells, _IDLES, lambda cell: nanoseconds(figure(cell)))
+        heading(page, title)
+        _table(page, cells, _IDLES, lambda cell: nanoseconds(figure(cell)))
 
 
-def _receiver(sheet: Sheet, cells: Sequence[Cell]) -> None:
+def _receiver(page: TextPage, cells: Sequence[Cell]) -> None:
     if cells:
-        heading(sheet, "CPU use of the receiver")
-        _table(sheet, cells, _IDLES, lambda cell: f"{cell.get('receiver_cpu_percent') or 0:.3g} %")
+        heading(page, "CPU use of the receiver")
+        _table(page, cells, _IDLES, lambda cell: f"{cell.get('receiver_cpu_percent') or 0:.3g} %")
 
 
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}x" if value < 1000 else f"{value:.0f}x"
 
 
-def _gains(sheet: Sheet, speedups: Sequence[Cell]) -> None:
+def _gains(page: TextPage, speedups: Sequence[Cell]) -> None:
     if not speedups:
         return
-    heading(sheet, "Speed-up of spinning over sleeping: median / P99")
+    heading(page, "Speed-up of spinning over sleeping: median / P99")
     over = sorted({f"{one['mechanism']}: {one['over']}" for one in speedups if one["over"] != "block"})
     beside = f" ({', '.join(over)})" if over else ""
-    prose(sheet, f"over the blocking call{beside}", indent=2, style="dim")
+    prose(page, f"over the blocking call{beside}", indent=2, style="dim")
     _table(
-        sheet,
+        page,
         speedups,
-        _GAINS if sheet.width < 84 and len(_idles(speedups)) > _GAINS + 1 else _GAINS + 1,
+        _GAINS if page.width < 84 and len(_idles(speedups)) > _GAINS + 1 else _GAINS + 1,
         lambda one: f"{_times(one['percentiles'].get('50'))} / {_times(one['percentiles'].get('99'))}",
     )
 
@@ -118,13 +116,13 @@ def _label(cell: Cell) -> str:
     return f"{cell['mechanism']} {cell['way']} {cell['idle_ms']:g} ms"
 
 
-def _histograms(sheet: Sheet, cells: Iterable[Cell]) -> None:
+def _histograms(page: TextPage, cells: Iterable[Cell]) -> None:
     for cell in cells:
-        heading(sheet, _label(cell))
-        histogram(sheet, [cell], 2, "messages", "all time waited")
+        heading(page, _label(cell))
+        histogram(page, [cell], 2, "messages", "all time waited")
 
 
-def _left_out(sheet: Sheet, cells: Iterable[Cell]) -> None:
+def _left_out(page: TextPage, cells: Iterable[Cell]) -> None:
     """Each reason once, with the cells it holds for."""
     by_reason: dict[str, list[str]] = {}
     for cell in cells:
@@ -133,10 +131,10 @@ def _left_out(sheet: Sheet, cells: Iterable[Cell]) -> None:
             name = f"{cell['mechanism']} {cell['way']}"
             if name not in names:
                 names.append(name)
-    notes(sheet, (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()), "Not measured")
+    notes(page, (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()), "Not measured")
 
 
-def _cell_warnings(sheet: Sheet, cells: Iterable[Cell]) -> None:
+def _cell_warnings(page: TextPage, cells: Iterable[Cell]) -> None:
     texts = [f"{_label(cell)}: {text}" for cell in cells for text in cell.get("warnings", ())]
     more = [f"and {len(texts) - MAX_WARNINGS} more; --format json has them all"] if len(texts) > MAX_WARNINGS else []
-    notes(sheet, texts[:MAX_WARNINGS] + more, "Warnings of single cells")
+    notes(page, texts[:MAX_WARNINGS] + more, "Warnings of single cells")

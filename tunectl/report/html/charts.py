@@ -1,4 +1,4 @@
-"""Geometry of the plots: what the templates draw, as plain numbers and paths. Pure."""
+"""The charts of the HTML page: plain numbers and paths that the templates draw as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.report.html.scale import LogScale
-from tunectl.report.measures import nanoseconds, plain
-from tunectl.report.timeline import Slice, run_ns, timeline
+from tunectl.report.charts import LogScale, Slice, run_ns, timeline
+from tunectl.report.figures import nanoseconds, plain
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
-STRIP_HEIGHT = 48
+SPARKLINE_HEIGHT = 48
 _LEAST_SHARE = 1e-6  # of moments; rarer waits are the longest gap's business
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
 
@@ -146,20 +145,20 @@ def _line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in unique) if unique else ""
 
 
-def strip_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
+def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
     """A CPU over time: bars of the longest gap in each slice on a logarithmic scale from `floor` to `top`, and of the
     stolen share; None where it is not known when gaps came."""
     slices = timeline(body, cpu, SLICES)
     if not slices:
         return None
-    height = LogScale.over(floor, top, 2, STRIP_HEIGHT)
+    height = LogScale.over(floor, top, 2, SPARKLINE_HEIGHT)
     known = [one for one in slices if one]
     most = max((one.stolen for one in known), default=0.0)
     return {
         "cpu": cpu["cpu"],
         "slices": len(slices),
         "longest": _bars([height.at(one.longest_ns) if one and one.longest_ns else 0.0 for one in slices]),
-        "stolen": _bars([one.stolen / most * STRIP_HEIGHT / 2 if one and most else 0.0 for one in slices]),
+        "stolen": _bars([one.stolen / most * SPARKLINE_HEIGHT / 2 if one and most else 0.0 for one in slices]),
         "known": len(known),
         "most_percent": most * 100,
         "low": nanoseconds(height.low),
@@ -177,7 +176,7 @@ def _bars(heights: Sequence[float]) -> str:
 
 
 def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slice | None]) -> str:
-    """The strip in words, for who cannot see it."""
+    """The chart in words, for who cannot see it."""
     longest = [one.longest_ns if one else 0.0 for one in slices]
     quiet = sum(one is not None and not one.longest_ns for one in slices)
     at = run_ns(body, cpu) * longest.index(max(longest)) / len(slices)

@@ -1,12 +1,14 @@
-"""When a CPU was taken away: the run in equal slices, each with its longest gap and the share of it that was stolen.
+"""What the charts of every format draw: a run in equal slices of time, and a logarithmic scale. Pure.
 
-From the list of gaps where that is whole, else from the series of intervals, else from what is listed: a slice
-beyond the end of a full list is None, for nobody knows. Pure.
+Each slice has its longest gap and the share of it that was stolen. They come from the list of gaps where that is whole,
+otherwise from the series of intervals, otherwise from what is listed. A slice beyond the end of a full list is None.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
@@ -69,3 +71,30 @@ def _from_series(
         taken = sum(ns for _, ns, _ in part)
         made.append(Slice(max(longest for _, _, longest in part), min(taken / width, 1.0)))
     return made
+
+
+@dataclass(frozen=True)
+class LogScale:
+    """From `low` at `start` to `high` at `end`, in the plot's units; whole decades."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    @classmethod
+    def over(cls, least: float, most: float, start: float, end: float) -> LogScale:
+        """The decades that hold both values; at least one."""
+        low = 10.0 ** math.floor(math.log10(least) + 1e-9)
+        high = 10.0 ** math.ceil(math.log10(max(most, least)) - 1e-9)
+        return cls(low, max(high, low * 10), start, end)
+
+    def at(self, value: float) -> float:
+        """Where `value` stands; what lies beyond the axis stands at its end."""
+        share = math.log10(max(value, self.low) / self.low) / math.log10(self.high / self.low)
+        return round(self.start + min(share, 1.0) * (self.end - self.start), 1)
+
+    def decades(self) -> list[float]:
+        """The powers of ten on the axis."""
+        first, last = round(math.log10(self.low)), round(math.log10(self.high))
+        return [10.0**power for power in range(first, last + 1)]

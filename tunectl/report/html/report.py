@@ -1,4 +1,4 @@
-"""What the page says of each file: the documents turned into what the templates show. Pure."""
+"""The page of `tunectl report`: probes, preflights and a comparison, turned into what its templates show. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
-from tunectl.report.html.plots import curve, frequency_plot, range_marks, strip_plot, wait_plot, warmth
-from tunectl.report.html.scale import LogScale
-from tunectl.report.measures import CHANGES, bounds_of, name_of, nanoseconds, ratio_of, value_of
-from tunectl.report.probed import budget_of, figure
+from tunectl.report.charts import LogScale
+from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, name_of, nanoseconds, ratio_of, value_of
+from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 
 MAX_CURVES = 6  # lines that can still be told apart; the CPUs with the longest gaps
-MAX_STRIPS = 16
+MAX_SPARKLINES = 16
 MAX_CAUSES = 12
 
 
@@ -68,7 +67,7 @@ def jitter_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
         "left_out": len(body["cpus"]) - len(drawn),
-        "strips": _strips(body, [cpu for cpu in body["cpus"] if cpu in worst[:MAX_STRIPS]]),
+        "sparklines": _sparklines(body, [cpu for cpu in body["cpus"] if cpu in worst[:MAX_SPARKLINES]]),
         "causes": causes(body),
         "periods": _periods(body),
         "counted": _counted(body),
@@ -87,11 +86,11 @@ def _figures(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _strips(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _sparklines(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """All on one scale, so that CPUs can be compared by eye."""
     top = max([cpu["max_ns"] for cpu in cpus] + [10 * body["threshold_ns"], 10])
-    made = [strip_plot(body, cpu, max(body["threshold_ns"], 1), top) for cpu in cpus]
-    return [strip for strip in made if strip]
+    made = [sparkline_plot(body, cpu, max(body["threshold_ns"], 1), top) for cpu in cpus]
+    return [one for one in made if one]
 
 
 def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,12 +1,68 @@
-"""Lines, wrapped prose and columns. What rich would do by itself cuts or folds words; commands must stay whole."""
+"""A text page: lines of styled parts, wrapped prose, columns, and what a page says beside its result.
+
+rich is imported only to colour the lines, and for wide characters. What it does by itself to long lines cuts or folds
+words; a command in a text must stay whole.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.text.sheet import Sheet
+
+Styled = tuple[str, str]  # a text, and a style of rich's; "" for none
+
+
+class TextPage:
+    """What the pages write on; `width` in terminal cells."""
+
+    def __init__(self, width: int, verbose: int = 0) -> None:
+        self.width = width
+        self.verbose = verbose
+        self.lines: list[Sequence[Styled]] = []
+
+    def line(self) -> None:
+        """A blank line."""
+        self.lines.append(())
+
+    def add(self, parts: Sequence[Styled]) -> None:
+        """A line, as it is: neither wrapped nor cut."""
+        self.lines.append(parts)
+
+    def plain(self) -> str:
+        """The page without styles."""
+        return "".join("".join(text for text, _ in parts).rstrip() + "\n" for parts in self.lines)
+
+    def coloured(self) -> str:
+        """The page with a terminal's escape sequences. Nothing in it is taken for markup: `[never]` stays."""
+        from io import StringIO
+
+        from rich.console import Console
+        from rich.text import Text
+
+        memory = StringIO()
+        console = Console(
+            file=memory,
+            width=self.width,
+            color_system="standard",
+            force_terminal=True,
+            force_jupyter=False,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+            _environ={},  # what the text looks like is decided by the caller, not by COLUMNS or FORCE_COLOR
+        )
+        for parts in self.lines:
+            text = Text()
+            for words, style in parts:
+                text.append(words, style)
+            text.rstrip()
+            console.print(text, soft_wrap=True)
+        return memory.getvalue()
+
 
 Part = str | tuple[str, str]  # a text, or a text and its style
 
@@ -38,32 +94,32 @@ def cell_len(text: str) -> int:
     return cell_len(text)
 
 
-def line(sheet: Sheet, *parts: Part) -> None:
+def line(page: TextPage, *parts: Part) -> None:
     """One line of parts, neither wrapped nor cut. All text of a page passes here, so here it is made safe to print."""
-    sheet.add([(printable(part), "") if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts])
+    page.add([(printable(part), "") if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts])
 
 
-def heading(sheet: Sheet, text: str, *rest: Part) -> None:
+def heading(page: TextPage, text: str, *rest: Part) -> None:
     """A blank line and a section's title."""
-    sheet.line()
-    line(sheet, (printable(text), "bold"), *rest)
+    page.line()
+    line(page, (printable(text), "bold"), *rest)
 
 
-def prose(sheet: Sheet, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
+def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
     """A wrapped paragraph; `label` stands in front, the rest hangs `hang` cells (or the label's width) further in."""
     hang = max(hang, cell_len(label))
-    for number, wrapped in enumerate(wrap(text, sheet.width - indent - hang)):
+    for number, wrapped in enumerate(wrap(text, page.width - indent - hang)):
         lead = label if number == 0 else ""
-        line(sheet, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
+        line(page, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
 
 
-def banner(sheet: Sheet, verdict: str, said: str) -> None:
+def banner(page: TextPage, verdict: str, said: str) -> None:
     """A verdict in capitals, then what it rests on."""
     word = printable(verdict).upper().replace("PENDING-REBOOT", "PENDING REBOOT")
     style = VERDICT_STYLES.get(verdict, "magenta")
     hang = cell_len(word) + _GAP
-    for number, wrapped in enumerate(wrap(said, sheet.width - hang)):
-        line(sheet, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
+    for number, wrapped in enumerate(wrap(said, page.width - hang)):
+        line(page, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -83,7 +139,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def columns(
-    sheet: Sheet,
+    page: TextPage,
     rows: Sequence[Sequence[str]],
     *,
     indent: int = 0,
@@ -100,7 +156,7 @@ def columns(
     whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not whole:
         return
-    widths = widths or column_widths(whole, sheet.width - indent)
+    widths = widths or column_widths(whole, page.width - indent)
     for number, row in enumerate(whole):
         looks = ["bold"] * len(row) if header and number == 0 else [*styles, *[""] * len(row)]
         cells = [_cell(text, width) for text, width in zip(row, widths, strict=True)]
@@ -111,7 +167,7 @@ def columns(
                 pad = " " * (width - cell_len(text))
                 parts += [pad, (text, looks[column])] if column in right else [(text, looks[column]), pad]
                 parts.append(" " * _GAP)
-            line(sheet, *parts)
+            line(page, *parts)
 
 
 def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
@@ -148,3 +204,24 @@ def _fold(text: str, width: int) -> Iterator[str]:
             yield from full
     if held:
         yield held
+
+
+def notes(page: TextPage, texts: Iterable[str], title: str = "Notes") -> None:
+    """Each note as a paragraph of its own; nothing where there is none."""
+    listed = list(texts)
+    if listed:
+        heading(page, title)
+    for text in listed:
+        prose(page, str(text), indent=2, label="- ")
+
+
+def not_run(page: TextPage, body: Mapping[str, Any]) -> None:
+    """The programs a recorded host cannot run."""
+    notes(page, body.get("not_run", ()), "Not run")
+
+
+def reboot(page: TextPage, body: Mapping[str, Any]) -> None:
+    """Says that a reboot is due, where one is."""
+    if body.get("reboot_required"):
+        page.line()
+        prose(page, "A reboot is needed before all of this is in force.", style="yellow")

@@ -9,9 +9,7 @@ from typing import Any
 from tunectl.cpulist import format_cpulist
 from tunectl.report.escape import printable, shown
 from tunectl.report.text.findings import plural
-from tunectl.report.text.layout import banner, columns, heading, line, prose
-from tunectl.report.text.notes import notes
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
 
 MAX_ROWS = 24  # CPUs that have a row each; of a host with more, those that look alike share one
 MAX_ALERTS = 5
@@ -25,23 +23,23 @@ _ROOMY = 100  # cells; below that "housekeeping" costs the interrupts' names the
 Row = Mapping[str, Any]
 
 
-def render(body: Mapping[str, Any], sheet: Sheet) -> None:
+def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.monitor/1 body."""
-    banner(sheet, str(body["verdict"]), _said(body))
-    heading(sheet, "CPUs", (f"   {_sets(body)}", "dim"))
-    rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, sheet.width < _ROOMY) for group in _groups(body["cpus"])]
-    columns(sheet, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
-    _zones(sheet, body["zones"])
+    banner(page, str(body["verdict"]), _said(body))
+    heading(page, "CPUs", (f"   {_sets(body)}", "dim"))
+    rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
+    columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
+    _zones(page, body["zones"])
     ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
     firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
-    _alerts(sheet, "Firing", firing, fixes=True)
+    _alerts(page, "Firing", firing, fixes=True)
     shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
     edges = (
         alert for alert in body["recent"] if (alert["identity"], alert["since"], alert["status"]) not in shown_above
     )
-    _alerts(sheet, "Last alerts", list(edges), fixes=False)
-    _sources(sheet, body)
-    notes(sheet, body["notes"])
+    _alerts(page, "Last alerts", list(edges), fixes=False)
+    _sources(page, body)
+    notes(page, body["notes"])
 
 
 def _said(body: Mapping[str, Any]) -> str:
@@ -140,7 +138,7 @@ def _interrupts(group: Sequence[Row]) -> str:
     return ", ".join([*landed[:MAX_INTERRUPTS], *more])
 
 
-def _zones(sheet: Sheet, zones: Sequence[Row]) -> None:
+def _zones(page: TextPage, zones: Sequence[Row]) -> None:
     zones = [zone for zone in zones if zone["health"] != "absent"]
     if not zones:
         return
@@ -151,39 +149,39 @@ def _zones(sheet: Sheet, zones: Sequence[Row]) -> None:
         for zone in hottest
     ]
     parts += [f"and {len(zones) - len(hottest)} cooler"] if len(zones) > len(hottest) else []
-    sheet.line()
-    prose(sheet, ", ".join(parts), label="Temperature  ")
+    page.line()
+    prose(page, ", ".join(parts), label="Temperature  ")
 
 
 def _celsius(value: Any) -> str:
     return f"{value / 1000:g} C" if isinstance(value, int | float) else "unknown"
 
 
-def _alerts(sheet: Sheet, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
+def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
     """At most a few, and of one rule at most two: forty drifted knobs must not hide the heat."""
     if not alerts:
         return
-    heading(sheet, title)
+    heading(page, title)
     kept: list[Row] = []
     for alert in alerts:
         if sum(one["rule"] == alert["rule"] for one in kept) < MAX_OF_RULE and len(kept) < MAX_ALERTS:
             kept.append(alert)
     for alert in kept:
-        _alert(sheet, alert, fixes)
+        _alert(page, alert, fixes)
     left = Counter(alert["rule"] for alert in alerts) - Counter(alert["rule"] for alert in kept)
     if left:
-        prose(sheet, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
+        prose(page, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
 
 
-def _alert(sheet: Sheet, alert: Row, fixes: bool) -> None:
+def _alert(page: TextPage, alert: Row, fixes: bool) -> None:
     firing = alert["status"] == "firing"
     word, style = (alert["severity"], _SEVERITIES.get(alert["severity"], "")) if firing else (alert["status"], "green")
-    line(sheet, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
+    line(page, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
     if fixes:
         values = f"; {shown(alert['expected'])} → {shown(alert['observed'])}" if _short(alert) else ""
-        prose(sheet, f"{alert['summary']}{values}", indent=4)
+        prose(page, f"{alert['summary']}{values}", indent=4)
         if alert["fix"]:
-            prose(sheet, alert["fix"], indent=4, label="fix  ")
+            prose(page, alert["fix"], indent=4, label="fix  ")
 
 
 def _when(alert: Row) -> str:
@@ -200,16 +198,16 @@ def _short(alert: Row) -> bool:
     return alert["observed"] is not None and len(shown(alert["observed"])) + len(shown(alert["expected"])) < 60
 
 
-def _sources(sheet: Sheet, body: Mapping[str, Any]) -> None:
+def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
     """The sources that had nothing fresh to say, and why: what was not seen must not read like what is well."""
     # The audit is of the monitor, not of the host, and stale between two audits by design.
     rows = [row for row in body["sources"] if row["name"] != "audit"]
     blind = [row for row in rows if row["stale"] or row["no_data"] or not row["fresh"]]
     if not blind:
         return
-    heading(sheet, "Not seen")
+    heading(page, "Not seen")
     for row in blind:
         counts = [f"{row[key]} {word}" for key, word in (("stale", "stale"), ("no_data", "no data")) if row[key]]
         why = "; ".join(map(str, row["reasons"]))
         said = ", ".join(counts) or "this host has none"
-        prose(sheet, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
+        prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
