@@ -1,12 +1,12 @@
-"""What every command's file is built from: options in, a document out, an exit code."""
+"""What every command is built from: options in, one line of progress, a document out."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any
 
@@ -90,3 +90,18 @@ def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet
         allowed = os.sched_getaffinity(thread) - isolated or otherwise
         if allowed:
             os.sched_setaffinity(thread, allowed)
+
+
+@contextmanager
+def progress(options: Options) -> Iterator[Callable[[str], None]]:
+    """Yields a function that replaces the line."""
+    if options.quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console  # only for a person who watches
+    from rich.text import Text
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    # Four turns a second: drawing is work on the host that is being measured.
+    with console.status("", refresh_per_second=4) as status:
+        yield lambda text: status.update(Text(text))

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
-from tunectl.cli.progress import progress
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
