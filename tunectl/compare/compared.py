@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.compare.conditions import common_conditions, jitter_conditions, wake_conditions
-from tunectl.compare.jitter import jitter_groups
-from tunectl.compare.wake import wake_groups
+from tunectl.compare.tables import jitter_groups, wake_groups
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile

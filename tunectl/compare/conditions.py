@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tunectl.compare.wake import key_of
+from tunectl.compare.tables import key_of
 from tunectl.cpulist import format_cpulist
 from tunectl.probe.shapes import Jitter, Wake
 

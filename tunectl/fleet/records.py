@@ -1,11 +1,99 @@
-"""What a session holds: who was asked, and what became of each. Pure."""
+"""What a session holds: who was asked, what became of each, and what is kept of a host's document. Pure.
+
+The document itself may hold every gap of every CPU. Of 200 hosts that is more than a controller should keep.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import NamedTuple
 
-from tunectl.fleet.summary import Summary
+from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
+
+
+class Measure(NamedTuple):
+    """A figure of which more is worse.
+
+    Values below `floor` are all equally good, and a factor of `ratio` from the median is no news, however alike the
+    others are: nobody could feel it.
+    """
+
+    name: str
+    floor: float
+    ratio: float
+
+
+# The measures of the budget, and the cost of a turn of the loop: a CPU that runs slowly shows there first.
+# Floors: 100 ns is one access to memory; rarer than once a second, or a millionth of the time, is seen by chance.
+MEASURES = (
+    Measure("max_ns", 100.0, 1.5),
+    Measure("p99_9_ns", 100.0, 1.5),
+    Measure("interruptions_per_s", 1.0, 1.5),
+    Measure("stolen_ppm", 1.0, 1.5),
+    Measure("loop_ns", 0.1, 1.1),  # the clock itself: a tenth is a turbo step or two
+)
+
+
+class Figures(NamedTuple):
+    """A host's worst isolated CPU, each figure by itself; None where it was not measured."""
+
+    duration_s: float
+    threshold_ns: float
+    cpus: int
+    budget: str  # within, broken, not-judged
+    values: dict[str, float | None]
+
+
+class Summary(NamedTuple):
+    """One host's document. `figures` is None where its probe did not run."""
+
+    verdict: str
+    reasons: tuple[str, ...] = ()
+    at: str = ""
+    host: Host = Host()
+    tunectl_version: str = ""
+    hardware: Hardware | None = None
+    isolated: str = ""
+    clock: str = ""
+    figures: Figures | None = None
+
+
+def summary_of(document: Preflight) -> Summary:
+    """What is kept of a document."""
+    probe = document.probe
+    return Summary(
+        document.verdict,
+        tuple(document.reasons),
+        document.at,
+        document.host,
+        document.tunectl_version,
+        document.hardware,
+        document.cpu_sets.isolated,
+        probe.clock.source if probe else "",
+        _figures(probe) if probe else None,
+    )
+
+
+def _figures(probe: Jitter) -> Figures:
+    each = [_cpu_values(probe, cpu) for cpu in probe.cpus]
+    values = {measure.name: _worst([of[measure.name] for of in each]) for measure in MEASURES}
+    return Figures(probe.duration_s, float(probe.threshold_ns), len(probe.cpus), probe.budget.verdict, values)
+
+
+def _cpu_values(probe: Jitter, cpu: Cpu) -> dict[str, float | None]:
+    seconds = cpu.duration_ns / 1e9 or probe.duration_s
+    return {
+        "max_ns": float(cpu.max_ns),
+        "p99_9_ns": cpu.arrival_ns.get("99.9"),
+        "interruptions_per_s": cpu.interruptions / seconds,
+        "stolen_ppm": cpu.stolen_ppm,
+        "loop_ns": cpu.loop_ns.mean,
+    }
+
+
+def _worst(values: list[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
 
 VERDICTS = ("no-go", "unknown", "pending-reboot", "go")  # the worst first
 

@@ -21,8 +21,7 @@ from typing import Any
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import absent_body, parse_absent, parse_session, session_list
 from tunectl.fleet.names import file_name, host_name
-from tunectl.fleet.records import Absent, Answer, Asked, Session
-from tunectl.fleet.summary import summary_of
+from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import read_document
 from tunectl.probe.shapes import Preflight
 
