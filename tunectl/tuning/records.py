@@ -39,9 +39,8 @@ class Entry(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """Its fields, as a record of kind `before` has them."""
-        fields = self._asdict()
-        fields["knobs"] = [str(target) for target in fields.pop("targets")]
-        return fields
+        fields = {"knobs" if name == "targets" else name: value for name, value in self._asdict().items()}
+        return {**fields, "knobs": list(map(str, self.targets))}
 
 
 def entry_of(record: dict[str, Any]) -> Entry:
