@@ -12,7 +12,7 @@ Scalar = str | int | float | bool | None
 
 
 class Outcome(StrEnum):
-    """What was found of one target; INTERFACE, "Outcomes"."""
+    """What was found of one target; docs/interface.md, "Outcomes"."""
 
     COMPLIANT = "compliant"
     DRIFTED = "drifted"
@@ -74,7 +74,7 @@ class Finding(NamedTuple):
     desired: Scalar = None
     reason: str = ""
     fix: str = ""
-    harmful: bool = True  # of a refused write only: does the value that stands disturb an isolated CPU?
+    harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
 
     @property
@@ -120,13 +120,13 @@ class Reading(NamedTuple):
     """One target as the host shows it; `value` is typed by the knob's codec, and hashable."""
 
     knob: str
-    instance: str  # "" for a target there is one of
+    instance: str  # "" where the host has only one
     state: State
     value: Any = None
     reason: str = ""
     errno: int | None = None  # of the failed read, where one failed
-    wanted: Any = None  # the desired value where it is a word that only this host can resolve
-    write: Any = None  # what to write where that is more than the desired value (a union)
+    wanted: Any = None  # the desired value, where the setting is a word whose meaning depends on the host
+    write: Any = None  # what to write, where that is not the desired value alone (a union of CPU sets)
     blocked: str = ""  # why the desired value cannot be written on this host
     facts: Any = None  # what the knob's own judge needs beside the value
 
@@ -157,13 +157,13 @@ class Trading(NamedTuple):
     thread: str  # its own name (comm); "" for the process's first thread
     cpu: int
     policy: str  # other, batch, idle, fifo, rr, deadline
-    priority: int  # 1 to 99 for fifo and rr, else 0
+    priority: int  # 1 to 99 for fifo and rr, otherwise 0
     locked: bool  # its memory must be locked
-    fed_by: tuple[str, ...]  # interfaces and other declared threads that hand it its data
+    fed_by: tuple[str, ...]  # interfaces and other declared threads that give it its data
 
 
 class Scope(NamedTuple):
-    """Which CPUs the operator decided on, on this machine. Every set is of logical CPU numbers."""
+    """The CPUs of this machine, and which of them the operator isolates. All sets hold logical CPU numbers."""
 
     present: CpuSet
     online: CpuSet

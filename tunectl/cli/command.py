@@ -47,7 +47,7 @@ def open_root(options: Options) -> Sysroot:
 
 
 def today() -> str:
-    """The date waivers are held against."""
+    """Today's date, which decides whether a waiver still holds."""
     return datetime.date.today().isoformat()
 
 
@@ -57,7 +57,7 @@ def now() -> str:
 
 
 def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()) -> None:
-    """The result, to stdout, in the format asked for."""
+    """Prints the result in the format asked for."""
     from tunectl.report import render
     from tunectl.report.escape import encodable
 
@@ -68,21 +68,21 @@ def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], fi
     )
     if options.fmt == "text":
         text = encodable(text, sys.stdout.encoding or "utf-8")
-    # The other formats are UTF-8 by definition, whatever the terminal's language.
+    # The other formats are UTF-8 by definition, whatever the terminal's encoding.
     out = text if options.fmt == "text" else text.encode()
     click.echo(out, nl=not text.endswith("\n"), color=colour)
 
 
 def _width() -> int:
-    import shutil  # slow to import, and needed for a terminal only
+    import shutil  # slow to import, and only needed for a terminal
 
     return shutil.get_terminal_size((100, 24)).columns
 
 
 def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet = frozenset()) -> None:
-    """This thread, and those it starts from now on, keep to the CPUs that are not isolated.
+    """Moves this thread, and those that it starts later, off the isolated CPUs.
 
-    `thread` is another of this process; `otherwise` where it goes when all its CPUs are isolated now.
+    `thread` names another thread of this process; `otherwise` are the CPUs to move to if all of its CPUs are isolated.
     """
     if not root.live:
         return
@@ -98,7 +98,7 @@ def progress(options: Options) -> Iterator[Callable[[str], None]]:
     if options.quiet or not sys.stderr.isatty():
         yield lambda text: None
         return
-    from rich.console import Console  # only for a person who watches
+    from rich.console import Console  # only where a person watches
     from rich.text import Text
 
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)

@@ -135,7 +135,7 @@ for _one in (open_, record, report, history):
 
 
 def _check_age(session: Session, max_age_h: float) -> None:
-    """Yesterday's GO is no answer for a scheduler whose round never began today."""
+    """A scheduler whose round did not begin today must not be answered with yesterday's GO."""
     try:
         age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(session.at)
     except (ValueError, TypeError) as error:
@@ -166,7 +166,7 @@ def _read_names(path: str) -> tuple[str, ...]:
 
 
 def _chosen_session(store: Path, session: str | None, hosts: tuple[str, ...]) -> tuple[Session, bool]:
-    """The session of that name or directory; without either the latest, and True."""
+    """The session of that name or directory, and False; without one the latest session, and True."""
     if session is None:
         found = sessions(store)
         if not found:

@@ -62,7 +62,7 @@ def _body(flight: Flight, strict: bool) -> dict[str, Any]:
 
 
 def _cpu_sets(flight: Flight) -> dict[str, str]:
-    """Which CPUs were judged, and who says so."""
+    """Which CPUs were judged, and what says which are isolated."""
     scope = flight.scope
     sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
     named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))

@@ -135,7 +135,7 @@ def _this_machine(options: Options) -> Sysroot:
 
 
 def _check_output(output: str | None) -> None:
-    """Before a run that may take a day, not after it."""
+    """Checked before the run, which may take a day."""
     if output and not os.path.isdir(os.path.dirname(os.path.abspath(output))):
         raise UsageError(f"--output {output}: no such directory")
 
@@ -154,12 +154,12 @@ def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, 
 
 
 def _isolated(options: Options, root: Sysroot) -> CpuSet:
-    """The CPUs the host file isolates, else those the kernel does."""
+    """The CPUs that the host file isolates, otherwise those that the kernel isolates."""
     facts = read_scope_facts(root)
     wishes = _wishes(options, facts)
     return wishes.scope.isolated if wishes else facts.quiet
 
 
 def _wishes(options: Options, facts: CpuFacts) -> Wishes | None:
-    """The host file's; None where there is none. A file that was named must be there."""
+    """What the host file asks for; None without a host file. A file that was named must exist."""
     return read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None

@@ -74,7 +74,7 @@ def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str
 
 
 def _write(path: str, text: str, force: bool) -> None:
-    """Whole or not at all; an existing file only by --force: it is the operator's own."""
+    """Writes all or nothing. An existing file is the operator's own, and is only replaced with --force."""
     if os.path.exists(path) and not force:
         raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
     try:

@@ -109,7 +109,7 @@ def _write(root: Sysroot, unit: Unit) -> None:
 
 
 def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[str]], list[str]]:
-    """Runs them on the running host, and only there: those that went well, and what is to be said of the others."""
+    """Runs them, but only on the running host: (the commands that succeeded, a sentence about each of the others)."""
     done, said = [], []
     for argv in commands:
         if not root.live:

@@ -34,7 +34,7 @@ def command(options: Options) -> int:
 
 
 def _session(options: Options) -> Session | None:
-    """The operator's wishes, where there is a host file; a file that was named must be there."""
+    """The session of the host file; None without one. A file that was named must exist."""
     if not options.host and not os.path.exists(options.host_path):
         return None
     return open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())

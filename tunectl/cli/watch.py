@@ -29,7 +29,7 @@ from tunectl.tuning.session import Session
 def run_watch(
     options: Options, session: Session, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
 ) -> int:
-    """Until ^C, or the time is over."""
+    """Runs until Ctrl-C, or until the duration is over."""
     waker, watcher = Waker(), Watcher(session, {})
     waker.catch((*STOPPING, signal.SIGWINCH))
     listener = Listener(waker.poke)
@@ -40,7 +40,7 @@ def run_watch(
     console = Console(markup=False, highlight=False, emoji=False)
     end = now_s() + duration_s if duration_s else float("inf")
     try:
-        # No thread of rich's own: the page is drawn when there is something new, and that is work on a host we watch.
+        # Without rich's own thread: the page is drawn only after a look, because drawing is work on the host we watch.
         with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             _loop(options, session, watcher, waker, live, interval, end, said)
     finally:
@@ -61,7 +61,7 @@ def _loop(
 ) -> None:
     before: Look | None = None
     board, _ = watcher.cycle.step()
-    due = now_s() + min(interval, 1.0)  # the first rises and rates, soon
+    due = now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
     while True:
         live.update(_page(options, session, board, before, notes, live.console), refresh=True)
         if now_s() >= end:

@@ -50,7 +50,7 @@ def _measured(file: ProbeFile) -> Jitter | Wake:
 
 
 def _described(file: ProbeFile, run: Jitter | Wake) -> dict[str, Any]:
-    """Where a side comes from. The probe inside a preflight has no header of its own."""
+    """The file, host and time of one side. The probe inside a preflight has no header of its own."""
     host: Host = run.host if run.host.hostname else file.result.host
     described: dict[str, Any] = {
         "file": file.path,

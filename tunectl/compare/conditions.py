@@ -1,4 +1,4 @@
-"""What else differs between two runs, or weakens what they say: sentences for people. Pure."""
+"""What else differs between two runs, or makes the comparison weaker: sentences for people. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tunectl.compare.tables import key_of
 from tunectl.cpulist import format_cpulist
 from tunectl.probe.shapes import Jitter, Wake
 
-_LONGER = 1.1  # runs that differ by more than a tenth in length have unlike chances of a rare gap
+_LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
 
 
 def common_conditions(before: Jitter | Wake, after: Jitter | Wake) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _only(side: str, own: Iterable[str], other: Iterable[str]) -> Iterator[str]:
 
 
 def jitter_conditions(before: Jitter, after: Jitter) -> Iterator[str]:
-    """Threshold, CPUs, length, clock, priority; what of the runs was not seen."""
+    """Threshold, CPUs, length, clock, priority; which gaps are not listed."""
     if before.threshold_ns != after.threshold_ns:
         larger = max(before.threshold_ns, after.threshold_ns)
         each = f"{before.threshold_ns} ns before, {after.threshold_ns} ns after"
@@ -80,7 +80,7 @@ def _unseen(side: str, result: Jitter) -> Iterator[str]:
 
 
 def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
-    """Cells that only one run has, or that ran on other CPUs."""
+    """Cases that only one run has, or that ran on other CPUs."""
     cells = [{key_of(cell): cell for cell in result.cells} for result in (before, after)]
     for side, own, other in (("before", cells[0], cells[1]), ("after", cells[1], cells[0])):
         alone = [cell.name for key, cell in own.items() if key not in other]

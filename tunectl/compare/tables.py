@@ -52,7 +52,7 @@ def _judged(before: Interval | None, after: Interval | None, ratio: Interval | N
 
 
 def interval_body(interval: Interval | None) -> dict[str, float | None] | None:
-    """An interval in JSON's words: a bound that is not known is null."""
+    """An interval for JSON: an unknown bound is null."""
     return None if interval is None else {name: _finite(value) for name, value in interval._asdict().items()}
 
 
@@ -69,7 +69,7 @@ def _without_bounds(measure: str, before: float | None, after: float | None) -> 
 def _finite(value: float) -> float | None:
     if not math.isfinite(value):
         return None
-    return float(f"{value:.6g}")  # a bound is not known to more digits
+    return float(f"{value:.6g}")  # no bound is exact to more digits
 
 
 _ARRIVALS = {"99": 0.01, "99.9": 0.001, "99.99": 0.0001}
@@ -77,14 +77,14 @@ _GAPS = {"50": 0.5, "99": 0.01, "99.9": 0.001}
 
 
 def jitter_groups(before: Jitter, after: Jitter, confidence: float) -> list[dict[str, Any]]:
-    """A table for all CPUs together, then one a CPU where both runs measured the same several."""
+    """A table for all common CPUs together, then one for each, if there are several."""
     threshold = max(before.threshold_ns, after.threshold_ns)
     common = sorted({cpu.cpu for cpu in before.cpus} & {cpu.cpu for cpu in after.cpus})
 
     def taken(result: Jitter, only: set[int]) -> Sample:
         return sample(result, [cpu for cpu in result.cpus if cpu.cpu in only], threshold)
 
-    if not common:  # other CPUs: what the runs say as wholes can still be told
+    if not common:  # no CPU in common: the two runs are compared as wholes
         sides = (sample(before, before.cpus, threshold), sample(after, after.cpus, threshold))
         return [
             _jitter_group(f"CPUs {_listed(before.cpus)} before, {_listed(after.cpus)} after", None, *sides, confidence)
@@ -118,7 +118,7 @@ def _jitter_group(name: str, cpu: int | None, before: Sample, after: Sample, con
 
 
 def _longest(before: Sample, after: Sample, confidence: float) -> dict[str, Any]:
-    """The maximum is one observation and has no bounds; but whose gaps are the longest ones says something."""
+    """The maximum is one observation and has no bounds. But which run the longest gaps are from says something."""
     values = [side.whole.longest for side in (before, after)]
     made = _without_bounds("max_ns", *values)
     if not max(values):
@@ -128,7 +128,7 @@ def _longest(before: Sample, after: Sample, confidence: float) -> dict[str, Any]
     owner, other = ("before", after) if first else ("after", before)
     longest = "the longest gap is" if occasions == 1 else f"the {occasions:,} longest occasions are all"
     reason = f"{longest} from {owner}: were nothing different, the chance of that would be {chance:.2g}"
-    never = other.run_ns / 1e9 / 3  # the rule of three: none seen in t leaves a rate of 3/t at 95 %
+    never = other.run_ns / 1e9 / 3  # the rule of three: with none seen in a time t, the rate is below 3/t (95 %)
     if occasions:
         missing = "after" if first else "before"
         rate = f"less than once in {never:.3g} s of a CPU's time (95 %)"
@@ -141,20 +141,20 @@ Key = tuple[str, str, str, float, bool]
 
 
 def key_of(cell: Cell) -> Key:
-    """What makes two cells the same experiment."""
+    """Cases with the same key are the same experiment."""
     return cell.mechanism, cell.waiting, cell.way, cell.idle_ms, cell.is_round_trip
 
 
 def wake_groups(before: Wake, after: Wake, confidence: float) -> list[dict[str, Any]]:
-    """A table for each cell that both runs have."""
+    """A table for each case that both runs have."""
     later = {key_of(cell): cell for cell in after.cells}
     pairs = [(cell, later[key_of(cell)]) for cell in before.cells if key_of(cell) in later]
-    pairs = [pair for pair in pairs if pair[0].n or pair[1].n]  # what neither could measure is no row
+    pairs = [pair for pair in pairs if pair[0].n or pair[1].n]  # a case that neither run could measure has no table
     return [_wake_group(*pair, confidence) for pair in pairs]
 
 
 def _wake_group(before: Cell, after: Cell, confidence: float) -> dict[str, Any]:
-    """Messages are sent one after the other, with a pause between: they are taken for independent."""
+    """Messages are sent one after the other with a pause between them, so they count as independent."""
     sides = [Sample(0.0, _lengths(cell), (), 0.0, ()) for cell in (before, after)]
     rows = [
         row("wake_ns", nines, *(gap_percentile(side, share, confidence) for side in sides))
@@ -172,5 +172,5 @@ def _lengths(cell: Cell) -> Lengths:
 
 
 def _plain(measure: str, before: float | None, after: float | None, reason: str) -> dict[str, Any]:
-    """A row that is shown, and not judged."""
+    """A row that is shown and not judged."""
     return _without_bounds(measure, before, after) | {"change": "not-comparable", "reason": reason}

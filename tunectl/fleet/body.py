@@ -12,7 +12,7 @@ from tunectl.probe.shapes import Hardware
 
 
 def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
-    """The fields of tunectl.fleet/1: every host of the session, the worst first, and how each stands to its peers."""
+    """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers."""
     judged = judge(session, asked)
     groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
@@ -40,7 +40,7 @@ def session_body(session: Session) -> dict[str, Any]:
 
 
 def host_body(one: Judged) -> dict[str, Any]:
-    """One host; what only a document can say is null where it left none."""
+    """One host. The fields that come from its document are null without one."""
     document = one.asked.document
     return {
         "name": one.name,
@@ -110,7 +110,7 @@ def _odd(one: Odd) -> dict[str, Any]:
 
 
 def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
-    """What weakens the whole report."""
+    """What makes the whole report less certain."""
     if not judged:
         yield "nobody was asked, so nothing is known"
     unlisted = [one.name for one in judged if not one.asked.expected]
@@ -138,7 +138,7 @@ def history_body(name: str, rounds: Iterable[tuple[Session, Asked]]) -> dict[str
         document = asked.document
         row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
         rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})
-        before = judged if document else before  # what is not known has not changed
+        before = judged if document else before  # a host without a document keeps the one before for comparison
     files = [row["file"] for row in rows if row["measured"]]
     return {"name": name, "sessions": rows, "compare": files[-2:] if len(files) > 1 else []}
 

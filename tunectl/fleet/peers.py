@@ -24,9 +24,9 @@ from tunectl.fleet.records import MEASURES, Figures, Summary
 from tunectl.probe.shapes import Hardware
 
 SCORE = 3.5
-FEWEST = 5  # values; of fewer, a median and a MAD say little
+FEWEST = 5  # values; with fewer, a median and a MAD say little
 _TO_SIGMA = 0.6745  # MAD over the standard deviation, of a normal distribution
-_LEAST_MAD = math.log(1.02)  # peers more alike than that are alike by chance, or by a coarse clock
+_LEAST_MAD = math.log(1.02)  # peers that are more alike than that are so by chance, or by a coarse clock
 
 
 class Spread(NamedTuple):
@@ -50,7 +50,7 @@ class Outlier(NamedTuple):
 def spread_of(values: list[float], floor: float, ratio: float) -> Spread | None:
     """What is usual among these; None for fewer than FEWEST.
 
-    Values count as at least `floor`, which is above 0; within a factor of `ratio` of the median all is usual.
+    Values count as at least `floor`, which is above 0. A value within a factor of `ratio` of the median is usual.
     """
     if len(values) < FEWEST:
         return None
@@ -75,18 +75,18 @@ def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[S
     return usual, found
 
 
-_LONGER = 1.1  # as compare: beyond a tenth, runs have unlike chances of a rare gap
-_COARSER = 2.0  # the threshold follows the CPU's own speed; twice the peers' is another measurement
+_LONGER = 1.1  # as in compare: with a larger ratio of lengths the runs have different chances of a rare gap
+_COARSER = 2.0  # the threshold follows the CPU's speed; twice that of the peers is another measurement
 
 
 class Odd(NamedTuple):
-    """One figure of one host that is not its peers'."""
+    """One figure of one host that differs from its peers'."""
 
     host: str
     measure: str
     figure: Outlier
     usual: Spread
-    differs: tuple[str, ...]  # what else of this host is not its peers'
+    differs: tuple[str, ...]  # what else differs on this host
 
 
 class Group(NamedTuple):
@@ -134,7 +134,7 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group
 
 
 def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[str]]:
-    """Those whose run was as long and as fine as most; a note on each of the others."""
+    """The hosts whose run was about as long and as fine as most runs; a note about each of the others."""
     if not measured:
         return {}, []
     seconds = median(of.duration_s for of in measured.values())
@@ -152,7 +152,7 @@ def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[st
 
 
 def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str, tuple[str, ...]]:
-    """Where each of these hosts is one way, and at least half of its peers are one other way."""
+    """For each of these hosts, the conditions in which at least half of its peers agree on another value."""
     own = {name: _conditions(document) for name, document in peers.items()}
     all_ways = {what: Counter(of[what] for of in own.values()) for what in _WHAT}
     told = {}

@@ -14,8 +14,8 @@ from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
 class Measure(NamedTuple):
     """A figure of which more is worse.
 
-    Values below `floor` are all equally good, and a factor of `ratio` from the median is no news, however alike the
-    others are: nobody could feel it.
+    Values below `floor` are all equally good, and a value within a factor of `ratio` of the median is usual, however
+    alike the others are: nobody would notice the difference.
     """
 
     name: str
@@ -24,13 +24,13 @@ class Measure(NamedTuple):
 
 
 # The measures of the budget, and the cost of a turn of the loop: a CPU that runs slowly shows there first.
-# Floors: 100 ns is one access to memory; rarer than once a second, or a millionth of the time, is seen by chance.
+# Floors: 100 ns is one memory access; what is rarer than once a second, or than a millionth of the time, is chance.
 MEASURES = (
     Measure("max_ns", 100.0, 1.5),
     Measure("p99_9_ns", 100.0, 1.5),
     Measure("interruptions_per_s", 1.0, 1.5),
     Measure("stolen_ppm", 1.0, 1.5),
-    Measure("loop_ns", 0.1, 1.1),  # the clock itself: a tenth is a turbo step or two
+    Measure("loop_ns", 0.1, 1.1),  # this shows the CPU's clock: a tenth is one or two turbo steps
 )
 
 
@@ -59,7 +59,7 @@ class Summary(NamedTuple):
 
 
 def summary_of(document: Preflight) -> Summary:
-    """What is kept of a document."""
+    """The summary that is kept of a document."""
     probe = document.probe
     return Summary(
         document.verdict,
@@ -99,17 +99,17 @@ VERDICTS = ("no-go", "unknown", "pending-reboot", "go")  # the worst first
 
 
 class Answer(StrEnum):
-    """What became of asking one host."""
+    """The answer of one host."""
 
-    DOCUMENT = "document"  # it left its preflight document
+    DOCUMENT = "document"  # a preflight document
     UNREACHABLE = "unreachable"  # no connection to it
     FAILED = "failed"  # reached, but the preflight itself failed
-    SILENT = "silent"  # nothing came back, and nobody said why
-    UNUSABLE = "unusable"  # it left something that is no whole preflight document
+    SILENT = "silent"  # no document, and no note that says why
+    UNUSABLE = "unusable"  # something that is not a complete preflight document
 
 
 class Absent(NamedTuple):
-    """Why a host left no document, as who asked it has written down."""
+    """Why there is no document of a host, as the caller noted it."""
 
     kind: Answer  # UNREACHABLE or FAILED
     reason: str
@@ -117,7 +117,7 @@ class Absent(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """One host of a session: `document` where it left one, else `problem` says what is known instead."""
+    """One host of a session: `document` if there is one, otherwise `problem` says why not."""
 
     name: str
     answer: Answer
@@ -128,10 +128,10 @@ class Asked(NamedTuple):
 
 
 class Session(NamedTuple):
-    """One round of asking. `at` is when it began: UTC, RFC 3339; "" where nobody wrote that down."""
+    """One round of asking. `at` is when it began: UTC, RFC 3339; "" if that is not known."""
 
     name: str
     directory: str
     at: str = ""
-    selection: str = ""  # which part of the inventory, in the words of who asked
+    selection: str = ""  # which part of the inventory, in the caller's words
     hosts: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
 
 
 def plain(value: float | None) -> str:
-    """`1,234`, `12.3`, `0.042`: three digits, and no exponent before there are seven."""
+    """`1,234`, `12.3`, `0.042`: three digits; an exponent only below 0.0001 and from 1e15 on."""
     if value is None or not math.isfinite(value):
         return "-"
     if value and not 1e-4 <= abs(value) < 1e15:
@@ -46,7 +46,7 @@ def plain(value: float | None) -> str:
 
 
 def _share(ppm: float | None) -> str:
-    """`8,590 ppm`; `71.9 %` from one percent on."""
+    """`8,590 ppm`; from one percent on `71.9 %`."""
     if ppm is None:
         return "-"
     return f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm"
@@ -81,7 +81,7 @@ def bounds_of(row: Mapping[str, Any], side: str) -> str:
 
 
 def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The ratio and its bounds: (times 0.42, "0.31 to 0.55"); "-" where there is none."""
+    """The ratio and its bounds: (times 0.42, "0.31 to 0.55"); "-" without a ratio."""
     ratio = row["ratio"]
     if not ratio or ratio["value"] is None:
         return "-", ""
@@ -99,7 +99,7 @@ def _written(row: Mapping[str, Any], value: float | None) -> str:
 
 
 def probe_of(document: Document) -> Mapping[str, Any]:
-    """The jitter result a document carries: itself, or a preflight's `probe`; empty where there is none."""
+    """The jitter result a document carries: itself, or a preflight's `probe`; empty without one."""
     if document.name == "probe.jitter":
         return document.body
     probe = document.body.get("probe")

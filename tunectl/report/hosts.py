@@ -27,9 +27,9 @@ def machine_name(hardware: Mapping[str, Any] | None) -> str:
 
 
 def folded(names: Iterable[str]) -> list[str]:
-    """`tx-[01-17,20].ny4` for names that differ in a number, as clush and nodeset write it; others as they are.
+    """`tx-[01-17,20].ny4` for names that differ in a number, as clush and nodeset write it; other names stay.
 
-    Where a family's numbers have leading zeros, those of another width are another family: every name can be read back.
+    Numbers with leading zeros are grouped by their width, so that every name can be read back from the result.
     """
     listed = [(name, _PLAIN.fullmatch(name)) for name in names]
     padded = {(found[1], found[3]) for _, found in listed if found and found[2][0] == "0" and len(found[2]) > 1}
@@ -88,7 +88,7 @@ def tally(counts: Mapping[str, int]) -> str:
 
 
 def alike(hosts: Iterable[Mapping[str, Any]]) -> list[Alike]:
-    """The hosts gathered by verdict and reasons, the worst verdict first, in it the most hosts first."""
+    """The hosts grouped by verdict and reasons: the worst verdict first, then the largest group."""
     found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for host in hosts:
         found.setdefault((host["verdict"], tuple(host["reasons"])), []).append(host["name"])
@@ -103,7 +103,7 @@ def word(verdict: str) -> str:
 
 
 def written(measure: str, value: float | None) -> str:
-    """A figure with its unit; `-` where there is none."""
+    """A figure with its unit; `-` for None."""
     if value is None:
         return "-"
     if measure.endswith("_ns"):

@@ -1,7 +1,7 @@
 """JUnit XML: one test case a finding, and one for the verdict.
 
-JUnit counts a skipped case as no failure. So that a report of skips alone cannot pass, the verdict
-is a case of its own, and it passes only for compliant and GO: a pending reboot is not there yet.
+JUnit does not count a skipped case as a failure. A report of skips alone must not pass, so the verdict is a case of
+its own. It passes only for compliant and GO: with a pending reboot the host is not ready yet.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Prometheus text format, for node_exporter's textfile collector.
 
-No time stamps: the collector skips a whole file that has one. Every series carries `report`, since
-the collector merges all files of its directory and refuses the same series twice. Only findings
-that fail a gate are series of their own, so that a good host with 4,096 interrupts costs none.
+No time stamps: the collector skips a whole file that has one. Every series has the label `report`, because the
+collector merges all files of its directory and refuses the same series twice. Only findings that fail a gate are
+series of their own, so that a good host with 4,096 interrupts has none.
 
 Source: prometheus/docs, docs/practices/naming.md; node_exporter, collector/textfile.go.
 """

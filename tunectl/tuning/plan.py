@@ -19,7 +19,7 @@ APPLY = "sudo tunectl apply"
 def diff(
     settings: Sequence[Setting], readings: Iterable[Reading], facts: Facts, waivers: Sequence[Waiver], today: str
 ) -> Plan:
-    """The plan: every target judged, and a change for each that `apply` can mend.
+    """The plan: every target judged, and a change for each that `apply` can correct.
 
     `today` is an ISO date, for the waivers. Boot knobs are judged first, because what waits for the
     next boot explains some of what stands now.
@@ -52,20 +52,20 @@ def diff(
 def _judged(
     knob: Knob, setting: Setting, readings: Iterable[Reading], facts: Facts
 ) -> Iterator[tuple[Reading, Judgement]]:
-    """Each reading and its judgement: thousands of targets show the same, which is judged once."""
+    """Each reading and its judgement: where thousands of targets show the same, it is judged once."""
     alike: dict[tuple[Any, ...], Judgement] = {}
     for reading in readings:
         if reading.facts is not None:
             yield reading, _judge(knob, setting, reading, facts)
             continue
-        shown = reading[2:]  # all but whose it is
+        shown = reading[2:]  # everything except which target it is
         if shown not in alike:
             alike[shown] = _judge(knob, setting, reading, facts)
         yield reading, alike[shown]
 
 
 def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judgement:
-    if setting.value is None:  # nothing is wanted any more: only a row's own judge knows what that means
+    if setting.value is None:  # the setting is no longer wanted: only the row's own judge knows what that means
         assert knob.judge
         return knob.judge(knob, None, reading, facts)
     show = knob.codec.show
@@ -116,7 +116,7 @@ def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -
 
 
 def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str) -> list[Finding]:
-    """The findings, those that a waiver covers marked so."""
+    """The findings; those that a waiver covers become waived."""
     return [_waive(finding, waivers, today) for finding in findings]
 
 

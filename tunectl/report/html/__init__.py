@@ -1,8 +1,8 @@
 """One self-contained page: plots as inline SVG, no script, nothing loaded from anywhere.
 
 jinja2 escapes every value. The page's policy allows no script and no source but the one style sheet, by its digest.
-The plots are templates, too: a plotting library would not follow the reader's light or dark theme, and the light ones
-draw no logarithmic axes.
+The plots are templates, too: a plotting library would not follow the reader's light or dark theme, and the small
+libraries cannot draw logarithmic axes.
 """
 
 from __future__ import annotations
@@ -74,5 +74,5 @@ def _environment() -> Environment:
 
 
 def _safe(value: object) -> object:
-    """Characters that would turn the reading direction around, or end a line, are shown as what they are."""
+    """Characters that would reverse the reading direction or end a line are replaced by their escapes."""
     return printable(value) if type(value) is str else value

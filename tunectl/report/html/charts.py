@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
 SPARKLINE_HEIGHT = 48
-_LEAST_SHARE = 1e-6  # of moments; rarer waits are the longest gap's business
+_LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
 
 
@@ -73,10 +73,10 @@ def wait_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
 
 
 def _waits(one: Curve) -> list[tuple[float, float]]:
-    """(ns, share of moments that wait longer), as far down as the axis goes.
+    """(ns, share of moments that wait longer), down to the lowest share on the axis.
 
-    Between two gaps the share falls in a straight line, which logarithmic axes bend: it is followed by factors of 1.1
-    down in share and 1.2 up in time.
+    Between two gap lengths the share falls in a straight line, which logarithmic axes bend. So points are added between
+    them: one for each factor of 1.1 in share and of 1.2 in time.
     """
     points: list[tuple[float, float]] = []
     total = float(sum(ns * count for ns, count in one.gaps))
@@ -97,7 +97,7 @@ def _waits(one: Curve) -> list[tuple[float, float]]:
 
 
 def _between(low: float, high: float, factor: float) -> list[float]:
-    """Values that many times apart, between two."""
+    """Values between `low` and `high`, each `factor` times the one before."""
     steps = math.floor(math.log(high / low) / math.log(factor)) if 0 < low < high else 0
     return [low * factor**step for step in range(1, steps + 1)]
 
@@ -117,7 +117,7 @@ def _time_marks(x: LogScale) -> list[dict[str, Any]]:
 
 
 def _thinned(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every second label goes where more than eight would crowd; the lines stay."""
+    """At most eight labels: of more, only every second (third, ...) stays. All lines stay."""
     step = -(-len(marks) // 8)
     return [mark if at % step == 0 else {**mark, "label": ""} for at, mark in enumerate(marks)]
 
@@ -128,7 +128,7 @@ def _box(x_title: str, y_title: str) -> dict[str, Any]:
 
 
 def _steps(points: Sequence[tuple[float, float]], floor: float) -> str:
-    """Level until a length, then down; at the longest, to the axis."""
+    """A path of steps: level up to each length, then down; after the longest, down to the axis."""
     if not points:
         return ""
     path = f"M{points[0][0]:g} {points[0][1]:g}"
@@ -147,7 +147,7 @@ def _line(points: Sequence[tuple[float, float]]) -> str:
 
 def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
     """A CPU over time: bars of the longest gap in each slice on a logarithmic scale from `floor` to `top`, and of the
-    stolen share; None where it is not known when gaps came."""
+    stolen share; None where the times of the gaps are not known."""
     slices = timeline(body, cpu, SLICES)
     if not slices:
         return None
@@ -169,14 +169,14 @@ def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float
 
 
 def _bars(heights: Sequence[float]) -> str:
-    """Bars from the ground up, one unit wide, as one path."""
+    """Bars, each one unit wide, as one path."""
     return "".join(
         f"M{at} 0v{round(height, 1):g}h1v{-round(height, 1):g}" for at, height in enumerate(heights) if height
     )
 
 
 def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slice | None]) -> str:
-    """The chart in words, for who cannot see it."""
+    """The chart in words, for readers who cannot see it."""
     longest = [one.longest_ns if one else 0.0 for one in slices]
     quiet = sum(one is not None and not one.longest_ns for one in slices)
     at = run_ns(body, cpu) * longest.index(max(longest)) / len(slices)
@@ -188,7 +188,7 @@ def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slic
 
 
 def range_marks(cell: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
-    """Where the median, P99 and longest of a wake cell stand; None without messages."""
+    """The positions of a wake case's median, P99 and longest; None without messages."""
     percentiles = cell.get("percentiles_ns") or {}
     if not cell.get("n") or "50" not in percentiles:
         return None

@@ -11,7 +11,7 @@ from tunectl.report.charts import LogScale
 from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, name_of, nanoseconds, ratio_of, value_of
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 
-MAX_CURVES = 6  # lines that can still be told apart; the CPUs with the longest gaps
+MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
 MAX_CAUSES = 12
 
@@ -37,7 +37,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """{word, good, said}: preflight's, else the budget's."""
+    """{word, look, said}: the preflight's verdict, otherwise the budget's."""
     if name == "preflight":
         word = str(body["verdict"])
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": []}
@@ -52,7 +52,7 @@ def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | Non
 
 
 def jitter_view(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures a CPU, the two distributions, the strips and the causes."""
+    """A row of figures for each CPU, the two distributions, the sparklines and the causes."""
     worst = sorted(body["cpus"], key=lambda cpu: -cpu["max_ns"])
     drawn = [cpu for cpu in body["cpus"] if cpu in worst[:MAX_CURVES]]
     curves = [curve(f"CPU {cpu['cpu']}", body, [cpu]) for cpu in drawn]
@@ -94,7 +94,7 @@ def _sparklines(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> l
 
 
 def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """[{cause, count, total_ns, max_ns, percent}] of all CPUs, most time first; empty where nobody looked."""
+    """[{cause, count, total_ns, max_ns, percent}] of all CPUs, most time first; empty where causes were not traced."""
     found: dict[str, dict[str, Any]] = {}
     for cpu in body["cpus"]:
         for one in cpu.get("causes") or ():
@@ -109,7 +109,7 @@ def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _periods(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What comes at equal distances, CPU by CPU."""
+    """Gaps that come at equal intervals, CPU by CPU."""
     return [
         {
             "cpu": cpu["cpu"],
@@ -133,7 +133,7 @@ def _counted(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The matrix: a row a way of waiting, a column an idle time."""
+    """The matrix: a row for each wait method, a column for each idle time."""
     cells = body["cells"]
     idles = sorted({cell["idle_ms"] for cell in cells})
     medians = [median for cell in cells if (median := _median(cell))] or [1.0]

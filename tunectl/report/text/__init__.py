@@ -1,4 +1,4 @@
-"""Text for people: one function a document, `print(body, page)`. rich is for colour only, and only here."""
+"""Text for people: one function a document, `print(body, page)`. rich is used for colour only, and only here."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "fleet.session": ("fleet", "session"),
     "fleet.history": ("fleet", "history"),
 }
-# Pages that say of themselves which host they are about, or are about none.
+# Pages that name their host themselves, or are about no host.
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
 _NARROWEST = 40
 
@@ -48,7 +48,7 @@ class Printer(Protocol):
 
 
 def render(document: Document, *, width: int = 100, colour: bool = False) -> str:
-    """The document as text, at most `width` cells wide but for words that cannot be broken.
+    """The document as text, at most `width` cells wide, except for words that cannot be broken.
 
     Raises TunectlError for a document that has no page.
     """
@@ -60,7 +60,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
     print_body(document.body, page)
     if document.name not in _UNSIGNED:
         _sign(document, page)
-    # The pages escape what others chose, but a lone surrogate must not reach a stream whatever they do.
+    # The pages escape text that others chose. A lone surrogate must not reach a stream even if a page forgets to.
     return (page.coloured() if colour else page.plain()).encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""The pages of `plan`, `apply` and `restore`: what would be written, what was, and what stands as before again."""
+"""The pages of `plan`, `apply` and `restore`: what would be written, what was written, and what was restored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tunectl.report.summary import brief, compact, generalised, name_of, spread
 from tunectl.report.text.findings import findings, parsed, plural
 from tunectl.report.text.page import TextPage, banner, column_widths, columns, heading, not_run, notes, prose, reboot
 
-MAX_VALUES = 8  # lines of one knob in one block; then they are counted
+MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
 Changes = Sequence[Mapping[str, Any]]
 
@@ -30,7 +30,7 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"As it stands: {brief(found)}.")
     change_blocks(page, changes)
     reboot(page, body)
-    # A drifted target is in the changes above already, unless nothing can be done about it.
+    # A drifted target is already in the changes above, unless nothing can be done about it.
     planned = {_target(change) for change in changes}
     rest = [
         finding
@@ -80,7 +80,7 @@ def _lifetime(change: Mapping[str, Any]) -> str:
 
 
 def _rows(members: Changes, last: Callable[[Mapping[str, Any]], str]) -> list[tuple[str, str, str]]:
-    """One row a value; the most frequent first where they are too many to show."""
+    """One row for each value; the most frequent first where there are too many to show."""
     knob = members[0]["knob"]
     rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for change in members:
@@ -167,7 +167,7 @@ def _values(observed: Scalar, before: Scalar) -> str:
 
 
 def _in_brief(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
-    """By knob: `irq.affinity [24,27,30-33]`; a file that belongs to no target by its path."""
+    """By knob: `irq.affinity [24,27,30-33]`; a file without a target by its path."""
     knobs: dict[str, list[str]] = {}
     for each in members:
         for target in each.get("targets") or [each["path"]]:

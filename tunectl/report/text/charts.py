@@ -12,7 +12,7 @@ from tunectl.report.text.page import TextPage, columns, line, prose
 
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
-_EMPTY_SHOWN = 2  # empty steps in a row; more are one line
+_EMPTY_SHOWN = 2  # empty steps in a row; more become one line
 
 
 def histogram(
@@ -22,9 +22,10 @@ def histogram(
     what: str = "interruptions",
     share_of: str = "the stolen time",
 ) -> None:
-    """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing where there were none.
+    """The interruptions of all CPUs by length, in steps of 1, 2 and 5; nothing is printed without any.
 
-    Beside the count, what share of all stolen time such gaps took: many short ones may matter less than one long.
+    Beside each count stands the share of all stolen time that such gaps took: many short gaps may matter less than one
+    long gap.
     """
     bins, taken = _binned(cpus)
     if not bins:
@@ -62,7 +63,7 @@ def _binned(cpus: Iterable[Mapping[str, Any]]) -> tuple[dict[Place, int], dict[P
 
 
 def _gathered(rows: list[tuple[str, str, str, str]], places: list[Place]) -> list[tuple[str, str, str, str]]:
-    """The rows, a long run of empty ones as one."""
+    """The rows; a long run of empty rows becomes one."""
     made: list[tuple[str, str, str, str]] = []
     at = 0
     while at < len(rows):
@@ -79,7 +80,7 @@ def _gathered(rows: list[tuple[str, str, str, str]], places: list[Place]) -> lis
 
 
 def _bar(cells: float) -> str:
-    """That long, to an eighth of a cell; at least one cell where there is anything at all."""
+    """A bar of that length, to an eighth of a cell; at least one cell for any length above 0."""
     if not cells:
         return ""
     eighths = max(round(cells * 8), 8)
@@ -123,7 +124,7 @@ MAX_SPARKLINES = 16
 
 
 def sparklines(page: TextPage, body: Mapping[str, Any], indent: int = 0) -> None:
-    """Two lines a CPU, those with the longest gaps first where there are many; nothing where nobody knows when."""
+    """Two lines a CPU, of many only those with the longest gaps; nothing where the times of the gaps are not known."""
     cpus = sorted(body["cpus"], key=lambda cpu: -(cpu.get("max_ns") or 0))[:MAX_SPARKLINES]
     shown = [cpu for cpu in body["cpus"] if cpu in cpus]
     label = max([len(f"CPU {cpu['cpu']} longest ") for cpu in shown], default=0)
@@ -159,7 +160,7 @@ def _title(
 
 
 def _logarithmic(ns: float, floor: float, top: float) -> float:
-    """0 for no gap, else above 0 up to 1."""
+    """0 for no gap, otherwise above 0 and at most 1."""
     if ns <= 0:
         return 0.0
     return min(max(math.log(max(ns, floor) / floor) / math.log(top / floor), 0.01), 1.0)

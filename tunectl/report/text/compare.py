@@ -1,4 +1,4 @@
-"""`tunectl compare`: the table of before and after, and what of it is more than chance."""
+"""`tunectl compare`: the table of before and after, and which differences are more than chance."""
 
 from __future__ import annotations
 

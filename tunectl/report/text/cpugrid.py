@@ -8,7 +8,7 @@ from typing import Any
 from tunectl.cpulist import format_cpulist
 from tunectl.report.text.page import Part, TextPage, columns, line
 
-MAX_CORES = 64  # of a host with more, a picture of each core would fill screens
+MAX_CORES = 64  # with more, a picture of every core would fill several screens
 _KINDS = {"performance": "P", "efficiency": "E"}
 _INDENT = 4
 
@@ -87,7 +87,7 @@ def _cell(core: Sequence[Cpu], width: int) -> list[Part]:
     name = _name(core)
     if all(isolated):
         return [" " * (width - len(name) - 2), (f"[{name}]", "bold cyan")]
-    if any(isolated):  # half a core is never quiet: the one thing on this page that is wrong in itself
+    if any(isolated):  # SMT siblings share a core, so half a core is never quiet: this is always a mistake
         return [" " * (width - len(name) - 2), (f"({name})", "bold red")]
     return [" " * (width - len(name) - 1), name, " "]
 

@@ -27,7 +27,7 @@ def propose(body: Mapping[str, Any], page: TextPage) -> None:
             prose(page, note, indent=2, label="- ")
     if body["host_file"]:
         heading(page, "Host file", ("  for /etc/tunectl/host.toml; --output FILE writes it", "dim"))
-        # Not wrapped: it is meant to be copied. Its comments are the reasons above, and are not said twice.
+        # Not wrapped, because it is meant to be copied. Its comments repeat the reasons above, so they are left out.
         for text in body["host_file"].rstrip().split("\n"):
             if not text.startswith("#") and text:
                 line(page, "  ", printable(text))
@@ -52,7 +52,7 @@ def _units(page: TextPage, body: Mapping[str, Any]) -> None:
         if number:
             page.line()
         line(page, (f"# {printable(unit['path'])} ({unit['state']})", f"bold {_STYLES.get(unit['state'], '')}".strip()))
-        for text in unit["text"].splitlines():  # as it stands in the file: it may be copied from here
+        for text in unit["text"].splitlines():  # not wrapped: it may be copied from here
             line(page, text)
 
 

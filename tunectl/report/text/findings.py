@@ -1,4 +1,4 @@
-"""Findings: those that need a person in full, the rest in a line or two. The pages of `verify` and `check`."""
+"""Findings: in full where a person must act, the others in a line or two. The pages of `verify` and `check`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _STYLES = {
     Outcome.PENDING_REBOOT: "yellow",
     Outcome.UNREADABLE: "magenta",
 }
-MAX_ROWS = 8  # different values shown of one group; the most frequent ones
+MAX_ROWS = 8  # different values shown for one group: the most frequent ones
 _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot", "kernel": "kernel"}
 
 
 def parsed(bodies: Iterable[Any]) -> tuple[Finding, ...]:
-    """A body's findings, typed; they may be so already."""
+    """A body's findings, typed. A body that was just made holds them typed already."""
     return tuple(body if isinstance(body, Finding) else finding_of(body) for body in bodies)
 
 
 def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0, told: Collection[Outcome] = ()) -> None:
-    """Every finding: attention first, then one compact block for each class that must be listed.
+    """All findings: first those that need attention, then one compact block for each other outcome.
 
-    `told` are the outcomes whose findings the page has already told of one by one.
+    `told` are the outcomes that the page has already shown one by one.
     """
     gathered = groups(finding for finding in found if finding.outcome is not Outcome.COMPLIANT)
     for group in gathered:
@@ -41,7 +41,7 @@ def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0, told:
 
 
 def compliant(page: TextPage, found: Sequence[Finding]) -> None:
-    """How much is as it should be, in one line."""
+    """How many targets are as they should be, in one line."""
     good = [finding.knob for finding in found if finding.outcome is Outcome.COMPLIANT]
     if good:
         page.line()
@@ -83,7 +83,7 @@ def _attention(page: TextPage, group: Group, indent: int) -> None:
 
 
 def _rows(page: TextPage, group: Group, indent: int) -> None:
-    """One line a value: which targets show it, and what they should show."""
+    """One line for each value: which targets show it, and what they should show."""
     rows = group.rows
     within = spread([row.observed for row in rows], [row.desired for row in rows]) if len(rows) > MAX_ROWS else None
     if within:

@@ -23,8 +23,8 @@ from tunectl.report.hosts import (
 )
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
 
-_FEW = 3  # reasons of a host, but for -v
-_ODDEST = 20  # hosts unlike their peers, but for -v
+_FEW = 3  # reasons shown for a host without -v
+_ODDEST = 20  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
 
@@ -48,7 +48,7 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
 
 
 def _verdict(page: TextPage, verdict: str, gathered: Sequence[Alike]) -> int:
-    """The hosts of one verdict, those that say the same together; returns how many reasons were left out."""
+    """The hosts of one verdict, grouped by their reasons; returns how many reasons were left out."""
     if not gathered:
         return 0
     hosts = sum(len(one.hosts) for one in gathered)

@@ -1,4 +1,4 @@
-"""`tunectl monitor`: every CPU's clock and what disturbs it, the heat, what fires, what could not be seen."""
+"""`tunectl monitor`: every CPU's clock and what disturbs it, the temperatures, what fires, what could not be read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tunectl.report.escape import printable, shown
 from tunectl.report.text.findings import plural
 from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
 
-MAX_ROWS = 24  # CPUs that have a row each; of a host with more, those that look alike share one
+MAX_ROWS = 24  # with more CPUs, those that look alike share a row
 MAX_ALERTS = 5
 MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
 _SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
 _HEADER = ("", "CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
-_ROOMY = 100  # cells; below that "housekeeping" costs the interrupts' names their place
+_ROOMY = 100  # cells; on a narrower page "housekeeping" would leave no room for the interrupts' names
 
 Row = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ def _sets(body: Mapping[str, Any]) -> str:
 
 
 def _groups(cpus: Sequence[Row]) -> Iterator[list[Row]]:
-    """One CPU each where they are few; else those together that a person would look at in the same way."""
+    """Few CPUs: one in each group. Many CPUs: those that a person would look at in the same way are one group."""
     alike: dict[Any, list[Row]] = {}
     for cpu in cpus:
         key = (
@@ -92,7 +92,7 @@ def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]
 
 
 def _speed(group: Sequence[Row]) -> tuple[str, str]:
-    """The clock and its share of the base frequency; where nobody measured it, what it is permitted at most."""
+    """The clock and its share of the base frequency; where it was not measured, the highest that is permitted."""
     if group[0]["frequency_health"] == "fresh":
         key, sign = "frequency_khz", ""
     else:
@@ -103,7 +103,7 @@ def _speed(group: Sequence[Row]) -> tuple[str, str]:
 
 
 def _witness(row: Row, tight: bool) -> str:
-    """Who measured the clock, or why nobody did: `package0`, `sysfs: stale`."""
+    """What measured the clock, or why nothing did: `package0`, `sysfs: stale`."""
     name, state = printable(str(row["frequency_from"])), _HEALTHS.get(row["frequency_health"], "?")
     if not name or row["frequency_health"] == "absent":
         return "nobody"
@@ -118,7 +118,7 @@ def _ipis(row: Row) -> float | None:
 
 
 def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str = "") -> str:
-    """`3.50`, `1.20-3.50`, `-` where none has a value; `3.50?` where only some have."""
+    """`3.50`, `1.20-3.50`, `-` without any value; `3.50?` where only some have a value."""
     known = [value / unit for value in values if isinstance(value, int | float)]
     if not known:
         return "-"
@@ -158,7 +158,7 @@ def _celsius(value: Any) -> str:
 
 
 def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
-    """At most a few, and of one rule at most two: forty drifted knobs must not hide the heat."""
+    """At most MAX_ALERTS, and of one rule at most MAX_OF_RULE: forty drifted knobs must not hide a hot CPU."""
     if not alerts:
         return
     heading(page, title)
@@ -189,7 +189,7 @@ def _when(alert: Row) -> str:
 
 
 def _clock(at: Any) -> str:
-    """The time of day of an RFC 3339 time; the whole of anything else."""
+    """The time of day of an RFC 3339 time; any other text as it is."""
     text = str(at)
     return text[11:19] if len(text) >= 20 and text[10] == "T" else text
 
@@ -199,8 +199,8 @@ def _short(alert: Row) -> bool:
 
 
 def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
-    """The sources that had nothing fresh to say, and why: what was not seen must not read like what is well."""
-    # The audit is of the monitor, not of the host, and stale between two audits by design.
+    """The sources without fresh samples, and why: what was not read must not look like what is well."""
+    # The audit is about the monitor, not the host, and its samples are stale between two audits by design.
     rows = [row for row in body["sources"] if row["name"] != "audit"]
     blind = [row for row in rows if row["stale"] or row["no_data"] or not row["fresh"]]
     if not blind:

@@ -12,11 +12,11 @@ from typing import Any
 
 from tunectl.report.escape import printable
 
-Styled = tuple[str, str]  # a text, and a style of rich's; "" for none
+Styled = tuple[str, str]  # a text, and its style in rich's words; "" for no style
 
 
 class TextPage:
-    """What the pages write on; `width` in terminal cells."""
+    """The lines of a page so far; `width` is in terminal cells."""
 
     def __init__(self, width: int, verbose: int = 0) -> None:
         self.width = width
@@ -28,7 +28,7 @@ class TextPage:
         self.lines.append(())
 
     def add(self, parts: Sequence[Styled]) -> None:
-        """A line, as it is: neither wrapped nor cut."""
+        """A line, neither wrapped nor cut."""
         self.lines.append(parts)
 
     def plain(self) -> str:
@@ -53,7 +53,7 @@ class TextPage:
             highlight=False,
             emoji=False,
             legacy_windows=False,
-            _environ={},  # what the text looks like is decided by the caller, not by COLUMNS or FORCE_COLOR
+            _environ={},  # the caller decides what the text looks like, not COLUMNS or FORCE_COLOR
         )
         for parts in self.lines:
             text = Text()
@@ -80,13 +80,13 @@ VERDICT_STYLES = {
     "unknown": "magenta",
 }
 _GAP = 2
-_LEAST = 6  # cells a squeezed column keeps
+_LEAST = 6  # cells; a column is made no narrower
 _LEAST_LAST = 24
-_COMBINING = "\u0300"  # the first character that prints and does not take one cell
+_COMBINING = "\u0300"  # the first printable character that does not take exactly one cell
 
 
 def cell_len(text: str) -> int:
-    """The cells a text takes on a terminal. rich, which knows of wide characters, is imported for such only."""
+    """The cells a text takes on a terminal. rich knows wide characters, and is imported only for them."""
     if text.isprintable() and max(text, default="") < _COMBINING:
         return len(text)
     from rich.cells import cell_len
@@ -95,7 +95,7 @@ def cell_len(text: str) -> int:
 
 
 def line(page: TextPage, *parts: Part) -> None:
-    """One line of parts, neither wrapped nor cut. All text of a page passes here, so here it is made safe to print."""
+    """One line of parts, neither wrapped nor cut. All text of a page passes through here, and is made safe to print."""
     page.add([(printable(part), "") if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts])
 
 
@@ -106,7 +106,7 @@ def heading(page: TextPage, text: str, *rest: Part) -> None:
 
 
 def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
-    """A wrapped paragraph; `label` stands in front, the rest hangs `hang` cells (or the label's width) further in."""
+    """A wrapped paragraph; `label` stands in front; all lines are indented by `hang` cells, or by the label's width."""
     hang = max(hang, cell_len(label))
     for number, wrapped in enumerate(wrap(text, page.width - indent - hang)):
         lead = label if number == 0 else ""
@@ -148,10 +148,10 @@ def columns(
     header: Sequence[str] = (),
     widths: Sequence[int] = (),
 ) -> None:
-    """Rows under each other in columns as wide as they need; where that is too wide the widest gives way and wraps.
+    """Rows in columns as wide as they need. If that is too wide, the widest becomes narrower and wraps.
 
-    `right` names the columns set flush right, `styles` a style a column; the header's is bold. `widths` come from
-    column_widths(), where several tables are to stand in the same columns.
+    `right` are the columns that are aligned right, `styles` one style for each column; the header is bold. `widths` come
+    from column_widths() where several tables share their columns.
     """
     whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not whole:
@@ -175,13 +175,13 @@ def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
     widths = [min(max(map(cell_len, column)), room) for column in zip(*rows, strict=True)]
     room -= _GAP * (len(widths) - 1)
     while sum(widths) > room and max(widths) > _LEAST:
-        # The last column is a sentence more often than not, and wraps well; a name folded in two does not.
+        # The last column usually is a sentence, which wraps well; a name that is broken in two is hard to read.
         widths[-1 if widths[-1] > _LEAST_LAST else widths.index(max(widths))] -= 1
     return widths
 
 
 def _cell(text: str, width: int) -> list[str]:
-    """A cell's lines: broken at white space, else after a comma, else wherever the column ends."""
+    """A cell's lines: broken at white space, otherwise after a comma, otherwise where the column ends."""
     if cell_len(text) <= width:
         return [text]
     return [piece for wrapped in wrap(text, width) for piece in _fold(wrapped, width)]
@@ -207,7 +207,7 @@ def _fold(text: str, width: int) -> Iterator[str]:
 
 
 def notes(page: TextPage, texts: Iterable[str], title: str = "Notes") -> None:
-    """Each note as a paragraph of its own; nothing where there is none."""
+    """Each note as a paragraph of its own; without notes no title either."""
     listed = list(texts)
     if listed:
         heading(page, title)
@@ -221,7 +221,7 @@ def not_run(page: TextPage, body: Mapping[str, Any]) -> None:
 
 
 def reboot(page: TextPage, body: Mapping[str, Any]) -> None:
-    """Says that a reboot is due, where one is."""
+    """Says that a reboot is needed, if one is."""
     if body.get("reboot_required"):
         page.line()
         prose(page, "A reboot is needed before all of this is in force.", style="yellow")

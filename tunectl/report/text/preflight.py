@@ -21,7 +21,7 @@ _MEANS = {
 }
 
 
-# Each of these is among the numbered reasons; `tunectl verify` and `tunectl check` show them at length.
+# Findings of these outcomes are among the numbered reasons; `tunectl verify` and `tunectl check` show them in full.
 _REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
 
 
@@ -52,7 +52,7 @@ def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
 
 
 def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
-    """One part's verdict, counts and findings; of its notes only those the page does not say `elsewhere`."""
+    """One part's verdict, counts and findings, and those of its notes that the page does not show `elsewhere`."""
     if section is None:
         heading(page, title, ": not run")
         return
@@ -68,7 +68,7 @@ def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, else
 
 
 def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:
-    """What a judgement rests on, nested names joined with dots."""
+    """The values that a judgement is based on."""
     known = {name: value for name, value in evidence.items() if value}
     if known:
         page.line()

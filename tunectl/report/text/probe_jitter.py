@@ -12,8 +12,8 @@ from tunectl.report.figures import budget_of, figure, nanoseconds
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, notes, prose
 
-MAX_CPUS = 64  # rows of the table; the CPUs with the longest gaps
-MAX_IRQS = 8  # sources of interrupts named; the most frequent ones
+MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
+MAX_IRQS = 8  # interrupts listed: the most frequent ones
 _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9", "max", "loop")
 _LIMITS: dict[str, tuple[str, Callable[[float], str]]] = {
     "max_ns": ("longest gap", nanoseconds),
@@ -108,12 +108,12 @@ def _during(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
         columns(page, rows, indent=indent + 2, right={0})
 
 
-MAX_CAUSES = 12  # rows of the table; those that took most
+MAX_CAUSES = 12  # rows of the table: the causes that took most time
 _CAUSES_HEADER = ("gaps", "total", "longest", "cause")
 
 
 def causes(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
-    """The table over all CPUs; nothing where causes were not asked for."""
+    """The table of causes over all CPUs; nothing where causes were not asked for."""
     asked = body.get("attribution")
     if not asked:
         return
@@ -200,7 +200,7 @@ def selftest(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _phase(phase: Mapping[str, Any]) -> tuple[str, ...]:
     figures: tuple[str, ...] = ("", "", "", "", "")
-    if "max_error_ns" in phase:  # one long stop; the others count
+    if "max_error_ns" in phase:  # this phase measures one long stop; the others count gaps
         figures = ("", "", "", nanoseconds(phase["max_ns"], ""), nanoseconds(phase["max_error_ns"], ""))
     elif "found" in phase:
         error = (phase.get("length_error_ns") or {}).get("median")

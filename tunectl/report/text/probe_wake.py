@@ -1,4 +1,4 @@
-"""`tunectl probe wake`: the matrix of mechanisms, ways of waiting and idle times, and what spinning gains."""
+"""`tunectl probe wake`: the matrix of mechanisms, wait methods and idle times, and what spinning gains."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 
 Cell = Mapping[str, Any]
-MAX_WARNINGS = 12  # of single cells; JSON has them all
+MAX_WARNINGS = 12  # of single cases; JSON has them all
 _IDLES = 5  # columns of a table that fits 80 cells
 _GAINS = 3
-# title, and the figure of a measured cell
+# title, and the figure of a measured case
 _FIGURES: Sequence[tuple[str, Callable[[Cell], float | None]]] = (
     ("Median", lambda cell: cell["percentiles_ns"].get("50")),
     ("P99", lambda cell: cell["percentiles_ns"].get("99")),
@@ -68,7 +68,7 @@ def _chunks(values: Sequence[float], size: int) -> Iterator[Sequence[float]]:
 
 
 def _table(page: TextPage, cells: Sequence[Cell], size: int, shown: Callable[[Cell], str]) -> None:
-    """A row for each mechanism and way, a column for each idle time; as many tables as the width asks for."""
+    """A row for each mechanism and wait method, a column for each idle time; several tables if one is too wide."""
     found = {(cell["mechanism"], cell["way"], cell["idle_ms"]): shown(cell) for cell in cells}
     for idles in _chunks(_idles(cells), size):
         rows = []
@@ -123,7 +123,7 @@ def _histograms(page: TextPage, cells: Iterable[Cell]) -> None:
 
 
 def _left_out(page: TextPage, cells: Iterable[Cell]) -> None:
-    """Each reason once, with the cells it holds for."""
+    """Each reason once, with the cases it is about."""
     by_reason: dict[str, list[str]] = {}
     for cell in cells:
         if not cell["n"]:

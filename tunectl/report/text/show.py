@@ -143,7 +143,7 @@ def _managers(page: TextPage, managers: Sequence[Mapping[str, Any]]) -> None:
 
 
 _LABEL = 12
-# The kernel's words in smt/control, where they do not speak for themselves.
+# What some of the kernel's words in smt/control mean.
 _SMT = {"notsupported": "none: one thread a core", "notimplemented": "", "forceoff": "off until the next boot"}
 
 
