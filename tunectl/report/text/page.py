@@ -150,8 +150,8 @@ def columns(
 ) -> None:
     """Rows in columns as wide as they need. If that is too wide, the widest becomes narrower and wraps.
 
-    `right` are the columns that are aligned right, `styles` one style for each column; the header is bold. `widths` come
-    from column_widths() where several tables share their columns.
+    `right` are the columns that are aligned right, `styles` one style for each column; the header is bold. `widths`
+    come from column_widths() where several tables share their columns.
     """
     whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not whole:
