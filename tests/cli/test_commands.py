@@ -1,4 +1,4 @@
-"""Every command, in every format, with its exit codes: INTERFACE, as the installed program keeps it."""
+"""Every command, in every format, with its exit codes: docs/interface.md, as the installed program keeps it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tunectl.compare.estimate import (
 from tunectl.compare.lengths import Lengths
 from tunectl.compare.sample import Sample, sample
 from tunectl.cpulist import format_cpulist
-from tunectl.probe.shapes import Cell, Cpu, Jitter, Wake
+from tunectl.probe.shapes import Case, Cpu, Jitter, Wake
 
 TOO_SHORT = "one of the runs is too short to bound it"
 INCLUDES_ONE = "the bounds of the ratio include 1"
@@ -140,22 +140,22 @@ _WAKES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
 Key = tuple[str, str, str, float, bool]
 
 
-def key_of(cell: Cell) -> Key:
+def key_of(case: Case) -> Key:
     """Cases with the same key are the same experiment."""
-    return cell.mechanism, cell.waiting, cell.way, cell.idle_ms, cell.is_round_trip
+    return case.mechanism, case.waiting, case.wait_method, case.idle_ms, case.is_round_trip
 
 
 def wake_groups(before: Wake, after: Wake, confidence: float) -> list[dict[str, Any]]:
     """A table for each case that both runs have."""
-    later = {key_of(cell): cell for cell in after.cells}
-    pairs = [(cell, later[key_of(cell)]) for cell in before.cells if key_of(cell) in later]
+    later = {key_of(case): case for case in after.cases}
+    pairs = [(case, later[key_of(case)]) for case in before.cases if key_of(case) in later]
     pairs = [pair for pair in pairs if pair[0].n or pair[1].n]  # a case that neither run could measure has no table
     return [_wake_group(*pair, confidence) for pair in pairs]
 
 
-def _wake_group(before: Cell, after: Cell, confidence: float) -> dict[str, Any]:
+def _wake_group(before: Case, after: Case, confidence: float) -> dict[str, Any]:
     """Messages are sent one after the other with a pause between them, so they count as independent."""
-    sides = [Sample(0.0, _lengths(cell), (), 0.0, ()) for cell in (before, after)]
+    sides = [Sample(0.0, _lengths(case), (), 0.0, ()) for case in (before, after)]
     rows = [
         row("wake_ns", nines, *(gap_percentile(side, share, confidence) for side in sides))
         for nines, share in _WAKES.items()
@@ -167,8 +167,8 @@ def _wake_group(before: Cell, after: Cell, confidence: float) -> dict[str, Any]:
     return {"name": before.name, "cpu": None, "rows": rows}
 
 
-def _lengths(cell: Cell) -> Lengths:
-    return Lengths((min((low + high) / 2, cell.max_ns or high), count) for low, high, count in cell.histogram)
+def _lengths(case: Case) -> Lengths:
+    return Lengths((min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram)
 
 
 def _plain(measure: str, before: float | None, after: float | None, reason: str) -> dict[str, Any]:

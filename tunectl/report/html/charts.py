@@ -187,13 +187,13 @@ def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slic
     return f"{text}; {unknown} not recorded" if unknown else text
 
 
-def range_marks(cell: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
+def range_marks(case: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
     """The positions of a wake case's median, P99 and longest; None without messages."""
-    percentiles = cell.get("percentiles_ns") or {}
-    if not cell.get("n") or "50" not in percentiles:
+    percentiles = case.get("percentiles_ns") or {}
+    if not case.get("n") or "50" not in percentiles:
         return None
     far = percentiles.get("99", percentiles["50"])
-    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(cell["max_ns"] or far)}
+    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(case["max_ns"] or far)}
 
 
 def warmth(value: float, least: float, most: float, classes: int = 5) -> int:

@@ -134,15 +134,15 @@ def _counted(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
     """The matrix: a row for each wait method, a column for each idle time."""
-    cells = body["cells"]
-    idles = sorted({cell["idle_ms"] for cell in cells})
-    medians = [median for cell in cells if (median := _median(cell))] or [1.0]
-    axis = LogScale.over(min(medians), max([cell["max_ns"] or 0 for cell in cells] + [10.0]), 1, 99)
+    cases = body["cells"]
+    idles = sorted({case["idle_ms"] for case in cases})
+    medians = [median for case in cases if (median := _median(case))] or [1.0]
+    axis = LogScale.over(min(medians), max([case["max_ns"] or 0 for case in cases] + [10.0]), 1, 99)
     rows: dict[tuple[str, str], dict[float, dict[str, Any]]] = {}
-    for cell in cells:
-        shade = warmth(_median(cell), min(medians), max(medians)) if _median(cell) else 0
-        way = f"{cell['waiting']} ({cell['way']})" if cell.get("way") else cell["waiting"]
-        rows.setdefault((cell["mechanism"], way), {})[cell["idle_ms"]] = {**_shown(cell, axis), "shade": shade}
+    for case in cases:
+        shade = warmth(_median(case), min(medians), max(medians)) if _median(case) else 0
+        method = f"{case['waiting']} ({case['way']})" if case.get("way") else case["waiting"]
+        rows.setdefault((case["mechanism"], method), {})[case["idle_ms"]] = {**_shown(case, axis), "shade": shade}
     return {
         "idles": idles,
         "rows": [
@@ -150,27 +150,27 @@ def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
             for (mechanism, waiting), of in rows.items()
         ],
         "reasons": list(
-            dict.fromkeys(f"{cell['mechanism']}: {cell['reason']}" for cell in cells if cell.get("reason"))
+            dict.fromkeys(f"{case['mechanism']}: {case['reason']}" for case in cases if case.get("reason"))
         ),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
     }
 
 
-def _shown(cell: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
-    percentiles = cell.get("percentiles_ns") or {}
+def _shown(case: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
+    percentiles = case.get("percentiles_ns") or {}
     return {
-        "n": cell["n"],
+        "n": case["n"],
         "p50": percentiles.get("50"),
         "p99": percentiles.get("99"),
-        "max_ns": cell["max_ns"],
-        "busy": cell.get("receiver_cpu_percent"),
-        "range": range_marks(cell, axis),
+        "max_ns": case["max_ns"],
+        "busy": case.get("receiver_cpu_percent"),
+        "range": range_marks(case, axis),
     }
 
 
-def _median(cell: Mapping[str, Any]) -> float:
-    return float((cell.get("percentiles_ns") or {}).get("50") or 0.0)
+def _median(case: Mapping[str, Any]) -> float:
+    return float((case.get("percentiles_ns") or {}).get("50") or 0.0)
 
 
 def compare_view(compared: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
