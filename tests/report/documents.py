@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tunectl.model import Document, Finding, HostId, Outcome
-from tunectl.report.summary import finding_body, finding_of
+from tunectl.report.findings import finding_body, finding_of
 
 _BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
 NAMES = tuple(_BODIES)

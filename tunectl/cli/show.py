@@ -10,7 +10,7 @@ from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_scope_facts, read_topology
-from tunectl.report.summary import counts
+from tunectl.report.findings import counts
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.session import Session, open_session
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body

@@ -59,7 +59,7 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 }
 
 
-def name_of(row: Mapping[str, Any]) -> str:
+def label_of(row: Mapping[str, Any]) -> str:
     """`gap P99.9`, `interruptions`."""
     name = _NAMES.get(row["measure"], row["measure"])
     return f"{name} P{row['percentile']}" if row["percentile"] else name

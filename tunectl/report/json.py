@@ -12,7 +12,7 @@ import msgspec
 
 from tunectl import __version__
 from tunectl.model import Document, Finding
-from tunectl.report.summary import finding_body
+from tunectl.report.findings import finding_body
 
 _TERMINAL = re.compile("[\x7f-\x9f]")  # control characters that JSON allows as they are, and terminals obey
 

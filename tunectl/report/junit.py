@@ -16,7 +16,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of
-from tunectl.report.summary import brief
+from tunectl.report.findings import brief
 from tunectl.verdict import fails_gate
 
 _PASSING = ("compliant", "go")

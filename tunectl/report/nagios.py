@@ -12,7 +12,7 @@ from typing import Any
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of, worst
-from tunectl.report.summary import brief, counts, groups, name_of
+from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
 
 _STATES = {

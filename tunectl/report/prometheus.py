@@ -21,7 +21,7 @@ from tunectl import __version__
 from tunectl.model import Document
 from tunectl.report.escape import printable
 from tunectl.report.figures import budget_of, figure, probe_of
-from tunectl.report.summary import counts
+from tunectl.report.findings import counts
 from tunectl.verdict import fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count

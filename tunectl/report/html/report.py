@@ -8,7 +8,7 @@ from typing import Any
 
 from tunectl.cpulist import format_cpulist
 from tunectl.report.charts import LogScale
-from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, name_of, nanoseconds, ratio_of, value_of
+from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, label_of, nanoseconds, ratio_of, value_of
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
@@ -200,4 +200,4 @@ def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
     ratio, bounds = ratio_of(row)
     sides = {side: {"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in ("before", "after")}
     change = {"change": row["change"], "word": CHANGES.get(row["change"], row["change"]), "reason": row["reason"]}
-    return {"name": name_of(row), **sides, "ratio": ratio, "bounds": bounds, **change}
+    return {"name": label_of(row), **sides, "ratio": ratio, "bounds": bounds, **change}

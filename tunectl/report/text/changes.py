@@ -9,7 +9,7 @@ from typing import Any
 
 from tunectl.model import Outcome, Scalar, Target, parse_target
 from tunectl.report.escape import printable, shown
-from tunectl.report.summary import brief, compact, generalised, name_of, spread
+from tunectl.report.findings import brief, compact, generalised, name_of, spread
 from tunectl.report.text.findings import findings, parsed, plural
 from tunectl.report.text.page import TextPage, banner, column_widths, columns, heading, not_run, notes, prose, reboot
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.figures import CHANGES, bounds_of, name_of, nanoseconds, ratio_of, value_of
+from tunectl.report.figures import CHANGES, bounds_of, label_of, nanoseconds, ratio_of, value_of
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
 
 _STYLES = {"lower": "green", "higher": "red", "not-significant": "dim", "not-comparable": "dim"}
@@ -56,7 +56,7 @@ def _group(page: TextPage, group: Mapping[str, Any], percent: str) -> None:
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     ratio, bounds = ratio_of(row)
     change = CHANGES.get(row["change"], row["change"])
-    return name_of(row), value_of(row, "before"), value_of(row, "after"), ratio, bounds, change
+    return label_of(row), value_of(row, "before"), value_of(row, "after"), ratio, bounds, change
 
 
 def _row(page: TextPage, cells: Sequence[str], widths: Sequence[int], style: str, last: str) -> None:

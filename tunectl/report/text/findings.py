@@ -7,7 +7,7 @@ from typing import Any
 
 from tunectl.model import Finding, Outcome
 from tunectl.report.escape import printable, shown
-from tunectl.report.summary import Group, Row, brief, compact, finding_of, groups, name_of, spread
+from tunectl.report.findings import Group, Row, brief, compact, finding_of, groups, name_of, spread
 from tunectl.report.text.page import TextPage, banner, columns, line, notes, prose
 
 _STYLES = {

@@ -7,8 +7,8 @@ from typing import Any
 
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
+from tunectl.report.findings import brief
 from tunectl.report.hosts import machine_name
-from tunectl.report.summary import brief
 from tunectl.report.text.findings import findings, parsed
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, heading, line, notes, prose
 from tunectl.report.text.probe_jitter import measured

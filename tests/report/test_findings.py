@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.report.documents import body, findings, hostile
 from tunectl.cpulist import parse_cpulist
 from tunectl.model import Finding, Outcome, Target, parse_target
-from tunectl.report.summary import (
+from tunectl.report.findings import (
     brief,
     compact,
     counts,
