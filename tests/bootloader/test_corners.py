@@ -20,7 +20,8 @@ from tunectl.bootloader.rebuild import kernel_of
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.uki import read_images, read_sections
 from tunectl.errors import UsageError
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome
 
 ENTRIES = f"boot/loader/entries/{MACHINE_ID}"

@@ -47,7 +47,7 @@ def unprivileged() -> list[str]:
 
 
 def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
-    """Until it only waits: it sleeps, and has used no CPU time for half a second. On a busy machine that takes longer."""
+    """Until it only waits: it sleeps, and has used no CPU time for half a second. A busy machine delays that."""
     end = time.monotonic() + 60
     before, since = None, time.monotonic()
     while time.monotonic() - since < 0.5:

@@ -16,7 +16,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.tuners.conflicts import conflicts
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 Run = Callable[..., Ran]
 

@@ -17,11 +17,10 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
-from tunectl.probe.runner import run_jitter
-from tunectl.probe.selftest import run_selftest
+from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
 from tunectl.tuning.hostfile import Wishes
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 _MOST_MESSAGES = 10_000_000
 

@@ -12,7 +12,7 @@ from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_scope_facts, read_topology
 from tunectl.report.findings import counts
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
 
@@ -33,8 +33,8 @@ def command(options: Options) -> int:
     return OK
 
 
-def _session(options: Options) -> Session | None:
+def _session(options: Options) -> Inspection | None:
     """The session of the host file; None without one. A file that was named must exist."""
     if not options.host and not os.path.exists(options.host_path):
         return None
-    return open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    return open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())

@@ -17,7 +17,7 @@ from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
 from tunectl.tuners.table import tuner_units
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 
 @tunectl_command()

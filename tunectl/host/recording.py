@@ -12,11 +12,11 @@ import posixpath
 import re
 import tarfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
+from tunectl.durable import replace_file
 from tunectl.host.ethtool import paths_of
 from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, PRESENCE
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
@@ -172,22 +172,16 @@ def expand(root: Sysroot, pattern: str) -> Iterator[str]:
 
 
 def _write(out_path: str, members: dict[str, _Member]) -> None:
-    """The archive beside its place, then renamed: a full disk leaves no half of one."""
-    temporary = f"{out_path}.part"
-    try:
-        # No name, no time: gzip would put both into its header.
-        with (
-            open(temporary, "wb") as raw,
-            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-        ):
-            for path in sorted(members):
-                _add(archive, path, members[path])
-        os.replace(temporary, out_path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    """The archive as one file: a full disk leaves no half of one."""
+    packed = io.BytesIO()
+    # No name, no time: gzip would put both into its header.
+    with (
+        gzip.GzipFile("", "wb", 6, packed, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path in sorted(members):
+            _add(archive, path, members[path])
+    replace_file(out_path, packed.getvalue(), mode=None, beside=f"{out_path}.part")
 
 
 def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:

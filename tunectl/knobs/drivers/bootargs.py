@@ -225,7 +225,10 @@ def _rcu_offloaded(view: View) -> CpuSet | None:
 
 def _read_back(root: Sysroot, view: View) -> str | None:
     """What is wrong with the written configuration: read again, and what the default entry now boots."""
-    family = FAMILIES[detect(root, view.bootloader).name]
+    loader = detect(root, view.bootloader)
+    if not loader.supported:  # its files could be read when they were written
+        return loader.refusal
+    family = FAMILIES[loader.name]
     same = partial(_same, view.scope.nr_cpus)
     if family.confirm and (problem := family.confirm(root, _desired(view), same)):
         return problem

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import UsageError
-from tunectl.host.attribute import Folder, open_folder
+from tunectl.host.folder import Folder, open_folder
 from tunectl.host.sysroot import ABSENT_ERRNOS
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
-from tunectl.host.attribute import Folder, open_folder
+from tunectl.host.folder import Folder, open_folder
 from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity
 from tunectl.knobs.drivers.nicfile import interfaces
