@@ -1,4 +1,4 @@
-"""What every command is built from: options in, one line of progress, a document out."""
+"""What every command is built from: options in, one line of progress, a document or a file out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import click
 
 from tunectl.cli.options import Options, merged, shared_options
 from tunectl.cpulist import CpuSet
+from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
 
@@ -105,3 +106,13 @@ def progress(options: Options) -> Iterator[Callable[[str], None]]:
     # Four turns a second: drawing is work on the host that is being measured.
     with console.status("", refresh_per_second=4) as status:
         yield lambda text: status.update(Text(text))
+
+
+def write_whole(path: str, text: str) -> None:
+    """Replaces a file of the user's, readable by all. TunectlError when it cannot, and nothing is left beside it."""
+    from tunectl.durable import replace_file  # few commands write
+
+    try:
+        replace_file(path, text.encode("utf-8"))
+    except OSError as error:
+        raise TunectlError(f"cannot write {path}: {error.strerror}") from error

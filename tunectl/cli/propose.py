@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
-from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot

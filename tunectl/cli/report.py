@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, now, open_root, tunectl_command
+from tunectl.cli.command import emit, now, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
-from tunectl.cli.output import write_whole
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
