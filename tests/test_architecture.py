@@ -156,7 +156,7 @@ FLEET = [
 ]
 PURE = [
     *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
-    *("tuners/conflicts", "tuners/lines", "tuners/places", "tuners/tunedvars", "tuning/fromtuned"),
+    *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
 ]
 

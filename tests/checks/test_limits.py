@@ -18,10 +18,10 @@ from tunectl.checking.judges import BUSY, IDLE, TICKS_PER_S, device_name, trespa
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.runner import shipped_checks
 from tunectl.checking.window import Counters, Window
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Outcome, Scope
 
 

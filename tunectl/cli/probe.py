@@ -12,9 +12,9 @@ from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter, run_selftest

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
