@@ -28,7 +28,7 @@ from tunectl.tuning.inspection import Inspection
 def run_watch(
     options: Options, session: Inspection, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
 ) -> int:
-    """Until ^C, or the time is over."""
+    """Runs until Ctrl-C, or until the duration is over."""
     wakeup, watcher = Wakeup(), Watcher(session, {})
     wakeup.catch((*STOPPING, signal.SIGWINCH))
     events = DeviceEvents(wakeup.poke)
@@ -39,7 +39,7 @@ def run_watch(
     console = Console(markup=False, highlight=False, emoji=False)
     end = wakeup.now_s() + duration_s if duration_s else float("inf")
     try:
-        # No thread of rich's own: the page is drawn when there is something new, and that is work on a host we watch.
+        # Without rich's own thread: the page is drawn only after a look, because drawing is work on the host we watch.
         with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             _loop(options, session, watcher, wakeup, live, interval, end, said)
     finally:
@@ -60,7 +60,7 @@ def _loop(
 ) -> None:
     before: Look | None = None
     board, _ = watcher.cycle.step()
-    due = wakeup.now_s() + min(interval, 1.0)  # the first rises and rates, soon
+    due = wakeup.now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
     while True:
         live.update(_page(options, session, board, before, notes, live.console), refresh=True)
         if wakeup.now_s() >= end:

@@ -51,8 +51,12 @@ class NonIntrusiveSysroot(Sysroot):
         return super().open(path)
 
     def refuse(self, path: str) -> None:
-        """PermissionError for a file that would disturb."""
+        """PermissionError for a file that would disturb. Its errno is ECANCELED, which no file of a kernel gives here:
+
+        root may not read it either.
+        """
         if path[path.rfind("/") + 1 :] in DISTURBING and (found := _CPU.search(path)) and int(found[1]) in self.quiet:
-            raise PermissionError(errno.EACCES, f"not read: it would interrupt CPU {found[1]}, which is isolated", path)
+            reason = f"not read: it would interrupt CPU {found[1]}, which is isolated"
+            raise PermissionError(errno.ECANCELED, reason, path)
         if path.startswith(_SENSORS):
-            raise PermissionError(errno.EACCES, "not read: a sensor may interrupt an isolated CPU", path)
+            raise PermissionError(errno.ECANCELED, "not read: a sensor may interrupt an isolated CPU", path)

@@ -10,6 +10,7 @@ from tunectl.host.affinity import is_process
 from tunectl.host.ethtool import PREFIX
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
+from tunectl.model import Target
 from tunectl.tuning.apply import current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
@@ -26,7 +27,7 @@ class Restored(NamedTuple):
     """What became of one file."""
 
     path: str
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
     result: str  # restored, would-restore, already, changed-since, gone, failed
     observed: str | None
     before: str | None
@@ -177,8 +178,8 @@ def _look(root: Sysroot, file: _File) -> Restored:
         return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
 
 
-def _targets(file: _File) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*file.first.knobs, *file.last.knobs)))
+def _targets(file: _File) -> tuple[Target, ...]:
+    return tuple(dict.fromkeys((*file.first.targets, *file.last.targets)))
 
 
 def _ours(observed: str | None, last: Entry) -> bool:

@@ -1,4 +1,4 @@
-"""What the page says of each file: the documents turned into what the templates show. Pure."""
+"""The page of `tunectl report`: probes, preflights and a comparison, turned into what its templates show. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
-from tunectl.report.html.plots import curve, frequency_plot, range_marks, strip_plot, wait_plot, warmth
-from tunectl.report.html.scale import LogScale
-from tunectl.report.measures import CHANGES, bounds_of, name_of, nanoseconds, ratio_of, value_of
-from tunectl.report.probed import budget_of, figure
+from tunectl.report.charts import LogScale
+from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, label_of, nanoseconds, ratio_of, value_of
+from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 
-MAX_CURVES = 6  # lines that can still be told apart; the CPUs with the longest gaps
-MAX_STRIPS = 16
+MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
+MAX_SPARKLINES = 16
 MAX_CAUSES = 12
 
 
@@ -38,7 +37,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """{word, good, said}: preflight's, else the budget's."""
+    """{word, look, said}: the preflight's verdict, otherwise the budget's."""
     if name == "preflight":
         word = str(body["verdict"])
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": []}
@@ -53,7 +52,7 @@ def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | Non
 
 
 def jitter_view(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures a CPU, the two distributions, the strips and the causes."""
+    """A row of figures for each CPU, the two distributions, the sparklines and the causes."""
     worst = sorted(body["cpus"], key=lambda cpu: -cpu["max_ns"])
     drawn = [cpu for cpu in body["cpus"] if cpu in worst[:MAX_CURVES]]
     curves = [curve(f"CPU {cpu['cpu']}", body, [cpu]) for cpu in drawn]
@@ -68,7 +67,7 @@ def jitter_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
         "left_out": len(body["cpus"]) - len(drawn),
-        "strips": _strips(body, [cpu for cpu in body["cpus"] if cpu in worst[:MAX_STRIPS]]),
+        "sparklines": _sparklines(body, [cpu for cpu in body["cpus"] if cpu in worst[:MAX_SPARKLINES]]),
         "causes": causes(body),
         "periods": _periods(body),
         "counted": _counted(body),
@@ -87,15 +86,15 @@ def _figures(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _strips(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _sparklines(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """All on one scale, so that CPUs can be compared by eye."""
     top = max([cpu["max_ns"] for cpu in cpus] + [10 * body["threshold_ns"], 10])
-    made = [strip_plot(body, cpu, max(body["threshold_ns"], 1), top) for cpu in cpus]
-    return [strip for strip in made if strip]
+    made = [sparkline_plot(body, cpu, max(body["threshold_ns"], 1), top) for cpu in cpus]
+    return [one for one in made if one]
 
 
 def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """[{cause, count, total_ns, max_ns, percent}] of all CPUs, most time first; empty where nobody looked."""
+    """[{cause, count, total_ns, max_ns, percent}] of all CPUs, most time first; empty where causes were not traced."""
     found: dict[str, dict[str, Any]] = {}
     for cpu in body["cpus"]:
         for one in cpu.get("causes") or ():
@@ -110,7 +109,7 @@ def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _periods(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What comes at equal distances, CPU by CPU."""
+    """Gaps that come at equal intervals, CPU by CPU."""
     return [
         {
             "cpu": cpu["cpu"],
@@ -134,16 +133,16 @@ def _counted(body: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The matrix: a row a way of waiting, a column an idle time."""
-    cells = body["cells"]
-    idles = sorted({cell["idle_ms"] for cell in cells})
-    medians = [median for cell in cells if (median := _median(cell))] or [1.0]
-    axis = LogScale.over(min(medians), max([cell["max_ns"] or 0 for cell in cells] + [10.0]), 1, 99)
+    """The matrix: a row for each wait method, a column for each idle time."""
+    cases = body["cells"]
+    idles = sorted({case["idle_ms"] for case in cases})
+    medians = [median for case in cases if (median := _median(case))] or [1.0]
+    axis = LogScale.over(min(medians), max([case["max_ns"] or 0 for case in cases] + [10.0]), 1, 99)
     rows: dict[tuple[str, str], dict[float, dict[str, Any]]] = {}
-    for cell in cells:
-        shade = warmth(_median(cell), min(medians), max(medians)) if _median(cell) else 0
-        way = f"{cell['waiting']} ({cell['way']})" if cell.get("way") else cell["waiting"]
-        rows.setdefault((cell["mechanism"], way), {})[cell["idle_ms"]] = {**_shown(cell, axis), "shade": shade}
+    for case in cases:
+        shade = warmth(_median(case), min(medians), max(medians)) if _median(case) else 0
+        method = f"{case['waiting']} ({case['way']})" if case.get("way") else case["waiting"]
+        rows.setdefault((case["mechanism"], method), {})[case["idle_ms"]] = {**_shown(case, axis), "shade": shade}
     return {
         "idles": idles,
         "rows": [
@@ -151,27 +150,27 @@ def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
             for (mechanism, waiting), of in rows.items()
         ],
         "reasons": list(
-            dict.fromkeys(f"{cell['mechanism']}: {cell['reason']}" for cell in cells if cell.get("reason"))
+            dict.fromkeys(f"{case['mechanism']}: {case['reason']}" for case in cases if case.get("reason"))
         ),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
     }
 
 
-def _shown(cell: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
-    percentiles = cell.get("percentiles_ns") or {}
+def _shown(case: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
+    percentiles = case.get("percentiles_ns") or {}
     return {
-        "n": cell["n"],
+        "n": case["n"],
         "p50": percentiles.get("50"),
         "p99": percentiles.get("99"),
-        "max_ns": cell["max_ns"],
-        "busy": cell.get("receiver_cpu_percent"),
-        "range": range_marks(cell, axis),
+        "max_ns": case["max_ns"],
+        "busy": case.get("receiver_cpu_percent"),
+        "range": range_marks(case, axis),
     }
 
 
-def _median(cell: Mapping[str, Any]) -> float:
-    return float((cell.get("percentiles_ns") or {}).get("50") or 0.0)
+def _median(case: Mapping[str, Any]) -> float:
+    return float((case.get("percentiles_ns") or {}).get("50") or 0.0)
 
 
 def compare_view(compared: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -201,4 +200,4 @@ def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
     ratio, bounds = ratio_of(row)
     sides = {side: {"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in ("before", "after")}
     change = {"change": row["change"], "word": CHANGES.get(row["change"], row["change"]), "reason": row["reason"]}
-    return {"name": name_of(row), **sides, "ratio": ratio, "bounds": bounds, **change}
+    return {"name": label_of(row), **sides, "ratio": ratio, "bounds": bounds, **change}

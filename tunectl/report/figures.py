@@ -1,10 +1,12 @@
-"""What the measures of a comparison are called, and how their values are written. Pure."""
+"""Figures: which ones a probe's result and a comparison have, what they are called, and how they are written. Pure."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from tunectl.model import Document
 
 _NAMES = {
     "arrival_ns": "arrival",
@@ -35,7 +37,7 @@ def nanoseconds(value: float | None, space: str = " ") -> str:
 
 
 def plain(value: float | None) -> str:
-    """`1,234`, `12.3`, `0.042`: three digits, and no exponent before there are seven."""
+    """`1,234`, `12.3`, `0.042`: three digits; an exponent only below 0.0001 and from 1e15 on."""
     if value is None or not math.isfinite(value):
         return "-"
     if value and not 1e-4 <= abs(value) < 1e15:
@@ -44,7 +46,7 @@ def plain(value: float | None) -> str:
 
 
 def _share(ppm: float | None) -> str:
-    """`8,590 ppm`; `71.9 %` from one percent on."""
+    """`8,590 ppm`; from one percent on `71.9 %`."""
     if ppm is None:
         return "-"
     return f"{plain(ppm / 1e4)} %" if ppm >= 9999.5 else f"{plain(ppm)} ppm"
@@ -57,7 +59,7 @@ _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
 }
 
 
-def name_of(row: Mapping[str, Any]) -> str:
+def label_of(row: Mapping[str, Any]) -> str:
     """`gap P99.9`, `interruptions`."""
     name = _NAMES.get(row["measure"], row["measure"])
     return f"{name} P{row['percentile']}" if row["percentile"] else name
@@ -79,7 +81,7 @@ def bounds_of(row: Mapping[str, Any], side: str) -> str:
 
 
 def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The ratio and its bounds: (times 0.42, "0.31 to 0.55"); "-" where there is none."""
+    """The ratio and its bounds: (times 0.42, "0.31 to 0.55"); "-" without a ratio."""
     ratio = row["ratio"]
     if not ratio or ratio["value"] is None:
         return "-", ""
@@ -94,3 +96,37 @@ def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _written(row: Mapping[str, Any], value: float | None) -> str:
     return _WRITTEN.get(row["measure"], nanoseconds)(value)
+
+
+def probe_of(document: Document) -> Mapping[str, Any]:
+    """The jitter result a document carries: itself, or a preflight's `probe`; empty without one."""
+    if document.name == "probe.jitter":
+        return document.body
+    probe = document.body.get("probe")
+    return probe if isinstance(probe, Mapping) else {}
+
+
+def figure(probe: Mapping[str, Any], cpu: Mapping[str, Any], measure: str) -> float | None:
+    """One CPU's `max_ns`, `stolen_ppm`, `p99_9_ns` (of arrivals) or `interruptions_per_s`; None if not measured."""
+    value: Any = None
+    if measure == "p99_9_ns":
+        value = (cpu.get("arrival_ns") or {}).get("99.9")
+    elif measure == "interruptions_per_s":
+        own_ns, count = cpu.get("duration_ns"), cpu.get("interruptions")
+        duration = own_ns / 1e9 if own_ns else probe.get("duration_s")
+        value = count / duration if duration and count is not None else None
+    else:
+        value = cpu.get(measure)
+    return value if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def worst(probe: Mapping[str, Any], measure: str) -> float | None:
+    """The largest of that figure over all probed CPUs; None if none was measured."""
+    found = [figure(probe, cpu, measure) for cpu in probe.get("cpus", ())]
+    return max((value for value in found if value is not None), default=None)
+
+
+def budget_of(probe: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The result's `budget`: limits, verdict (within, broken, not-judged), broken, reason; empty where it has none."""
+    budget = probe.get("budget")
+    return budget if isinstance(budget, Mapping) else {}

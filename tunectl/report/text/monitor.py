@@ -1,4 +1,4 @@
-"""`tunectl monitor`: every CPU's clock and what disturbs it, the heat, what fires, what could not be seen."""
+"""`tunectl monitor`: every CPU's clock and what disturbs it, the temperatures, what fires, what could not be read."""
 
 from __future__ import annotations
 
@@ -9,39 +9,37 @@ from typing import Any
 from tunectl.cpulist import format_cpulist
 from tunectl.report.escape import printable, shown
 from tunectl.report.text.findings import plural
-from tunectl.report.text.layout import banner, columns, heading, line, prose
-from tunectl.report.text.notes import notes
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
 
-MAX_ROWS = 24  # CPUs that have a row each; of a host with more, those that look alike share one
+MAX_ROWS = 24  # with more CPUs, those that look alike share a row
 MAX_ALERTS = 5
 MAX_OF_RULE = 2
 MAX_INTERRUPTS = 2
 _SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
 _HEADER = ("", "CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
-_ROOMY = 100  # cells; below that "housekeeping" costs the interrupts' names their place
+_ROOMY = 100  # cells; on a narrower page "housekeeping" would leave no room for the interrupts' names
 
 Row = Mapping[str, Any]
 
 
-def render(body: Mapping[str, Any], sheet: Sheet) -> None:
+def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.monitor/1 body."""
-    banner(sheet, str(body["verdict"]), _said(body))
-    heading(sheet, "CPUs", (f"   {_sets(body)}", "dim"))
-    rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, sheet.width < _ROOMY) for group in _groups(body["cpus"])]
-    columns(sheet, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
-    _zones(sheet, body["zones"])
+    banner(page, str(body["verdict"]), _said(body))
+    heading(page, "CPUs", (f"   {_sets(body)}", "dim"))
+    rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
+    columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
+    _zones(page, body["zones"])
     ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
     firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
-    _alerts(sheet, "Firing", firing, fixes=True)
+    _alerts(page, "Firing", firing, fixes=True)
     shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
     edges = (
         alert for alert in body["recent"] if (alert["identity"], alert["since"], alert["status"]) not in shown_above
     )
-    _alerts(sheet, "Last alerts", list(edges), fixes=False)
-    _sources(sheet, body)
-    notes(sheet, body["notes"])
+    _alerts(page, "Last alerts", list(edges), fixes=False)
+    _sources(page, body)
+    notes(page, body["notes"])
 
 
 def _said(body: Mapping[str, Any]) -> str:
@@ -61,7 +59,7 @@ def _sets(body: Mapping[str, Any]) -> str:
 
 
 def _groups(cpus: Sequence[Row]) -> Iterator[list[Row]]:
-    """One CPU each where they are few; else those together that a person would look at in the same way."""
+    """Few CPUs: one in each group. Many CPUs: those that a person would look at in the same way are one group."""
     alike: dict[Any, list[Row]] = {}
     for cpu in cpus:
         key = (
@@ -94,7 +92,7 @@ def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]
 
 
 def _speed(group: Sequence[Row]) -> tuple[str, str]:
-    """The clock and its share of the base frequency; where nobody measured it, what it is permitted at most."""
+    """The clock and its share of the base frequency; where it was not measured, the highest that is permitted."""
     if group[0]["frequency_health"] == "fresh":
         key, sign = "frequency_khz", ""
     else:
@@ -105,7 +103,7 @@ def _speed(group: Sequence[Row]) -> tuple[str, str]:
 
 
 def _witness(row: Row, tight: bool) -> str:
-    """Who measured the clock, or why nobody did: `package0`, `sysfs: stale`."""
+    """What measured the clock, or why nothing did: `package0`, `sysfs: stale`."""
     name, state = printable(str(row["frequency_from"])), _HEALTHS.get(row["frequency_health"], "?")
     if not name or row["frequency_health"] == "absent":
         return "nobody"
@@ -120,7 +118,7 @@ def _ipis(row: Row) -> float | None:
 
 
 def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str = "") -> str:
-    """`3.50`, `1.20-3.50`, `-` where none has a value; `3.50?` where only some have."""
+    """`3.50`, `1.20-3.50`, `-` without any value; `3.50?` where only some have a value."""
     known = [value / unit for value in values if isinstance(value, int | float)]
     if not known:
         return "-"
@@ -140,7 +138,7 @@ def _interrupts(group: Sequence[Row]) -> str:
     return ", ".join([*landed[:MAX_INTERRUPTS], *more])
 
 
-def _zones(sheet: Sheet, zones: Sequence[Row]) -> None:
+def _zones(page: TextPage, zones: Sequence[Row]) -> None:
     zones = [zone for zone in zones if zone["health"] != "absent"]
     if not zones:
         return
@@ -151,39 +149,39 @@ def _zones(sheet: Sheet, zones: Sequence[Row]) -> None:
         for zone in hottest
     ]
     parts += [f"and {len(zones) - len(hottest)} cooler"] if len(zones) > len(hottest) else []
-    sheet.line()
-    prose(sheet, ", ".join(parts), label="Temperature  ")
+    page.line()
+    prose(page, ", ".join(parts), label="Temperature  ")
 
 
 def _celsius(value: Any) -> str:
     return f"{value / 1000:g} C" if isinstance(value, int | float) else "unknown"
 
 
-def _alerts(sheet: Sheet, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
-    """At most a few, and of one rule at most two: forty drifted knobs must not hide the heat."""
+def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
+    """At most MAX_ALERTS, and of one rule at most MAX_OF_RULE: forty drifted knobs must not hide a hot CPU."""
     if not alerts:
         return
-    heading(sheet, title)
+    heading(page, title)
     kept: list[Row] = []
     for alert in alerts:
         if sum(one["rule"] == alert["rule"] for one in kept) < MAX_OF_RULE and len(kept) < MAX_ALERTS:
             kept.append(alert)
     for alert in kept:
-        _alert(sheet, alert, fixes)
+        _alert(page, alert, fixes)
     left = Counter(alert["rule"] for alert in alerts) - Counter(alert["rule"] for alert in kept)
     if left:
-        prose(sheet, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
+        prose(page, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
 
 
-def _alert(sheet: Sheet, alert: Row, fixes: bool) -> None:
+def _alert(page: TextPage, alert: Row, fixes: bool) -> None:
     firing = alert["status"] == "firing"
     word, style = (alert["severity"], _SEVERITIES.get(alert["severity"], "")) if firing else (alert["status"], "green")
-    line(sheet, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
+    line(page, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
     if fixes:
         values = f"; {shown(alert['expected'])} → {shown(alert['observed'])}" if _short(alert) else ""
-        prose(sheet, f"{alert['summary']}{values}", indent=4)
+        prose(page, f"{alert['summary']}{values}", indent=4)
         if alert["fix"]:
-            prose(sheet, alert["fix"], indent=4, label="fix  ")
+            prose(page, alert["fix"], indent=4, label="fix  ")
 
 
 def _when(alert: Row) -> str:
@@ -191,7 +189,7 @@ def _when(alert: Row) -> str:
 
 
 def _clock(at: Any) -> str:
-    """The time of day of an RFC 3339 time; the whole of anything else."""
+    """The time of day of an RFC 3339 time; any other text as it is."""
     text = str(at)
     return text[11:19] if len(text) >= 20 and text[10] == "T" else text
 
@@ -200,16 +198,16 @@ def _short(alert: Row) -> bool:
     return alert["observed"] is not None and len(shown(alert["observed"])) + len(shown(alert["expected"])) < 60
 
 
-def _sources(sheet: Sheet, body: Mapping[str, Any]) -> None:
-    """The sources that had nothing fresh to say, and why: what was not seen must not read like what is well."""
-    # The audit is of the monitor, not of the host, and stale between two audits by design.
+def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
+    """The sources without fresh samples, and why: what was not read must not look like what is well."""
+    # The audit is about the monitor, not the host, and its samples are stale between two audits by design.
     rows = [row for row in body["sources"] if row["name"] != "audit"]
     blind = [row for row in rows if row["stale"] or row["no_data"] or not row["fresh"]]
     if not blind:
         return
-    heading(sheet, "Not seen")
+    heading(page, "Not seen")
     for row in blind:
         counts = [f"{row[key]} {word}" for key, word in (("stale", "stale"), ("no_data", "no data")) if row[key]]
         why = "; ".join(map(str, row["reasons"]))
         said = ", ".join(counts) or "this host has none"
-        prose(sheet, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")
+        prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")

@@ -1,4 +1,4 @@
-"""Findings counted and gathered, so that 4,096 interrupts read as a few lines. Pure."""
+"""Findings counted and grouped, so that 4,096 interrupts become a few lines. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.model import Finding, Outcome, Scalar
+from tunectl.model import Finding, Outcome, Scalar, parse_target
 from tunectl.report.escape import printable
 
-# What needs a person first.
+# The order on every page: what a person must act on comes first.
 SEVERITY = (
     Outcome.DRIFTED,
     Outcome.REFUSED,
@@ -22,7 +22,7 @@ SEVERITY = (
     Outcome.UNSUPPORTED,
     Outcome.WAIVED,
 )
-MAX_REASONS = 8  # of one knob and outcome; more are gathered under the first
+MAX_REASONS = 8  # for one knob and outcome; with more, all are grouped under the first
 _NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,8})", re.DOTALL)
 # A number that stands alone: not part of a word, a list or a range.
 _ALONE = re.compile(r"(?<![\w,.-])[0-9]+(?!\w|[-,.][0-9])")
@@ -54,7 +54,7 @@ class Group(NamedTuple):
 
 
 def finding_body(finding: Finding) -> dict[str, Any]:
-    """A finding as a document's body carries it; `harmful` and `points` only where they say something."""
+    """A finding as a document's body carries it; `harmful` only of a refusal, `points` only of a boot argument."""
     body: dict[str, Any] = {
         "knob": finding.knob,
         "target": finding.target,
@@ -72,9 +72,10 @@ def finding_body(finding: Finding) -> dict[str, Any]:
 
 
 def finding_of(body: Mapping[str, Any]) -> Finding:
-    """The finding that `finding_body` made this of."""
+    """The inverse of `finding_body`."""
     known = {name: body[name] for name in Finding._fields if name in body}
-    return Finding(**{**known, "outcome": Outcome(body["outcome"])})
+    target = parse_target(body["target"], body["knob"])
+    return Finding(**{**known, **target._asdict(), "outcome": Outcome(body["outcome"])})
 
 
 def counts(findings: Iterable[Finding]) -> dict[Outcome, int]:
@@ -83,7 +84,7 @@ def counts(findings: Iterable[Finding]) -> dict[Outcome, int]:
 
 
 def brief(findings: Sequence[Finding]) -> str:
-    """`3 drifted, 1 refused (harmless), 41 compliant`: the worst first, nothing that did not occur."""
+    """`3 drifted, 1 refused (harmless), 41 compliant`: the worst first, only outcomes that occur."""
     found = counts(findings)
     harmful = sum(finding.harmful for finding in findings if finding.outcome is Outcome.REFUSED)
     parts = []
@@ -93,14 +94,6 @@ def brief(findings: Sequence[Finding]) -> str:
         else:
             parts.append((found[outcome], outcome.value.replace("-", " ")))
     return ", ".join(f"{count:,} {word}" for count, word in parts if count) or "nothing was examined"
-
-
-def instance_of(knob: str, target: str) -> str:
-    """The instance in a target's name: `42` of `irq.affinity[42]`, "" where there is but one."""
-    if target == knob:
-        return ""
-    inner = target.removeprefix(f"{knob}[")
-    return inner[:-1] if inner != target and inner.endswith("]") else target
 
 
 def compact(instances: Iterable[str], limit: int = 24) -> str:
@@ -128,7 +121,7 @@ def name_of(knob: str, instances: Sequence[str], limit: int = 24) -> str:
 
 
 def generalised(text: str, instance: str) -> str:
-    """`text` with N for the instance it speaks of, so that the same sentence about many targets is one."""
+    """`text` with N in place of the instance, so that the same sentence about many targets becomes one."""
     if not instance or instance not in text:
         return text
     if instance.isascii() and instance.isdigit():
@@ -137,11 +130,10 @@ def generalised(text: str, instance: str) -> str:
 
 
 def groups(findings: Iterable[Finding]) -> list[Group]:
-    """The findings gathered by knob, outcome, reason and fix; the worst outcome first, then as found."""
+    """The findings grouped by knob, outcome, reason and fix; the worst outcome first, then in the order found."""
     classes: dict[tuple[str, Outcome, bool], dict[Any, list[Finding]]] = {}
     for finding in findings:
-        instance = instance_of(finding.knob, finding.target)
-        said = generalised(finding.reason, instance), generalised(finding.fix, instance)
+        said = generalised(finding.reason, finding.instance), generalised(finding.fix, finding.instance)
         points = tuple(finding.points.items()) if finding.points else None
         alike = classes.setdefault((finding.knob, finding.outcome, finding.harmful), {})
         alike.setdefault((*said, points), []).append(finding)
@@ -151,7 +143,7 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
 
 
 def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:
-    """One group a reason; where every target has a reason of its own (a device's name), one with the first of them."""
+    """One group for each reason. With more than MAX_REASONS, one group with the first of them."""
     if len(alike) <= MAX_REASONS:
         return [_group(members, said[0], said[1]) for said, members in alike.items()]
     members = [finding for each in alike.values() for finding in each]
@@ -168,15 +160,12 @@ def _group(members: Sequence[Finding], reason: str, fix: str) -> Group:
     rows: dict[tuple[str, str], list[Finding]] = {}
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)
-    shown = [
-        Row(tuple(instance_of(first.knob, each.target) for each in same), same[0].observed, same[0].desired)
-        for same in rows.values()
-    ]
+    shown = [Row(tuple(each.instance for each in same), same[0].observed, same[0].desired) for same in rows.values()]
     return Group(first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points)
 
 
 def spread(observed: Sequence[Scalar], desired: Sequence[Scalar]) -> str | None:
-    """`256 CPU sets within 0-255` for different sets of CPUs of which one is desired; None for anything else."""
+    """`256 CPU sets within 0-255`, where the desired CPU set is the same for all; None for anything else."""
     if len(set(desired)) != 1 or not all(isinstance(value, str) for value in (*observed, *desired)):
         return None
     try:

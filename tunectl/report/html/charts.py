@@ -1,4 +1,4 @@
-"""Geometry of the plots: what the templates draw, as plain numbers and paths. Pure."""
+"""The charts of the HTML page: plain numbers and paths that the templates draw as SVG. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.report.html.scale import LogScale
-from tunectl.report.measures import nanoseconds, plain
-from tunectl.report.timeline import Slice, run_ns, timeline
+from tunectl.report.charts import LogScale, Slice, run_ns, timeline
+from tunectl.report.figures import nanoseconds, plain
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
-STRIP_HEIGHT = 48
-_LEAST_SHARE = 1e-6  # of moments; rarer waits are the longest gap's business
+SPARKLINE_HEIGHT = 48
+_LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
 
 
@@ -74,10 +73,10 @@ def wait_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
 
 
 def _waits(one: Curve) -> list[tuple[float, float]]:
-    """(ns, share of moments that wait longer), as far down as the axis goes.
+    """(ns, share of moments that wait longer), down to the lowest share on the axis.
 
-    Between two gaps the share falls in a straight line, which logarithmic axes bend: it is followed by factors of 1.1
-    down in share and 1.2 up in time.
+    Between two gap lengths the share falls in a straight line, which logarithmic axes bend. So points are added between
+    them: one for each factor of 1.1 in share and of 1.2 in time.
     """
     points: list[tuple[float, float]] = []
     total = float(sum(ns * count for ns, count in one.gaps))
@@ -98,7 +97,7 @@ def _waits(one: Curve) -> list[tuple[float, float]]:
 
 
 def _between(low: float, high: float, factor: float) -> list[float]:
-    """Values that many times apart, between two."""
+    """Values between `low` and `high`, each `factor` times the one before."""
     steps = math.floor(math.log(high / low) / math.log(factor)) if 0 < low < high else 0
     return [low * factor**step for step in range(1, steps + 1)]
 
@@ -118,7 +117,7 @@ def _time_marks(x: LogScale) -> list[dict[str, Any]]:
 
 
 def _thinned(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every second label goes where more than eight would crowd; the lines stay."""
+    """At most eight labels: of more, only every second (third, ...) stays. All lines stay."""
     step = -(-len(marks) // 8)
     return [mark if at % step == 0 else {**mark, "label": ""} for at, mark in enumerate(marks)]
 
@@ -129,7 +128,7 @@ def _box(x_title: str, y_title: str) -> dict[str, Any]:
 
 
 def _steps(points: Sequence[tuple[float, float]], floor: float) -> str:
-    """Level until a length, then down; at the longest, to the axis."""
+    """A path of steps: level up to each length, then down; after the longest, down to the axis."""
     if not points:
         return ""
     path = f"M{points[0][0]:g} {points[0][1]:g}"
@@ -146,20 +145,20 @@ def _line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in unique) if unique else ""
 
 
-def strip_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
+def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
     """A CPU over time: bars of the longest gap in each slice on a logarithmic scale from `floor` to `top`, and of the
-    stolen share; None where it is not known when gaps came."""
+    stolen share; None where the times of the gaps are not known."""
     slices = timeline(body, cpu, SLICES)
     if not slices:
         return None
-    height = LogScale.over(floor, top, 2, STRIP_HEIGHT)
+    height = LogScale.over(floor, top, 2, SPARKLINE_HEIGHT)
     known = [one for one in slices if one]
     most = max((one.stolen for one in known), default=0.0)
     return {
         "cpu": cpu["cpu"],
         "slices": len(slices),
         "longest": _bars([height.at(one.longest_ns) if one and one.longest_ns else 0.0 for one in slices]),
-        "stolen": _bars([one.stolen / most * STRIP_HEIGHT / 2 if one and most else 0.0 for one in slices]),
+        "stolen": _bars([one.stolen / most * SPARKLINE_HEIGHT / 2 if one and most else 0.0 for one in slices]),
         "known": len(known),
         "most_percent": most * 100,
         "low": nanoseconds(height.low),
@@ -170,14 +169,14 @@ def strip_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, to
 
 
 def _bars(heights: Sequence[float]) -> str:
-    """Bars from the ground up, one unit wide, as one path."""
+    """Bars, each one unit wide, as one path."""
     return "".join(
         f"M{at} 0v{round(height, 1):g}h1v{-round(height, 1):g}" for at, height in enumerate(heights) if height
     )
 
 
 def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slice | None]) -> str:
-    """The strip in words, for who cannot see it."""
+    """The chart in words, for readers who cannot see it."""
     longest = [one.longest_ns if one else 0.0 for one in slices]
     quiet = sum(one is not None and not one.longest_ns for one in slices)
     at = run_ns(body, cpu) * longest.index(max(longest)) / len(slices)
@@ -188,13 +187,13 @@ def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slic
     return f"{text}; {unknown} not recorded" if unknown else text
 
 
-def range_marks(cell: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
-    """Where the median, P99 and longest of a wake cell stand; None without messages."""
-    percentiles = cell.get("percentiles_ns") or {}
-    if not cell.get("n") or "50" not in percentiles:
+def range_marks(case: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
+    """The positions of a wake case's median, P99 and longest; None without messages."""
+    percentiles = case.get("percentiles_ns") or {}
+    if not case.get("n") or "50" not in percentiles:
         return None
     far = percentiles.get("99", percentiles["50"])
-    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(cell["max_ns"] or far)}
+    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(case["max_ns"] or far)}
 
 
 def warmth(value: float, least: float, most: float, classes: int = 5) -> int:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.report.documents import body, findings, hostile
 from tunectl.cpulist import parse_cpulist
-from tunectl.model import Finding, Outcome
-from tunectl.report.summary import (
+from tunectl.model import Finding, Outcome, Target, parse_target
+from tunectl.report.findings import (
     brief,
     compact,
     counts,
@@ -17,14 +17,13 @@ from tunectl.report.summary import (
     finding_of,
     generalised,
     groups,
-    instance_of,
     name_of,
     spread,
 )
 
 
 def irq(number: int, observed: str = "0-3", reason: str = "why", outcome: Outcome = Outcome.DRIFTED) -> Finding:
-    return Finding("irq.affinity", f"irq.affinity[{number}]", outcome, observed, "0-1", reason, "tunectl apply")
+    return Finding("irq.affinity", str(number), outcome, observed, "0-1", reason, "tunectl apply")
 
 
 def test_counts_have_every_outcome() -> None:
@@ -74,8 +73,18 @@ def test_compact_prints_on_one_line(instances: list[str]) -> None:
     ("target", "instance"),
     [("irq.affinity[42]", "42"), ("irq.affinity", ""), ("42", "42"), ("irq.affinity[a]b]", "a]b")],
 )
-def test_instance_of(target: str, instance: str) -> None:
-    assert instance_of("irq.affinity", target) == instance
+def test_a_target_is_read_back_from_its_name(target: str, instance: str) -> None:
+    assert parse_target(target, "irq.affinity") == Target("irq.affinity", instance)
+
+
+@given(hostile, hostile)
+def test_a_name_and_its_target_are_the_same(knob: str, instance: str) -> None:
+    assert parse_target(str(Target(knob, instance)), knob) == Target(knob, instance)
+
+
+@given(st.from_regex(r"[a-z.0-9_]+", fullmatch=True), hostile)
+def test_the_journal_needs_no_more_than_the_name(knob: str, instance: str) -> None:
+    assert parse_target(str(Target(knob, instance))) == Target(knob, instance)
 
 
 def test_name_of() -> None:
