@@ -7,13 +7,14 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.fleet.made import asked, preflight, session
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.report.machines import folded, machine_name
+from tunectl.report.hosts import folded, machine_name
 
 
 def text(made: Document) -> list[str]:
@@ -94,7 +95,7 @@ def test_html_of_a_fleet_of_nobody() -> None:
     assert "UNKNOWN" in made.words
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(hostile)
 def test_no_string_becomes_markup(string: str) -> None:
     plain = page(document("fleet"))

@@ -87,7 +87,7 @@ def _check(
 
 
 def _session(options: Options, root: Sysroot) -> Inspection:
-    """The host file; without one, the CPUs the kernel isolates and no settings. A file that was named must exist."""
+    """The host file's session; without one, of the CPUs that the kernel isolates. A named file must exist."""
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     config = kernel_config(read_scope_facts(root))
@@ -95,7 +95,7 @@ def _session(options: Options, root: Sysroot) -> Inspection:
 
 
 def _blind_spots(session: Inspection) -> list[str]:
-    """What this run cannot see at all, whatever the sources say."""
+    """What this run cannot watch, whatever the sources say."""
     notes = []
     if not session.config.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
@@ -105,7 +105,7 @@ def _blind_spots(session: Inspection) -> list[str]:
 
 
 def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
-    """The CPUs whose clock is asked for."""
+    """The CPUs whose clock --clock asks for."""
     if text is None:
         return frozenset()
     if not session.root.live:

@@ -17,7 +17,7 @@ from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
 from tunectl.hostfile.threads import trading_threads
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
-from tunectl.model import Scope, Setting, Trading, Waiver
+from tunectl.model import Scope, Setting, Trading, Waiver, parse_target
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 
@@ -168,5 +168,5 @@ def _waiver(row: WaiverRow, number: int, origin: str) -> Waiver:
         _known(row.knob, f"{origin}: waivers[{number}].knob")
     if not row.reason.strip():
         raise UsageError(f"{origin}: waivers[{number}].reason: is empty", "say why the host may differ")
-    target = None if row.target is None else str(row.target)
-    return Waiver(row.knob, target, row.reason, row.until.isoformat())
+    instance = None if row.target is None else parse_target(str(row.target), row.knob).instance
+    return Waiver(row.knob, instance, row.reason, row.until.isoformat())

@@ -1,21 +1,22 @@
-"""The parts of one monitor put together: sources, rules, alerts, sinks, as one host file asks for them."""
+"""The parts of one monitor put together: sources, rules, alerts, receivers, as one host file asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.model import Alert, Condition, Severity, Snapshot, Status
-from tunectl.monitor.outbox import Outboxes
+from tunectl.monitor.delivery_queue import DeliveryQueues
+from tunectl.monitor.model import Condition, Severity, Snapshot, Status
+from tunectl.monitor.receivers import Receiver, check_exporters, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
-from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
 from tunectl.monitor.sources import take_snapshot
+from tunectl.monitor.store import Store
 from tunectl.monitor.watched_host import WatchedHost, boottime
 from tunectl.tuning.inspection import Inspection
 
@@ -23,13 +24,12 @@ SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES
 
 
 class Places(NamedTuple):
-    """Where this process may write, and what it was asked for beside the host file."""
+    """Where this process keeps and asks, and what it was asked for beside the host file."""
 
-    state_dir: str
+    store: Store
     runtime_dir: str = ""  # "" where nobody gave us one: then no repair can be asked for
     interval_s: float | None = None
     repair: bool = False
-    sinks: bool = True  # a second monitor of the same host must not notify everybody twice
 
 
 class Watcher:
@@ -57,45 +57,50 @@ def opener_of(
     session: Inspection,
     places: Places,
     opened: Callable[[Watcher], None],
-    printer: Callable[[Sequence[Alert]], None] | None = None,
+    printer: Receiver | None = None,
 ) -> Opener:
     """Checks what the host file asks for; what is returned opens it. UsageError for an address that cannot be one.
 
-    `opened` is handed the new watcher; `printer` receives each transition, too.
+    `opened` is handed the new watcher; `printer` hears of each transition beside the host file's receivers.
     """
     settings = session.config.monitor
-    notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
+    receivers = open_receivers(settings, session.identity) + ((printer,) if printer else ())
     check_exporters(settings)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
         watcher = Watcher(session, remembered)
-        watch = _with_sinks(session, places, notifiers, watcher)
+        watch = _with_receivers(session, places, receivers, watcher)
         opened(watcher)
-        return watch._replace(tells={**watch.tells, "stdout": printer}) if printer else watch
+        return watch
 
     return open_
 
 
-def _with_sinks(session: Inspection, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
-    settings = session.config.monitor
-    outboxes = Outboxes(notifiers, places.state_dir)
-    exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()
-    outboxes.start()  # last: what raises above leaves no thread behind
+def _with_receivers(session: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
+    settings, store = session.config.monitor, places.store
+    queues = DeliveryQueues(receivers, store)
+    exporters = open_exporters(settings, queues.own)
+    queues.start()  # last: what raises above leaves no thread behind
+
+    def state() -> Mapping[str, Any]:
+        return {"alerts": watcher.alerts.save()}
 
     def close() -> None:
         for exporter in exporters:
             with suppress(Exception):
                 exporter.close()
-        outboxes.close()
+        queues.close()
+        store.remember(state())
+        store.save(now=True)
         watcher.watched_host.close()
 
     shows: dict[str, Callable[[Status], None]] = {exporter.name: exporter.show for exporter in exporters}
     return Watch(
         watcher.cycle,
         places.interval_s or settings.interval_s,
-        lambda: {"alerts": watcher.alerts.save()},
-        {**shows, "outboxes": outboxes.show},
-        outboxes.tells,
+        state,
+        {**shows, "queues": queues.show},
+        lambda transitions: queues.add(transitions, state()),
         close,
         Repair(places.runtime_dir) if (places.repair or settings.repair) and places.runtime_dir else None,
     )

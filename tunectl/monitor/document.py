@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
-from tunectl.model import Finding, Outcome, target_name
+from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Alert, Condition, Freshness, Health, Sample, Snapshot, Status
 
 _OUTCOMES = {
@@ -52,7 +52,7 @@ def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
     return [
         Finding(
             one.rule,
-            target_name(one.rule, one.subject),
+            one.subject,
             _OUTCOMES[one.health],
             one.observed,
             one.expected,

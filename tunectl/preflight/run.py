@@ -133,7 +133,7 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
             trading=config.threads if config else (),
         )
     except TunectlError as error:
-        found = [Finding("check", "check", Outcome.UNREADABLE, reason=str(error))]
+        found = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))]
     flight.check = waive(found, config.waivers, request.today) if config else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 

@@ -18,7 +18,7 @@ from tunectl.host.thermal import (
     ThermalSample,
     Throttles,
 )
-from tunectl.model import Finding, Outcome, target_name
+from tunectl.model import Finding, Outcome
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
@@ -69,7 +69,7 @@ def _verdict(findings: list[Finding]) -> tuple[str, str]:
 
 
 def _found(knob: str, instance: str, outcome: Outcome, reason: str = "", **fields: Any) -> Finding:
-    return Finding(knob, target_name(knob, instance), outcome, reason=reason, **fields)
+    return Finding(knob, instance, outcome, reason=reason, **fields)
 
 
 def _throttle(judge: _Judge) -> Iterator[Finding]:
