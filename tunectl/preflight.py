@@ -11,10 +11,10 @@ from tunectl.checking.runner import run_checks
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.gate import Parts, decide
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.monitor.thermal import ThermalSample, judge_thermal, read_thermal
 from tunectl.probe.budget import judge

@@ -14,10 +14,10 @@ import pytest
 from tests.hosts.builder import build, generated
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.cpulist import parse_cpulist
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.devices import DeviceEvent
 from tunectl.host.nonintrusive import DISTURBING, NonIntrusiveSysroot
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.monitor.assembly import kernel_wishes
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.look import take_look

@@ -13,9 +13,9 @@ from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.monitor.assembly import Watcher, kernel_wishes
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.once import look_twice, verdict_of

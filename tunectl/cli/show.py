@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
-from tunectl.bootloader.detect import detect
+from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
-from tunectl.host.topology import read_scope_facts, read_topology
+from tunectl.host.topology import read_topology
 from tunectl.report.summary import counts
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.inspection import Inspection, open_inspection

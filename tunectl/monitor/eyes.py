@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError
 from tunectl.host.cpus import Cpu, read_cpus
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.devices import DeviceEvent
 from tunectl.host.nonintrusive import NonIntrusiveSysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope
 from tunectl.monitor.held import allow_many_files
 from tunectl.monitor.interrupt_table import InterruptTable

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tunectl.bootloader.entries import PLACES
-from tunectl.bootloader.rebuild import kernel_of
-from tunectl.bootloader.uki import read_images
+from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot

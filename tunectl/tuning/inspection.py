@@ -7,13 +7,13 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tunectl.bootloader.detect import detect
-from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.host.topology import read_topology
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import HostId, Plan, Reading, Setting
