@@ -131,7 +131,7 @@ def _check(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope
             trading=wishes.threads if wishes else (),
         )
     except TunectlError as error:
-        found = [Finding("check", "check", Outcome.UNREADABLE, reason=str(error))]
+        found = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))]
     flight.check = waive(found, wishes.waivers, request.today) if wishes else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 

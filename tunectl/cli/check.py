@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from tunectl.checking.runner import run_checks
-from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
-from tunectl.cli.progress import progress
 from tunectl.errors import UsageError
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.plan import waive

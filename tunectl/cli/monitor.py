@@ -84,7 +84,7 @@ def _check(
 
 
 def _session(options: Options, root: Sysroot) -> Inspection:
-    """The host file's; without one, the CPUs that the kernel isolates and no wishes. A file that was named must be."""
+    """The host file's session; without one, of the CPUs that the kernel isolates. A named file must exist."""
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     wishes = kernel_wishes(read_scope_facts(root))
@@ -92,7 +92,7 @@ def _session(options: Options, root: Sysroot) -> Inspection:
 
 
 def _blind_spots(session: Inspection) -> list[str]:
-    """What this run cannot see at all, whatever the sources say."""
+    """What this run cannot watch, whatever the sources say."""
     notes = []
     if not session.wishes.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
@@ -102,7 +102,7 @@ def _blind_spots(session: Inspection) -> list[str]:
 
 
 def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
-    """The CPUs whose clock is asked for."""
+    """The CPUs whose clock --clock asks for."""
     if text is None:
         return frozenset()
     if not session.root.live:

@@ -35,7 +35,6 @@ def command(options: Options, candidate: str | None) -> int:
 
 def change_dict(change: Change) -> dict[str, Any]:
     """A change as JSON has it."""
-    fields = change._asdict()
-    del fields["value"], fields["instance"]
-    fields["lifetime"] = str(change.lifetime)
-    return fields
+    fields = {**change._asdict(), "lifetime": str(change.lifetime)}
+    del fields["knob"], fields["instance"], fields["value"]
+    return {"knob": change.knob, "target": change.target, **fields}

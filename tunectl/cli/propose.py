@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
-from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
@@ -75,7 +74,7 @@ def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str
 
 
 def _write(path: str, text: str, force: bool) -> None:
-    """Whole or not at all; an existing file only by --force: it is the operator's own."""
+    """Writes all or nothing. An existing file is the operator's own, and is only replaced with --force."""
     if os.path.exists(path) and not force:
         raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
     try:

@@ -11,7 +11,7 @@ from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_topology
-from tunectl.report.summary import counts
+from tunectl.report.findings import counts
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
@@ -35,7 +35,7 @@ def command(options: Options) -> int:
 
 
 def _session(options: Options) -> Inspection | None:
-    """The operator's wishes, where there is a host file; a file that was named must be there."""
+    """The session of the host file; None without one. A file that was named must exist."""
     if not options.host and not os.path.exists(options.host_path):
         return None
     return open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())

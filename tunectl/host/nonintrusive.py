@@ -1,7 +1,8 @@
-"""A root for those who watch: it refuses what would interrupt a CPU that has to be left alone.
+"""A root for monitoring: it refuses to read what would interrupt a CPU that must not be disturbed.
 
-Opening is not what disturbs, but nothing is opened that would not be read. Source: FACTS 2.3 (arch/x86/kernel/msr.c,
-drivers/cpufreq/acpi-cpufreq.c, intel_pstate.c, arch/x86/kernel/acpi/cppc.c, cpu/intel_epb.c, drivers/hwmon/coretemp.c).
+Only the read disturbs, not the open; but nothing is opened that would not be read.
+Source: docs/kernel-facts.md, "Reading without disturbing" (arch/x86/kernel/msr.c, drivers/cpufreq/acpi-cpufreq.c,
+intel_pstate.c, arch/x86/kernel/acpi/cppc.c, cpu/intel_epb.c, drivers/hwmon/coretemp.c).
 """
 
 from __future__ import annotations
@@ -50,8 +51,12 @@ class NonIntrusiveSysroot(Sysroot):
         return super().open(path)
 
     def refuse(self, path: str) -> None:
-        """PermissionError for a file that would disturb."""
+        """PermissionError for a file that would disturb. Its errno is ECANCELED, which no file of a kernel gives here:
+
+        root may not read it either.
+        """
         if path[path.rfind("/") + 1 :] in DISTURBING and (found := _CPU.search(path)) and int(found[1]) in self.quiet:
-            raise PermissionError(errno.EACCES, f"not read: it would interrupt CPU {found[1]}, which is isolated", path)
+            reason = f"not read: it would interrupt CPU {found[1]}, which is isolated"
+            raise PermissionError(errno.ECANCELED, reason, path)
         if path.startswith(_SENSORS):
-            raise PermissionError(errno.EACCES, "not read: a sensor may interrupt an isolated CPU", path)
+            raise PermissionError(errno.ECANCELED, "not read: a sensor may interrupt an isolated CPU", path)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec
-from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope
+from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope, Target
 
 
 class View:
@@ -81,7 +81,7 @@ class Facts(NamedTuple):
 
     boot_id: str = ""
     live: bool = True
-    refused: frozenset[tuple[str, str]] = frozenset()  # (knob, instance) the kernel refused in this boot
+    refused: frozenset[Target] = frozenset()  # what the kernel refused in this boot
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
     irq_counts: Mapping[str, int] = MappingProxyType({})  # interrupts on isolated CPUs, of refused IRQs
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot

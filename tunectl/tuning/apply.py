@@ -15,7 +15,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
-from tunectl.model import Change, target_name
+from tunectl.model import Change, Target
 from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
@@ -183,9 +183,9 @@ def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
             undo = step.codec.encode(step.codec.decode(undo)) if step.codec else undo.strip()
         except (ValueError, UsageError):
             undo = undo.strip()
-    knobs = tuple(target_name(change.knob, change.instance) for change in step.changes)
+    targets = tuple(Target(change.knob, change.instance) for change in step.changes)
     mode = root.checked_mode(step.path)
-    return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, knobs, step.commands)
+    return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, targets, step.commands)
 
 
 def current(root: Sysroot, kind: str, path: str) -> str | None:

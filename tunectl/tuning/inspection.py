@@ -16,7 +16,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, Lasting, View
-from tunectl.model import HostId, Plan, Reading, Setting
+from tunectl.model import HostId, Plan, Reading, Setting, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
@@ -118,22 +118,17 @@ class Inspection:
     def facts(self, readings: list[Reading]) -> Facts:
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
         boot_id = self.identity.boot_id
-        refused: set[tuple[str, str]] = set()
+        refused: set[Target] = set()
         configured_in = ""
         for entry in self.journal.entries.values():
             if entry.errno in _REFUSALS and entry.boot_id == boot_id:
-                refused.update(_split(name) for name in entry.knobs)
-            if entry.errno is None and entry.persistent and any(name.startswith("boot.") for name in entry.knobs):
+                refused.update(entry.targets)
+            if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.wishes, numbers) if numbers else {}
         return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
-
-
-def _split(name: str) -> tuple[str, str]:
-    knob, _, instance = name.partition("[")
-    return knob, instance.rstrip("]")
 
 
 def _isolated_counts(root: Sysroot, wishes: Wishes, numbers: set[str]) -> dict[str, int]:

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Roles(NamedTuple):
-    """Which CPUs are isolated, and who says so: the host file's path, or "the kernel", or "" for nobody."""
+    """Which CPUs are isolated, and what says so: the host file's path, "the kernel", or "" if none are."""
 
     isolated: CpuSet = frozenset()
     source: str = ""
 
 
 def roles_of_kernel(topology: Topology) -> Roles:
-    """Without a host file: what this boot isolates."""
+    """The roles without a host file: what this boot isolates."""
     isolated = topology.facts.quiet
     return Roles(isolated, "the kernel") if isolated else Roles()
 
@@ -37,7 +37,7 @@ def show_body(
     tuned: Mapping[str, int] | None = None,
     loader: Loader | None = None,
 ) -> dict[str, Any]:
-    """The fields of tunectl.show/1. CPU sets are cpulists, but for `smt_siblings`, a list of numbers.
+    """The fields of tunectl.show/1. CPU sets are cpulists, except `smt_siblings`, a list of numbers.
 
     `tuned`: how many findings there are of each outcome, where a host file says what is wanted.
     """

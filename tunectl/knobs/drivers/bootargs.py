@@ -60,7 +60,8 @@ class BootArg(NamedTuple):
         try:
             line = view.root.read_text("proc/cmdline")
         except OSError as error:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/proc/cmdline: {error.strerror}")
+            reason = f"/proc/cmdline: {error.strerror}"
+            yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
             return
         if self.kernel and view.root.exists(_ISOLATED) and not view.root.exists(self.kernel):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
@@ -71,7 +72,8 @@ class BootArg(NamedTuple):
         try:
             kernel, accepted, evidence = self._accepted(view, want)
         except (OSError, UsageError) as error:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}")
+            number = error.errno if isinstance(error, OSError) else None
+            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}", errno=number)
             return
         obstacle, remedy = boot.obstacle(self.key)
         booted = self._value(knob, view, parse_cmdline(line), want)

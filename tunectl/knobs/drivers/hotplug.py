@@ -63,10 +63,10 @@ class ReapplyRule:
             if not view.root.exists(directory):
                 yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
                 return
-        value, problem = read_service(view, UNIT, RULE, render(()))
-        if value == "enabled" and view.root.get_text(RULE) != _RULE:
-            value = "outdated"
-        yield Reading(knob.name, "", State.UNREADABLE if problem else State.READ, value, problem)
+        found = read_service(view, UNIT, RULE, render(()))
+        if found.value == "enabled" and view.root.get_text(RULE) != _RULE:
+            found = found._replace(value="outdated")
+        yield Reading(knob.name, "", *found)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then systemd is told, then the rule; udev notices by itself when its rules change."""

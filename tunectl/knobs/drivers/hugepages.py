@@ -59,9 +59,9 @@ class HugePages(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no {self.describe()[0]}")
             return
         for node in chosen:
-            value, state, reason = read_value(view.root, self._file(str(node)), knob.codec)
             wanted = named[node] if named else want
-            yield Reading(knob.name, str(node), state, value, reason, wanted=wanted)
+            found = read_value(view.root, self._file(str(node)), knob.codec)
+            yield Reading(knob.name, str(node), *found, wanted=wanted)
         for node in sorted(set(named or ()) - set(nodes)):
             yield Reading(knob.name, str(node), State.ABSENT, reason=f"this host has no NUMA node {node}")
 

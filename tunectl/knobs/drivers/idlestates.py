@@ -38,7 +38,7 @@ class IdleStates:
                 deepest = max(deepest, int(view.root.read_value(f"{directory}/{state}/latency")))
         except OSError as error:
             state_ = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
-            return Reading(knob.name, str(cpu), state_, reason=f"/{directory}: {error.strerror}")
+            return Reading(knob.name, str(cpu), state_, reason=f"/{directory}: {error.strerror}", errno=error.errno)
         except ValueError:
             return Reading(knob.name, str(cpu), State.UNREADABLE, reason=f"/{directory}: a latency is not a number")
         if not states:

@@ -59,7 +59,8 @@ class IrqAffinity:
             asked, effective = parse_shown(shown), parse_shown(delivered)
         except OSError as error:
             state = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
-            return Reading(knob.name, irq, state, reason=f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}")
+            reason = f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}"
+            return Reading(knob.name, irq, state, reason=reason, errno=error.errno)
         except UsageError as error:
             return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}: {error}")
         if effective <= want and (not asked.isdisjoint(want) if effective else asked <= want) and (effective or asked):

@@ -55,7 +55,8 @@ class BanList:
             try:
                 view.root.read_text(path)
             except OSError as error:
-                yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{path}: {error.strerror}")
+                reason = f"/{path}: {error.strerror}"
+                yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
                 return
         ban = read_configured_ban(view.root)
         if ban.problem:

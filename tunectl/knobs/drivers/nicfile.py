@@ -48,26 +48,27 @@ class NicFile(NamedTuple):
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
         path = self._file(instance)
-        value, state, reason = read_value(view.root, path, knob.codec)
-        if state is not State.READ:
-            if state is State.ABSENT and path.startswith(PREFIX):
-                reason = f"the driver of {instance} has no {self._named()} to set"
-            return Reading(knob.name, instance, state, reason=reason)
+        found = read_value(view.root, path, knob.codec)
+        if found.state is State.ABSENT and path.startswith(PREFIX):
+            found = found._replace(reason=f"the driver of {instance} has no {self._named()} to set")
+        if found.state is not State.READ:
+            return Reading(knob.name, instance, *found)
+        value = found.value
         if isinstance(value, frozenset):
             value &= view.scope.present
         write = value & want if knob.match is Match.NO_OTHER else None  # wanted CPUs that an operator added stay
         wanted, blocked = self._limit(knob, view, instance, want)
-        return Reading(knob.name, instance, state, value, wanted=wanted, write=write, blocked=blocked)
+        return Reading(knob.name, instance, State.READ, value, wanted=wanted, write=write, blocked=blocked)
 
     def _limit(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
         """What "hardware-max" stands for, and why a number cannot be had."""
         if not self.most:
             return None, ""
-        most, state, reason = read_value(view.root, self._file(instance, self.most), knob.codec)
+        most = read_value(view.root, self._file(instance, self.most), knob.codec)
         if want == "hardware-max":
-            return most, reason
-        if state is State.READ and want > most:
-            return None, f"{instance} takes at most {most}"
+            return most.value, most.reason
+        if most.state is State.READ and want > most.value:
+            return None, f"{instance} takes at most {most.value}"
         return None, ""
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:

@@ -64,11 +64,11 @@ class PseudoFile(NamedTuple):
         if disturbed := self._disturbed(view, instance):
             reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
-        value, state, reason = read_value(view.root, self.file(instance), knob.codec)
-        if state is not State.READ:
-            return Reading(knob.name, instance, state, reason=reason)
+        found = read_value(view.root, self.file(instance), knob.codec)
+        if found.state is not State.READ:
+            return Reading(knob.name, instance, *found)
         wanted, blocked = self._wanted(knob, view, instance, want)
-        return Reading(knob.name, instance, State.READ, _present(value, view), wanted=wanted, blocked=blocked)
+        return Reading(knob.name, instance, State.READ, _present(found.value, view), wanted=wanted, blocked=blocked)
 
     def _disturbed(self, view: View, instance: str) -> CpuSet:
         """The isolated CPUs that a reading on this host would interrupt."""
@@ -83,8 +83,8 @@ class PseudoFile(NamedTuple):
             return None, ""
         for word, path in self.words:
             if word == want:
-                value, _, reason = read_value(view.root, _filled(path, instance), knob.codec)
-                return value, reason
+                found = read_value(view.root, _filled(path, instance), knob.codec)
+                return found.value, found.reason
         offered = view.root.get(_filled(self.choices, instance)).split() if self.choices else []
         if offered and want not in [word.strip("[]") for word in offered]:
             return None, f"this kernel offers only {', '.join(offered)}"
@@ -130,8 +130,7 @@ class FirstOf(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has neither {names}")
             return
         for instance in option[0].instances(view):
-            value, state, reason = read_value(view.root, option[0].file(instance), option[1])
-            yield Reading(knob.name, instance, state, value, reason)
+            yield Reading(knob.name, instance, *read_value(view.root, option[0].file(instance), option[1]))
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One write a change, in the attribute's own sense of on and off."""
@@ -150,18 +149,27 @@ class FirstOf(NamedTuple):
         return tuple(path for file, _ in self.options for path in file.reads())
 
 
-def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]:
-    """One attribute decoded: (value, state, reason)."""
+class ReadResult(NamedTuple):
+    """What reading one file gave: the fields of a Reading, without its knob and instance."""
+
+    state: State
+    value: Any = None
+    reason: str = ""
+    errno: int | None = None
+
+
+def read_value(root: Sysroot, path: str, codec: Codec) -> ReadResult:
+    """One attribute, decoded. Never raises for what a host may lack."""
     try:
         text = root.read_value(path)
     except OSError as error:
         if error.errno in ABSENT_ERRNOS:
-            return None, State.ABSENT, f"this host has no /{path}"
-        return None, State.UNREADABLE, f"/{path}: {error.strerror}"
+            return ReadResult(State.ABSENT, None, f"this host has no /{path}")
+        return ReadResult(State.UNREADABLE, None, f"/{path}: {error.strerror}", error.errno)
     try:
-        return codec.decode(text), State.READ, ""
+        return ReadResult(State.READ, codec.decode(text))
     except (ValueError, UsageError) as error:
-        return None, State.UNREADABLE, f"/{path} holds {text[:60]!r}: {error}"
+        return ReadResult(State.UNREADABLE, None, f"/{path} holds {text[:60]!r}: {error}")
 
 
 def _present(value: Any, view: View) -> Any:

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from tunectl.host.inifiles import values_of
+from tunectl.knobs.drivers.pseudofile import ReadResult
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -66,7 +67,7 @@ def host_file_of(words: Sequence[str]) -> str:
     return next((after for word, after in pairwise(words) if word == "--host"), "")
 
 
-def read_service(view: View, unit: str, companion: str, ours: str) -> tuple[str, str]:
+def read_service(view: View, unit: str, companion: str, ours: str) -> ReadResult:
     """The state of a service of ours, or why it is not known. `companion` is the file that has it started.
 
     `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
@@ -77,15 +78,15 @@ def read_service(view: View, unit: str, companion: str, ours: str) -> tuple[str,
     try:
         text = root.read_text(unit) if root.exists(unit) else ""
     except OSError as error:
-        return "", f"/{unit}: {error.strerror}"
+        return ReadResult(State.UNREADABLE, "", f"/{unit}: {error.strerror}", error.errno)
     command = next(iter(values_of(text, "Service", "ExecStart")), "")
     words = [word.replace("%%", "%").replace("$$", "$") for word in _split(command)]
     if not text or not root.exists(companion):
-        return "disabled", ""
+        return ReadResult(State.READ, "disabled")
     if not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
-        return "broken", ""
+        return ReadResult(State.READ, "broken")
     current = _but_command(text) == _but_command(ours) and host_file_of(words) == host_file_of(view.invocation)
-    return "enabled" if current else "outdated", ""
+    return ReadResult(State.READ, "enabled" if current else "outdated")
 
 
 class ApplyService:
@@ -96,8 +97,7 @@ class ApplyService:
         if not view.root.exists(_SYSTEM):
             yield Reading(knob.name, "", State.ABSENT, reason="this host has no /etc/systemd/system")
             return
-        value, problem = read_service(view, UNIT, LINK, render(()))
-        yield Reading(knob.name, "", State.UNREADABLE if problem else State.READ, value, problem)
+        yield Reading(knob.name, "", *read_service(view, UNIT, LINK, render(())))
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then the link, then systemd is told."""
