@@ -418,7 +418,7 @@ def test_configured_is_not_effective(
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [
-        ("zz-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n', "grub.d/zz-site.cfg:1 sets"),
+        ("zz-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n', "grub.d/zz-site.cfg:1 overwrites"),
         ("50-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="isolcpus=1 $GRUB_CMDLINE_LINUX_DEFAULT"\n', "50-site.cfg:1 wins"),
     ],
 )
