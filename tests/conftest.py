@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.hosts.builder import HostFactory
+from tests.quiet import turn
 from tests.ran import Ran
 from tests.starter import Starter, needs_own_interpreter
 
@@ -24,12 +27,27 @@ TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 settings.register_profile("tunectl", deadline=None)
 settings.load_profile("tunectl")
 MEMORY = Path("/dev/shm")
+TURNS = "TUNECTL_TEST_TURNS"
 LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     hear_interrupts()
     write_to_memory()
+    if not hasattr(config, "workerinput"):
+        os.environ[TURNS] = tempfile.mkdtemp(prefix="tunectl-turns-")  # for the workers, which this process starts
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ[TURNS])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """A test marked `alone` runs while no other worker runs one."""
+    with turn(Path(os.environ[TURNS]), alone=item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 def hear_interrupts() -> None:
