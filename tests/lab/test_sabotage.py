@@ -151,12 +151,14 @@ def line(outcome: Outcome, name: str) -> str:
     return f"{found:8}  {'silent' if outcome.silent(name) else 'LEFT':6}  {name}: {', '.join(wanted[:2])}{more}"
 
 
+@pytest.mark.long
 def test_a_plugged_card_is_no_alarm(tuned: Lab) -> None:
     """Its interrupts start on housekeeping CPUs, by the default mask: in force, so nothing is called broken."""
     tuned.nic_add("nic1")
     assert not look(tuned, {"verify"})
 
 
+@pytest.mark.long
 def test_a_plugged_card_on_the_isolated_cpus_is_mended_by_the_rule(tuned: Lab) -> None:
     """systemd.apply_on_hotplug: udev starts a run of apply two seconds after the card is announced."""
     tuned.run("systemctl stop irqbalance; echo c > /proc/irq/default_smp_affinity")
