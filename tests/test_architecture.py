@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,15 @@ def name_of(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """The whole syntax tree of a file."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Every module a file imports, and every name it takes from one, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -37,9 +44,7 @@ def importers(target: str) -> set[str]:
 
 def calls(path: Path, *names: str) -> bool:
     """Does the file call one of these functions, as `open(...)` or `os.open(...)`?"""
-    return any(
-        isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in ast.walk(ast.parse(path.read_text()))
-    )
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) in names for node in nodes(path))
 
 
 def outside(found: set[str], *rooms: str) -> set[str]:

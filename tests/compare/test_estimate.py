@@ -52,6 +52,7 @@ def coverage(estimate: Estimate, burst: int, change: Callable[[Sample], Sample] 
 
 @pytest.mark.parametrize("burst", [1, 10])
 @pytest.mark.parametrize("name", ESTIMATES)
+@pytest.mark.slow
 def test_bounds_hold_the_truth_about_as_often_as_they_say(name: str, burst: int) -> None:
     assert coverage(ESTIMATES[name], burst) >= 0.85
 

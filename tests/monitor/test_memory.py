@@ -6,7 +6,11 @@ import gc
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from tests.bench.bench_monitor_memory import cycles
+
+pytestmark = pytest.mark.slow
 
 WARM, MORE = 200, 500
 

@@ -412,6 +412,7 @@ for number in range(int(sys.argv[3]), 100_000):
 """
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle(tmp_path: Path) -> None:
     """Killed again and again, at any moment: everything that was promised arrives, in order, under one id each."""
     root = Path(__file__).parents[2]

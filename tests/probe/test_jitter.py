@@ -108,6 +108,7 @@ def test_no_two_events_touch(jitter: Jitter, cpu: int) -> None:
 
 
 @pytest.mark.parametrize("events", [65536, 5])
+@pytest.mark.slow
 def test_the_series_holds_every_gap_listed_or_not(jitter: Jitter, cpu: int, events: int) -> None:
     document = jitter("--cpus", cpu, "--duration", 2.2, "--events", events)
     (one,) = document["cpus"]
@@ -249,6 +250,7 @@ def skip_unless_fifo(probe: Callable[..., subprocess.CompletedProcess[str]], cpu
         pytest.skip("SCHED_FIFO is not allowed here")
 
 
+@pytest.mark.slow
 def test_fifo_on_the_only_cpu_ends_on_time(
     probe: Callable[..., subprocess.CompletedProcess[str]], jitter: Jitter, cpu: int
 ) -> None:
@@ -270,6 +272,7 @@ def test_fifo_on_the_only_cpu_ends_on_time(
     assert any("main thread shares" in warning for warning in document["warnings"])
 
 
+@pytest.mark.slow
 def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
     probe: Callable[..., subprocess.CompletedProcess[str]], program: Path, cpu: int, tmp_path: Path
 ) -> None:
@@ -290,6 +293,7 @@ def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
     assert document["interrupted"] is True
 
 
+@pytest.mark.slow
 def test_throttling_pauses_of_a_fifo_spinner_are_named(
     probe: Callable[..., subprocess.CompletedProcess[str]], jitter: Jitter, cpu: int
 ) -> None:

@@ -88,6 +88,7 @@ def test_an_interrupt_named_script_stays_text() -> None:
 
 @settings(max_examples=15)
 @given(text=hostile | st.sampled_from([EVIL, "</style><script>", '" onload="x', "--></svg>", "{{ 7*7 }}", "]]>"]))
+@pytest.mark.slow
 def test_no_string_changes_the_structure(text: str) -> None:
     jitter = {**copy.deepcopy(JITTER), "warnings": ["w"], "budget": {"verdict": "broken", "broken": ["b"]}}
     jitter["cpus"][0]["causes"] = [{"cause": "c", "count": 1, "total_ns": 2, "max_ns": 2}]

@@ -93,6 +93,7 @@ def small_host(host_root: HostFactory, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("victim", ["apply", "restore"])
+@pytest.mark.slow
 def test_killed_at_every_boundary(host_root: HostFactory, tmp_path: Path, victim: str) -> None:
     tree = small_host(host_root, tmp_path)
     before = picture(tree)
@@ -113,6 +114,7 @@ def test_killed_at_every_boundary(host_root: HostFactory, tmp_path: Path, victim
     assert not differences(before, tree)
 
 
+@pytest.mark.slow
 def test_killed_and_applied_again_before_it_is_restored(host_root: HostFactory, tmp_path: Path) -> None:
     tree = small_host(host_root, tmp_path)
     before = picture(tree)

@@ -24,6 +24,8 @@ from tunectl.monitor.settings import Webhook
 from tunectl.monitor.sinks.prometheus import Endpoint
 from tunectl.monitor.sinks.webhook import open_webhook
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = Path(__file__).parents[3] / "tunectl" / "shipped"
 PATIENCE_S = 40.0
 
