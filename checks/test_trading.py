@@ -8,7 +8,7 @@ from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.host.irqs import read_irqs
 from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
-from tunectl.host.processes import read_memory, read_pages
+from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts
 from tunectl.model import Scope

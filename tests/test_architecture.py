@@ -112,7 +112,7 @@ FLEET = [
 ]
 PURE = [
     *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
-    *("rivals/conflicts", "rivals/lines", "rivals/places", "rivals/tunedvars", "tuning/fromtuned"),
+    *("tuners/conflicts", "tuners/lines", "tuners/places", "tuners/tunedvars", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
 ]
 

@@ -73,5 +73,5 @@ def _body(run: Run) -> dict[str, Any]:
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,
         "findings": run.plan.findings,
-        "notes": [*run.applied.failed, *run.session.notes(), *run.session.rivals()],
+        "notes": [*run.applied.failed, *run.session.notes(), *run.session.tuner_notes()],
     }

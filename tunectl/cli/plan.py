@@ -27,7 +27,7 @@ def command(options: Options, candidate: str | None) -> int:
         "changes": [change_dict(change) for change in plan.changes],
         "reboot_required": plan.reboot_required,
         "findings": plan.findings,
-        "notes": [*session.notes(), *session.choices(), *session.rivals()],
+        "notes": [*session.notes(), *session.choices(), *session.tuner_notes()],
     }
     emit(options, "plan", session.identity, body, plan.findings)
     return exit_code(verdict_of(plan.findings, False), options.fmt)

@@ -63,7 +63,7 @@ def command(
 
 
 def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str | None) -> Proposal:
-    from tunectl.rivals.tuned import isolated_by, read_profile, read_tuned  # only here: most hosts have no TuneD
+    from tunectl.tuners.tuned import isolated_by, read_profile, read_tuned  # only here: most hosts have no TuneD
     from tunectl.tuning.fromtuned import take_over, untold
 
     if nic and not root.exists(f"sys/class/net/{nic}"):

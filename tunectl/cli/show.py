@@ -11,7 +11,7 @@ from tunectl.cli.options import Options
 from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_scope_facts, read_topology
 from tunectl.report.summary import counts
-from tunectl.rivals.table import read_rivals
+from tunectl.tuners.find import read_tuners
 from tunectl.tuning.session import Session, open_session
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
@@ -29,7 +29,7 @@ def command(options: Options) -> int:
     tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
     identity = read_identity(root)
     loader = detect(root, session.wishes.bootloader if session else "")
-    emit(options, "show", identity, show_body(topology, read_rivals(root), roles, identity, tuned, loader))
+    emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader))
     return OK
 
 

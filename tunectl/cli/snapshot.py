@@ -16,6 +16,7 @@ from tunectl.host.identity import read_identity
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
+from tunectl.tuners.table import tuner_units
 from tunectl.tuning.session import read_wishes
 
 
@@ -29,7 +30,7 @@ def command(options: Options, output: str) -> int:
     quiet = _quiet(options, root)
     stay_off(root, quiet)
     try:
-        summary = record(root, output, quiet)
+        summary = record(root, output, quiet, tuner_units())
     except OSError as error:
         raise TunectlError(f"cannot write {output}: {error.strerror}") from error
     emit(options, "snapshot", read_identity(root), summary)

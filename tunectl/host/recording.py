@@ -11,14 +11,13 @@ import os
 import posixpath
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
 from tunectl.host.ethtool import paths_of
-from tunectl.host.managers import TOOLS
 from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, PRESENCE
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.host.topology import read_scope_facts
@@ -118,10 +117,11 @@ class _Recorder:
             self.members.setdefault(self.place(path), _Member(None, None, 0o755))
 
 
-def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset()) -> dict[str, Any]:
+def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset(), units: Iterable[str] = ()) -> dict[str, Any]:
     """Writes the archive (.tar.gz) and returns {file, files, bytes, skipped: [{path, reason}]}.
 
-    `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. The same files give the
+    `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. `units`: those of programs that
+    tune. The same files give the
     same archive, to the byte. Needs no privileges: what may not be read is in `skipped`. OSError where the
     archive cannot be written; then there is none.
     """
@@ -138,7 +138,7 @@ def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset()) -> dict[st
     for pattern in DIRECTORIES:
         for path in expand(root, pattern):
             recorder.directory(path)
-    _record_units(root, recorder)
+    _record_units(root, recorder, units)
     if root.live and "proc/sys/kernel/arch" not in recorder.members:  # /proc has it since 6.1
         recorder.members["proc/sys/kernel/arch"] = _Member(f"{os.uname().machine}\n".encode(), None, 0o444)
     skipped = [{"path": "/" + path, "reason": reason} for path, reason in sorted(recorder.skipped.items())]
@@ -149,9 +149,9 @@ def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset()) -> dict[st
     return {"file": out_path, "files": files, "bytes": os.path.getsize(out_path), "skipped": skipped}
 
 
-def _record_units(root: Sysroot, recorder: _Recorder) -> None:
+def _record_units(root: Sysroot, recorder: _Recorder, units: Iterable[str]) -> None:
     """What says that another tuner runs, is enabled or installed."""
-    for unit in (unit for tool in TOOLS for unit in tool.units):
+    for unit in units:
         for slice_ in ("sys/fs/cgroup", "sys/fs/cgroup/systemd", "sys/fs/cgroup/unified"):
             recorder.file(f"{slice_}/system.slice/{unit}/cgroup.procs")
         for where in ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"):

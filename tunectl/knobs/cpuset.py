@@ -27,11 +27,11 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     if not found.shown:
         return Judgement(Outcome.DRIFTED, observed, shown, f"there is no control group /{CGROUP} with CPUs of its own")
     reason = f"/{CGROUP}/cpuset.cpus.partition is '{found.shown}', with CPUs {format_cpulist(found.cpus) or 'none'}"
-    if found.shown.startswith("isolated invalid") and found.rivals and found.cpus == desired:
+    if found.shown.startswith("isolated invalid") and found.others and found.cpus == desired:
         # Nobody but the partition may name its CPUs; which of the two must give way is the operator's to say.
-        rivals = ", ".join(found.rivals)
-        reason += f"; {rivals} asks for them, too"
-        fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {rivals}, then sudo tunectl apply"
+        others = ", ".join(found.others)
+        reason += f"; {others} asks for them, too"
+        fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}, then sudo tunectl apply"
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)
     return Judgement(Outcome.DRIFTED, observed, shown, reason)
 

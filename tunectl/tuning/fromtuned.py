@@ -19,7 +19,7 @@ from tunectl.tuning.proposal import Proposal, Reason
 if TYPE_CHECKING:
     from tunectl.host.sysctld import Setting
     from tunectl.host.topology import CpuFacts
-    from tunectl.rivals.tuned import Profile
+    from tunectl.tuners.tuned import Profile
 
 _END = "end TuneD first: `tuned-adm off && systemctl disable --now tuned`; then `tunectl plan`, `tunectl apply`, reboot"
 _PARTITIONING = "none of its options names isolated CPUs, as cpu-partitioning and realtime do"

@@ -17,8 +17,8 @@ from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import HostId, Plan, Reading, Setting
-from tunectl.rivals.conflicts import told
-from tunectl.rivals.table import read_rivals
+from tunectl.tuners.conflicts import notes_of
+from tunectl.tuners.find import read_tuners
 from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.observe import observe
@@ -74,9 +74,9 @@ class Session:
                 notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
         return notes
 
-    def rivals(self) -> list[str]:
+    def tuner_notes(self) -> list[str]:
         """Who else writes what is asked for here, and what `apply` does about each; for plan and apply."""
-        return told(read_rivals(self.root), {setting.knob: setting.value for setting in self.wishes.settings})
+        return notes_of(read_tuners(self.root), {setting.knob: setting.value for setting in self.wishes.settings})
 
     def choices(self) -> list[str]:
         """What was chosen by evidence, and the evidence: the boot loader, where boot arguments are wanted."""

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from tunectl.bootloader.detect import Loader
     from tunectl.host.cpus import Cpu
     from tunectl.host.irqs import Irq
-    from tunectl.host.managers import Manager
     from tunectl.host.topology import Topology
     from tunectl.model import HostId
+    from tunectl.tuners.found import FoundTuner
 
 
 class Roles(NamedTuple):
@@ -31,7 +31,7 @@ def roles_of_kernel(topology: Topology) -> Roles:
 
 def show_body(
     topology: Topology,
-    managers: Iterable[Manager],
+    tuners: Iterable[FoundTuner],
     roles: Roles,
     identity: HostId,
     tuned: Mapping[str, int] | None = None,
@@ -62,7 +62,7 @@ def show_body(
         ],
         "irqs": [_irq(irq, roles.isolated) for irq in topology.irqs],
         "drivers": _drivers(topology),
-        "managers": [_manager(manager) for manager in managers],
+        "managers": [_tuner(tuner) for tuner in tuners],
     }
     if loader:
         body["bootloader"] = {**loader._asdict(), "evidence": list(loader.evidence)}
@@ -150,17 +150,17 @@ def _drivers(topology: Topology) -> dict[str, Any]:
     return {**drivers.__dict__, **lists}
 
 
-def _manager(manager: Manager) -> dict[str, Any]:
+def _tuner(tuner: FoundTuner) -> dict[str, Any]:
     return {
-        "name": manager.name,
-        "active": manager.active,
-        "enabled": manager.enabled,
-        "installed": manager.installed,
-        "overwrites": list(manager.overwrites),
-        "detail": manager.detail,
-        "evidence": list(manager.evidence),
-        "settings": [setting._asdict() for setting in manager.settings],
-        "when": manager.when,
-        "answer": manager.answer,
-        "program": manager.program,
+        "name": tuner.name,
+        "active": tuner.active,
+        "enabled": tuner.enabled,
+        "installed": tuner.installed,
+        "overwrites": list(tuner.overwrites),
+        "detail": tuner.detail,
+        "evidence": list(tuner.evidence),
+        "settings": [setting._asdict() for setting in tuner.settings],
+        "when": tuner.when,
+        "answer": tuner.answer,
+        "program": tuner.program,
     }

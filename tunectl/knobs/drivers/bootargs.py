@@ -15,6 +15,7 @@ from tunectl.bootloader.family import BootPlan, Family, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -212,8 +213,7 @@ def _same(nr_cpus: int, key: str, one: str, other: str) -> bool:
 def _rcu_offloaded(view: View) -> CpuSet | None:
     """The CPUs that have an rcuo thread; None where kernel threads cannot be seen (a container, a recording)."""
     if "rcu" not in view.memo:
-        pids = [name for name in view.root.listdir("proc") if name.isdecimal()]
-        comms = [view.root.get(f"proc/{pid}/comm") for pid in pids]
+        comms = [comm for _, comm in read_comms(view.root)]
         seen = (_RCU_THREAD.fullmatch(comm) for comm in comms)
         visible = "kthreadd" in comms
         view.memo["rcu"] = frozenset(int(one[1]) for one in seen if one) if visible else None

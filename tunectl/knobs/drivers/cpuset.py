@@ -53,7 +53,7 @@ class PartitionFacts(NamedTuple):
     shown: str  # cpuset.cpus.partition: member, root, isolated, isolated invalid (why); "" without a cgroup
     cpus: CpuSet  # cpuset.cpus, what was asked for
     online: CpuSet
-    rivals: tuple[str, ...]  # sibling control groups that ask for one of the CPUs by name
+    others: tuple[str, ...]  # sibling control groups that ask for one of the CPUs by name
 
 
 class IsolatedPartition:
@@ -66,8 +66,8 @@ class IsolatedPartition:
         problem = _problem(root)
         cpus = _cpus(root, _CPUS)
         effective = _cpus(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
-        rivals = _rivals(root, want or frozenset())
-        facts = PartitionFacts(problem, shown, cpus, view.scope.online, rivals)
+        others = _others(root, want or frozenset())
+        facts = PartitionFacts(problem, shown, cpus, view.scope.online, others)
         yield Reading(knob.name, "", State.READ, effective, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -111,7 +111,7 @@ def _problem(root: Sysroot) -> str:
     return ""
 
 
-def _rivals(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
+def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
     """Other control groups of the first level that name one of the CPUs: a partition's must be its own."""
     names = sorted(name for name in root.listdir(ROOT) if name != SLICE)
     claims = ((name, _cpus(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)

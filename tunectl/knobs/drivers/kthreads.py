@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
-from tunectl.host.procs import Thread, parse_allowed, parse_stat
+from tunectl.host.procs import Thread, parse_allowed, parse_stat, read_pids
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
@@ -72,10 +72,10 @@ class Kthreads:
 
 
 def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
-    for name in sorted(filter(str.isdecimal, view.root.listdir("proc")), key=int):
-        thread = parse_stat(view.root.get(f"proc/{name}/stat"), int(name))
+    for pid in read_pids(view.root):
+        thread = parse_stat(view.root.get(f"proc/{pid}/stat"), pid)
         if thread and thread.kernel and thread.alive:
-            yield thread, f"proc/{name}/status"
+            yield thread, f"proc/{pid}/status"
 
 
 def some_of(names: tuple[str, ...]) -> str:
