@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """A worker that has nothing left takes from the other, instead of small portions for each in turn."""
-    from xdist.scheduler import WorkStealingScheduling
+    from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped]
 
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
@@ -79,6 +79,7 @@ def examples(count: int) -> int:
 
     Modules are imported after the profile is loaded.
     """
+    assert settings.default
     return max(1, count * settings.default.max_examples // 100)
 
 

@@ -47,9 +47,9 @@ def test_a_loop_on_the_same_cpu_is_heard() -> None:
 def test_a_turn_alone_is_alone_and_comes(tmp_path: Path) -> None:
     """Two workers that come and go, and two that want to be alone: each gets its twenty turns, none beside another."""
     (tmp_path / "marks").mkdir()
-    words = [sys.executable, "-c", TURN, tmp_path]
+    words = [sys.executable, "-c", TURN, str(tmp_path)]
     kinds = ["beside", "beside", "alone", "alone"]
-    running = [subprocess.Popen([*words, kind, tmp_path / "marks", str(at)]) for at, kind in enumerate(kinds)]
+    running = [subprocess.Popen([*words, kind, str(tmp_path / "marks"), str(at)]) for at, kind in enumerate(kinds)]
     assert [one.wait(timeout=60) for one in running] == [0, 0, 0, 0]
 
 
