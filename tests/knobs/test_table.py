@@ -319,9 +319,7 @@ def test_every_row_has_a_sabotage() -> None:
     assert list(CASES) == list(KNOBS)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if at % 8 else []) for at, name in enumerate(CASES)]
-)
+@pytest.mark.parametrize("name", CASES)
 def test_sabotage_is_found_by_name_and_mended(tunectl: Run, host: Callable[[str], Path], name: str) -> None:
     case = CASES[name]
     root = host(case.host)
