@@ -1,15 +1,12 @@
-"""The long set goes on where it stopped, counts only what passed at this very commit, and forgets no test."""
+"""The long set goes on where it stopped, and counts only what passed at this very commit."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.long import PARTS, ROOT, Part, Result, load, passed, run, save, table
+from tests.long import Part, Result, load, passed, run, save, table
 
 GOOD, BAD, SLOW = ("-c", "print('fine')"), ("-c", "raise SystemExit(3)"), ("-c", "import time; time.sleep(60)")
 
@@ -45,20 +42,3 @@ def test_another_result_stays(tmp_path: Path) -> None:
     run([Part("two", "", GOOD)], tmp_path, "b")
     assert {name: one.commit for name, one in load(tmp_path).items()} == {"one": "a", "two": "b"}
     assert table([Part("three", "later", GOOD)], load(tmp_path)).endswith("| three | later | not run |  |  |  |")
-
-
-def collected(*words: str) -> set[str]:
-    """The tests that pytest would run."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", *words], cwd=ROOT, capture_output=True, text=True
-    )
-    return set(re.findall(r"^(tests/\S+::.+)$", done.stdout, re.MULTILINE))
-
-
-@pytest.mark.slow
-def test_every_long_test_of_the_lab_is_in_a_part() -> None:
-    """Those that need no lab are in a part by their marker."""
-    parts = [part.words[2:] for part in PARTS if "TUNECTL_LAB" in part.variables]
-    long = collected("-m", "lab and long", "tests/lab")
-    assert long
-    assert long <= set().union(*(collected(*words) for words in parts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -112,9 +111,7 @@ def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path)
     run("ansible-lint", "--nocolor", cwd=COLLECTION, env={"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)})
 
 
-@pytest.mark.skipif(
-    "TUNECTL_ANSIBLE_SANITY" not in os.environ, reason="a minute and PyPI: set TUNECTL_ANSIBLE_SANITY=1"
-)
+@pytest.mark.long  # and asks PyPI
 def test_ansible_test_sanity_is_silent(run, repository: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """ansible-test wants a tree of a certain shape, and a get-pip.py from a site that may be out of reach."""
     tree = tmp_path / "ansible_collections/tunectl/host"

@@ -62,6 +62,7 @@ def unsliced(run: Sample) -> Sample:
     return Sample(run.run_ns, run.whole, (), 0.0, ())
 
 
+@pytest.mark.slow
 def test_without_slices_bursts_make_the_bounds_too_narrow() -> None:
     """The sabotaged twin: independence taken for granted holds without bursts, and fails with them."""
     assert coverage(ESTIMATES["rate"], 1, unsliced) >= 0.85
