@@ -1,1 +1,1 @@
-"""Golden contracts: what every command, format, payload and option looks like, recorded; see docs/testing.md."""
+"""Golden contracts: what every command, format, payload, unit and option looks like, recorded."""

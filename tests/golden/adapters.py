@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +23,13 @@ from tests.monitor.sinks.test_logs import NASTY
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
-from tunectl.monitor.model import Severity
+from tunectl.monitor.model import Alert, Severity
+from tunectl.monitor.outbox import Outboxes
 from tunectl.monitor.rules import RULES
 from tunectl.monitor.settings import Hook, Webhook
 from tunectl.monitor.sinks.hook import open_hook
 from tunectl.monitor.sinks.journal import open_journal
+from tunectl.monitor.sinks.kinds import Notifier
 from tunectl.monitor.sinks.syslog import open_syslog
 from tunectl.monitor.sinks.textfile import open_textfile
 from tunectl.monitor.sinks.webhook import open_webhook
@@ -147,6 +150,18 @@ def units(service: str) -> str:
         text += f"# {' '.join((*invocation, *options))}\n"
         text += "".join(f"--- {unit.path}\n{unit.text}" for unit in units_of(service, invocation, options))
     return text
+
+
+def delivered_from(state: Path, receiver: str) -> list[Mapping[str, Any]]:
+    """What the delivery queue of this receiver, opened on a state directory, hands over; in order, until none waits."""
+    taken: list[Alert] = []
+    queues = Outboxes([Notifier(receiver, taken.extend)], str(state))
+    queues.start()
+    end = time.monotonic() + 20
+    while queues.own()[f"outbox_depth[{receiver}]"] and time.monotonic() < end:
+        time.sleep(0.01)
+    queues.close()
+    return [alert._asdict() for alert in taken]
 
 
 # ---- the command line

@@ -81,15 +81,16 @@ class World:
 
     def __init__(self) -> None:
         self.place = _new_place()
-        umask = os.umask(0o022)  # the modes of new files are part of the contract, whoever runs this
+        # The modes of files are part of the contract, whoever runs this.
+        self._umask = os.umask(0o022)
         self._starter = Starter()
-        os.umask(umask)
         for name, body in _results().items():
             self.write(name, json.dumps(body))
 
     def close(self) -> None:
         """Removes all of it."""
         self._starter.close()
+        os.umask(self._umask)
         shutil.rmtree(self.place)
 
     def write(self, name: str, text: str) -> None:

@@ -219,3 +219,17 @@ def test_the_patterns_of_programs_match_rows() -> None:
     for tuner in PROGRAMS:
         for pattern in tuner.overwrites:
             assert any(fnmatchcase(knob, pattern) for knob in KNOBS), (tuner.name, pattern)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("etc/tmpfiles.d/x.conf", "w /sys/kernel/mm/ksm/run - - - - {}"),
+        ("etc/sysfs.conf", "kernel/mm/ksm/run = {}"),
+        ("etc/udev/rules.d/x.rules", "RUN+=\"/bin/sh -c 'echo {} > /sys/kernel/mm/ksm/run'\""),
+    ],
+)
+def test_of_two_lines_the_last_is_in_force(tmp_path: Path, path: str, line: str) -> None:
+    write(tmp_path, path, f"{line.format(0)}\n{line.format(1)}\n")
+    (tuner,) = read_tuners(Sysroot(str(tmp_path)))
+    assert [(setting.line, setting.wins) for setting in tuner.settings] == [(1, False), (2, True)]
