@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.checking import failing
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 from tunectl.tuners.conflicts import objection
 from tunectl.tuners.found import FoundTuner

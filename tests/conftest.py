@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -59,16 +59,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, b
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before -m selects: a test is quick unless it says otherwise, so that nobody forgets.
 
-    Of a test with many cases the first is quick, and every fourth after it. The slow tests come first, so that none of
-    them is the last that one worker still has; those alone, at the end.
+    Of a test with more than two cases the first is quick, and every fourth after it. The slow tests come first, so that
+    none of them is the last that one worker still has; those alone, at the end.
     """
-    seen: Counter[str] = Counter()
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not any(item.get_closest_marker(name) for name in NOT_QUICK):
-            test = item.nodeid.partition("[")[0]
-            if seen[test] % 4 == 0:
-                item.add_marker(pytest.mark.quick)
-            seen[test] += 1
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        for item in cases if len(cases) <= 2 else cases[::4]:
+            item.add_marker(pytest.mark.quick)
     items.sort(key=lambda item: 2 if item.get_closest_marker("alone") else 0 if item.get_closest_marker("slow") else 1)
 
 

@@ -19,7 +19,7 @@ from tests.monitor.process import HOST_FILE, limit_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.state import State
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 TOGGLE = 20  # cycles between a cap and its end
 PAGE = resource.getpagesize()
@@ -38,7 +38,7 @@ def cycles(place: Path, count: int) -> Generator[int, None, None]:
     """Runs them, at one a second of a clock of our own, and yields how many edges there were so far."""
     root = prepared(place)
     clock = iter(range(1, count + 10))
-    session = open_session(
+    session = open_inspection(
         Sysroot(str(root)), f"{root}/etc/tunectl/host.toml", f"{root}/state", ("tunectl",), "2026-11-21"
     )
     places = Places(str(place / "state"))

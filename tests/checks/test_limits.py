@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import os
+import runpy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from checks.test_cores import test_spinners_apart as spinners_apart
-from checks.test_interrupts import test_device_interrupts as device_interrupts
-from checks.test_tick import test_tick_off as tick_off
 from tests.checking.fake_kernel import FakeKernel, Process
 from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import FEED, FILES, RX
 from tests.hosts.builder import build_named
 from tunectl.checking.judges import BUSY, IDLE, TICKS_PER_S, device_name, trespassers
 from tunectl.checking.outcomes import Settled
+from tunectl.checking.runner import shipped_checks
 from tunectl.checking.window import Counters, Window
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Outcome, Scope
 
+
+def shipped(module: str, name: str) -> Callable[..., None]:
+    """The function behind check.<name>."""
+    check: Callable[..., None] = runpy.run_path(str(shipped_checks() / f"{module}.py"))[f"test_{name}"]
+    return check
+
+
+tick_off = shipped("test_tick", "tick_off")
+spinners_apart = shipped("test_cores", "spinners_apart")
+device_interrupts = shipped("test_interrupts", "device_interrupts")
 SECONDS = 2.0
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 SCOPE = Scope(frozenset(range(32)), frozenset(range(32)), frozenset({2, 18}), 32)
@@ -79,13 +88,13 @@ def facts(tmp_path: Path) -> CpuFacts:
 )
 def test_the_tick(facts: CpuFacts, ticks: float, wanted: Outcome) -> None:
     given = Given(window(loc=int(ticks)))
-    assert outcome(lambda: tick_off(2, facts, given)) == wanted  # type: ignore[arg-type]
+    assert outcome(lambda: tick_off(2, facts, given)) == wanted
 
 
 @pytest.mark.parametrize(("idle", "wanted"), [(IDLE, Outcome.COMPLIANT), (IDLE + TICK_S / SECONDS, Outcome.UNREADABLE)])
 def test_a_cpu_that_idled_proves_no_tick(facts: CpuFacts, idle: float, wanted: Outcome) -> None:
     given = Given(window(loc=0, idle_s=idle * SECONDS))
-    assert outcome(lambda: tick_off(2, facts, given)) == wanted  # type: ignore[arg-type]
+    assert outcome(lambda: tick_off(2, facts, given)) == wanted
 
 
 @pytest.mark.parametrize(("busy", "wanted"), [(BUSY, Outcome.COMPLIANT), (BUSY + 0.001, Outcome.DRIFTED)])

@@ -1,4 +1,4 @@
-"""Builds tunectl-probe once a session, outside the source tree, and points the product at it."""
+"""tunectl-probe as this tree builds it, and the product pointed at it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any
 
 import pytest
 
-NATIVE = Path(__file__).parents[2] / "tunectl" / "probe" / "native"
+from tests import artefacts
 
 Probe = Callable[..., "subprocess.CompletedProcess[str]"]
 
+# How long a probe measures in a test; before and after it takes some 60 ms more.
+SHORT_S = 0.05  # what every document has
+GAPS_S = 0.25  # with gaps in it: timer ticks, and threads that want the CPU
+
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A freshly built tunectl-probe."""
-    out = tmp_path_factory.mktemp("probe")
-    done = subprocess.run(["make", "-C", str(NATIVE), f"OUT={out}"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return out / "tunectl-probe"
+def program() -> Path:
+    """A tunectl-probe of this tree's sources."""
+    return artefacts.program()
 
 
 @pytest.fixture

@@ -1,30 +1,25 @@
-"""The C part's own tests, and what its Makefile promises."""
+"""The C part's own tests, and what its Makefile promises. tests/artefacts.py compiles each program once."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from .conftest import NATIVE
+from tests import artefacts
+from tests.artefacts import NATIVE, make
+
+FUZZ_ROUNDS = 50_000
 
 
-def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["make", "-C", str(NATIVE), *arguments], capture_output=True, text=True, check=False)
-
-
-def sources() -> dict[Path, int]:
-    return {path: path.stat().st_mtime_ns for path in NATIVE.rglob("*") if "build" not in path.parts}
-
-
-def test_unit_tests_pass_and_leave_the_tree_alone(tmp_path: Path) -> None:
-    before = sources()
-    done = make("test", f"OUT={tmp_path}/out", f"BUILD={tmp_path}/build")
+def test_unit_tests_pass() -> None:
+    build = artefacts.built("{BUILD}/test-native")
+    done = make("test", f"OUT={build}", f"BUILD={build}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 failed" in done.stdout
-    assert sources() == before
 
 
 def skip_without_sanitizers(tmp_path: Path, *kinds: str) -> None:
@@ -38,10 +33,9 @@ def skip_without_sanitizers(tmp_path: Path, *kinds: str) -> None:
 
 @pytest.fixture(scope="module")
 def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BUILD for the three programs that share the objects made for the address sanitizer."""
-    place = tmp_path_factory.mktemp("sanitized")
-    skip_without_sanitizers(place, "address,undefined", "thread")
-    return place
+    """A BUILD with the programs made for the sanitizers."""
+    skip_without_sanitizers(tmp_path_factory.mktemp("sanitizers"), "address,undefined", "thread")
+    return artefacts.built("sanitized")
 
 
 @pytest.mark.slow
@@ -52,7 +46,7 @@ def test_unit_tests_and_a_run_pass_under_the_sanitizers(sanitized: Path, cpu: in
 
 @pytest.mark.slow
 def test_mangled_text_breaks_no_parser(sanitized: Path) -> None:
-    done = make("fuzz", f"BUILD={sanitized}", "FUZZ_ROUNDS=50000")
+    done = make("fuzz", f"BUILD={sanitized}", f"FUZZ_ROUNDS={FUZZ_ROUNDS}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -60,21 +54,33 @@ def test_mangled_text_breaks_no_parser(sanitized: Path) -> None:
 def test_a_parser_that_breaks_is_found(sanitized: Path, tmp_path: Path) -> None:
     native = Path(shutil.copytree(NATIVE, tmp_path / "native"))
     build = shutil.copytree(sanitized, tmp_path / "build")  # with its times: only what is broken is compiled again
-    source = native / "src" / "tracetext.c"
+    source = native / "src" / "jitter" / "tracetext.c"
     check = "line.length <= COMM_COLUMNS || "
     assert check in source.read_text()
     source.write_text(source.read_text().replace(check, ""))
-    argv = ["make", "-C", str(native), "fuzz", f"BUILD={build}", "FUZZ_ROUNDS=50000"]
+    argv = ["make", "-C", str(native), "fuzz", f"BUILD={build}", f"FUZZ_ROUNDS={FUZZ_ROUNDS}"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "AddressSanitizer" in done.stderr
 
 
 @pytest.mark.parametrize("compiler", ["clang", "gcc"])
-def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: str, tmp_path: Path) -> None:
+def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
-    done = make(f"CC={compiler}", "CFLAGS=-O3", "VERSION=9.8.7", f"OUT={tmp_path}")
-    assert done.returncode == 0, done.stderr
-    said = subprocess.run([tmp_path / "tunectl-probe", "--version"], capture_output=True, text=True, check=True)
+    build = artefacts.built("all", f"CC={compiler}", "CFLAGS=-O3", "VERSION=9.8.7")
+    said = subprocess.run([build / "tunectl-probe", "--version"], capture_output=True, text=True, check=True)
     assert said.stdout == "tunectl-probe 9.8.7\n"
+
+
+def test_a_build_is_kept_while_nothing_that_decides_it_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    native = Path(shutil.copytree(NATIVE, tmp_path / "native"))
+    (native / "Makefile").write_text("all:\n\techo made >> $(OUT)/tunectl-probe\n")
+    monkeypatch.setattr(artefacts, "NATIVE", native)
+    first = artefacts.program()
+    assert artefacts.program() == first
+    assert first.read_text() == "made\n"
+    os.truncate(native / "src" / "main.c", 0)
+    assert artefacts.program() != first
+    assert artefacts.built("all", "CFLAGS=-O3") != artefacts.built("all")

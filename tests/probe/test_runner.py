@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from tunectl.errors import TunectlError, UsageError
 from tunectl.probe.runner import find_program, run_jitter
 
+from .running import ENDED_BY_TEST_S, until_child, until_measuring
 from .samples import result
 
 
@@ -24,13 +24,13 @@ def script(path: Path, body: str) -> Path:
 
 def test_measures(installed: Path, cpu: int) -> None:
     said: list[str] = []
-    document = run_jitter([cpu], 1.2, threshold_ns=500, events=3, on_progress=said.append)
+    document = run_jitter([cpu], 1.05, threshold_ns=500, events=3, on_progress=said.append)
     assert document["threshold_ns"] == 500
-    assert document["duration_requested_s"] == 1.2
+    assert document["duration_requested_s"] == 1.05
     assert [one["cpu"] for one in document["cpus"]] == [cpu]
     assert len(document["cpus"][0]["events"]) <= 3
     assert len(said) >= 2
-    assert said[0] == f"measuring CPUs {cpu}: 0 of 1.2 s"
+    assert said[0] == f"measuring CPUs {cpu}: 0 of 1.05 s"
 
 
 def test_a_refusal_is_a_usage_error(installed: Path) -> None:
@@ -91,10 +91,11 @@ def test_a_wrong_override_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
-    code = f"import json; from tunectl.probe.runner import run_jitter; print(json.dumps(run_jitter([{cpu}], 60)))"
+    call = f"run_jitter([{cpu}], {ENDED_BY_TEST_S})"
+    code = f"import json; from tunectl.probe.runner import run_jitter; print(json.dumps({call}))"
     root = Path(__file__).parents[2]
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
-    time.sleep(2)
+    until_measuring(until_child(child.pid))
     child.send_signal(signal.SIGINT)
     document = json.loads(child.communicate(timeout=30)[0])
     assert document["interrupted"] is True

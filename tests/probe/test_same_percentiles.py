@@ -14,12 +14,14 @@ from tunectl.compare.sample import sample
 from tunectl.probe.document import read_document
 from tunectl.probe.shapes import Jitter
 
+from .conftest import GAPS_S
+
 
 @pytest.mark.parametrize("events", ["65536", "3"])
 def test_percentiles_are_those_of_the_program(
     jitter: Callable[..., dict[str, Any]], cpu: int, tmp_path: Path, events: str
 ) -> None:
-    document = jitter("--cpus", cpu, "--duration", "0.5", "--events", events)
+    document = jitter("--cpus", cpu, "--duration", GAPS_S, "--events", events)
     path = tmp_path / "x.json"
     path.write_text(json.dumps(document))
     result = read_document(path).result

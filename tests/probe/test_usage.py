@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Probe
+from .conftest import SHORT_S, Probe
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_an_output_that_cannot_be_written_fails_before_the_run(probe: Probe, cpu
 
 
 def test_a_full_disk_is_said(probe: Probe, cpu: int) -> None:
-    done = probe("jitter", "--cpus", cpu, "--duration", 0.05, "--output", "/dev/full")
+    done = probe("jitter", "--cpus", cpu, "--duration", SHORT_S, "--output", "/dev/full")
     assert done.returncode == 1
     assert done.stderr == "tunectl-probe: cannot write /dev/full: No space left on device\n"
 
@@ -86,7 +86,7 @@ def test_a_full_disk_is_said(probe: Probe, cpu: int) -> None:
 def test_an_earlier_result_is_replaced_whole(probe: Probe, cpu: int, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     output.write_text("x" * 10_000_000)
-    done = probe("jitter", "--cpus", cpu, "--duration", 0.05, "--output", output)
+    done = probe("jitter", "--cpus", cpu, "--duration", SHORT_S, "--output", output)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert output.read_text().endswith("\n}\n")
 

@@ -85,6 +85,21 @@ def test_a_drop_in_gives_way_to_the_environment_file(tmp_path: Path) -> None:
     assert read_configured_ban(Sysroot(str(tmp_path))).cpus == frozenset({5})
 
 
+@pytest.mark.parametrize(
+    ("unit", "cpus"),
+    [
+        ("Environment=A=b IRQBALANCE_BANNED_CPULIST=4\n", None),  # outside of [Service] systemd does not read it
+        ("[Unit]\nEnvironment=IRQBALANCE_BANNED_CPULIST=4\n", None),
+        ("[Service]\nEnvironment=A=b 'IRQBALANCE_BANNED_CPULIST=4'\n", {4}),
+        ("[Service]\nEnvironment=A=b \\\n  IRQBALANCE_BANNED_CPULIST=4\n", {4}),
+        ("[Service]\nEnvironment=IRQBALANCE_BANNED_CPULIST=4\nEnvironment=IRQBALANCE_BANNED_CPULIST=5\n", {5}),
+    ],
+)
+def test_the_environment_of_a_unit(tmp_path: Path, unit: str, cpus: frozenset[int] | None) -> None:
+    write(tmp_path, "etc/systemd/system/irqbalance.service.d/ban.conf", unit)
+    assert read_configured_ban(Sysroot(str(tmp_path))).cpus == cpus
+
+
 def test_the_running_daemon_may_differ_from_its_configuration(tmp_path: Path) -> None:
     write(tmp_path, "proc/77/comm", "irqbalance\n")
     write(tmp_path, "proc/77/environ", "A=b\0IRQBALANCE_BANNED_CPULIST=1\0")

@@ -12,11 +12,11 @@ from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tests.trees import write
 from tests.tuners.partitioned import partition
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.tuners.conflicts import conflicts
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 Run = Callable[..., Ran]
 

@@ -12,8 +12,8 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
-from tunectl.host.sysroot import WritableSysroot
-from tunectl.host.topology import read_scope_facts
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Finding
 from tunectl.verdict import verdict_of
 

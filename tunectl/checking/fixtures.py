@@ -15,8 +15,8 @@ from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts
 from tunectl.model import Scope, Trading
 from tunectl.tuners.found import FoundTuner
 

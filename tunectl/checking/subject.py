@@ -11,9 +11,9 @@ from tunectl.checking.measure import measure, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.procs import Thread, find_threads
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope, Trading
 from tunectl.tuners.find import read_tuners
 from tunectl.tuners.found import FoundTuner

@@ -22,13 +22,13 @@ from tunectl.monitor.listener import Listener
 from tunectl.monitor.model import Alert
 from tunectl.monitor.notify import open_notify
 from tunectl.monitor.state import OccupiedError, State
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 
 def run_daemon(
     options: Options,
-    session: Session,
-    read_session: Callable[[], Session],
+    session: Inspection,
+    read_session: Callable[[], Inspection],
     interval_s: float | None,
     duration_s: float | None,
     repair: bool,
@@ -76,7 +76,7 @@ def say(text: str) -> None:
     click.echo(f"tunectl: {printable(' '.join(text.split()))}", err=True)
 
 
-def _begin(options: Options, places: Places, session: Session, listener: Listener, notes: Sequence[str]) -> None:
+def _begin(options: Options, places: Places, session: Inspection, listener: Listener, notes: Sequence[str]) -> None:
     """What this run cannot do is said once, after the host file was found to be good."""
     said = list(notes)
     if session.root.live and (why := listener.start()):
@@ -113,7 +113,7 @@ def _hold(state: State) -> dict[str, object]:
         return {}
 
 
-def _stay_off_all(session: Session) -> None:
+def _stay_off_all(session: Inspection) -> None:
     """After a reload the isolated CPUs may be others: every thread there is moves."""
     if session.root.live:
         for name in os.listdir("/proc/self/task"):

@@ -10,7 +10,7 @@ from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_comman
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
 
@@ -19,7 +19,7 @@ from tunectl.verdict import verdict_of
 def command(options: Options, candidate: str | None) -> int:
     """What apply would change: knob, target, observed, desired, reason. Writes nothing."""
     paths = options.host_path, options.state_path
-    session = open_session(open_root(options), *paths, options.invocation, today(), candidate=candidate)
+    session = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
     stay_off(session.root, session.wishes.scope.isolated)
     plan = session.assess()
     body = {

@@ -14,13 +14,13 @@ from tunectl.cli.selftest import selftest
 from tunectl.cli.wake import wake
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 
 @click.group(name="probe")

@@ -12,9 +12,10 @@ from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.host.topology import read_topology
 from tunectl.tuning.hostfile import UNMANAGED
 from tunectl.tuning.profile import load_profile
 from tunectl.tuning.propose import Proposal, propose, propose_body

@@ -10,7 +10,7 @@ from tunectl.cli.command import emit, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.host.identity import read_identity
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 
 

@@ -10,7 +10,7 @@ from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
-from tunectl.probe.selftest import run_selftest
+from tunectl.probe.runner import run_selftest
 
 
 @tunectl_command(name="selftest")

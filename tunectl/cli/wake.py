@@ -13,12 +13,12 @@ from tunectl.cli.options import Options
 from tunectl.cli.progress import progress
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.probe.result import write_result
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
-from tunectl.tuning.session import read_wishes
+from tunectl.tuning.inspection import read_wishes
 
 _MESSAGES = 10_000_000
 

@@ -23,11 +23,11 @@ from tunectl.monitor.once import verdict_of
 from tunectl.monitor.wake import STOPPING, Waker, now_s
 from tunectl.report import render
 from tunectl.report.escape import encodable
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 
 def run_watch(
-    options: Options, session: Session, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
+    options: Options, session: Inspection, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
 ) -> int:
     """Until ^C, or the time is over."""
     waker, watcher = Waker(), Watcher(session, {})
@@ -51,7 +51,7 @@ def run_watch(
 
 def _loop(
     options: Options,
-    session: Session,
+    session: Inspection,
     watcher: Watcher,
     waker: Waker,
     live: Live,
@@ -76,7 +76,7 @@ def _loop(
 
 
 def _page(
-    options: Options, session: Session, board: Board, before: Look | None, notes: Sequence[str], console: Console
+    options: Options, session: Inspection, board: Board, before: Look | None, notes: Sequence[str], console: Console
 ) -> Text:
     body = monitor_body(board, before, verdict_of(board), notes)
     document = Document("monitor", session.identity, now(), body, (), options.verbose)

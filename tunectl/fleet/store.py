@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tunectl.durable import replace_file
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import absent_body, parse_absent, parse_session, session_list
 from tunectl.fleet.names import file_name, host_name
@@ -82,19 +82,10 @@ def record_absent(session: Path, host: str, absent: Absent) -> Path:
 
 
 def write_file(path: Path, data: bytes) -> Path:
-    """Writes beside `path`, fsyncs, and renames; readable by all. TunectlError where it cannot."""
-    temporary = ""
+    """Replaces the file, readable by all. TunectlError where it cannot."""
     try:
-        fd, temporary = tempfile.mkstemp(prefix=".tunectl-", dir=path.parent)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(fd, 0o644)
-            os.fsync(fd)
-        os.rename(temporary, path)
+        replace_file(str(path), data)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
     return path
 

@@ -11,7 +11,7 @@ from tunectl.model import Lifetime, Match, Outcome, Reading
 
 
 def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """The summary names those that belong to isolated CPUs, which is as it must be; any other thread has to move."""
+    """The summary names threads that belong to isolated CPUs, which is right; any other thread has to move."""
     found: KthreadFacts = reading.facts
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if satisfies(Match.WITHIN, reading.value, desired):

@@ -1,6 +1,6 @@
 """The NICs that carry market data: their queues, how long they hold a packet back, and who processes it.
 
-A change of channels sets interrupts up anew: those rows stand first, and the interrupts are placed afterwards.
+A change of channels sets up new interrupts, so those rows come first and the interrupts are placed afterwards.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.knobs.codecs import COUNT, CPULIST, CPUMASK, NATURAL, SWITCH
-from tunectl.knobs.drivers.irqaffinity import IrqFacts
+from tunectl.knobs.drivers.irqaffinity import IrqFacts, QueueIrqs
 from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.drivers.queueirqs import QueueIrqs
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 

@@ -18,7 +18,7 @@ _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
 
 def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """Configured, and, where the kernel shows what it made of that, in force."""
+    """Right when it is configured and, where the kernel shows the result, in force."""
     found: UnitFacts = reading.facts
     observed = format_cpulist(reading.value)
     if desired is None:

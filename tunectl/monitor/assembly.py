@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
@@ -20,7 +20,7 @@ from tunectl.monitor.rules import RULES, History, Limits, judge
 from tunectl.monitor.settings import Monitor
 from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
 from tunectl.tuning.hostfile import Thermal, Wishes
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
 
@@ -45,7 +45,7 @@ def kernel_wishes(facts: CpuFacts) -> Wishes:
 class Watcher:
     """One host's eyes, rules and alerts."""
 
-    def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
         self.eyes = Eyes(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(session.wishes))
@@ -64,7 +64,7 @@ class Watcher:
 
 
 def opener_of(
-    session: Session,
+    session: Inspection,
     places: Places,
     opened: Callable[[Watcher], None],
     printer: Callable[[Sequence[Alert]], None] | None = None,
@@ -86,7 +86,7 @@ def opener_of(
     return open_
 
 
-def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
+def _with_sinks(session: Inspection, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
     settings = session.wishes.monitor
     outboxes = Outboxes(notifiers, places.state_dir)
     exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()

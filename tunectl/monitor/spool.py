@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.durable import sync_directory
+from tunectl.durable import sync_directory
 from tunectl.monitor.model import Alert, Severity, Status
 from tunectl.tuning.records import decode, line_of
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from tunectl.durable import replace_file
 from tunectl.errors import TunectlError
-from tunectl.host.durable import sync_directory
 from tunectl.monitor.model import Alert, Severity, Status
 
 _FILE = "alerts.json"
@@ -70,22 +70,10 @@ class State:
 
     def save(self, content: Mapping[str, Any]) -> None:
         """Replaces it: a crash leaves the old file or the new one. TunectlError where it cannot be written."""
-        temporary = f"{self.path}.new"
         data = json.dumps({"version": _VERSION, **content}, separators=(",", ":")).encode()
         try:
             os.makedirs(self.directory, mode=0o755, exist_ok=True)  # somebody may have cleared it away
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            try:
-                with os.fdopen(fd, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(fd)
-                os.rename(temporary, self.path)
-            except OSError:
-                with suppress(OSError):  # on a full disk it would hold what little is left
-                    os.unlink(temporary)
-                raise
-            sync_directory(self.directory)
+            replace_file(self.path, data, beside=f"{self.path}.new")
         except OSError as error:
             raise TunectlError(f"cannot save {self.path}: {error.strerror}") from error
 

@@ -1,11 +1,10 @@
-"""A probe's result: read from a file, checked for its shape, and summed up a line a CPU."""
+"""A result of `tunectl-probe jitter`: checked for its shape, written to a file, and summed up a line for each CPU."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tunectl.errors import TunectlError
@@ -50,17 +49,6 @@ class CpuSummary:
     events_lost: int
 
 
-def load_result(path: Path) -> dict[str, Any]:
-    """The tunectl.probe.jitter/1 document in a file. TunectlError, in one line, when it is none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TunectlError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise TunectlError(f"{path} is not JSON: {error}", "give it what `tunectl probe jitter` wrote") from error
-    return check_result(document, str(path))
-
-
 def write_result(path: str, result: object) -> None:
     """Writes a document to the file the user named. TunectlError where that fails."""
     try:
@@ -72,7 +60,10 @@ def write_result(path: str, result: object) -> None:
 
 
 def check_result(document: Any, where: str) -> dict[str, Any]:
-    """The same document, once its schema and the fields readers rely on are there; else TunectlError naming `where`."""
+    """The same document, once its schema and the fields that readers rely on are there.
+
+    TunectlError, with `where`, for any other.
+    """
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         found = document.get("schema") if isinstance(document, dict) else None
         raise TunectlError(f"{where}: expected a document of schema {SCHEMA}, found {found or 'none'}")

@@ -25,6 +25,9 @@ OVERRIDE = "TUNECTL_PROBE"
 # Beyond the measuring itself: calibration, reading the counters of a large host twice, writing a long list of events.
 _GRACE_S = 60.0
 _PROGRESS_S = 1.0
+SELFTEST_SCHEMA = "tunectl.probe.selftest/1"
+# It takes some twelve seconds; a loaded host may make each of 56,000 injections wait.
+_SELFTEST_LIMIT_S = 300.0
 
 
 def find_program() -> Path:
@@ -106,6 +109,27 @@ def run_jitter(
     with _progress(wanted, duration_s, on_progress):
         done = start(words, chosen, timeout_s=duration_s + _GRACE_S)
     return check_result(document_of(done), PROGRAM)
+
+
+def run_selftest(cpu: int | None) -> dict[str, Any]:
+    """The tunectl.probe.selftest/1 document for `cpu`, or for the program's own choice, passed or not.
+
+    The program interrupts a CPU by known lengths at known times, and says which interruptions it found.
+    TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
+    """
+    words = [] if cpu is None else ["--cpus", str(cpu)]
+    done = start(["selftest", *words], frozenset() if cpu is None else frozenset({cpu}), timeout_s=_SELFTEST_LIMIT_S)
+    if done.returncode == 1 and done.stdout.strip():
+        # Status 1 with a document is an answer: not every known interruption was found.
+        return of_schema(json.loads(done.stdout), SELFTEST_SCHEMA)
+    return of_schema(document_of(done), SELFTEST_SCHEMA)
+
+
+def of_schema(document: Any, schema: str) -> dict[str, Any]:
+    """The document, once it says that it is of this schema; else TunectlError."""
+    if not isinstance(document, dict) or document.get("schema") != schema:
+        raise TunectlError(f"{PROGRAM}: expected a document of schema {schema}")
+    return document
 
 
 def document_of(done: Completed) -> Any:

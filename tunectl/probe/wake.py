@@ -10,13 +10,13 @@ from typing import Any
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
-from tunectl.probe.runner import PROGRAM, document_of, start
+from tunectl.probe.runner import PROGRAM, document_of, of_schema, start
 
 SCHEMA = "tunectl.probe.wake/1"
 # What every reader relies on; docs/schema/tunectl.probe.wake-1.json has the rest.
-_OF_CELL = ("mechanism", "waiting", "way", "idle_ms", "cpus", "reason", "n", "percentiles_ns", "histogram", "warnings")
-_CELLS = 64  # at each idle time; more than there are
-_CELL_S = 10.0  # what a cell may take beyond its schedule
+_OF_CASE = ("mechanism", "waiting", "way", "idle_ms", "cpus", "reason", "n", "percentiles_ns", "histogram", "warnings")
+_CASES = 64  # at each idle time; more than there are
+_CASE_S = 10.0  # what a case may take beyond its schedule
 _GRACE_S = 60.0
 
 
@@ -50,7 +50,7 @@ class WakeRequest:
 
 
 def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """The tunectl.probe.wake/1 document as the program wrote it; `on_progress` is handed a line for each cell.
+    """The tunectl.probe.wake/1 document as the program wrote it; `on_progress` is handed a line for each case.
 
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true. TunectlError with the
     program's own reason when it fails, UsageError when it refuses the request.
@@ -79,13 +79,12 @@ def _limit_s(request: WakeRequest) -> float:
     except ValueError:
         idle_ms = 0.0
     scheduled_s = (request.messages or 99) * (idle_ms if math.isfinite(idle_ms) else 0.0) / 1e3
-    return _CELLS * (scheduled_s + _CELL_S * (1 + (request.idle_ms or ",,,").count(","))) + _GRACE_S
+    return _CASES * (scheduled_s + _CASE_S * (1 + (request.idle_ms or ",,,").count(","))) + _GRACE_S
 
 
-def _checked(document: Any) -> dict[str, Any]:
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise TunectlError(f"{PROGRAM}: expected a document of schema {SCHEMA}")
+def _checked(found: Any) -> dict[str, Any]:
+    document = of_schema(found, SCHEMA)
     cells = document.get("cells")
-    if not isinstance(cells, list) or any(name not in cell for cell in cells for name in _OF_CELL):
-        raise TunectlError(f"{PROGRAM}: a cell lacks one of {', '.join(_OF_CELL)}")
+    if not isinstance(cells, list) or any(name not in case for case in cells for name in _OF_CASE):
+        raise TunectlError(f"{PROGRAM}: a cell lacks one of {', '.join(_OF_CASE)}")
     return document

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqbalance import Ban
 from tunectl.host.sysctld import Setting
-from tunectl.host.topology import CpuFacts
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import satisfies
 from tunectl.tuners.found import FoundTuner

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tunectl.bootloader.mkconfig import configured
-from tunectl.host.confdirs import files_in_force
-from tunectl.host.sysctld import Setting, read_sysctl_settings
+from tunectl.bootloader.grubsettings import configured
+from tunectl.host.sysctld import Setting, last_wins, read_sysctl_settings
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners.lines import last_wins
+from tunectl.host.systemdconf import files_in_force
 from tunectl.tuners.places import knob_at, places
 
 _TMPFILES = ("etc/tmpfiles.d", "run/tmpfiles.d", "usr/local/lib/tmpfiles.d", "usr/lib/tmpfiles.d", "lib/tmpfiles.d")

@@ -6,13 +6,14 @@ Source: tlp.conf's own comments and defaults.conf; cpupower(1) and its service's
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
-from tunectl.host.confdirs import files_in_force
-from tunectl.host.sysctld import Setting
+from tunectl.host.inifiles import Option, parse_ini
+from tunectl.host.shellvars import assignments
+from tunectl.host.sysctld import Setting, last_wins
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners.lines import Option, last_wins, parse_assignments, parse_ini
+from tunectl.host.systemdconf import files_in_force
 
 # A server is on AC; what is for the battery alone is never in force here.
 _TLP = {
@@ -54,6 +55,11 @@ _UNITS = {"khz": 1, "mhz": 1000, "ghz": 1_000_000}
 _BUILT_IN = "its own choice"
 
 
+def parse_assignments(text: str) -> Iterator[Option]:
+    """`NAME="value" # why` lines as options without a section."""
+    return (Option("", one.name, one.value, one.line) for one in assignments(text))
+
+
 def read_tlp(root: Sysroot) -> tuple[Setting, ...] | None:
     """Its defaults, then /etc/tlp.d by name, then /etc/tlp.conf; the last line of a key counts. None without files."""
     files = ("usr/share/tlp/defaults.conf", *files_in_force(root, ("etc/tlp.d",)), "etc/tlp.conf")
@@ -89,7 +95,7 @@ def read_cpufrequtils(root: Sysroot) -> tuple[Setting, ...]:
 def read_auto_cpufreq(root: Sysroot) -> tuple[Setting, ...]:
     """Governor, preference and turbo always, by load; limits where /etc/auto-cpufreq.conf gives them."""
     path = "etc/auto-cpufreq.conf"
-    options = [(path, one) for one in parse_ini(root.get_text(path)) if one.section == "charger"]
+    options = [(path, one) for one in parse_ini(root.get_text(path), continued=False) if one.section == "charger"]
     chosen = _settings([(path, one._replace(value=_load_dependent(one))) for path, one in options], _AUTO)
     always = ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.boost")
     return (*_own(*(knob for knob in always if knob not in {one.knob for one in chosen})), *chosen)

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.cpulist import parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.host.sysctld import Setting, normal_key
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.inifiles import Option, parse_ini
+from tunectl.host.sysctld import Setting, last_wins, normal_key
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
-from tunectl.tuners.lines import Option, last_wins, parse_ini
 from tunectl.tuners.places import knob_at, places
 from tunectl.tuners.tunedvars import Machine, expand
 
@@ -117,7 +117,7 @@ def _collect(
     if not path or path in below:
         missing += [] if path else [name]
         return
-    listed = list(parse_ini(root.get_text(path)))
+    listed = list(parse_ini(root.get_text(path), continued=False))
     for option in listed:
         if (option.section, option.key) == ("main", "include"):
             for included in filter(None, re.split(r"[,;\s]+", option.value)):
@@ -130,7 +130,7 @@ def _define(root: Sysroot, option: Option, path: str, variables: dict[str, str |
         variables[option.key] = expand(option.value, variables, machine)
         return
     where = option.value if option.value.startswith("/") else f"{path.rpartition('/')[0]}/{option.value}"
-    for line in parse_ini(root.get_text(where.lstrip("/"))):
+    for line in parse_ini(root.get_text(where.lstrip("/")), continued=False):
         variables[line.key] = expand(line.value, variables, machine)
 
 

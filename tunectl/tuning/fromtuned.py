@@ -17,8 +17,8 @@ from tunectl.model import Scope
 from tunectl.tuning.proposal import Proposal, Reason
 
 if TYPE_CHECKING:
+    from tunectl.host.cpusets import CpuFacts
     from tunectl.host.sysctld import Setting
-    from tunectl.host.topology import CpuFacts
     from tunectl.tuners.tuned import Profile
 
 _END = "end TuneD first: `tuned-adm off && systemctl disable --now tuned`; then `tunectl plan`, `tunectl apply`, reboot"

@@ -1,4 +1,4 @@
-"""One line of the journal: what a write was, as a record, with its checksum."""
+"""The journal's records: what a write was, and the line that holds it, with its checksum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Entry(NamedTuple):
     commands: tuple[str, ...]
     shown: str | None = None  # what the host showed after the write; None: the write may not have happened
     errno: int | None = None  # the write was refused or failed
-    told: bool = False  # the programs named in `commands` have heard of it
+    notified: bool = False  # the programs named in `commands` have been run since
 
     @property
     def original(self) -> str | None:
@@ -36,7 +36,26 @@ class Entry(NamedTuple):
         return self.kind not in ("value", "affinity") and not self.path.startswith("sys/")
 
 
+def before_record(entry: Entry) -> dict[str, Any]:
+    """The record of a write that is about to be made: what becomes of it, later records say."""
+    fields = entry._replace(shown=None, errno=None)._asdict()
+    fields["told"] = False  # the name on disk of `notified`
+    del fields["notified"]
+    return {"type": "before", **fields}
+
+
+def entry_of(record: dict[str, Any]) -> Entry:
+    """The entry of a `before` record. KeyError, TypeError or ValueError where this version writes no such record."""
+    fields = {name: value for name, value in record.items() if name not in ("type", "told")}
+    lists = {"knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])}
+    entry = Entry(**{**fields, **lists})
+    if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
+        raise ValueError("no path below the root")
+    return entry
+
+
 def line_of(record: dict[str, Any]) -> bytes:
+    """The record as it stands in the file."""
     import json  # slow to import: only where there is a journal
 
     body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))

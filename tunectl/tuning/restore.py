@@ -8,7 +8,8 @@ from typing import NamedTuple
 from tunectl.bootloader.families import stripped
 from tunectl.host.affinity import is_process
 from tunectl.host.ethtool import PREFIX
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.apply import current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
@@ -78,7 +79,7 @@ def _edited_between(earlier: _File, entry: Entry) -> bool:
 
 
 def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """Brings back every file (`force`: also what was changed since), and tells the programs that must hear of it."""
+    """Brings back every file (`force`: also what was changed since), and runs the programs that depend on it."""
     known = files(journal, boot_id)
     results = [_one(root, file._replace(in_flight=file.in_flight or force)) for file in known]
     if any(result.path.startswith(f"/{PREFIX}") and result.result == "restored" for result in results):
@@ -86,17 +87,17 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
         # back already may be lost again, and those that were gone be there.
         results = [_again(root, file, result) for file, result in zip(known, results, strict=True)]
     results = _strip(root, journal, results, root)
-    # An earlier restore may have ended before the program was told.
+    # An earlier restore may have ended before the program was run.
     done = {one.path for one in results if one.result in ("restored", "already")}
     commands = [
         name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
     ]
-    told = run_commands(root, _in_order(commands))
-    return Outcome(results, told.not_run, list(told.failed.values()))
+    notified = run_commands(root, _in_order(commands))
+    return Outcome(results, notified.not_run, list(notified.failed.values()))
 
 
 def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """What restore() would do, told from reading alone."""
+    """What restore() would do: it only reads."""
     known = files(journal, boot_id)
     looked = [_look(root, file._replace(in_flight=file.in_flight or force)) for file in known]
     return Outcome(_strip(root, journal, looked, None), [], [])
@@ -113,7 +114,7 @@ def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
 def _strip(root: Sysroot, journal: Journal, results: list[Restored], to: WritableSysroot | None) -> list[Restored]:
     """Our words go out of boot files that somebody edited since, and of entries that were made from ours since.
 
-    Without a host to write `to` it is only told what would go.
+    Without a host to write `to` the result says only what would go.
     """
     known = {one.path: one for one in results}
     try:
@@ -143,9 +144,10 @@ def _one(root: WritableSysroot, file: _File) -> Restored:
     first = file.first
     found = Restored("/" + first.path, _targets(file), "failed", None, first.before)
     try:
-        if first.persistent or not root.live:
-            root.sweep(first.path)
+        root.sweep(first.path)
         found = _look(root, file)
+        if found.result == "already" and first.persistent:
+            root.sync(first.path)  # an earlier restore may have ended before that: then the journal has to outlive it
         if found.result != "would-restore":
             return found
         word, observed, message = _write(root, first, found.observed)
@@ -203,11 +205,11 @@ def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[s
     elif first.kind == "link":
         root.make_link(first.path, first.before)
     elif first.kind == "affinity":
-        write(root, first.kind, first.path, first.undo)
-    elif first.kind in ("file", "removal", "edit") or not root.live:
+        root.move_thread(first.path, first.undo)
+    elif first.kind != "value":
         root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
     else:
-        root.write_value(first.path, first.undo + "\n")
+        root.write_back(first.path, first.before.encode("latin-1"), first.undo, first.mode)
         after = current(root, first.kind, first.path)
         if after != first.before and (after or "").strip() != first.undo.strip() and not _undone(first, after):
             return "failed", after, f"wrote {first.undo}, and the kernel shows {(after or '').strip()}"

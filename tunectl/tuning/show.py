@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist
 
 if TYPE_CHECKING:
-    from tunectl.bootloader.detect import Loader
+    from tunectl.bootloader.families import Loader
     from tunectl.host.cpus import Cpu
     from tunectl.host.irqs import Irq
     from tunectl.host.topology import Topology

@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
-from tunectl.bootloader.detect import Loader, detect
-from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.families import FAMILIES, FILES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Family, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
@@ -27,14 +26,14 @@ _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
 
 class BootFacts(NamedTuple):
-    """One argument at its points; what was asked is the setting."""
+    """What is known of one argument, except what was asked for, which is the setting."""
 
     next: Any  # None: the next boot will not have it
     next_known: bool
     next_problem: str
     booted: Any  # None: this boot did not have it
     kernel: CpuSet  # what the kernel shows
-    accepted: bool  # is that what it must show? True where it shows nothing
+    accepted: bool  # does the kernel show what it must? True where it shows nothing
     evidence: str  # where it shows it, and what; "" where it does not
     likely: str  # why a kernel does not accept it
     refusal: str  # why tunectl does not write this host's boot configuration; "" where it does
@@ -106,7 +105,7 @@ class BootArg(NamedTuple):
         return value, known, why
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
-        """The value the kernel heeds, typed; a text it would refuse counts as none."""
+        """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
         nr_cpus = view.scope.nr_cpus
         values = []
         for key in filter(None, (self.key, self.implied_by)):
@@ -147,6 +146,11 @@ class BootArg(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The argument, and where what the kernel made of it shows."""
         return (f"{self.key}=", *(("/" + self.kernel,) if self.kernel else ()))
+
+    def reads(self) -> tuple[str, ...]:
+        """What this boot had and what the kernel made of it, and every boot loader's configuration."""
+        shown = (self.kernel, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
+        return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
 
 
 class _Boot(NamedTuple):
@@ -223,7 +227,10 @@ def _rcu_offloaded(view: View) -> CpuSet | None:
 
 def _read_back(root: Sysroot, view: View) -> str | None:
     """What is wrong with the written configuration: read again, and what the default entry now boots."""
-    family = FAMILIES[detect(root, view.bootloader).name]
+    loader = detect(root, view.bootloader)
+    if not loader.supported:  # its files could be read when they were written
+        return loader.refusal
+    family = FAMILIES[loader.name]
     same = partial(_same, view.scope.nr_cpus)
     if family.confirm and (problem := family.confirm(root, _desired(view), same)):
         return problem

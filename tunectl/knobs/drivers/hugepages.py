@@ -1,6 +1,6 @@
-"""Huge pages of one size, reserved on each NUMA node: memory of a thread is to lie on the node it runs on.
+"""Huge pages of one size, reserved on each NUMA node: a thread's memory must be on the node where it runs.
 
-Source: Documentation/admin-guide/mm/hugetlbpage.rst. Writing reserves what can be had at that moment: the kernel may
+Source: Documentation/admin-guide/mm/hugetlbpage.rst. A write reserves what is free at that moment, so the kernel may
 show less than was asked for.
 """
 
@@ -74,3 +74,7 @@ class HugePages(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The file of one node."""
         return ("/" + self._file("N"),)
+
+    def reads(self) -> tuple[str, ...]:
+        """The file of every node."""
+        return (self._file("[0-9]*"),)

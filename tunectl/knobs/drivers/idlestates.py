@@ -1,4 +1,4 @@
-"""cpuidle states of a CPU: the value is the longest exit latency it may still meet.
+"""cpuidle states of a CPU: the value is the longest exit latency that it can still have.
 
 Source: Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpuidle/sysfs.c.
 """
@@ -59,3 +59,8 @@ class IdleStates:
         """The states' files."""
         directory = "/" + _IDLE.format(cpu="N")
         return (f"{directory}/stateM/latency", f"{directory}/stateM/disable")
+
+    def reads(self) -> tuple[str, ...]:
+        """The states' files of every CPU."""
+        directory = _IDLE.format(cpu="[0-9]*")
+        return (f"{directory}/state*/latency", f"{directory}/state*/disable")

@@ -6,11 +6,10 @@ Source: node_exporter, collector/textfile.go: *.prom only, and no time stamps; i
 from __future__ import annotations
 
 import logging
-import os
-from contextlib import suppress
 
 from prometheus_client import generate_latest
 
+from tunectl.durable import replace_file
 from tunectl.monitor.model import Board
 from tunectl.monitor.sinks.kinds import Exporter
 from tunectl.monitor.sinks.places import check_textfile
@@ -44,25 +43,12 @@ class Textfile:
             return
         self._due_s, self._firing = board.look.monotonic_s + _EVERY_S, firing
         try:
-            replace(self._path, generate_latest(self._shown.registry))
+            # Readable for everybody, whatever our umask: node_exporter is another user.
+            data = generate_latest(self._shown.registry)
+            replace_file(self._path, data, beside=f"{self._path}.new", durable=False)
         except OSError as error:
             if str(error) != self._trouble:
                 LOG.error("cannot write %s: %s", self._path, error.strerror)
             self._trouble = str(error)
         else:
             self._trouble = ""
-
-
-def replace(path: str, data: bytes) -> None:
-    """The whole file at once, readable for everybody. OSError leaves the old one."""
-    new = f"{path}.new"
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-    try:
-        with open(fd, "wb") as file:
-            os.fchmod(fd, 0o644)  # node_exporter is another user, whatever our umask
-            file.write(data)
-        os.rename(new, path)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(new)
-        raise

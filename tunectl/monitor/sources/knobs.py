@@ -83,7 +83,7 @@ class Knobs:
         self._store(plan, fresh)
 
     def _observe(self, view: View, settings: Sequence[Setting]) -> list[Reading]:
-        """As tuning/observe.py, remembering what was read for which knob."""
+        """As tuning/inspection.py, remembering what was read for which knob."""
         readings = []
         for setting in settings:
             self.root.begin()

@@ -13,14 +13,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "causes.h"
-#include "complain.h"
-#include "cpus.h"
-#include "options.h"
-#include "periods.h"
-#include "proctext.h"
-#include "tracefs.h"
-#include "tracestream.h"
+#include "jitter/causes.h"
+#include "jitter/counters.h"
+#include "jitter/options.h"
+#include "jitter/periods.h"
+#include "jitter/tracefs.h"
+#include "jitter/tracestream.h"
+#include "lib/cpus.h"
+#include "lib/output.h"
+#include "selftest/options.h"
+#include "sentinel/options.h"
+#include "wake/options.h"
 
 enum { LARGEST = 4096 };
 
@@ -203,24 +206,42 @@ static void fuzz_periods(struct span text)
     free(gaps);
 }
 
+/* The options of the experiment that `argv` names, whatever it says. */
+static int parse(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    struct jitter_options jitter;
+    struct wake_options wake;
+    struct selftest_options selftest;
+    struct sentinel_options sentinel;
+    if (strcmp(name, "wake") == 0)
+        return wake_options_parse(&wake, argc, argv);
+    if (strcmp(name, "selftest") == 0)
+        return selftest_options_parse(&selftest, argc, argv);
+    if (strcmp(name, "sentinel") == 0)
+        return sentinel_options_parse(&sentinel, argc, argv);
+    if (strcmp(name, "jitter") != 0)
+        return EXIT_USAGE;
+    int status = jitter_options_parse(&jitter, argc, argv);
+    claim(status || (jitter.duration_s > 0.0 && jitter.duration_s < 1e9 && jitter.fifo_priority <= 99),
+          "a request out of bounds was accepted");
+    return status;
+}
+
 /* The command line, cut into words; whatever it says, it answers with a status and does nothing. */
 static void fuzz_options(struct span text)
 {
     enum { WORDS = 32 };
     char *argv[WORDS + 2] = {"tunectl-probe"};
     char *copy = strdup(text.at);
-    struct options options;
     int argc = 1;
     char *rest = NULL;
     if (!copy)
         fail("out of memory");
     for (char *word = strtok_r(copy, " ", &rest); word && argc <= WORDS; word = strtok_r(NULL, " ", &rest))
         argv[argc++] = word;
-    int status = options_parse(&options, argc, argv);
-    claim(status == EXIT_OK || status == EXIT_USAGE, "another status than 0 or 2");
-    claim(status || options.command != COMMAND_JITTER ||
-              (options.jitter.duration_s > 0.0 && options.jitter.duration_s < 1e9 && options.jitter.fifo_priority <= 99),
-          "a request out of bounds was accepted");
+    int status = parse(argc, argv);
+    claim(status == EXIT_OK || status == EXIT_USAGE || status == OPTIONS_ARE_OVER, "another status than 0 or 2");
     free(copy);
 }
 
@@ -258,7 +279,7 @@ static const struct {
     {"ddddddddddddddddddddddddddddddddddddddddddddd", fuzz_periods, false},
     {"jitter --cpus 2-3 --duration 5 --threshold-ns 100 --fifo 1 --events 10 --attribute --output x --root y", fuzz_options, true},
     {"selftest --cpus 2 --output x", fuzz_options, true},
-    {"bench --cpus 2 --rounds 3", fuzz_options, true},
+    {"sentinel --cpu 2 --period 0.5 --duty 3 --lines 3", fuzz_options, true},
     {"wake --cpus 2,3 --idle-ms 0,1,10 --messages 9 --output x", fuzz_options, true},
 };
 
@@ -269,7 +290,7 @@ int main(int argc, char **argv)
     int quiet = open("/dev/null", O_WRONLY);
     int errors = dup(STDERR_FILENO);
     if (!rounds || quiet < 0 || errors < 0)
-        return complain(EXIT_USAGE, "usage: fuzz ROUNDS [SEED]");
+        return print_error(EXIT_USAGE, "usage: fuzz ROUNDS [SEED]");
     state = seed;
     /* The answers to bad command lines are silenced; the round at fault is found again by its number and the seed. */
     for (uint64_t i = 0; i < rounds; i++) {

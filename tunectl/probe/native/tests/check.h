@@ -32,10 +32,10 @@ void test_loop(void);
 void test_stats(void);
 void test_cpus(void);
 void test_clock(void);
-void test_proctext(void);
+void test_counters(void);
 void test_json(void);
 void test_facts(void);
-void test_link(void);
+void test_transport(void);
 void test_exchange(void);
 void test_wake_options(void);
 void test_series(void);
@@ -46,5 +46,7 @@ void test_tracefs(void);
 void test_recall(void);
 void test_victim(void);
 void test_sentinel(void);
+void test_threshold(void);
+void test_housekeeping(void);
 
 #endif

@@ -11,10 +11,10 @@ int main(void)
     test_stats();
     test_cpus();
     test_clock();
-    test_proctext();
+    test_counters();
     test_json();
     test_facts();
-    test_link();
+    test_transport();
     test_exchange();
     test_wake_options();
     test_series();
@@ -25,6 +25,8 @@ int main(void)
     test_recall();
     test_victim();
     test_sentinel();
+    test_threshold();
+    test_housekeeping();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

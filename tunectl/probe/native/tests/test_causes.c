@@ -1,4 +1,4 @@
-#include "causes.h"
+#include "jitter/causes.h"
 #include "check.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "check.h"
-#include "clock.h"
-#include "core_clock.h"
+#include "lib/clock.h"
+#include "lib/clock.h"
 
 #include <math.h>
 #include <time.h>
@@ -35,7 +35,7 @@ static void the_real_counter(void)
     CHECK(rate.hz > 1e6 && rate.hz < 1e10);
     CHECK(rate.error_ppm > 0.0);
     CHECK(clock_granule_ticks() >= 1);
-    double khz = core_clock_cycles_per_tick() * rate.hz / 1e3;
+    double khz = clock_core_cycles_per_tick() * rate.hz / 1e3;
     CHECK(khz > 1e5 && khz < 1e7);
 }
 

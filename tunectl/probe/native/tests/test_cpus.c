@@ -1,5 +1,5 @@
 #include "check.h"
-#include "cpus.h"
+#include "lib/cpus.h"
 
 #include <errno.h>
 #include <string.h>

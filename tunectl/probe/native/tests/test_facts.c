@@ -1,5 +1,5 @@
 #include "check.h"
-#include "facts.h"
+#include "lib/facts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "histogram.h"
+#include "lib/histogram.h"
 
 /* Buckets tile 0..UINT64_MAX without a hole, each at most 1/128 of its values wide. */
 static void tiles_the_whole_range(void)

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "json.h"
+#include "lib/json.h"
 
 #include <math.h>
 #include <stdbool.h>

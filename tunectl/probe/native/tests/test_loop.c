@@ -1,6 +1,6 @@
 #include "check.h"
-#include "loop.h"
-#include "ticks.h"
+#include "lib/loop.h"
+#include "lib/ticks.h"
 
 #include <signal.h>
 #include <sys/time.h>

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "periods.h"
+#include "jitter/periods.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "recall.h"
+#include "selftest/recall.h"
 
 static const struct gap gaps[] = {{100, 130}, {200, 260}, {300, 310}, {400, 500}};
 

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "recorder.h"
+#include "lib/recorder.h"
 
 static void keeps_what_fits_and_counts_the_rest(void)
 {

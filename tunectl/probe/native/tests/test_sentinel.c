@@ -1,7 +1,6 @@
 #include "check.h"
-#include "complain.h"
-#include "options.h"
-#include "sentinel.h"
+#include "lib/output.h"
+#include "sentinel/sentinel.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -75,26 +74,26 @@ static void a_line_that_does_not_fit_is_none(void)
     CHECK(sentinel_line(line, whole + 1, &reading) == whole);
 }
 
-static int parse(struct options *options, const char *first, const char *second)
+static int parse(struct sentinel_options *options, const char *first, const char *second)
 {
     char copies[2][32];
     (void)snprintf(copies[0], sizeof(copies[0]), "%s", first);
     (void)snprintf(copies[1], sizeof(copies[1]), "%s", second);
     char *argv[] = {(char[]){"tunectl-probe"}, (char[]){"sentinel"}, copies[0], copies[1], NULL};
-    return options_parse(options, 4, argv);
+    return sentinel_options_parse(options, 4, argv);
 }
 
 static void options_are_read(void)
 {
-    struct options o;
+    struct sentinel_options o;
     CHECK(parse(&o, "--cpu", "5") == EXIT_OK);
-    CHECK(o.command == COMMAND_SENTINEL && o.sentinel.cpu == 5 && o.sentinel.duty_percent == 2 && o.sentinel.lines == 0);
-    CHECK(o.sentinel.period_s > 0.99 && o.sentinel.period_s < 1.01);
-    CHECK(parse(&o, "--period", "0.25") == EXIT_OK && o.sentinel.period_s < 0.26);
-    CHECK(o.sentinel.cpu == SENTINEL_NO_CPU);
-    CHECK(parse(&o, "--duty", "100") == EXIT_OK && o.sentinel.duty_percent == 100);
-    CHECK(parse(&o, "--lines", "7") == EXIT_OK && o.sentinel.lines == 7);
-    CHECK(parse(&o, "--threshold-ns", "700") == EXIT_OK && o.sentinel.threshold_ns == 700);
+    CHECK(o.cpu == 5 && o.duty_percent == 2 && o.lines == 0);
+    CHECK(o.period_s > 0.99 && o.period_s < 1.01);
+    CHECK(parse(&o, "--period", "0.25") == EXIT_OK && o.period_s < 0.26);
+    CHECK(o.cpu == SENTINEL_NO_CPU);
+    CHECK(parse(&o, "--duty", "100") == EXIT_OK && o.duty_percent == 100);
+    CHECK(parse(&o, "--lines", "7") == EXIT_OK && o.lines == 7);
+    CHECK(parse(&o, "--threshold-ns", "700") == EXIT_OK && o.threshold_ns == 700);
 }
 
 void test_sentinel(void)

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "recorder.h"
+#include "lib/recorder.h"
 
 static void stretches_grow_with_the_run(void)
 {

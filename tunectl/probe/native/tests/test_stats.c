@@ -1,5 +1,5 @@
 #include "check.h"
-#include "stats.h"
+#include "lib/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

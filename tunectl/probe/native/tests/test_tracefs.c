@@ -1,5 +1,5 @@
 #include "check.h"
-#include "tracefs.h"
+#include "jitter/tracefs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "check.h"
-#include "tracestream.h"
-#include "tracetext.h"
+#include "jitter/tracestream.h"
+#include "jitter/tracetext.h"
 
 #include <stdlib.h>
 #include <string.h>

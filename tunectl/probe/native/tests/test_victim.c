@@ -1,6 +1,6 @@
 #include "check.h"
-#include "cpus.h"
-#include "victim.h"
+#include "lib/cpus.h"
+#include "selftest/victim.h"
 
 #include <math.h>
 #include <sched.h>

@@ -1,7 +1,9 @@
 #include "check.h"
-#include "complain.h"
-#include "lines.h"
-#include "wake.h"
+#include "lib/output.h"
+#include "wake/lines.h"
+#include "wake/mechanisms.h"
+#include "wake/options.h"
+#include "wake/wait_method.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,14 +15,13 @@ static int parse(struct wake_options *options, const char *const *words)
 {
     char *argv[WORDS_MOST + 3] = {(char[]){"tunectl-probe"}, (char[]){"wake"}};
     char copies[WORDS_MOST][64];
-    bool is_done;
     int argc = 2;
     for (size_t i = 0; words[i]; i++) {
         (void)strncpy(copies[i], words[i], sizeof(copies[i]) - 1);
         copies[i][sizeof(copies[i]) - 1] = '\0';
         argv[argc++] = copies[i];
     }
-    return wake_options_parse(options, argc, argv, &is_done);
+    return wake_options_parse(options, argc, argv);
 }
 
 static void defaults(void)
@@ -28,14 +29,15 @@ static void defaults(void)
     struct wake_options o;
     CHECK(parse(&o, (const char *[]){NULL}) == EXIT_OK);
     CHECK(o.messages == 99 && o.idles == 4 && o.idle_ms[0] < 1e-9 && o.busy_poll_us == 50 && o.fifo_priority == 0);
-    CHECK(o.mechanisms == (1U << mechanisms_n) - 1 && o.ways == (1U << ways_n) - 1);
+    CHECK(o.mechanisms == (1U << mechanisms_n) - 1 && o.wait_methods == (1U << wait_methods_n) - 1);
 }
 
 static void lists(void)
 {
     struct wake_options o;
-    CHECK(parse(&o, (const char *[]){"--mechanisms", "udp,channel", "--waiting", "sleeping,minimal", "--idle-ms", "0.5,7", NULL}) == EXIT_OK);
-    CHECK(__builtin_popcount(o.mechanisms) == 2 && __builtin_popcount(o.ways) == 4);
+    CHECK(parse(&o, (const char *[]){"--mechanisms", "udp,channel", "--waiting", "sleeping,minimal", NULL}) == EXIT_OK);
+    CHECK(__builtin_popcount(o.mechanisms) == 2 && __builtin_popcount(o.wait_methods) == 4);
+    CHECK(parse(&o, (const char *[]){"--idle-ms", "0.5,7", NULL}) == EXIT_OK);
     CHECK(o.idles == 2 && o.idle_ms[0] > 0.49 && o.idle_ms[0] < 0.51 && o.idle_ms[1] > 6.9);
     CHECK(parse(&o, (const char *[]){"--connect", "10.0.0.2:7000", NULL}) == EXIT_OK);
     for (size_t i = 0; i < mechanisms_n; i++)

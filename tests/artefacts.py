@@ -1,0 +1,105 @@
+"""What is built from the C sources, each thing once: kept between runs, and shared by tests that run side by side.
+
+The key is what decides the result: every source, the Makefile, the target, the variables and the compiler's version.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NATIVE = Path(__file__).parents[1] / "tunectl" / "probe" / "native"
+_KEPT_S = 14 * 24 * 3600.0
+_FINISHED = "finished"
+
+
+def program() -> Path:
+    """A tunectl-probe built from this tree."""
+    return built("all") / "tunectl-probe"
+
+
+def built(target: str, *variables: str) -> Path:
+    """The directory that is both OUT and BUILD of `make TARGET VARIABLES`, which is run only where it has not been.
+
+    `{BUILD}` in the target stands for that directory.
+
+    All files in it are as new as the sources, so that `make` may be given the same directory and compiles nothing.
+    AssertionError with the compiler's output where it fails, or where it wrote into the source tree.
+    """
+    key = _key(target, variables)
+    folder = _cache() / key
+    with _locked(folder.with_suffix(".lock")):
+        if not (folder / _FINISHED).exists():
+            _make(folder, target, variables)
+        now = time.time()
+        for path in [*folder.rglob("*"), folder]:
+            os.utime(path, (now, now))
+    return folder
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """`make` in the source tree; output and status are the caller's to judge."""
+    return subprocess.run(["make", "-C", str(NATIVE), *arguments], capture_output=True, text=True, check=False)
+
+
+def sources() -> dict[Path, bytes]:
+    """Every file of the C part; a build of one's own in the tree is no source."""
+    files = (path for path in NATIVE.rglob("*") if path.is_file() and "build" not in path.parts)
+    return {path: path.read_bytes() for path in sorted(files)}
+
+
+def _key(target: str, variables: tuple[str, ...]) -> str:
+    chosen = dict(word.split("=", 1) for word in variables)
+    compiler = chosen.get("CC", os.environ.get("CC", "cc"))
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    environment = [f"{name}={os.environ.get(name, '')}" for name in ("CC", "CFLAGS", "LDFLAGS")]
+    digest = hashlib.sha256("\0".join([target, *variables, version, *environment]).encode())
+    for path, content in sources().items():
+        digest.update(f"\0{path.relative_to(NATIVE)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:24]
+
+
+def _cache() -> Path:
+    """Kept between runs; where the home directory cannot be written, in the directory for temporary files."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tunectl-tests"
+    for folder in (home, Path(tempfile.gettempdir()) / f"tunectl-tests-{os.getuid()}"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    raise RuntimeError(f"neither {home} nor {tempfile.gettempdir()} can be written")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(folder: Path, target: str, variables: tuple[str, ...]) -> None:
+    _forget_old(folder.parent)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    before = sources()
+    done = make(target.format(BUILD=folder), f"OUT={folder}", f"BUILD={folder}", *variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sources() == before, "a build wrote into the source tree"
+    (folder / _FINISHED).touch()
+
+
+def _forget_old(cache: Path) -> None:
+    """What no test has used for two weeks. Locks stay: somebody may wait for one."""
+    for folder in cache.iterdir():
+        if folder.is_dir() and folder.stat().st_mtime < time.time() - _KEPT_S:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,108 @@
+"""A probe while it runs: when it measures, on which CPUs its threads are, and what a stop of it must look like.
+
+Nothing here waits for a fixed time. A busy machine starts a process late, and lets its threads wait for a CPU; the
+kernel says both, in /proc/PID/task/TID/schedstat and stat (proc(5), Documentation/scheduler/sched-stats.rst).
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tunectl.cpulist import CpuSet, parse_cpulist
+
+# A run that a test ends itself. Bounded, so that a signal that is never heard fails the test, and blocks nobody.
+ENDED_BY_TEST_S = 12
+# Calibration, warm-up and the wait for the common start take a worker some 30 ms of CPU time.
+_MEASURING_NS = 60_000_000
+
+
+class Thread(NamedTuple):
+    tid: int
+    name: str
+    allowed: CpuSet
+    cpu: int  # where it runs, or ran last
+    ran_ns: int
+    waited_ns: int  # ready to run, and not running
+
+
+def threads(pid: int) -> list[Thread]:
+    """The threads of a process, its main thread first; none once it has ended."""
+    found = []
+    for task in sorted(Path(f"/proc/{pid}/task").glob("[0-9]*"), key=lambda path: int(path.name)):
+        with suppress(OSError, IndexError):  # a thread may end meanwhile
+            status = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+            last_cpu = int((task / "stat").read_text().rpartition(")")[2].split()[36])
+            ran_ns, waited_ns, _ = map(int, (task / "schedstat").read_text().split())
+            allowed = parse_cpulist(status["Cpus_allowed_list"])
+            found.append(Thread(int(task.name), status["Name"], allowed, last_cpu, ran_ns, waited_ns))
+    return found
+
+
+def until_measuring(pid: int, workers: int = 1) -> list[Thread]:
+    """The threads that measure, once each has used more CPU time than what comes before the measuring takes."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        busy = [one for one in threads(pid) if one.tid != pid and one.ran_ns > _MEASURING_NS]
+        if len(busy) >= workers:
+            return busy
+        time.sleep(0.005)
+    raise AssertionError(f"process {pid} does not measure")
+
+
+def until_child(pid: int) -> int:
+    """The process that this one starts."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            if children := path.read_text().split():
+                return int(children[0])
+        time.sleep(0.005)
+    raise AssertionError(f"process {pid} starts none")
+
+
+def until_named(pid: int, *names: str) -> list[Thread]:
+    """The threads of these names, once all are there."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        found = [one for one in threads(pid) if one.name in names]
+        if len(found) == len(names):
+            return found
+        time.sleep(0.005)
+    raise AssertionError(f"process {pid} has no threads {names}")
+
+
+class Stop(NamedTuple):
+    """How long a stopped process was away, by stamps on both sides of either signal."""
+
+    least_ns: int
+    most_ns: int  # right only while the process goes on
+
+
+def stop_for(child: subprocess.Popen[str], seconds: float) -> Stop:
+    """Stops the process for so long.
+
+    What waits for a busy CPU meanwhile moves the ends of the stop. The spinner may have been waiting when the stop
+    came, or wait when it is woken, and its gap is longer; the thread that takes the signal for all may wait before it
+    does, and the gap is shorter.
+    """
+    waited = _waited_ns(child.pid)
+    before_stop = time.monotonic_ns()
+    child.send_signal(signal.SIGSTOP)
+    after_stop = time.monotonic_ns()
+    time.sleep(seconds)
+    late = _waited_ns(child.pid) - waited
+    before_continue = time.monotonic_ns()
+    child.send_signal(signal.SIGCONT)
+    after_continue = time.monotonic_ns()
+    time.sleep(0.1)  # until the spinner runs again, so that its wait is counted
+    waited = _waited_ns(child.pid) - waited
+    return Stop(before_continue - after_stop - late, after_continue - before_stop + waited)
+
+
+def _waited_ns(pid: int) -> int:
+    return sum(one.waited_ns for one in threads(pid))

@@ -1,0 +1,199 @@
+#include "jitter/jitter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "jitter/document.h"
+#include "jitter/run.h"
+#include "jitter/warnings.h"
+#include "lib/housekeeping.h"
+#include "lib/output.h"
+#include "lib/stop.h"
+#include "lib/ticks.h"
+
+enum {
+    LEAD_US = 20000,    /* from "go" to the common start: the warm-up takes 3 ms, the rest is for CPUs that are shared */
+};
+
+static int choose_cpus(struct jitter_run *run)
+{
+    const char *text = run->options->cpus;
+    char format[64];
+    if (text && cpu_list_parse(&run->cpus, text))
+        return print_error(EXIT_USAGE, "--cpus %s is not a CPU list; write one like 2-5,8", text);
+    if (!text) {
+        const struct cpu_list *set = run->facts.isolated.n ? &run->facts.isolated : &run->facts.nohz_full;
+        char all[4096];
+        if (cpu_list_parse(&run->cpus, cpu_list_format(set, all, sizeof(all))))
+            return print_error(EXIT_USAGE, "too many isolated CPUs; name some with --cpus");
+    }
+    if (run->cpus.n == 0)
+        return print_error(EXIT_USAGE, text ? "--cpus names no CPU"
+                           : "no CPU is isolated on this host; name the CPUs to probe with --cpus");
+    struct cpu_list missing;
+    if (cpu_list_without(&missing, &run->cpus, &run->facts.online))
+        return print_error(EXIT_FAILED, "out of memory");
+    int status = EXIT_OK;
+    if (missing.n)
+        status = print_error(EXIT_USAGE,
+                             missing.n > 1 ? "CPUs %s are not online on this host" : "CPU %s is not online on this host",
+                             cpu_list_format(&missing, format, sizeof(format)));
+    cpu_list_deinit(&missing);
+    return status;
+}
+
+static void choose_threshold(struct jitter_run *run)
+{
+    double tick_ns = 1e9 / run->clock.initial.hz;
+    run->threshold_ns = run->options->threshold_ns;
+    if (!run->threshold_ns)
+        run->threshold_ns = (uint64_t)((double)loop_default_threshold_ticks(&run->clock) * tick_ns) + 1;
+    double ticks = (double)run->threshold_ns / tick_ns;
+    run->control.threshold_ticks = ticks < 1e18 ? (uint64_t)ticks : UINT64_C(1000000000000000000);
+    run->control.microsecond_ticks = (uint64_t)(1000.0 / tick_ns);
+}
+
+/* Waits until all workers prepared; the first failure is the one reported. */
+static int await_ready(struct jitter_run *run)
+{
+    (void)pthread_barrier_wait(&run->control.barrier);
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        const struct worker *w = &run->workers[i];
+        if (w->error)
+            return print_error(EXIT_FAILED, "on CPU %u the probe cannot %s: %s", w->cpu, w->failed_step, strerror(-w->error));
+    }
+    return EXIT_OK;
+}
+
+/* Everything between here and "done" happens on the main thread only while no worker measures. */
+static void conduct(struct jitter_run *run)
+{
+    struct timespec now;
+    struct run_control *control = &run->control;
+    const struct attribution_request request = {
+        .is_wanted = run->options->attribute,
+        .root = run->options->root,
+        .duration_s = run->options->duration_s,
+        .cpus = &run->cpus,
+        .own = run->housekeeping.n ? &run->housekeeping : &run->cpus,
+    };
+    /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
+    (void)mlockall(MCL_CURRENT);
+    attribution_begin(&run->attribution, &request);
+    counters_read_before(&run->counters, run->options->root);
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    run->at_s = now.tv_sec;
+    control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
+    run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
+    stop_at(run->deadline_ticks);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    attribution_end(&run->attribution);
+    counters_read_after(&run->counters, run->options->root);
+    (void)pthread_barrier_wait(&control->barrier);
+}
+
+static int start_workers(struct jitter_run *run)
+{
+    run->workers = calloc(run->cpus.n, sizeof(*run->workers));
+    if (!run->workers || pthread_barrier_init(&run->control.barrier, NULL, (unsigned)run->cpus.n + 1))
+        return print_error(EXIT_FAILED, "out of memory");
+    run->control.gaps_capacity = run->options->gaps_capacity;
+    run->control.fifo_priority = run->options->fifo_priority;
+    run->stretch_s = series_stretch_s(run->options->duration_s);
+    run->control.stretch_ticks = (uint64_t)((double)run->stretch_s * run->clock.initial.hz);
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        int rc = worker_start(&run->workers[i], &run->control, run->cpus.ids[i]);
+        /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
+        if (rc)
+            exit(print_error(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->cpus.ids[i], strerror(-rc)));
+    }
+    return EXIT_OK;
+}
+
+static int measure_all(struct jitter_run *run)
+{
+    int status = start_workers(run);
+    if (status)
+        return status;
+    status = await_ready(run);
+    if (status) {
+        run->control.cancelled = true;
+        (void)pthread_barrier_wait(&run->control.barrier);
+    } else {
+        conduct(run);
+    }
+    for (size_t i = 0; i < run->cpus.n; i++)
+        worker_join(&run->workers[i]);
+    (void)pthread_barrier_destroy(&run->control.barrier);
+    return status;
+}
+
+static void conclude(struct jitter_run *run)
+{
+    clock_span_end(&run->clock);
+    for (size_t i = 0; i < run->cpus.n; i++)
+        if (run->workers[i].totals.end < run->deadline_ticks)
+            run->is_interrupted = true;
+}
+
+static int run_and_write(struct jitter_run *run)
+{
+    FILE *stream = output_open(run->options->output);
+    if (!stream)
+        return print_error(EXIT_FAILED, "cannot open %s: %s", run->options->output, strerror(errno));
+    stop_init();
+    /* Where no CPU is left, or a cpuset allows none, the main thread shares a probed CPU, which works and is said. */
+    int status = EXIT_OK;
+    if (housekeeping_move(&run->housekeeping, &run->facts, &run->cpus))
+        status = print_error(EXIT_FAILED, "out of memory");
+    if (!status) {
+        clock_span_begin(&run->clock);
+        choose_threshold(run);
+        status = measure_all(run);
+    }
+    if (!status) {
+        conclude(run);
+        bool is_short = attribution_collect(&run->attribution, run->workers) || counters_parse(&run->counters, &run->cpus);
+        status = is_short ? print_error(EXIT_FAILED, "out of memory") : EXIT_OK;
+    }
+    if (!status) {
+        jitter_warn(&run->warnings, run);
+        status = output_write(stream, run->options->output, jitter_document_write, run);
+    } else {
+        output_abandon(stream);
+    }
+    return status;
+}
+
+static void run_deinit(struct jitter_run *run)
+{
+    for (size_t i = 0; run->workers && i < run->cpus.n; i++)
+        worker_deinit(&run->workers[i]);
+    attribution_deinit(&run->attribution);
+    free(run->workers);
+    warnings_deinit(&run->warnings);
+    counters_deinit(&run->counters);
+    cpu_list_deinit(&run->housekeeping);
+    cpu_list_deinit(&run->cpus);
+    host_facts_deinit(&run->facts);
+}
+
+int jitter_main(int argc, char **argv)
+{
+    struct jitter_options options;
+    struct jitter_run run = {.options = &options};
+    int status = jitter_options_parse(&options, argc, argv);
+    if (status)
+        return status;
+    if (host_facts_init(&run.facts, options.root))
+        return print_error(EXIT_FAILED, "out of memory");
+    status = choose_cpus(&run);
+    if (!status)
+        status = run_and_write(&run);
+    run_deinit(&run);
+    return status;
+}

@@ -1,0 +1,143 @@
+#include "jitter/worker.h"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/clock.h"
+#include "lib/stop.h"
+#include "lib/thread.h"
+#include "lib/ticks.h"
+
+enum { STACK_TOUCHED = 64 * 1024 };
+
+static void touch_stack(void)
+{
+    volatile char page[STACK_TOUCHED];
+    for (size_t i = 0; i < sizeof(page); i += 1024)
+        page[i] = 0;
+}
+
+static int fail(struct worker *w, const char *step, int error)
+{
+    w->failed_step = step;
+    w->error = error;
+    return error;
+}
+
+static int prepare(struct worker *w)
+{
+    w->tid = (pid_t)syscall(SYS_gettid);
+    int rc = thread_pin(w->cpu);
+    if (rc)
+        return fail(w, THREAD_CANNOT_PIN, rc);
+    thread_use_local_memory();
+    rc = recorder_init(&w->recorder, w->control->gaps_capacity, &w->locked);
+    if (rc)
+        return fail(w, "allocate memory (fewer --events need less)", rc);
+    touch_stack();
+    rc = thread_use_fifo(w->control->fifo_priority);
+    if (rc)
+        return fail(w, THREAD_CANNOT_FIFO, rc);
+    return 0;
+}
+
+/*
+ * What recording one gap takes from a warm cache: the cheapest of many batches of made-up gaps that do not touch. The loop
+ * itself runs as well, so that the way from it to the recorder is known to the branch predictor.
+ */
+static double measure_recording(struct worker *w, uint64_t batch_ticks)
+{
+    enum { BATCH = 256 };
+    double best = 0.0;
+    for (int i = 0; i < 50; i++) {
+        struct loop_totals totals;
+        _Atomic uint64_t deadline = ticks_now() + batch_ticks;
+        loop_run(&w->recorder, 0, &deadline, &totals);
+        recorder_reset(&w->recorder);
+        uint64_t start = ticks_now();
+        for (uint64_t at = 1; at <= BATCH; at++)
+            recorder_add(&w->recorder, 4 * at, 4 * at + 2);
+        double each = (double)(ticks_now() - start) / (double)BATCH;
+        if (best == 0.0 || each < best)
+            best = each;
+    }
+    return best;
+}
+
+/* Runs every path once, so that the measured phase finds its code and data in the caches and the core at its clock. */
+static void warm_up(struct worker *w)
+{
+    uint64_t batch_ticks = 10 * w->control->microsecond_ticks;
+    w->step_ticks = loop_step_ticks(w->control->threshold_ticks, 50, batch_ticks);
+    w->recording_ticks = measure_recording(w, batch_ticks);
+    w->cycles_per_tick_before = clock_core_cycles_per_tick();
+    recorder_reset(&w->recorder);
+}
+
+static uint64_t since(long after, long before)
+{
+    return (uint64_t)(after - before);
+}
+
+static void measure(struct worker *w)
+{
+    struct rusage before;
+    struct rusage after;
+    w->before = clock_pair_now();
+    while (ticks_now() < w->control->start_ticks)
+        continue;
+    (void)getrusage(RUSAGE_THREAD, &before);
+    series_begin(&w->recorder.series, w->control->start_ticks, w->control->stretch_ticks);
+    loop_run(&w->recorder, w->control->threshold_ticks, stop_deadline(), &w->totals);
+    (void)getrusage(RUSAGE_THREAD, &after);
+    w->after = clock_pair_now();
+    recorder_finish(&w->recorder);
+    w->page_faults = since(after.ru_minflt, before.ru_minflt) + since(after.ru_majflt, before.ru_majflt);
+    w->voluntary_switches = since(after.ru_nvcsw, before.ru_nvcsw);
+    w->involuntary_switches = since(after.ru_nivcsw, before.ru_nivcsw);
+    w->cycles_per_tick_after = clock_core_cycles_per_tick();
+}
+
+static void *worker_main(void *argument)
+{
+    struct worker *w = argument;
+    struct run_control *control = w->control;
+    stop_listen();
+    (void)prepare(w);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    if (control->cancelled)
+        return NULL;
+    warm_up(w);
+    measure(w);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    return NULL;
+}
+
+int worker_start(struct worker *w, struct run_control *control, unsigned cpu)
+{
+    *w = (struct worker){.control = control, .cpu = cpu};
+    return thread_start(&w->thread, worker_main, w);
+}
+
+void worker_join(struct worker *w)
+{
+    (void)pthread_join(w->thread, NULL);
+}
+
+void worker_deinit(struct worker *w)
+{
+    recorder_deinit(&w->recorder);
+}
+
+uint64_t worker_run_ticks(const struct worker *w)
+{
+    return w->totals.end - w->totals.start;
+}
+
+double worker_conservation_ppm(const struct worker *w, double hz)
+{
+    return loop_conservation_ppm(&w->totals, &w->recorder, &w->before, &w->after, hz);
+}

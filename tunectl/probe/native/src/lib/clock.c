@@ -1,0 +1,168 @@
+#include "lib/clock.h"
+
+#include <stddef.h>
+#include <time.h>
+
+#include "lib/ticks.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "lib/ticks.h"
+
+enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
+
+/* By the vDSO: no system call while the clocksource is the counter itself. */
+static uint64_t raw_ns_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+struct clock_pair clock_pair_now(void)
+{
+    struct clock_pair best = {.half_width = UINT64_MAX};
+    for (int i = 0; i < PAIR_ATTEMPTS; i++) {
+        uint64_t before = ticks_now();
+        uint64_t raw_ns = raw_ns_now();
+        uint64_t half = (ticks_now() - before) / 2;
+        if (half < best.half_width)
+            best = (struct clock_pair){before + half, half, raw_ns};
+    }
+    return best;
+}
+
+struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair to, uint64_t granule_ticks)
+{
+    double ticks = (double)(to.ticks - from.ticks);
+    double ns = (double)(to.raw_ns - from.raw_ns);
+    if (to.ticks <= from.ticks || to.raw_ns <= from.raw_ns)
+        return (struct clock_rate){0};
+    double doubt = (double)(from.half_width + to.half_width + granule_ticks);
+    return (struct clock_rate){ticks * 1e9 / ns, doubt * 1e6 / ticks};
+}
+
+void clock_span_begin(struct clock_span *span)
+{
+    struct timespec pause = {.tv_nsec = CALIBRATION_NS};
+    span->granule_ticks = clock_granule_ticks();
+    span->first = clock_pair_now();
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    span->initial = clock_rate_between(span->first, clock_pair_now(), span->granule_ticks);
+}
+
+void clock_span_end(struct clock_span *span)
+{
+    span->last = clock_pair_now();
+    span->rate = clock_rate_between(span->first, span->last, span->granule_ticks);
+}
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+uint64_t clock_granule_ticks(void)
+{
+    uint64_t granule = 0;
+    uint64_t last = ticks_now();
+    for (int i = 0; i < GRANULE_SAMPLES; i++) {
+        uint64_t now = ticks_now();
+        if (now > last)
+            granule = greatest_common_divisor(now - last, granule);
+        last = now;
+    }
+    return granule ? granule : 1;
+}
+
+#if defined(__x86_64__)
+
+static double crystal_hz(void)
+{
+    unsigned denominator, numerator, crystal, unused;
+    if (__get_cpuid_max(0, NULL) < 0x15)
+        return 0.0;
+    __cpuid_count(0x15, 0, denominator, numerator, crystal, unused);
+    if (!denominator || !numerator || !crystal)
+        return 0.0;
+    return (double)crystal * (double)numerator / (double)denominator;
+}
+
+/* VMware defined leaf 0x40000010 (EAX = TSC kHz); KVM and others offer it too. */
+static double hypervisor_hz(void)
+{
+    unsigned eax, ebx, ecx, edx;
+    __cpuid(1, eax, ebx, ecx, edx);
+    if (!(ecx & (1U << 31)))
+        return 0.0;
+    __cpuid(0x40000000, eax, ebx, ecx, edx);
+    if (eax < 0x40000010)
+        return 0.0;
+    __cpuid(0x40000010, eax, ebx, ecx, edx);
+    return (double)eax * 1e3;
+}
+
+double clock_stated_hz(void)
+{
+    double hz = hypervisor_hz();
+    return hz > 0.0 ? hz : crystal_hz();
+}
+
+#else
+
+double clock_stated_hz(void)
+{
+    uint64_t hz;
+    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
+    return (double)hz;
+}
+
+#endif
+
+uint64_t clock_ticks_to_ns(double ticks, double hz)
+{
+    if (!(hz > 0.0) || !(ticks > 0.0))
+        return 0;
+    double ns = ticks * (1e9 / hz);
+    return ns >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)ns;
+}
+
+enum { CHAIN_TURNS = 1024, CHAIN_ADDS = 64, CHAIN_ROUNDS = 16 };
+
+/*
+ * CHAIN_TURNS * CHAIN_ADDS additions, each waiting for the one before: one cycle each on every core we know.
+ * Register to register on purpose: cores since Golden Cove fold an added constant away at rename (measured: nine additions
+ * a cycle), and the chain would show a clock nine times too fast.
+ */
+static __attribute__((noinline)) uint64_t chain_ticks(void)
+{
+    uint64_t sum = 1;
+    uint64_t addend = 3;
+    uint64_t start = ticks_now();
+    for (unsigned i = 0; i < CHAIN_TURNS; i++) {
+#if defined(__x86_64__)
+        __asm__ volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(addend));
+#else
+        __asm__ volatile(".rept 64\n\tadd %0, %0, %1\n\t.endr" : "+r"(sum) : "r"(addend));
+#endif
+    }
+    return ticks_now() - start;
+}
+
+double clock_core_cycles_per_tick(void)
+{
+    uint64_t best = UINT64_MAX;
+    for (unsigned i = 0; i < CHAIN_ROUNDS; i++) {
+        uint64_t ticks = chain_ticks();
+        if (ticks && ticks < best)
+            best = ticks;
+    }
+    return (double)(CHAIN_TURNS * CHAIN_ADDS) / (double)best;
+}

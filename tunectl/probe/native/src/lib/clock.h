@@ -1,0 +1,53 @@
+/* The tick counter against CLOCK_MONOTONIC_RAW. */
+#ifndef TUNECTL_LIB_CLOCK_H
+#define TUNECTL_LIB_CLOCK_H
+
+#include <stdint.h>
+
+/* One moment on both clocks; the true moment lies within `half_width` ticks of `ticks`. */
+struct clock_pair {
+    uint64_t ticks;
+    uint64_t half_width;
+    uint64_t raw_ns;
+};
+
+struct clock_rate {
+    double hz;
+    double error_ppm;   /* bound: both brackets and one granule, against the distance between the pairs */
+};
+
+/* The tightest of 200 (ticks, raw, ticks) brackets: an interruption only widens a bracket, and a wide one is dropped. */
+struct clock_pair clock_pair_now(void);
+
+/* The counter's rate between two pairs. Pure. `granule_ticks` bounds how much one reading can lag. */
+struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair to, uint64_t granule_ticks);
+
+/* What a run knows of the counter: two pairs before it and one behind. */
+struct clock_span {
+    struct clock_pair first;
+    struct clock_pair last;
+    struct clock_rate initial;  /* over the 20 ms before the run */
+    struct clock_rate rate;     /* over everything: what results are converted with */
+    uint64_t granule_ticks;
+};
+
+/* Takes some 20 ms, asleep. */
+void clock_span_begin(struct clock_span *span);
+void clock_span_end(struct clock_span *span);
+
+/* The greatest common divisor of the steps the counter makes, in ticks: the finest difference it can show. */
+uint64_t clock_granule_ticks(void);
+
+/* The rate the hardware or the hypervisor states (CPUID 0x15, 0x40000010; CNTFRQ_EL0), or 0 when none does. */
+double clock_stated_hz(void);
+
+/* Whole ns of `ticks`, rounded down. Keeps the order of ticks; UINT64_MAX where the result would not fit. */
+uint64_t clock_ticks_to_ns(double ticks, double hz);
+
+/*
+ * The clock the core really runs at, without a privileged read: core cycles per tick of the counter, from the fastest of 16
+ * timed chains of dependent additions (about 0.3 ms in all).
+ */
+double clock_core_cycles_per_tick(void);
+
+#endif

@@ -1,0 +1,84 @@
+#include "lib/document.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "lib/ticks.h"
+
+static void write_host(struct json *j, const struct host_facts *facts)
+{
+    struct utsname name;
+    (void)uname(&name);
+    json_object_begin(j, "host");
+    json_string(j, "hostname", name.nodename);
+    json_string(j, "kernel", name.release);
+    json_string(j, "boot_id", facts->boot_id);
+    json_string(j, "machine", name.machine);
+    json_object_end(j);
+}
+
+static void write_at(struct json *j, int64_t at_s)
+{
+    char text[32];
+    struct tm utc;
+    time_t seconds = (time_t)at_s;
+    (void)gmtime_r(&seconds, &utc);
+    (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_string(j, "at", text);
+}
+
+void document_write_header(struct json *j, const char *schema, const struct host_facts *facts, int64_t at_s)
+{
+    json_string(j, "schema", schema);
+    json_string(j, "tunectl_version", TUNECTL_VERSION);
+    write_host(j, facts);
+    write_at(j, at_s);
+}
+
+void document_write_clock(struct json *j, const struct clock_span *clock, const struct host_facts *facts)
+{
+    double stated_hz = clock_stated_hz();
+    json_string(j, "source", TICKS_SOURCE);
+    json_string(j, "kernel_source", facts->clocksource);
+    json_real(j, "hz", clock->rate.hz, 3);
+    json_real(j, "granule_ns", (double)clock->granule_ticks * 1e9 / clock->rate.hz, 3);
+    json_real(j, "drift_ppm", (clock->rate.hz / clock->initial.hz - 1.0) * 1e6, 4);
+    json_real(j, "error_ppm", clock->rate.error_ppm, 4);
+    json_real(j, "initial_error_ppm", clock->initial.error_ppm, 4);
+    if (stated_hz > 0.0)
+        json_real(j, "stated_hz", stated_hz, 0);
+    else
+        json_null(j, "stated_hz");
+}
+
+void warnings_add(struct warnings *warnings, const char *format, ...)
+{
+    va_list args;
+    char *text;
+    char **texts = realloc(warnings->texts, (warnings->n + 1) * sizeof(*texts));
+    va_start(args, format);
+    if (!texts || vasprintf(&text, format, args) < 0)
+        abort();
+    va_end(args);
+    texts[warnings->n++] = text;
+    warnings->texts = texts;
+}
+
+void warnings_deinit(struct warnings *warnings)
+{
+    for (size_t i = 0; i < warnings->n; i++)
+        free(warnings->texts[i]);
+    free(warnings->texts);
+    *warnings = (struct warnings){0};
+}
+
+void document_write_warnings(struct json *j, const struct warnings *warnings)
+{
+    json_array_begin(j, "warnings");
+    for (size_t i = 0; i < warnings->n; i++)
+        json_string(j, NULL, warnings->texts[i]);
+    json_array_end(j);
+}

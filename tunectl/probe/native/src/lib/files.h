@@ -1,0 +1,26 @@
+/* Host files below a root ("" for the running host). */
+#ifndef TUNECTL_LIB_FILES_H
+#define TUNECTL_LIB_FILES_H
+
+#include <stddef.h>
+
+#include "lib/cpus.h"
+
+/* A file's bytes, with a NUL behind the last. */
+struct text {
+    char *bytes;
+    size_t length;
+};
+
+/* The whole of `root` + printf(`path`). Returns 0 or -errno; on failure the text is empty and needs no deinit. */
+int file_read(struct text *text, const char *root, const char *path, ...) __attribute__((format(printf, 3, 4)));
+void text_deinit(struct text *text);
+
+/* The first line of a short file into `line`, without its newline; an absent file is an empty line. Returns `line`. */
+char *file_line(char *line, size_t size, const char *root, const char *path, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The CPU list in a file; an absent or odd file is the empty list. Returns 0 or -ENOMEM. */
+int file_cpus(struct cpu_list *list, const char *root, const char *path, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,59 @@
+#include "lib/recorder.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked)
+{
+    *r = (struct recorder){.gaps_capacity = gaps_capacity};
+    size_t series_bytes = SERIES_STRETCHES * sizeof(struct series_stretch);
+    r->arena_bytes = sizeof(struct histogram) + series_bytes + gaps_capacity * sizeof(struct gap);
+    void *arena = mmap(NULL, r->arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (arena == MAP_FAILED)
+        return -errno;
+    /* khugepaged would merge these pages during the run: a TLB shootdown and a fault of our own making. */
+    (void)madvise(arena, r->arena_bytes, MADV_NOHUGEPAGE);
+    memset(arena, 0, r->arena_bytes);
+    *locked = mlock(arena, r->arena_bytes) == 0;
+    r->arena = arena;
+    r->histogram = arena;
+    r->series.stretches = (struct series_stretch *)(void *)((char *)arena + sizeof(struct histogram));
+    r->gaps = (struct gap *)(void *)((char *)r->series.stretches + series_bytes);
+    return 0;
+}
+
+void recorder_deinit(struct recorder *r)
+{
+    if (r->arena)
+        (void)munmap(r->arena, r->arena_bytes);
+    *r = (struct recorder){0};
+}
+
+void recorder_reset(struct recorder *r)
+{
+    struct recorder empty = {
+        .histogram = r->histogram,
+        .series = {.stretches = r->series.stretches},
+        .gaps = r->gaps,
+        .gaps_capacity = r->gaps_capacity,
+        .arena = r->arena,
+        .arena_bytes = r->arena_bytes,
+    };
+    memset(r->histogram, 0, sizeof(*r->histogram));
+    memset(r->series.stretches, 0, SERIES_STRETCHES * sizeof(*r->series.stretches));
+    *r = empty;
+}
+
+void recorder_finish(struct recorder *r)
+{
+    if (r->open.end)
+        recorder_commit(r);
+    r->open = (struct gap){0};
+    /* So far only those without a place in the list were added up. */
+    r->lost_ticks = r->stolen_ticks;
+    r->lost_max_ticks = r->max_ticks;
+    series_rewind(&r->series);
+    for (size_t i = 0; i < r->gaps_listed; i++)
+        recorder_account(r, &r->gaps[i]);
+}

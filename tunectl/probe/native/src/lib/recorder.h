@@ -1,0 +1,96 @@
+/*
+ * Where one CPU's gaps go: a bounded list of their stamps, and a histogram, a series and totals that hold every gap.
+ *
+ * All memory is given beforehand. While measuring, a gap costs one write to the list and nothing else, so that recording
+ * stays shorter than what is looked for; gaps the list has no room for go into histogram and series at once, and are
+ * counted in `gaps_lost`. recorder_finish then adds the listed ones to histogram, series and totals.
+ *
+ * Gaps that touch are one interruption. Behind an interruption the caches are cold, and the turn in which it was recorded
+ * may be longer than the threshold itself: counted by itself, it would be an interruption of our own making. So
+ * the CPU counts as back only after one whole quiet turn.
+ */
+#ifndef TUNECTL_LIB_RECORDER_H
+#define TUNECTL_LIB_RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/histogram.h"
+#include "lib/series.h"
+
+/* An interruption: the last stamp before it and the first after it, in ticks. */
+struct gap {
+    uint64_t start;
+    uint64_t end;
+};
+
+struct recorder {
+    struct histogram *histogram;
+    struct series series;       /* none is kept until series_begin */
+    struct gap *gaps;
+    size_t gaps_capacity;
+    struct gap open;            /* the latest gap, which may still grow; end 0 when there is none */
+    uint64_t turns_merged;      /* gaps that were added to the one before */
+    size_t gaps_listed;
+    uint64_t gaps_lost;
+    uint64_t gaps_total;        /* this and the rest are right after recorder_finish */
+    uint64_t stolen_ticks;
+    uint64_t max_ticks;
+    uint64_t lost_ticks;        /* of the gaps that were not listed: their sum, and the longest */
+    uint64_t lost_max_ticks;
+    void *arena;
+    size_t arena_bytes;
+};
+
+/*
+ * Memory for `gaps_capacity` listed gaps, touched by the caller (so it lies on the caller's node) and locked.
+ * `*locked` says whether mlock succeeded; the recorder is usable without. Returns 0 or -errno.
+ */
+int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked);
+void recorder_deinit(struct recorder *r);
+
+/* Forgets every gap; memory stays. */
+void recorder_reset(struct recorder *r);
+
+/* One gap into the histogram, the series and the totals. */
+static inline void recorder_account(struct recorder *r, const struct gap *gap)
+{
+    uint64_t length = gap->end - gap->start;
+    series_add(&r->series, gap->start, gap->end);
+    histogram_add(r->histogram, length);
+    r->gaps_total++;
+    r->stolen_ticks += length;
+    if (length > r->max_ticks)
+        r->max_ticks = length;
+}
+
+static inline void recorder_commit(struct recorder *r)
+{
+    if (r->gaps_listed == r->gaps_capacity) {
+        r->gaps_lost++;
+        recorder_account(r, &r->open);
+        return;
+    }
+    r->gaps[r->gaps_listed++] = r->open;
+    /* The next slot is fetched now, while nobody waits. */
+    __builtin_prefetch(&r->gaps[r->gaps_listed], 1);
+}
+
+/* Gaps come in the order of time, `start` and `end` in ticks, end > start > 0. */
+static inline void recorder_add(struct recorder *r, uint64_t start, uint64_t end)
+{
+    if (start == r->open.end) {
+        r->open.end = end;
+        r->turns_merged++;
+        return;
+    }
+    if (r->open.end)
+        recorder_commit(r);
+    r->open = (struct gap){start, end};
+}
+
+/* Once, after the last gap. */
+void recorder_finish(struct recorder *r);
+
+#endif

@@ -1,0 +1,59 @@
+#include "lib/stop.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+enum { STOP_NOW = 0 };
+
+/* The only state a signal handler shares with the rest. It lies on a cache line of its own: all spinners read it. */
+static _Alignas(128) _Atomic uint64_t deadline_ticks = UINT64_MAX;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store_explicit(&deadline_ticks, STOP_NOW, memory_order_relaxed);
+}
+
+static void change_mask(int how)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(how, &set, NULL);
+}
+
+void stop_init(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    change_mask(SIG_BLOCK);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    /* Under nohup the terminal may go away. */
+    struct sigaction inherited;
+    if (sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+        (void)sigaction(SIGHUP, &action, NULL);
+}
+
+void stop_listen(void)
+{
+    change_mask(SIG_UNBLOCK);
+}
+
+void stop_at(uint64_t deadline)
+{
+    uint64_t unset = UINT64_MAX;
+    (void)atomic_compare_exchange_strong(&deadline_ticks, &unset, deadline);
+}
+
+const _Atomic uint64_t *stop_deadline(void)
+{
+    return &deadline_ticks;
+}
+
+bool stop_is_asked(void)
+{
+    return atomic_load_explicit(&deadline_ticks, memory_order_relaxed) == STOP_NOW;
+}

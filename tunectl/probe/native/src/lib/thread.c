@@ -1,0 +1,38 @@
+#include "lib/thread.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/cpus.h"
+
+enum { STACK_BYTES = 256 * 1024, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };
+
+int thread_start(pthread_t *thread, void *(*main)(void *), void *argument)
+{
+    pthread_attr_t attributes;
+    int rc = pthread_attr_init(&attributes);
+    if (rc)
+        return -rc;
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    rc = pthread_create(thread, &attributes, main, argument);
+    (void)pthread_attr_destroy(&attributes);
+    return -rc;
+}
+
+int thread_pin(unsigned cpu)
+{
+    struct cpu_list own = {&cpu, 1};
+    return cpu_list_pin(&own);
+}
+
+int thread_use_fifo(int priority)
+{
+    struct sched_param param = {.sched_priority = priority};
+    return priority ? -pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) : 0;
+}
+
+void thread_use_local_memory(void)
+{
+    (void)syscall(SYS_set_mempolicy, POLICY_LOCAL, NULL, 0UL);
+}

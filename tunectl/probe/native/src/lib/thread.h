@@ -1,0 +1,26 @@
+/* How a thread that measures is set up. */
+#ifndef TUNECTL_LIB_THREAD_H
+#define TUNECTL_LIB_THREAD_H
+
+#include <pthread.h>
+
+/* For error messages: what a thread could not do, and what it would need. */
+#define THREAD_CANNOT_PIN "run on the CPU (is it in this cgroup's cpuset?)"
+#define THREAD_CANNOT_FIFO "use SCHED_FIFO (it needs CAP_SYS_NICE or `ulimit -r`, and a cgroup with rt_runtime)"
+
+/* Starts a thread with a small stack: mlockall counts stacks against `ulimit -l`. Returns 0 or -errno. */
+int thread_start(pthread_t *thread, void *(*main)(void *), void *argument);
+
+/* Confines the calling thread to one CPU. Returns 0 or -errno. */
+int thread_pin(unsigned cpu);
+
+/* Puts the calling thread under SCHED_FIFO; priority 0 leaves its scheduling class alone. Returns 0 or -errno. */
+int thread_use_fifo(int priority);
+
+/*
+ * Local memory for the calling thread, even under `numactl --interleave`. An explicit policy also keeps NUMA balancing from
+ * unmapping the probe's pages to see who faults on them. Kernels without NUMA have no such call and need none.
+ */
+void thread_use_local_memory(void);
+
+#endif

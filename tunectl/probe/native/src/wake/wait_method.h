@@ -1,0 +1,30 @@
+/*
+ * How a receiver can wait for a message: one row of `wait_methods` each. To add one, add a row.
+ */
+#ifndef TUNECTL_WAKE_WAIT_METHOD_H
+#define TUNECTL_WAKE_WAIT_METHOD_H
+
+#include <stddef.h>
+
+#include "wake/transport.h"
+
+enum waiting { WAITING_SLEEPING, WAITING_SPINNING, WAITING_BUSY_POLL, WAITINGS };
+
+/* "sleeping", "spinning", "busy-poll" */
+extern const char *const waiting_names[WAITINGS];
+
+struct wait_method {
+    const char *name;
+    enum waiting waiting;
+    unsigned needs;             /* traits of the mechanism */
+    const char *lack;           /* why it cannot be had without them */
+    /* Once per transport, before the first message. Returns 0 or -errno. */
+    int (*prepare)(struct transport *transport, unsigned busy_poll_us);
+    /* Waits for the next message and takes it. Returns 0 or -errno, never -EAGAIN. */
+    int (*receive)(struct transport *transport, struct message *m);
+};
+
+extern const struct wait_method wait_methods[];
+extern const size_t wait_methods_n;
+
+#endif
