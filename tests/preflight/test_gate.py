@@ -28,7 +28,7 @@ class Given(NamedTuple):
 
 
 def finding(knob: str, outcome: Outcome, **more: Any) -> Finding:
-    return Finding(knob, f"{knob}[7]", outcome, "seen", "wanted", f"{knob} is {outcome}", "mend it", **more)
+    return Finding(knob, "7", outcome, "seen", "wanted", f"{knob} is {outcome}", "mend it", **more)
 
 
 def outcomes(knob: str) -> tuple[Given, ...]:
@@ -114,8 +114,7 @@ def only_verify(*findings: Finding) -> list[str]:
 
 
 def drifted(knob: str, instance: str, **more: Any) -> Finding:
-    target = f"{knob}[{instance}]" if instance else knob
-    return Finding(knob, target, Outcome.DRIFTED, **{"observed": "a", "desired": "b", "fix": "mend it", **more})
+    return Finding(knob, instance, Outcome.DRIFTED, **{"observed": "a", "desired": "b", "fix": "mend it", **more})
 
 
 def test_targets_that_show_the_same_are_one_line() -> None:

@@ -20,8 +20,8 @@ from tunectl.tuners.conflicts import Objection
 
 def governor(outcome: Outcome) -> Sample:
     """One knob, judged."""
-    target = "cpufreq.governor[2]"
-    return sample("knob", target, outcome, "drift", seen=Finding("cpufreq.governor", target, outcome, "a", "b", "c"))
+    seen = Finding("cpufreq.governor", "2", outcome, "a", "b", "c")
+    return sample("knob", seen.target, outcome, "drift", seen=seen)
 
 
 COOL = [

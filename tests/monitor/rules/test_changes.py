@@ -11,9 +11,8 @@ FIX = "tunectl apply --yes"
 
 
 def knob(target: str, outcome: str, observed: Scalar = "powersave") -> Sample:
-    name = target.partition("[")[0]
-    seen = Finding(name, target, Outcome(outcome), observed, "performance", "it costs latency", FIX)
-    return judged(seen)
+    name, _, instance = target.rstrip("]").partition("[")
+    return judged(Finding(name, instance, Outcome(outcome), observed, "performance", "it costs latency", FIX))
 
 
 def judged(finding: Finding) -> Sample:
@@ -101,7 +100,7 @@ def test_an_unreadable_target_resolves_nothing_and_blocks_nothing() -> None:
 
 
 def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> None:
-    odd = Finding("boot.nohz_full", "boot.nohz_full", Outcome.DRIFTED, "2, desired 3: x", "4: y; fix: z", "a; fix: b")
+    odd = Finding("boot.nohz_full", "", Outcome.DRIFTED, "2, desired 3: x", "4: y; fix: z", "a; fix: b")
     (transition,) = Watch().see([judged(odd)])
     assert (transition[2].observed, transition[2].expected, transition[2].fix) == (
         "2, desired 3: x",

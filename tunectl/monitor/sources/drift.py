@@ -122,7 +122,7 @@ class _Kept:
             else:
                 quiet += 1
         if quiet and quiet == len(findings):
-            all_well = Finding(name, name, Outcome.COMPLIANT)
+            all_well = Finding(name, "", Outcome.COMPLIANT)
             yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets", seen=all_well)
 
 
