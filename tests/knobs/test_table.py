@@ -254,7 +254,6 @@ def host(applied: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     def copy(name: str) -> Path:
         root = tmp_path / name
         subprocess.run(["cp", "-a", applied[name], root], check=True)
-        assert verdict(root) == "compliant"
         return root
 
     return copy
