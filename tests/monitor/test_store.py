@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.monitor.receivers.samples import fired, over
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.monitor.store import FILE, LOCK, OccupiedError, Store
 from tunectl.tuning.records import line_of
 
@@ -62,7 +62,7 @@ def test_what_waits_survives_and_what_is_done_does_not(tmp_path: Path) -> None:
         assert alerts_of(store) == alerts[1:]
         assert alerts_of(store, "others") == [fired(9)]
         assert store.receivers == ["others", "them"]
-        assert isinstance(alerts_of(store)[0].status, Status)
+        assert isinstance(alerts_of(store)[0].status, AlertState)
         assert isinstance(alerts_of(store)[0].severity, Severity)
         assert store.state == {"alerts": {"a": [1, "µ"]}}
         store.remove(list(store.waiting("them")))
