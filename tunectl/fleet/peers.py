@@ -113,7 +113,7 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group
     hosts = tuple(documents)
     measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
     if hardware is None:
-        note = "these documents do not say what hardware it is, so nobody is compared"
+        note = "these documents do not say what hardware it is, so no host is compared"
         return Group(hardware, hosts, (), {}, (), (note,))
     alike, notes = _alike(measured)
     if len(alike) < FEWEST:

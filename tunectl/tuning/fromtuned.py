@@ -49,7 +49,7 @@ def take_over(
     split = [cpu for cpu in sorted(isolated) if facts.siblings.get(cpu, frozenset()) - isolated]
     knobs, notes = _differing(settings or (), wanted, scope)
     if missing := said[0] - facts.present:
-        notes.append(f"{where} names CPUs {format_cpulist(missing)}, which this host has not")
+        notes.append(f"{where} names CPUs {format_cpulist(missing)}, which this host does not have")
     if split:
         notes.append(f"CPUs {format_cpulist(split)} share a core with a housekeeping CPU, as under TuneD: never quiet")
     notes += [f"not taken over, tunectl has no row for it: {text}" for text in untold]
