@@ -115,6 +115,7 @@ def test_nothing_imports_the_command_line() -> None:
                 "tunectl.tuning.profile",
                 "tunectl.tuning.hostfile",
                 "tunectl.tuning.threads",
+                "tunectl.monitor.alerts",
                 "tunectl.monitor.settings",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
@@ -123,9 +124,9 @@ def test_nothing_imports_the_command_line() -> None:
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
-        ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.sinks")),
-        ("http.client", ("tunectl.monitor.sinks.http",)),
-        ("ssl", ("tunectl.monitor.sinks.http",)),
+        ("prometheus_client", ("tunectl.report.prometheus", "tunectl.monitor.receivers")),
+        ("http.client", ("tunectl.monitor.receivers.http",)),
+        ("ssl", ("tunectl.monitor.receivers.http",)),
     ],
 )
 def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
@@ -200,9 +201,11 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.cli.main",
         "tunectl.cli.probe",
         "tunectl.monitor.repair",
-        "tunectl.monitor.sinks.webhook",
-        "tunectl.monitor.spool",
-        "tunectl.monitor.state",
+        "tunectl.monitor.receivers.textfile",
+        "tunectl.monitor.receivers.webhook",
+        "tunectl.monitor.database",
+        "tunectl.monitor.earlier",
+        "tunectl.monitor.store",
         "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # the files that the others replace, and directories to have them on disk
         "tunectl.host.cgroup",  # puts the probe into the partition it measures; it reads and writes no setting
@@ -213,7 +216,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
 def test_files_are_replaced_in_one_module() -> None:
     """Write beside, sync, rename, sync the directory: anybody may import it, so it imports nothing of ours."""
     replacing = {name_of(path) for path in MODULES if calls(path, "os.rename", "os.replace", "tempfile.mkstemp")}
-    assert replacing - {"tunectl.monitor.spool"} == {"tunectl.durable"}  # a spool keeps its open file locked meanwhile
+    assert replacing - {"tunectl.monitor.database"} == {"tunectl.durable"}  # which sets a damaged file aside
     assert not {one for one in imports(PACKAGE / "durable.py") if one.startswith("tunectl.")}
 
 

@@ -17,22 +17,23 @@ from typing import Any
 import click
 import yaml  # type: ignore[import-untyped]
 
-from tests.monitor.sinks.receiver import Receiver, receiving
-from tests.monitor.sinks.samples import HOST, board, fired, over
-from tests.monitor.sinks.test_logs import NASTY
+from tests.monitor.receivers.receiver import Receiver, receiving
+from tests.monitor.receivers.samples import HOST, board, fired, over
+from tests.monitor.receivers.test_logs import NASTY
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
+from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Alert, Severity
-from tunectl.monitor.outbox import Outboxes
+from tunectl.monitor.receivers.hook import open_hook
+from tunectl.monitor.receivers.journald import open_journal
+from tunectl.monitor.receivers.receiver import Receiver as AlertReceiver
+from tunectl.monitor.receivers.syslog import open_syslog
+from tunectl.monitor.receivers.textfile import file_exporter
+from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.rules import RULES
 from tunectl.monitor.settings import Hook, Webhook
-from tunectl.monitor.sinks.hook import open_hook
-from tunectl.monitor.sinks.journal import open_journal
-from tunectl.monitor.sinks.kinds import Notifier
-from tunectl.monitor.sinks.syslog import open_syslog
-from tunectl.monitor.sinks.textfile import open_textfile
-from tunectl.monitor.sinks.webhook import open_webhook
+from tunectl.monitor.store import Store
 from tunectl.report import render
 from tunectl.units import SERVICES, units_of
 
@@ -59,7 +60,7 @@ def drawn(name: str, fmt: str) -> str:
 def metrics(place: Path) -> str:
     """What Prometheus is shown of a board with one of everything."""
     path = place / "x.prom"
-    exporter = open_textfile(str(path))
+    exporter = file_exporter(str(path))()
     exporter.show(board())
     exporter.close()
     return path.read_text()
@@ -155,12 +156,15 @@ def units(service: str) -> str:
 def delivered_from(state: Path, receiver: str) -> list[Mapping[str, Any]]:
     """What the delivery queue of this receiver, opened on a state directory, hands over; in order, until none waits."""
     taken: list[Alert] = []
-    queues = Outboxes([Notifier(receiver, taken.extend)], str(state))
+    store = Store(str(state / "monitor"))
+    store.open()
+    queues = DeliveryQueues([AlertReceiver(receiver, taken.extend)], store)
     queues.start()
     end = time.monotonic() + 20
     while queues.own()[f"outbox_depth[{receiver}]"] and time.monotonic() < end:
         time.sleep(0.01)
     queues.close()
+    store.close()
     return [alert._asdict() for alert in taken]
 
 

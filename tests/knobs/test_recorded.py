@@ -22,23 +22,23 @@ from tunectl.tuning.inspection import observe
 
 @pytest.mark.parametrize("name", ISOLATED)
 def test_a_recording_holds_what_every_row_reads(applied: dict[str, Path], tmp_path: Path, name: str) -> None:
-    session = session_on(applied[name])
+    inspection = session_on(applied[name])
     for menu in applied[name].glob("boot/grub*/grub.cfg"):  # a recording keeps no times
         os.utime(menu, (2**32, 2**32))
-    record(session.root, str(tmp_path / "host.tar.gz"), files=files_read())
+    record(inspection.root, str(tmp_path / "host.tar.gz"), files=files_read())
     (tmp_path / "copy").mkdir()
     subprocess.run(["tar", "xf", tmp_path / "host.tar.gz", "-C", tmp_path / "copy"], check=True)
-    copy = replace(session, root=Sysroot(str(tmp_path / "copy")))
-    for setting in session.wishes.settings:
-        assert observe(copy.view(), [setting]) == observe(session.view(), [setting]), setting.knob
+    copy = replace(inspection, root=Sysroot(str(tmp_path / "copy")))
+    for setting in inspection.wishes.settings:
+        assert observe(copy.view(), [setting]) == observe(inspection.view(), [setting]), setting.knob
 
 
 def test_every_row_is_read_on_one_of_these_hosts(applied: dict[str, Path]) -> None:
     """Otherwise the test above could not fail for it."""
     read: set[str] = set()
     for root in applied.values():
-        session = session_on(root)
-        readings = observe(session.view(), session.wishes.settings)
+        inspection = session_on(root)
+        readings = observe(inspection.view(), inspection.wishes.settings)
         read |= {one.knob for one in readings if one.state is State.READ}
     assert read == set(KNOBS)
 

@@ -92,7 +92,16 @@ def neighbour(cpu: int) -> Iterator[str]:
 
 @pytest.mark.usefixtures("tracing")
 def test_every_gap_has_a_cause_and_the_table_adds_up(program: Path, cpu: int, neighbour: str) -> None:
-    document = attributed(program, "--cpus", cpu, "--duration", 0.6)
+    for _ in range(6):  # on a busy CPU the neighbour may get no time, or share every gap with many others
+        document = attributed(program, "--cpus", cpu, "--duration", 0.6)
+        table = checked_table(document)
+        if any(neighbour in cause for cause in table):
+            break
+    assert any(neighbour in cause for cause in table)
+
+
+def checked_table(document: dict[str, Any]) -> dict[str, Any]:
+    """The causes by name, once they agree with the gaps and with the kernel's counters."""
     assert document["attribution"]["method"] == "trace"
     assert "sched/sched_switch" in document["attribution"]["events"]
     (one,) = document["cpus"]
@@ -104,11 +113,11 @@ def test_every_gap_has_a_cause_and_the_table_adds_up(program: Path, cpu: int, ne
     for cause, row in table.items():
         lengths = [ns(document, end - start) for start, end, why in one["events"] if why == cause]
         assert cause.startswith("not known: beyond") or len(lengths) == row["count"]
-    assert any(neighbour in cause for cause in table)
-    # The kernel counted ticks and device interrupts meanwhile: the trace names them.
-    ticks = one["counters"]["irq"].get("LOC", 0)
+    # The trace names the ticks that the kernel counted while the probe had the CPU.
+    ticks = one["counters"]["irq"].get("LOC", 0) * (1 - one["stolen_ppm"] / 1e6)
     if ticks > 30 and not one["trace"]["events_lost"]:
         assert sum(row["count"] for cause, row in table.items() if "local timer" in cause) > ticks / 2
+    return table
 
 
 @pytest.mark.usefixtures("tracing")
@@ -131,7 +140,7 @@ def test_the_cost_of_an_event_is_measured(program: Path, cpu: int) -> None:
 def test_the_instance_is_gone_after_a_signal(program: Path, cpu: int, number: signal.Signals) -> None:
     child = started(program, cpu, ENDED_BY_TEST_S)
     name = wait_for_instance(child.pid)
-    until_measuring(child.pid)
+    assert until_measuring(child.pid)
     child.send_signal(number)
     document = json.loads(child.communicate(timeout=60)[0])
     assert document["interrupted"] is True

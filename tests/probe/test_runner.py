@@ -95,7 +95,7 @@ def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
     code = f"import json; from tunectl.probe.runner import run_jitter; print(json.dumps({call}))"
     root = Path(__file__).parents[2]
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
-    until_measuring(until_child(child.pid))
+    assert until_measuring(until_child(child.pid))
     child.send_signal(signal.SIGINT)
     document = json.loads(child.communicate(timeout=30)[0])
     assert document["interrupted"] is True

@@ -264,10 +264,11 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(
 
 
 def test_a_pause_before_the_first_message_can_be_interrupted(program: Path, pair: str) -> None:
-    argv = [program, "wake", "--cpus", pair, "--mechanisms", "channel", "--waiting", "block", "--idle-ms", "60000"]
-    child = subprocess.Popen([*map(str, argv)], stdout=subprocess.PIPE, text=True)
-    until_named(child.pid, "wake-sender", "wake-receiver")
-    time.sleep(0.1)
+    words = ["wake", "--cpus", pair, "--mechanisms", "channel", "--waiting", "block", "--idle-ms", "60000"]
+    argv = [str(program), *words, "--progress"]
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    assert child.stderr.readline().startswith("channel, block")  # the case has begun
     child.terminate()
     (cell,) = json.loads(child.communicate(timeout=30)[0])["cells"]
     assert (cell["n"], cell["reason"]) == (0, "interrupted before the first message")
@@ -295,9 +296,10 @@ def listening(program: Path, pair: str) -> Iterator[tuple[subprocess.Popen[str],
 
 def test_two_hosts(program: Path, probe: Probe, pair: str) -> None:
     with listening(program, pair) as (server, port):
-        for _ in range(2):  # it serves one after the other
-            address = f"127.0.0.1:{port}"
-            document = wake(probe, "--connect", address, "--cpus", pair, "--idle-ms", "0,1", "--messages", 5)
+        address = f"127.0.0.1:{port}"
+        for idle_ms in ("0,1", "0"):  # it serves one after the other
+            arguments = ("--connect", address, "--cpus", pair, "--idle-ms", idle_ms, "--messages", 5)
+            document = wake(probe, *arguments)
             assert document["peer"]["address"] == address
             cells = document["cells"]
             assert {cell["mechanism"] for cell in cells} == {"tcp", "udp"}

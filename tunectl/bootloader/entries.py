@@ -83,13 +83,19 @@ def uncounted(name: str) -> tuple[str, bool]:
     return _COUNTER.sub("", name), bool(counter and re.match(r"\+0+(?![0-9])", counter[0]))
 
 
-def parse_entry(path: str, text: str) -> Entry | None:
-    """An entry that boots a Linux kernel; None for another one (a program, a device tree, an empty file)."""
+def parse_fields(text: str) -> dict[str, list[str]]:
+    """The `key value` lines of an entry or of loader.conf: each key's values, in their order."""
     fields: dict[str, list[str]] = {}
     for line in text.splitlines():
         key, _, value = line.replace("\t", " ").strip().partition(" ")
         if key and not key.startswith("#"):
             fields.setdefault(key, []).append(value.strip())
+    return fields
+
+
+def parse_entry(path: str, text: str) -> Entry | None:
+    """An entry that boots a Linux kernel; None for another one (a program, a device tree, an empty file)."""
+    fields = parse_fields(text)
     if "linux" not in fields and "uki" not in fields:
         return None
     name, exhausted = uncounted(path.rpartition("/")[2].removesuffix(".conf"))

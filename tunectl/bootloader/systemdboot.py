@@ -9,11 +9,20 @@ from __future__ import annotations
 import fnmatch
 
 from tunectl.bootloader.editor import Look, files_family
-from tunectl.bootloader.entries import PLACES, Entry, entry_files, in_order, read_entries, source_of_entries
+from tunectl.bootloader.entries import (
+    PLACES,
+    Entry,
+    entry_files,
+    in_order,
+    parse_fields,
+    read_entries,
+    source_of_entries,
+)
 from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.uki import read_images, rebuild_refusal
 from tunectl.host.sysroot import Sysroot
 
+_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 _VARIABLE = "sys/firmware/efi/efivars/{}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
 
@@ -55,11 +64,9 @@ def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:
 
 
 def _configured(root: Sysroot) -> str:
-    for place in PLACES:
-        for line in root.get_text(f"{place}/loader/loader.conf").splitlines():
-            key, _, value = line.replace("\t", " ").strip().partition(" ")
-            if key == "default":
-                return value.strip()
+    for path in _LOADER_CONF:
+        if wanted := parse_fields(root.get_text(path)).get("default"):
+            return wanted[0]
     return ""
 
 
@@ -74,7 +81,6 @@ def _variable(root: Sysroot, name: str) -> str:
         return ""
 
 
-_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 FAMILY: Family = files_family(
     look, (*entry_files(), *_LOADER_CONF), ("kernel-install",), "run `kernel-install add` for the kernel that will boot"
 )

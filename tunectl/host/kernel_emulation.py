@@ -84,7 +84,7 @@ def _partitioned(root: Sysroot, cgroup: str, text: str) -> list[tuple[str, str]]
 
 
 def _inside(root: Sysroot, path: str) -> list[tuple[str, str]]:
-    """What a kernel puts into a new directory: the files of a control group, those of its CPUs where they are on."""
+    """What a kernel puts into a new control group. It has files for CPUs where its parent has that controller on."""
     parent = path.rpartition("/")[0]
     if not path.startswith(_CGROUP) or "cpuset" not in root.get(f"{parent}/cgroup.subtree_control").split():
         return []

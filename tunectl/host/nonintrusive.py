@@ -1,7 +1,8 @@
-"""A root for those who watch: it refuses what would interrupt a CPU that has to be left alone.
+"""A root for monitoring: it refuses to read what would interrupt a CPU that must not be disturbed.
 
-Opening is not what disturbs, but nothing is opened that would not be read. Source: FACTS 2.3 (arch/x86/kernel/msr.c,
-drivers/cpufreq/acpi-cpufreq.c, intel_pstate.c, arch/x86/kernel/acpi/cppc.c, cpu/intel_epb.c, drivers/hwmon/coretemp.c).
+Only the read disturbs, not the open; but nothing is opened that would not be read.
+Source: docs/kernel-facts.md, "Reading without disturbing" (arch/x86/kernel/msr.c, drivers/cpufreq/acpi-cpufreq.c,
+intel_pstate.c, arch/x86/kernel/acpi/cppc.c, cpu/intel_epb.c, drivers/hwmon/coretemp.c).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The journal: what stood on the host before each write, on disk before the write is made.
+"""The journal: what each file held before a write. The record is on disk before the write is made.
 
 One record a line: a CRC-32 in hex, a space, a JSON object. Records: `start` (a run of apply begins),
 `before` (the before-image of one file), `after` (what the host shows once it is written), `refused`
-(the write did not happen), `end`. Runtime values carry the boot id, for they die with the boot;
-files outlive it. Bytes are kept as latin-1 text, which maps every byte to one character.
+(the write did not happen), `told` (programs were notified), `end`. Runtime values carry the boot id, because they end
+with the boot; files outlive it. Bytes are kept as latin-1 text, which maps every byte to one character.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Journal:
     created: tuple[str, ...] = ()  # directories made to hold it
     damaged: tuple[int, ...] = ()  # line numbers
     torn: bool = False  # the last line was cut off
-    unreadable: bool = False  # it belongs to root, and this is a look without root
+    unreadable: bool = False  # it belongs to root, and this process is not root
     _good_size: int = 0
-    _name_synced: bool = False  # in its directory
+    _name_synced: bool = False  # the directory that holds it was synced
     _seq: int = 0
 
     @property
@@ -52,7 +52,7 @@ class Journal:
         return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created)}
 
     def prune(self, boot_id: str) -> None:
-        """Forgets the runtime values of earlier boots, which died with them; else every boot would add to the file."""
+        """Forgets the runtime values of earlier boots, which ended with them: the file must not grow at each boot."""
         alive = [seq for seq, entry in self.entries.items() if entry.persistent or entry.boot_id == boot_id]
         if len(alive) < len(self.entries):
             self.keep(alive, boot_id)
@@ -143,7 +143,7 @@ class Journal:
             durable.write_all(fd, line)
             if synced:
                 os.fsync(fd)
-            if not self._name_synced:  # whoever made the file may have been killed before its name was on disk
+            if not self._name_synced:  # the process that made the file may have been killed before
                 durable.sync_directory(self.directory)
                 self._name_synced = True
         except OSError:
@@ -152,7 +152,7 @@ class Journal:
             raise
 
     def remove(self) -> None:
-        """Everything was restored: the journal goes. TunectlError where it cannot."""
+        """Removes the journal, once everything was restored. TunectlError where it cannot."""
         try:
             for path in (f"{self.path}.new", self.path):
                 with suppress(FileNotFoundError):
@@ -166,9 +166,9 @@ class Journal:
         self.entries.clear()
 
     def remove_directories(self) -> list[str]:
-        """The directories that were made for the journal go, once the lock in them is released.
+        """Removes the directories that were made for the journal, once the lock in them is released.
 
-        One that holds other files stays; what else keeps one is returned as a line.
+        One that holds other files stays. Where anything else keeps one, a line that says so is returned.
         """
         kept = []
         for directory in (self.directory, *reversed(self.created)):
@@ -224,7 +224,7 @@ def load(directory: str) -> Journal:
 
 
 def peek(directory: str) -> Journal:
-    """The journal for one who only looks: where permission is missing, an empty one that says so."""
+    """The journal, for reading only. Without permission to read it: an empty one that is marked `unreadable`."""
     try:
         return load(directory)
     except TunectlError as error:

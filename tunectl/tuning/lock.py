@@ -77,7 +77,7 @@ def hold(directory: str, purpose: str, wait_s: float) -> Iterator[Lock]:
     finally:
         INHERITED.discard(fd)
         try:
-            os.unlink(lock.path)  # while it is held: whoever waits for it sees that it is gone, and takes a new one
+            os.unlink(lock.path)  # while it is held: a process that waits for it sees that, and makes a new one
         except FileNotFoundError:
             pass
         except OSError as error:

@@ -1,4 +1,4 @@
-"""apply and restore as whole runs: the lock, the journal, the writes, and the look afterwards."""
+"""apply and restore as whole runs: the lock, the journal, the writes, and reading the host again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
 
-# A driver that answers to its own change by setting up new interrupts gets them moved in a second pass.
+# A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
 _PASSES = 3
 
 
@@ -43,26 +43,39 @@ def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runt
     plan = inspection.assess()
     if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal):
         return Run(Applied([], [], []), plan, inspection)
+    with _io_errors_end_the_run(), _state_directory(state) as created:
+        require_private(root, state)
+        with hold(state, "apply", wait_s):
+            journal = load(state)
+            _require_same_host(journal, root, state)
+            _require_whole(journal)
+            _require_boot_id(root, inspection.identity.boot_id)
+            inspection = replace(inspection, root=root, journal=journal)
+            first = is_first(journal, inspection.identity.boot_id)
+            journal.prune(inspection.identity.boot_id)
+            journal.start(inspection.identity.boot_id, root.root, created)
+            decide_open_writes(root, journal)
+            return _passes(inspection, root, runtime_only, first)
+
+
+@contextmanager
+def _state_directory(state: str) -> Iterator[tuple[str, ...]]:
+    """Makes the state directory, and yields the directories that had to be made for it.
+
+    Where the run ends before its first record, no journal knows of them, and they are removed again. Taking the lock
+    once more removes the file of a lock that could not be taken.
+    """
     created = make_directory(state)
     try:
-        with _io_errors_end_the_run():
-            return _locked_apply(inspection, root, state, created, runtime_only=runtime_only, wait_s=wait_s)
+        yield created
     except BaseException:
+        journal = os.path.join(state, NAME)
         if created:
-            _forget_unused(state, created)
+            with suppress(OSError, TunectlError), hold(state, "apply", 0):
+                if os.path.lexists(journal) and not os.stat(journal).st_size:
+                    os.unlink(journal)
+            remove_directories(created)
         raise
-
-
-def _forget_unused(state: str, created: Sequence[str]) -> None:
-    """Where the run ended before its first record, no journal knows of the directories that were made for it.
-
-    Taking the lock once more removes the file of a lock that could not be taken.
-    """
-    journal = os.path.join(state, NAME)
-    with suppress(OSError, TunectlError), hold(state, "apply", 0):
-        if os.path.lexists(journal) and not os.stat(journal).st_size:
-            os.unlink(journal)
-    remove_directories(created)
 
 
 @contextmanager
@@ -77,38 +90,19 @@ def _io_errors_end_the_run() -> Iterator[None]:
         ) from error
 
 
-def _locked_apply(
-    inspection: Inspection,
-    root: WritableSysroot,
-    state: str,
-    created: tuple[str, ...],
-    *,
-    runtime_only: bool,
-    wait_s: float,
-) -> Run:
-    require_private(root, state)
-    with hold(state, "apply", wait_s):
-        journal = load(state)
-        _require_same_host(journal, root, state)
-        if journal.damaged:
-            lines = ", ".join(map(str, journal.damaged))
-            raise TunectlError(
-                f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
-            )
-        _require_boot_id(root, inspection.identity.boot_id)
-        inspection = replace(inspection, root=root, journal=journal)
-        first = is_first(journal, inspection.identity.boot_id)
-        journal.prune(inspection.identity.boot_id)
-        journal.start(inspection.identity.boot_id, root.root, created)
-        decide_open_writes(root, journal)
-        return _passes(inspection, root, runtime_only, first)
+def _require_whole(journal: Journal) -> None:
+    if journal.damaged:
+        lines = ", ".join(map(str, journal.damaged))
+        raise TunectlError(
+            f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
+        )
 
 
 def is_first(journal: Journal, boot_id: str) -> bool:
-    """Is this the first apply of this boot? What the isolated CPUs have to be asked for is asked then, and only then:
+    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
 
-    a firmware's energy bias would else stand for good on the very CPUs it matters for. A later one, a repair in the
-    middle of the day among them, finds this boot in the journal.
+    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
+    repair in the middle of the day, finds this boot in the journal.
     """
     return all(entry.boot_id != boot_id for entry in journal.entries.values())
 
@@ -135,9 +129,9 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
 
 
 def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
-    """The targets that were written for the first time, and show something else: what came later may help them.
+    """The targets that were written for the first time and show something else: a later change may help them.
 
-    systemd's own control groups give CPUs up only when systemd is told, after the partition asked for them.
+    systemd's own control groups give up CPUs only once systemd is notified, which is after the partition asks for them.
     """
     first = (one for one in applied.results if one.change.target not in earlier and not applied.failed)
     return {one.change.target for one in first if (one.result, one.errno) == ("failed", None)}
@@ -208,7 +202,7 @@ def _is_directory(path: str) -> bool:
 
 
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
-    """What run_restore() would do; nothing is locked, swept or written."""
+    """What run_restore() would do. Nothing is locked, removed or written."""
     journal = peek(state)
     notes = ["nothing was written: --dry-run"]
     if journal.unreadable:

@@ -201,8 +201,10 @@ static void fuzz_periods(struct span text)
     if (!gaps || periods_find(periods, &n, gaps, text.length, 1e9, NULL))
         fail("out of memory");
     claim(n <= PERIODS_MAX, "too many periods");
-    for (size_t i = 0; i < n; i++)
-        claim(periods[i].example < text.length && periods[i].coverage <= 1.0, "a period of other gaps");
+    for (size_t i = 0; i < n; i++) {
+        claim(periods[i].example < text.length, "a period of other gaps");
+        claim(periods[i].coverage >= 0.0 && periods[i].coverage <= 1.0, "more or less of a period than there can be");
+    }
     free(gaps);
 }
 

@@ -94,7 +94,8 @@ static size_t find_bucket(const struct search *s)
             continue;
         size_t best = i;
         for (size_t j = i; j <= i + NEAR; j++)
-            if (heap_at(s->distances, j).count > heap_at(s->distances, best).count)
+            /* Beside a dense neighbourhood a bucket may hold more than the period, and still less than by chance. */
+            if (is_period(s, j) && heap_at(s->distances, j).count > heap_at(s->distances, best).count)
                 best = j;
         return best;
     }
