@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.hosts.builder import HostFactory
+from tests.quiet import turn
 from tests.ran import Ran
 from tests.starter import Starter, needs_own_interpreter
 
@@ -22,14 +26,67 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
 settings.register_profile("tunectl", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("tunectl")
 MEMORY = Path("/dev/shm")
+TURNS = "TUNECTL_TEST_TURNS"
+NOT_QUICK = ("slow", "long", "lab", "alone")
 LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     hear_interrupts()
     write_to_memory()
+    if config.getoption("-m") == "quick":
+        settings.load_profile("quick")
+    if not hasattr(config, "workerinput"):
+        os.environ[TURNS] = tempfile.mkdtemp(prefix="tunectl-turns-")  # for the workers, which this process starts
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ[TURNS])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """A test marked `alone` runs while no other worker runs one."""
+    with turn(Path(os.environ[TURNS]), alone=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before -m selects: a test is quick unless it says otherwise, so that nobody forgets.
+
+    Of a test with more than two cases the first is quick, and every fourth after it. The slow tests come first, so that
+    none of them is the last that one worker still has; those alone, at the end.
+    """
+    tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in NOT_QUICK):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        for item in cases if len(cases) <= 2 else cases[::4]:
+            item.add_marker(pytest.mark.quick)
+    items.sort(key=lambda item: 2 if item.get_closest_marker("alone") else 0 if item.get_closest_marker("slow") else 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """A worker that has nothing left takes from the other, instead of small portions for each in turn."""
+    from xdist.scheduler import WorkStealingScheduling  # type: ignore[import-untyped]
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
+def examples(count: int) -> int:
+    """How many examples Hypothesis tries, for a test that needs another number than 100; the quick ring tries a tenth.
+
+    Modules are imported after the profile is loaded.
+    """
+    assert settings.default
+    return max(1, count * settings.default.max_examples // 100)
 
 
 def hear_interrupts() -> None:

@@ -12,7 +12,12 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    "command", [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)], ids=["lint", "format", "types"]
+    "command",
+    [
+        pytest.param(("ruff", "check", "."), id="lint"),
+        pytest.param(("ruff", "format", "--check", "."), id="format"),
+        pytest.param(("mypy",), id="types", marks=pytest.mark.slow),
+    ],
 )
 def test_linter_is_silent(command: tuple[str, ...]) -> None:
     done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)

@@ -125,6 +125,7 @@ WITHOUT_WX = "import ctypes, os, sys; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); o
 
 @needs_systemd
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
+@pytest.mark.slow
 def test_the_monitor_needs_no_system_call_that_its_unit_refuses(tmp_path: Path) -> None:
     """With a sentinel, a socket, an endpoint, a textfile, a webhook and a hook; and no page both W and X."""
     host_file, trace = tmp_path / "host.toml", tmp_path / "trace"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -74,6 +73,7 @@ def held(folder: Path) -> set[str]:
     return {str(path.relative_to(root)) for path in found}
 
 
+@pytest.mark.slow
 def test_it_is_installed_from_the_repository_and_from_an_archive(run, repository: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     run("ansible-galaxy", "collection", "build", repository / "ansible", "--output-path", tmp_path)
     (archive,) = tmp_path.glob("tunectl-host-*.tar.gz")
@@ -89,6 +89,7 @@ def test_it_is_installed_from_the_repository_and_from_an_archive(run, repository
     assert contents["git"] == contents["folder"] == contents["archive"]
 
 
+@pytest.mark.slow
 def test_ansible_doc_explains_the_module_and_the_roles(run) -> None:  # type: ignore[no-untyped-def]
     module = json.loads(run("ansible-doc", "-j", "tunectl.host.tunectl"))["tunectl.host.tunectl"]
     assert module["doc"]["options"]["command"]["required"] is True
@@ -98,6 +99,7 @@ def test_ansible_doc_explains_the_module_and_the_roles(run) -> None:  # type: ig
     assert {f"tunectl.host.{path.name}" for path in (COLLECTION / "roles").iterdir()} <= roles.keys()
 
 
+@pytest.mark.slow
 def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     settings = (COLLECTION / ".ansible-lint").read_text()
     assert "profile: production" in settings
@@ -109,9 +111,7 @@ def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path)
     run("ansible-lint", "--nocolor", cwd=COLLECTION, env={"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)})
 
 
-@pytest.mark.skipif(
-    "TUNECTL_ANSIBLE_SANITY" not in os.environ, reason="a minute and PyPI: set TUNECTL_ANSIBLE_SANITY=1"
-)
+@pytest.mark.long  # and asks PyPI
 def test_ansible_test_sanity_is_silent(run, repository: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """ansible-test wants a tree of a certain shape, and a get-pip.py from a site that may be out of reach."""
     tree = tmp_path / "ansible_collections/tunectl/host"

@@ -16,7 +16,7 @@ from tests.cli.test_commands import valid
 from tests.fleet.cage import PLAY, TUNECTL, Cage
 from tests.fleet.made import preflight
 
-pytestmark = pytest.mark.skipif(not PLAY.exists(), reason="needs ansible-core")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PLAY.exists(), reason="needs ansible-core")]
 needs_ssh = pytest.mark.skipif(not shutil.which("ssh"), reason="needs an ssh client, to find a host unreachable")
 
 

@@ -6,8 +6,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.ansible import wheels
 from tests.ansible.conftest import Play
+
+pytestmark = pytest.mark.slow
 
 PLAYBOOK = """
 - hosts: tunectl

@@ -12,6 +12,8 @@ import pytest
 from tests.ansible.conftest import Play
 from tests.conftest import TUNECTL
 
+pytestmark = pytest.mark.slow
+
 PLAYBOOK = """
 - hosts: tunectl
   gather_facts: false

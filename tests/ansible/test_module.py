@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.ansible.conftest import Play, recorded
 from tests.conftest import TUNECTL
 from tests.hosts.builder import HostFactory
+
+pytestmark = pytest.mark.slow
 
 CASES = """
 - hosts: tunectl

@@ -14,6 +14,8 @@ from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tests.trees import differences, picture
 
+pytestmark = pytest.mark.slow
+
 TUNE = ("--skip-tags", "install,monitor")
 SABOTAGED = "proc/sys/vm/swappiness"
 

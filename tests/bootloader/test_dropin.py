@@ -96,7 +96,7 @@ def test_a_later_file_overwrites_ours(tmp_path: Path) -> None:
     found = plan_dropin(root, ISOLCPUS, same)
     assert found.writes == holding(WORDS[:1]).writes
     assert found.conflicts == (
-        f"/etc/default/grub.d/99-zzz.cfg:2 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}",
+        f"/etc/default/grub.d/99-zzz.cfg:2 overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {WORDS[0]}",
     )
 
 
@@ -142,7 +142,7 @@ def test_confirm(tmp_path: Path) -> None:
     assert confirm(configured(root), DESIRED, same) is None
     write(tmp_path, {"etc/default/grub.d/99-zzz.cfg": "GRUB_CMDLINE_LINUX_DEFAULT=\n"})
     assert confirm(configured(root), ISOLCPUS, same) == (
-        f"/etc/default/grub.d/99-zzz.cfg:1 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}"
+        f"/etc/default/grub.d/99-zzz.cfg:1 overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {WORDS[0]}"
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tunectl.bootloader.grubsettings import evaluate_settings as evaluate
 from tunectl.host.shellvars import assignments, last_value
 
@@ -67,13 +68,14 @@ FILES = st.lists(st.lists(STATEMENTS, max_size=4).map("\n".join), min_size=1, ma
 
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
 @given(texts=FILES)
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(texts=['GRUB_A=1 GRUB_B="$GRUB_A"'])
 @example(texts=['GRUB_A="a\\\nb"', "GRUB_B=${GRUB_A:+$GRUB_A }x"])
 @example(texts=["GRUB_A='it'\\''s'"])
 @example(texts=["GRUB_A=a\\"])
 @example(texts=["export GRUB_A='a b' GRUB_B=\"c\""])
 @example(texts=["GRUB_A=\\~ GRUB_B=a:~"])
+@pytest.mark.slow
 def test_agrees_with_a_real_shell(shell: tuple[str, ...], texts: list[str], tmp_path: Path) -> None:
     found = evaluate((f"{n}.cfg", text) for n, text in enumerate(texts))
     if found.problem is None and not any(map(found.unknown, NAMES)):

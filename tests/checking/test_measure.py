@@ -30,6 +30,7 @@ def test_the_running_host_moves() -> None:
     assert window.runs
 
 
+@pytest.mark.slow
 def test_a_spinner_keeps_its_cpu_busy(last_cpu: int) -> None:
     try:
         find_program()

@@ -379,6 +379,7 @@ def test_what_is_asked_is_what_will_be_done(lab4: Path) -> None:
 # ---- the terminal
 
 
+@pytest.mark.slow
 def test_progress_is_for_a_terminal(tunectl: Run, stock: Path) -> None:
     words = ["preflight", *QUICK["preflight"], "--root", stock]
     assert tunectl(*words).err == ""
@@ -460,6 +461,7 @@ def test_a_full_disk_under_the_output(stock: Path) -> None:
         ("verify", False),
     ],
 )
+@pytest.mark.slow
 def test_ctrl_c_is_one_line(public: Path, command: str, everybody: bool) -> None:
     host = public / "host.toml"
     last = max(os.sched_getaffinity(0))

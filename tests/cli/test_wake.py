@@ -60,6 +60,7 @@ def test_an_address_that_is_none(tunectl: Run) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.slow
 def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
     words = ["probe", "wake", "--cpus", CPUS, "--mechanisms", "pipe", "--waiting", "block", "--idle-ms", "50"]
     child = subprocess.Popen(

@@ -52,6 +52,7 @@ def coverage(estimate: Estimate, burst: int, change: Callable[[Sample], Sample] 
 
 @pytest.mark.parametrize("burst", [1, 10])
 @pytest.mark.parametrize("name", ESTIMATES)
+@pytest.mark.slow
 def test_bounds_hold_the_truth_about_as_often_as_they_say(name: str, burst: int) -> None:
     assert coverage(ESTIMATES[name], burst) >= 0.85
 
@@ -61,6 +62,7 @@ def unsliced(run: Sample) -> Sample:
     return Sample(run.run_ns, run.whole, (), 0.0, ())
 
 
+@pytest.mark.slow
 def test_without_slices_bursts_make_the_bounds_too_narrow() -> None:
     """The sabotaged twin: independence taken for granted holds without bursts, and fails with them."""
     assert coverage(ESTIMATES["rate"], 1, unsliced) >= 0.85

@@ -154,6 +154,7 @@ state "$@" > "$2/after"
 """
 
 
+@pytest.mark.slow
 def test_applied_verified_and_restored(tmp_path: Path) -> None:
     if os.cpu_count() == 1:
         pytest.skip("needs two CPUs")

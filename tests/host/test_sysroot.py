@@ -44,6 +44,7 @@ def test_a_value_is_without_its_newline(tree: Path) -> None:
     assert root.read_bytes("etc/file") == b"text\n"
 
 
+@pytest.mark.slow
 def test_a_long_file_is_read_to_its_end(tree: Path) -> None:
     root = Sysroot(str(tree))
     for size in (0, 1, 4095, 4096, 4097, 8192, 3_000_000):

@@ -9,8 +9,9 @@ import pytest
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
-from tests.tuned import apply
+from tests.tuned import apply, session_on
 from tunectl.cpulist import parse_cpulist
+from tunectl.verdict import verdict_of
 
 ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23", "epyc": "12-15,28-31", "sites": "2-3"}
 # Arguments that no profile asks for: on a host whose boot had them.
@@ -54,4 +55,5 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         own += f"[knobs]\n{OWN[name]}"
         write_host_file(trees[name], own)
         apply(trees[name])
+        assert verdict_of(session_on(trees[name]).assess().findings) == "compliant"
     return trees

@@ -254,7 +254,6 @@ def host(applied: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     def copy(name: str) -> Path:
         root = tmp_path / name
         subprocess.run(["cp", "-a", applied[name], root], check=True)
-        assert verdict(root) == "compliant"
         return root
 
     return copy
@@ -418,7 +417,7 @@ def test_configured_is_not_effective(
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [
-        ("zz-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n', "grub.d/zz-site.cfg:1 sets"),
+        ("zz-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n', "grub.d/zz-site.cfg:1 overwrites"),
         ("50-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="isolcpus=1 $GRUB_CMDLINE_LINUX_DEFAULT"\n', "50-site.cfg:1 wins"),
     ],
 )

@@ -7,22 +7,28 @@ import re
 
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
-# What a fix may ask for, and the command an operator would type; the pattern's groups fill it in.
+# What a fix may ask for: its kind, how it is worded, and the command an operator would type, with the pattern's groups.
 _ASKS = (
-    (r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),
-    (r"remove that setting \((/\S+?):(\d+) sets", r"sed -i \2d \1"),
-    (r"\btake (/\S+?):(\d+) out", r"sed -i \2d \1"),
-    (r"\b(taskset -cp \S+ \d+)", r"\1"),
-    (r"^(kill \d+):", r"\1; sleep 1"),
-    (r"(systemctl restart \w+)", r"\1"),
-    (r"\btunectl apply", APPLY),
-    (r"\breboot\b", REBOOT),
+    ("remove a setting", r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),
+    ("remove a setting", r"remove that setting \((/\S+?):(\d+) sets", r"sed -i \2d \1"),
+    ("take a line out", r"\btake (/\S+?):(\d+) out", r"sed -i \2d \1"),
+    ("move a thread", r"\b(taskset -cp \S+ \d+)", r"\1"),
+    ("end a process", r"^(kill \d+):", r"\1; sleep 1"),
+    ("restart a service", r"(systemctl restart \w+)", r"\1"),
+    ("apply", r"\btunectl apply", APPLY),
+    ("reboot", r"\breboot\b", REBOOT),
 )
+KINDS = frozenset(kind for kind, _, _ in _ASKS)
 
 
 def steps(fix: str) -> list[str]:
     """The commands a fix asks for, in the order they are to be typed."""
-    return [found.expand(command) for pattern, command in _ASKS for found in re.finditer(pattern, fix)]
+    return [found.expand(command) for _, pattern, command in _ASKS for found in re.finditer(pattern, fix)]
+
+
+def kinds(fix: str) -> set[str]:
+    """The kinds of what a fix asks for."""
+    return {kind for kind, pattern, _ in _ASKS if re.search(pattern, fix)}
 
 
 def in_order(fixes: list[str]) -> list[str]:

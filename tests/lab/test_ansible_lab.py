@@ -4,7 +4,6 @@ Further on, one of them is made to hang in its reboot: the roll ends there, and 
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -33,8 +32,7 @@ _EMULATED = "the guest's clock is how fast QEMU emulates this CPU, and says noth
 WAIVERS: list[dict[str, str]] = [{"knob": "thermal.clock", "reason": _EMULATED, "until": "2099-12-31"}]
 
 pytest.importorskip("ansible", reason="Ansible is not installed: pip install -e '.[test]'")
-if not os.environ.get("TUNECTL_LAB_CAGE"):
-    pytest.skip("two hosts at once take three quarters of an hour: set TUNECTL_LAB_CAGE=1", allow_module_level=True)
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

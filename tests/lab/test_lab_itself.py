@@ -52,6 +52,7 @@ def test_cpufreq_and_cpuidle_are_real(lab: Lab) -> None:
     assert lab.read(f"{CPU}/cpuidle/current_driver") == "acpi_idle"
 
 
+@pytest.mark.long
 def test_heat_throttles_and_cooling_ends_it(fresh_lab: Lab) -> None:
     fresh_lab.run(f"for f in {CPU}/cpu*/cpufreq/scaling_governor; do echo performance > $f; done")
     for heat, khz, celsius in ((fresh_lab.heat, 1200000, 95), (fresh_lab.cool, 3500000, 45)):
@@ -75,6 +76,7 @@ def test_managed_irqs_refuse_and_others_move(fresh_lab: Lab) -> None:
         assert fresh_lab.read(f"/proc/irq/{irq}/smp_affinity_list") == "1"
 
 
+@pytest.mark.long
 def test_a_plugged_card_brings_irqs_and_takes_them_along(fresh_lab: Lab) -> None:
     interface = fresh_lab.nic_add("nic1")
     added = irqs(fresh_lab, "virtio2-")
@@ -85,6 +87,7 @@ def test_a_plugged_card_brings_irqs_and_takes_them_along(fresh_lab: Lab) -> None
     assert irqs(fresh_lab, "virtio2-") == []
 
 
+@pytest.mark.long
 def test_a_saved_moment_comes_back(fresh_lab: Lab) -> None:
     card = fresh_lab.nic_add("nic1")
     fresh_lab.write("/etc/lab-moment", "before")
@@ -99,6 +102,7 @@ def test_a_saved_moment_comes_back(fresh_lab: Lab) -> None:
     assert abs(float(fresh_lab.run("date +%s").out) - time.time()) < 10
 
 
+@pytest.mark.long
 def test_command_line_survives_a_reboot_and_flushed_data_a_power_cut(fresh_lab: Lab) -> None:
     lab = fresh_lab
     line = f'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT {ISOLATION}"'
@@ -135,6 +139,7 @@ def test_files_go_in_and_out(fresh_lab: Lab, tmp_path: Path) -> None:
     assert {path for path in before | after if before.get(path) != after.get(path)} == {"/srv/other", "/etc/hostname"}
 
 
+@pytest.mark.long
 def test_a_wheel_installs_offline(fresh_lab: Lab, tmp_path: Path) -> None:
     wheel = tmp_path / "tunectl-0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:

@@ -1,7 +1,6 @@
 """The monitor as a service on a real kernel: what happens is named, in time, and nothing else is."""
 
 import json
-import os
 import re
 import time
 from collections.abc import Callable
@@ -14,8 +13,7 @@ from .product import HOST_FILE, tunectl
 from .sabotage import _NIC_IRQ
 
 FAN_FAILURES = 10
-# Ten minutes are the bar; CI, which has an hour for everything, watches for a shorter time.
-SOAK_S = float(os.environ.get("TUNECTL_LAB_SOAK_S", "90"))
+SOAK_S = 600.0
 MONITOR = "tunectl-monitor.service"
 LIMIT = "/sys/devices/system/cpu/cpu2/cpufreq/bios_limit"
 # Ten times a second, from a housekeeping CPU: when the kernel itself took the firmware's word.
@@ -96,6 +94,7 @@ def steady(lab: Lab) -> list[Edge]:
     return found
 
 
+@pytest.mark.long
 def test_a_failed_fan_is_named_within_two_seconds_each_time(watched: Lab) -> None:
     before = len(steady(watched))
     watched.write("/run/limit.py", WATCH_THE_LIMIT)
@@ -125,6 +124,7 @@ def test_a_failed_fan_is_named_within_two_seconds_each_time(watched: Lab) -> Non
     assert said["TUNECTL_FIX"]
 
 
+@pytest.mark.long
 def test_load_without_throttling_fires_nothing(watched: Lab) -> None:
     spin = "while :; do :; done"
     for cpu in range(4):  # the isolated ones too: a trading thread is a busy CPU
@@ -137,6 +137,10 @@ def test_load_without_throttling_fires_nothing(watched: Lab) -> None:
 
 def test_what_happens_is_named(watched: Lab) -> None:
     steady(watched)
+    watched.heat()
+    wait_for(watched, named("FrequencyDrop[package0]", "firing"), 30)
+    watched.cool()
+    wait_for(watched, named("FrequencyDrop[package0]", "resolved"), 30)
     watched.run("systemctl stop irqbalance")
     irq = watched.run(f"echo {_NIC_IRQ}").out.strip()
     watched.run(f"echo 2 > /proc/irq/{irq}/smp_affinity_list")
@@ -151,6 +155,7 @@ def test_what_happens_is_named(watched: Lab) -> None:
     wait_for(watched, named("ManagerStarted[irqbalance", "firing"), 60)
 
 
+@pytest.mark.long
 def test_repair_is_asked_for_and_runs(tuned: Lab) -> None:
     assert tunectl(tuned, "service install repair -q").code == 0
     assert tunectl(tuned, "service install apply -q").code == 0
@@ -163,6 +168,7 @@ def test_repair_is_asked_for_and_runs(tuned: Lab) -> None:
     wait_for(tuned, named("KnobDrift[cpufreq.governor", "resolved"), 60)
 
 
+@pytest.mark.long
 def test_the_service_is_hardened_and_unprivileged(watched: Lab) -> None:
     said = watched.run(f"systemd-analyze security --no-pager {MONITOR} | grep 'Overall exposure'").out
     found = re.search(r"(\d+\.\d) ", said)

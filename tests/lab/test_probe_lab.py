@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from .lab import PREFIX, Lab
 from .product import tunectl
 
@@ -37,6 +39,7 @@ def test_every_gap_has_a_cause_and_the_instance_is_gone(installed: Lab) -> None:
     assert "tunectl" not in installed.run(INSTANCES).out
 
 
+@pytest.mark.long
 def test_the_irq_of_a_device_is_named(installed: Lab) -> None:
     irq, name = installed.run(
         'awk \'/virtio.*-input|virtio.*-req/ {sub(":", "", $1); print $1, $NF; exit}\' /proc/interrupts'
@@ -48,6 +51,7 @@ def test_the_irq_of_a_device_is_named(installed: Lab) -> None:
     assert any("irq " in cause for cause in causes(document)), (irq, name, causes(document))
 
 
+@pytest.mark.long
 def test_what_a_killed_probe_leaves_is_swept(installed: Lab) -> None:
     installed.run(f"{PROBE} jitter --attribute --cpus 2 --duration 60 >/dev/null 2>&1 & echo $! >/tmp/pid")
     installed.wait_for(f"{INSTANCES} | grep -q ^tunectl-$(cat /tmp/pid)-")
@@ -57,6 +61,7 @@ def test_what_a_killed_probe_leaves_is_swept(installed: Lab) -> None:
     assert "tunectl-" not in installed.run(INSTANCES).out
 
 
+@pytest.mark.long
 def test_without_tracefs_it_mounts_nothing_and_says_so(installed: Lab) -> None:
     script = "umount -l /sys/kernel/tracing; umount -l /sys/kernel/debug/tracing 2>/dev/null; "
     command = f"{PROBE} jitter --attribute --cpus 2 --duration 0.2; grep -c tracefs /proc/mounts >&2"
@@ -67,6 +72,7 @@ def test_without_tracefs_it_mounts_nothing_and_says_so(installed: Lab) -> None:
     assert ran.err.strip() == "0"
 
 
+@pytest.mark.long
 def test_the_self_test_finds_what_it_injects(installed: Lab) -> None:
     """On emulated CPUs too: times mean little there, but a known interruption that is not seen is a blind probe."""
     ran = installed.run(f"{PROBE} selftest --cpus 3", check=False, timeout=300)

@@ -32,6 +32,7 @@ def test_a_fresh_host_is_no_go_and_every_knob_is_named(installed: Lab) -> None:
     assert document["probe"]["cpus"][0]["loops"] > 0
 
 
+@pytest.mark.long
 def test_apply_leaves_only_the_reboot(installed: Lab) -> None:
     applied = tunectl(installed, "apply --yes --format json")
     document = applied.json
@@ -70,6 +71,7 @@ def shared_queues(lab: Lab) -> dict[str, set[int]]:
     return {f"irq.affinity[{irq}]": cpus(lab.read(f"/proc/irq/{irq}/effective_affinity_list")) for irq in numbers}
 
 
+@pytest.mark.long
 def test_a_managed_interrupt_on_an_isolated_cpu_is_harmful(installed: Lab) -> None:
     queues = shared_queues(installed)
     harmful = {target for target, where in queues.items() if where & {2, 3}}
@@ -80,12 +82,14 @@ def test_a_managed_interrupt_on_an_isolated_cpu_is_harmful(installed: Lab) -> No
     assert all("isolcpus=managed_irq" in refused[target]["fix"] for target in harmful)
 
 
+@pytest.mark.long
 def test_managed_interrupts_that_the_kernel_keeps_off_are_no_alarm(tuned: Lab) -> None:
     queues = shared_queues(tuned)
     assert set().union(*queues.values()) <= {0, 1}
     assert (verify(tuned)["verdict"], findings(verify(tuned), "drifted")) == ("compliant", {})
 
 
+@pytest.mark.long
 def test_anyone_may_look(tuned: Lab) -> None:
     assert tunectl(tuned, "verify", user="ops").code in (0, 1)
     refused = tunectl(tuned, "apply --yes", user="ops")
@@ -104,6 +108,7 @@ def test_the_tick_is_off_under_a_spinner_and_on_elsewhere(tuned: Lab) -> None:
     assert rose[1] > 500, rose
 
 
+@pytest.mark.long
 def test_the_probes_counters_agree_with_the_kernels(tuned: Lab) -> None:
     for cpu, fewest, most in ((1, 500, 1e9), (2, 0, 100)):
         loc = f"awk '/^ *LOC:/ {{print ${cpu + 2}}}' /proc/interrupts"
@@ -160,15 +165,17 @@ def volatile(path: str) -> bool:
     return path in ("/etc", "/etc/resolv.conf", "/etc/machine-id", "/etc/mtab") or path.endswith(".cache")
 
 
-def test_twenty_rounds_leave_no_residue(installed: Lab) -> None:
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_rounds_leave_no_residue(installed: Lab, rounds: int) -> None:
     before = installed.fingerprint(*WRITTEN)
     installed.run("systemctl stop irqbalance")  # what it moves between apply and restore is not ours to move back
     turn = "tunectl apply --yes --runtime -q >/dev/null; tunectl restore -q >/dev/null || exit 9"
-    script = f"for turn in $(seq 20); do {turn}; done"
+    script = f"for turn in $(seq {rounds}); do {turn}; done"
     installed.run(script, timeout=900)
     assert not difference(before, installed.fingerprint(*WRITTEN))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("delay_ms", [300, 700, 1200, 2000, 3500])
 def test_killed_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> None:
     before = installed.fingerprint(*WRITTEN)
@@ -182,7 +189,7 @@ def test_killed_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> None:
     assert not difference(before, installed.fingerprint(*WRITTEN))
 
 
-@pytest.mark.parametrize("delay_ms", [800, 2500])
+@pytest.mark.parametrize("delay_ms", [800, pytest.param(2500, marks=pytest.mark.long)])
 def test_power_is_lost_in_the_middle_of_apply(installed: Lab, delay_ms: int) -> None:
     installed.run("sync")
     before = installed.fingerprint(*WRITTEN)

@@ -84,6 +84,7 @@ def test_the_isolated_cpus_are_empty_without_a_reboot(asked: Lab) -> None:
     assert (ran.code, ran.json["verdict"]) == (0, "compliant"), findings(ran.json, "drifted", "pending-reboot")
 
 
+@pytest.mark.long
 def test_units_of_the_slice_run_there_and_others_cannot(partitioned: Lab) -> None:
     spin = "/bin/sh -c 'while :; do :; done'"
     partitioned.run(f"systemd-run --unit={HOG} --slice=isolated.slice -p CPUAffinity=2 {spin} && sleep 2")
@@ -93,12 +94,14 @@ def test_units_of_the_slice_run_there_and_others_cannot(partitioned: Lab) -> Non
     assert partitioned.run("taskset -c 3 true", check=False).code != 0
 
 
+@pytest.mark.long
 def test_systemd_keeps_it(partitioned: Lab) -> None:
     partitioned.run("systemctl daemon-reload && systemd-run --wait -q true && systemctl daemon-reexec && sleep 2")
     assert partitioned.read(PARTITION) == "isolated"
     assert verify(partitioned)["verdict"] == "compliant"
 
 
+@pytest.mark.long
 def test_the_probe_measures_inside_the_partition(partitioned: Lab) -> None:
     ran = tunectl(partitioned, "probe jitter --cpus 2-3 --duration 2 --format json")
     assert [row["cpu"] for row in ran.json["cpus"]] == [2, 3]
@@ -113,6 +116,7 @@ def test_the_probe_measures_inside_the_partition(partitioned: Lab) -> None:
     assert partitioned.run("ls -d /sys/fs/cgroup/isolated.slice/tunectl-*", check=False).out == ""
 
 
+@pytest.mark.long
 def test_the_sentinel_lives_inside_the_partition(partitioned: Lab) -> None:
     partitioned.write("/etc/tunectl/host.toml", f"{RUNTIME}[monitor.sentinel]\ncpu = 2\n")
     partitioned.run("tunectl monitor --duration 60 >/dev/null 2>/tmp/monitor.log & echo $! >/tmp/pid")
@@ -123,6 +127,7 @@ def test_the_sentinel_lives_inside_the_partition(partitioned: Lab) -> None:
     partitioned.wait_for("! ls -d /sys/fs/cgroup/isolated.slice/tunectl-* 2>/dev/null")
 
 
+@pytest.mark.long
 def test_the_kernels_reason_is_told(asked: Lab) -> None:
     """The kernel's own words, for a control group that names the same CPU."""
     asked.run("cd /sys/fs/cgroup && echo +cpuset > cgroup.subtree_control && mkdir rival && echo 2 > rival/cpuset.cpus")
@@ -138,6 +143,7 @@ def test_the_kernels_reason_is_told(asked: Lab) -> None:
     assert asked.read(PARTITION) == "isolated"
 
 
+@pytest.mark.long
 def test_the_next_boot_has_it_again(partitioned: Lab) -> None:
     partitioned.reboot()
     partitioned.wait_for("systemctl is-active tunectl-apply.service")
@@ -147,6 +153,7 @@ def test_the_next_boot_has_it_again(partitioned: Lab) -> None:
     assert cpus(partitioned.run("awk '/Cpus_allowed_list/ {print $2}' /proc/1/status").out) == {0, 1}
 
 
+@pytest.mark.long
 def test_and_back(asked: Lab) -> None:
     asked.run("systemctl stop irqbalance")  # what it moves in between is not ours to move back
     before = asked.fingerprint(*WRITTEN)

@@ -8,16 +8,23 @@ import pytest
 
 from .conftest import MATRIX
 from .evidence import reaches_isolated
-from .follow import APPLY, REBOOT, in_order, steps
+from .follow import APPLY, KINDS, REBOOT, in_order, kinds, steps
 from .lab import Lab
 from .product import tunectl
-from .sabotage import ROUNDS, Round, Sabotage
+from .sabotage import ROUNDS, Kind, Round, Sabotage
 
 CASES = [
-    pytest.param(name, row, id=f"{name}-{row.name}".replace(" ", "-"))
+    pytest.param(name, row, id=f"{name}-{row.name}".replace(" ", "-"), marks=[pytest.mark.long] if played.long else [])
     for name, played in ROUNDS.items()
     for row in played.rows
 ]
+NAMES = [pytest.param(name, marks=[pytest.mark.long] if played.long else []) for name, played in ROUNDS.items()]
+SHORT = {name for name, played in ROUNDS.items() if not played.long}  # what CI plays
+
+
+def test_what_ci_plays_has_a_row_of_each_kind() -> None:
+    assert {row.kind for name in SHORT for row in ROUNDS[name].rows if row.finds} == set(Kind)
+    assert all(ROUNDS[name].after in ("", *SHORT) for name in SHORT)
 
 
 def failing(document: Any) -> dict[str, Any]:
@@ -52,6 +59,7 @@ class Outcome:
     wanted: dict[str, set[str]] = field(default_factory=dict)  # by the row's name
     found: dict[str, Any] = field(default_factory=dict)
     true: set[str] = field(default_factory=set)  # found, not named by a row, and the kernel's own files agree
+    followed: set[str] = field(default_factory=set)  # kinds of fixes
     left: dict[str, Any] = field(default_factory=dict)
 
     def stray(self) -> set[str]:
@@ -80,7 +88,9 @@ def play(lab: Lab, played: Round) -> Outcome:
     for target in outcome.stray():
         if any(fnmatchcase(target, pattern.replace("[", "[[]")) for pattern in follows):
             outcome.true |= {target} if reaches_isolated(lab, target) else set()
-    todo = in_order([one["fix"] for one in outcome.found.values()])
+    fixes = [one["fix"] for one in outcome.found.values()]
+    outcome.followed = set().union(*map(kinds, fixes))
+    todo = in_order(fixes)
     for step in todo:
         lab.reboot() if step == REBOOT else lab.run(step, check=False, timeout=300)
     if played.after and REBOOT not in todo:
@@ -118,7 +128,7 @@ def test_found_by_name_and_mended(
     assert outcome.silent(row.name), {target: outcome.left.get(target) for target in wanted}
 
 
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_else_was_found_and_nothing_is_left(
     name: str, lab: Lab, outcomes: dict[str, Outcome], request: pytest.FixtureRequest
 ) -> None:
@@ -128,8 +138,8 @@ def test_nothing_else_was_found_and_nothing_is_left(
 
 
 def test_the_table(lab: Lab, outcomes: dict[str, Outcome], request: pytest.FixtureRequest) -> None:
-    """Recall and false alarms of this session."""
-    if outcomes.keys() != ROUNDS.keys():
+    """Recall and false alarms of this session, which played all rounds or those that CI plays."""
+    if outcomes.keys() not in (ROUNDS.keys(), SHORT):
         pytest.skip("not every round was played in this session")
     rows = [(outcome, name) for outcome in outcomes.values() for name in outcome.wanted]
     broken = [(outcome, name) for outcome, name in rows if outcome.wanted[name]]
@@ -138,9 +148,11 @@ def test_the_table(lab: Lab, outcomes: dict[str, Outcome], request: pytest.Fixtu
     lines = [line(outcome, name) for outcome, name in rows]
     lines += [f"{len(broken)} sabotages: recall {100 * recalled / len(broken):.0f} %, false alarms {alarms}"]
     request.config.stash[MATRIX] = lines
-    assert len(broken) >= 30
+    assert len(broken) >= (30 if outcomes.keys() == ROUNDS.keys() else 20)
     assert recalled == len(broken)
     assert alarms == 0
+    # Whether a fix says `reboot` depends on what else the round left to do; the others are asked for in any case.
+    assert KINDS - set().union(*(outcome.followed for outcome in outcomes.values())) <= {"reboot"}
 
 
 def line(outcome: Outcome, name: str) -> str:
@@ -151,12 +163,14 @@ def line(outcome: Outcome, name: str) -> str:
     return f"{found:8}  {'silent' if outcome.silent(name) else 'LEFT':6}  {name}: {', '.join(wanted[:2])}{more}"
 
 
+@pytest.mark.long
 def test_a_plugged_card_is_no_alarm(tuned: Lab) -> None:
     """Its interrupts start on housekeeping CPUs, by the default mask: in force, so nothing is called broken."""
     tuned.nic_add("nic1")
     assert not look(tuned, {"verify"})
 
 
+@pytest.mark.long
 def test_a_plugged_card_on_the_isolated_cpus_is_mended_by_the_rule(tuned: Lab) -> None:
     """systemd.apply_on_hotplug: udev starts a run of apply two seconds after the card is announced."""
     tuned.run("systemctl stop irqbalance; echo c > /proc/irq/default_smp_affinity")

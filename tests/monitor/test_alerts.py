@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.monitor.series import Watch, base, limits, look, sample
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Health, Sample, Severity, Status, Verdict
@@ -181,7 +182,7 @@ one_condition = st.builds(
 one_look = st.tuples(st.lists(one_condition, max_size=7), st.sampled_from([None, *Health]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(one_look, max_size=40), st.sets(st.integers(0, 39)))
 def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
     series: list[tuple[list[Condition], Health | None]], restarts: set[int]
@@ -204,13 +205,14 @@ def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
         assert {alert.identity: alert for alert in steady.firing} == firing
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from([GOOD, BETWEEN, UNKNOWN]), max_size=30), st.lists(st.just(UNKNOWN), max_size=30))
 def test_without_bad_nothing_fires_and_unknown_resolves_nothing(calm: list[Verdict], dark: list[Verdict]) -> None:
     assert set(edges(Alerts([rule()]), calm)) <= {"."}
     assert set(edges(Alerts([rule()]), [BAD, *dark])) <= {"+", "."}
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_many_looks() -> None:
     """A host that is never quiet for long: subjects come and go, alerts fire and resolve."""
     watch = Watch()

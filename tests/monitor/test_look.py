@@ -87,6 +87,7 @@ def test_nothing_is_opened_that_would_disturb(tmp_path: Path, opened: list[str],
     assert of(host.look(), "source") == {}
 
 
+@pytest.mark.slow
 def test_nothing_disturbs_on_the_large_host_either(large: Watched, opened: list[str]) -> None:
     for _ in range(11):
         large.look()
@@ -174,6 +175,7 @@ def test_sources_have_their_names_once_and_say_what_they_do() -> None:
     assert all(source.reads and source.disturbs and source.valid for source in SOURCES)
 
 
+@pytest.mark.slow
 def test_memory_and_files_stay_flat(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3})
     for _ in range(20):

@@ -6,7 +6,11 @@ import gc
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.bench.bench_monitor_memory import TOGGLE, cycles, resident
+
+pytestmark = pytest.mark.slow
 
 WARM, MORE = 5 * TOGGLE, 6 * TOGGLE  # the same moment between two alerts
 

@@ -131,6 +131,7 @@ def test_closing_ends_the_program(close: list[Sentinel]) -> None:
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.slow
 def test_the_real_one(installed: Path, cpu: int, close: list[Sentinel]) -> None:  # noqa: F811
     sentinel = Sentinel(cpu)
     close.append(sentinel)

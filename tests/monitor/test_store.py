@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.monitor.receivers.samples import fired, over
 from tunectl.monitor.alerts import Alerts
+from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, Severity, Status
 from tunectl.monitor.store import FILE, LOCK, OccupiedError, Store
 from tunectl.tuning.records import line_of
@@ -85,6 +86,14 @@ def test_the_files_are_private(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
     assert not (tmp_path / FILE).stat().st_mode & 0o027
     assert not (tmp_path / f"{FILE}-journal").stat().st_mode & 0o027
+
+
+def test_what_is_saved_is_on_disk_and_an_acknowledgement_has_its_space(tmp_path: Path) -> None:
+    with opened(tmp_path):
+        assert (tmp_path / f"{FILE}-journal").stat().st_blocks * 512 >= 1 << 16
+    with closing(open_database(str(tmp_path / FILE))) as database:
+        asked = {name: database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")}
+        assert asked == {"synchronous": 2, "journal_mode": "persist"}  # FULL
 
 
 @pytest.mark.parametrize("name", [FILE, f"{FILE}-journal", LOCK])

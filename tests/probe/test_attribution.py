@@ -91,6 +91,7 @@ def neighbour(cpu: int) -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("tracing")
+@pytest.mark.slow
 def test_every_gap_has_a_cause_and_the_table_adds_up(program: Path, cpu: int, neighbour: str) -> None:
     for _ in range(6):  # on a busy CPU the neighbour may get no time, or share every gap with many others
         document = attributed(program, "--cpus", cpu, "--duration", 0.6)
@@ -137,6 +138,7 @@ def test_the_cost_of_an_event_is_measured(program: Path, cpu: int) -> None:
 
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_the_instance_is_gone_after_a_signal(program: Path, cpu: int, number: signal.Signals) -> None:
     child = started(program, cpu, ENDED_BY_TEST_S)
     name = wait_for_instance(child.pid)

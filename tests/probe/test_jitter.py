@@ -133,6 +133,7 @@ def test_no_two_events_touch(jitter: Jitter, cpu: int) -> None:
 
 
 @pytest.mark.parametrize("events", [65536, 5])
+@pytest.mark.slow
 def test_the_series_holds_every_gap_listed_or_not(jitter: Jitter, cpu: int, events: int) -> None:
     document = jitter("--cpus", cpu, "--duration", 2.05, "--events", events)
     (one,) = document["cpus"]
@@ -315,6 +316,7 @@ def test_fifo_on_the_only_cpu_ends_on_time(
     assert any("main thread shares" in warning for warning in document["warnings"])
 
 
+@pytest.mark.slow
 def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
     probe: Callable[..., subprocess.CompletedProcess[str]],
     program: Path,
@@ -333,6 +335,7 @@ def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
     assert document["duration_s"] < ENDED_BY_TEST_S
 
 
+@pytest.mark.slow
 def test_throttling_pauses_of_a_fifo_spinner_are_named(
     probe: Callable[..., subprocess.CompletedProcess[str]], jitter: Jitter, cpu: int
 ) -> None:

@@ -38,16 +38,19 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return artefacts.built("sanitized")
 
 
+@pytest.mark.slow
 def test_unit_tests_and_a_run_pass_under_the_sanitizers(sanitized: Path, cpu: int) -> None:
     done = make("sanitize", f"BUILD={sanitized}", f"TEST_CPU={cpu}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_mangled_text_breaks_no_parser(sanitized: Path) -> None:
     done = make("fuzz", f"BUILD={sanitized}", f"FUZZ_ROUNDS={FUZZ_ROUNDS}")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_parser_that_breaks_is_found(sanitized: Path, tmp_path: Path) -> None:
     native = Path(shutil.copytree(NATIVE, tmp_path / "native"))
     build = shutil.copytree(sanitized, tmp_path / "build")  # with its times: only what is broken is compiled again

@@ -69,6 +69,7 @@ def test_every_cell_is_there_with_figures_or_with_a_reason(probe: Probe, pair: s
     assert document["peer"] is None
 
 
+@pytest.mark.slow
 def test_figures_agree_with_each_other(probe: Probe, pair: str) -> None:
     document = wake(probe, "--cpus", pair, "--idle-ms", "0,2", "--messages", 20)
     for cell in document["cells"]:
@@ -294,6 +295,7 @@ def listening(program: Path, pair: str) -> Iterator[tuple[subprocess.Popen[str],
         server.communicate()
 
 
+@pytest.mark.slow
 def test_two_hosts(program: Path, probe: Probe, pair: str) -> None:
     with listening(program, pair) as (server, port):
         address = f"127.0.0.1:{port}"

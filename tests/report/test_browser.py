@@ -13,6 +13,7 @@ from tests.report.pages import before_and_after, full
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(not CHROMIUM, reason="needs chromium, to look at the page"),
     pytest.mark.xdist_group("chromium"),
 ]

@@ -7,6 +7,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.fleet.made import asked, preflight, session
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
@@ -94,7 +95,7 @@ def test_html_of_a_fleet_of_nobody() -> None:
     assert "UNKNOWN" in made.words
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(hostile)
 def test_no_string_becomes_markup(string: str) -> None:
     plain = page(document("fleet"))

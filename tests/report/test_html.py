@@ -109,6 +109,7 @@ def tame_tags() -> Counter[str]:
 
 @settings(max_examples=15)
 @given(text=hostile | st.sampled_from([EVIL, "</style><script>", '" onload="x', "--></svg>", "{{ 7*7 }}", "]]>"]))
+@pytest.mark.slow
 def test_no_string_changes_the_structure(text: str) -> None:
     wild_jitter = {**replaced(SHORT, text or "x"), "irq_descriptions": {"33": text, "LOC": text}}
     wild_jitter["budget"]["verdict"] = "broken"

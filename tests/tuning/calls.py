@@ -123,7 +123,7 @@ def count_calls(kind: Kind, work: Callable[[], object]) -> int:
 
 
 def failing_at(place: int, kind: Kind, number: int, work: Callable[[], T], *, lasting: bool = False) -> T | None:
-    """What `work` returns when its place-th call of a kind fails with this errno.
+    """What `work` returns when its place-th call of a kind (0: each of them) fails with this errno.
 
     With `lasting` all later ones that need space on the disk fail, too.
     """
@@ -132,7 +132,7 @@ def failing_at(place: int, kind: Kind, number: int, work: Callable[[], T], *, la
     def fail(name: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
         nonlocal left
         left -= kind(name, args)
-        if (left == 0 and kind(name, args)) or (lasting and left <= 0 and needs_space(name, args)):
+        if ((left == 0 or not place) and kind(name, args)) or (lasting and left <= 0 and needs_space(name, args)):
             where = next((arg for arg in args if isinstance(arg, str)), None)
             raise OSError(number, os.strerror(number), where)
 
@@ -143,21 +143,9 @@ def failing_at(place: int, kind: Kind, number: int, work: Callable[[], T], *, la
     return in_child(child)
 
 
-def failing_on(name: str, ending: str, times: int, number: int, work: Callable[[], T]) -> T | None:
-    """What `work` returns when the first `times` of these calls on a path that ends so fail with this errno."""
-    left = times
-
-    def fail(called: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
-        nonlocal left
-        if called == name and args and str(args[0]).endswith(ending) and left:
-            left -= 1
-            raise OSError(number, os.strerror(number), args[0])
-
-    def child() -> T:
-        with watched(fail):
-            return work()
-
-    return in_child(child)
+def on(name: str, ending: str) -> Kind:
+    """The calls of this name on a path that ends so."""
+    return lambda called, args: called == name and bool(args) and str(args[0]).endswith(ending)
 
 
 def needs_space(name: str, args: tuple[Any, ...]) -> bool:

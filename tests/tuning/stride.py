@@ -9,5 +9,5 @@ import pytest
 STRIDE = int(os.environ.get("TUNECTL_STRIDE", "5"))
 STRIDES = [
     pytest.param(41, id="sampled"),
-    pytest.param(STRIDE, id=f"every-{STRIDE}", marks=[pytest.mark.long] if STRIDE == 1 else []),
+    pytest.param(STRIDE, id=f"every-{STRIDE}", marks=pytest.mark.long if STRIDE == 1 else pytest.mark.slow),
 ]

@@ -54,7 +54,9 @@ def test_restore_brings_back_every_byte(lab4: Path) -> None:
     assert restore(root).outcome.results == []
 
 
-@pytest.mark.parametrize("name", ["xeon2s", "epyc", "hybrid", "vm2", "arm64", "sparse", "big"])
+@pytest.mark.parametrize(
+    "name", ["xeon2s", "epyc", "hybrid", "vm2", "arm64", "sparse", pytest.param("big", marks=pytest.mark.slow)]
+)
 def test_every_kind_of_host_is_tuned_and_restored(host_root, name: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     from tunectl.cpulist import format_cpulist
     from tunectl.host.topology import read_topology
@@ -178,6 +180,7 @@ def test_a_truncated_journal_restores_what_it_tells(lab4: Path) -> None:
     assert not differences(tree, lab4)
 
 
+@pytest.mark.slow
 def test_twenty_rounds_leave_no_residue(lab4: Path) -> None:
     tree = picture(lab4)
     root = WritableSysroot(str(lab4))

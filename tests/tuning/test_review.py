@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
+from tests.tuning.calls import on, watched
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs.row import Step
@@ -217,6 +219,17 @@ def test_a_removed_file_comes_back_with_its_mode(lab4: Path) -> None:
     journal.remove()
     assert [one.result for one in outcome.results] == ["restored"]
     assert not differences(before, lab4)
+
+
+def test_a_file_whose_mode_cannot_be_read_is_not_touched(lab4: Path) -> None:
+    (lab4 / "etc/extra").write_text("text\n")
+
+    def fail(name: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        if on("lstat", "etc/extra")(name, args):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with watched(fail), pytest.raises(OSError, match="Input/output"):
+        before_image(WritableSysroot(str(lab4)), Step("removal", "etc/extra", "", ()), "boot")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o600, 0o755, 0o640])

@@ -105,7 +105,7 @@ def _obstacle(settings: Configured, want: Desired, same: Same) -> str:
         place = settings.default_set_at or "the settings"
         if place.startswith("/" + DROPIN):
             return f"a ';' or a brace in the settings ends GRUB's linux command before {written(want)}"
-        return f"{place} sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {written(want)}"
+        return f"{place} overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {written(want)}"
     order = placed if rule is Rule.FIRST else placed[::-1]
     winner = next((one for one in order if one.arg.value is not None), order[0])
     return f"{winner.arg} in {winner.where} wins: {rule.value}"

@@ -47,7 +47,7 @@ def look(root: Sysroot) -> Look:
     if setting := next(_redirects(config), ""):
         refusal = f"'{setting}' in /{place}/config.txt may have the firmware read another file: edit that one"
     elif root.exists(_DEBIANS_HOOK):
-        refusal = f"/{_DEBIANS_HOOK} writes /{path} anew with every kernel: add to /etc/default/raspi-extra-cmdline"
+        refusal = f"/{_DEBIANS_HOOK} rewrites /{path} with every kernel: add to /etc/default/raspi-extra-cmdline"
     return Look((Holder(path, FIRST_LINE),), Upcoming((point,)), refusal)
 
 

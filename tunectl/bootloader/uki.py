@@ -110,12 +110,12 @@ def rebuild_refusal(root: Sysroot, image: Entry) -> str:
     if not root.exists(CMDLINE):
         return (
             f"there is no /{CMDLINE}, so kernel-install would put this boot's own line into the image: write one "
-            "first, with root= and whatever else the image's line has (`bootctl list` shows it)"
+            "first, with root= and everything else that the image's line has (`bootctl list` shows it)"
         )
     if not kernel_of(root, image):
         return (
             f"kernel-install did not make /{image.path}, or its kernel is not there: add the arguments where its "
-            "builder takes the line from, and build it anew"
+            "builder takes the line from, and build it again"
         )
     if image.signed and not _signs(root):
         return (

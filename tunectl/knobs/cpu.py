@@ -20,7 +20,7 @@ KNOBS = (
         PseudoFile("sys/devices/system/cpu/smt/control"),
         _CONTROL,
         Lifetime.RUNTIME,
-        why="Two threads of one core share its execution units and its first caches: a busy sibling is felt.",
+        why="Two threads of one core share its execution units and first caches: a busy sibling slows the other.",
         source="Documentation/ABI/testing/sysfs-devices-system-cpu (smt/control)",
         risk="off takes the sibling CPUs offline: lists that name them no longer fit the host",
     ),

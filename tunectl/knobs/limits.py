@@ -69,7 +69,7 @@ def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
         why=f"A page that is not locked may be taken away, and the next touch waits for the disk; {who} beyond this "
         "limit mlockall() fails. A site's choice: who runs as root needs no limit raised.",
         source=source,
-        risk="a program may lock all memory there is; for what starts from then on",
+        risk="a program may lock all memory; the limit holds for programs that start from then on",
     )
 
 

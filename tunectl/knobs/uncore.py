@@ -39,7 +39,7 @@ KNOBS = (
     _row(
         "max_khz",
         "max_freq_khz",
-        "Whoever lowers this cap slows every miss of a core's own caches, without any trace in its clock.",
+        "A program that lowers this cap slows every miss of a core's own caches; the core's clock does not show it.",
         "more power and heat under load",
     ),
     _row(

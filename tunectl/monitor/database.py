@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from tunectl.durable import sync_directory
+from tunectl.tuning.records import line_of
 
 _VERSION = 1
 _JOURNAL_BYTES = 64 << 10  # the before-images of fifteen pages; an acknowledgement changes one
@@ -23,7 +25,6 @@ _PRAGMAS = [
     "temp_store=MEMORY",
     "max_page_count=16384",
 ]
-# A record is a CRC-32 and a JSON object, as in the journal of `apply`: SQLite has no checksum of its own.
 _TABLES = (
     "CREATE TABLE delivery (id INTEGER PRIMARY KEY, receiver TEXT NOT NULL, done INTEGER NOT NULL, alert BLOB)",
     "CREATE TABLE state (id INTEGER PRIMARY KEY CHECK (id = 0), record BLOB)",
@@ -77,6 +78,11 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
         with suppress(sqlite3.Error):  # SQLite has rolled back some failures by itself
             database.execute("ROLLBACK")
         raise
+
+
+def record_of(document: Mapping[str, Any]) -> bytes:
+    """Its CRC-32 and its JSON, as a line of the journal of `apply` has them: SQLite has no checksum of its own."""
+    return line_of(dict(document)).rstrip(b"\n")
 
 
 def is_damage(error: Exception) -> bool:

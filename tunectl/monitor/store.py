@@ -21,10 +21,10 @@ from typing import Any
 
 from tunectl.errors import TunectlError
 from tunectl.monitor.alerts import alert_of
-from tunectl.monitor.database import ERRORS, is_damage, open_database, set_aside, transaction
+from tunectl.monitor.database import ERRORS, is_damage, open_database, record_of, set_aside, transaction
 from tunectl.monitor.earlier import Earlier, read_earlier, remove_earlier
 from tunectl.monitor.model import Alert
-from tunectl.tuning.records import decode, line_of
+from tunectl.tuning.records import decode
 
 LOG = logging.getLogger("tunectl.monitor.store")
 FILE, LOCK = "monitor.sqlite3", "lock"
@@ -266,11 +266,6 @@ class Store:
         if self._database is not None:
             self._database.close()
             self._database = None
-
-
-def record_of(document: Mapping[str, Any]) -> bytes:
-    """Its CRC-32 and its JSON, as a line of the journal of `apply` has them: SQLite has no checksum of its own."""
-    return line_of(dict(document)).rstrip(b"\n")
 
 
 def _inode(path: str) -> int:

@@ -25,6 +25,8 @@ from tunectl.monitor.receivers.prometheus import Endpoint
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.settings import Webhook
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = Path(__file__).parents[3] / "tunectl" / "shipped"
 PATIENCE_S = 40.0
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, look, sample
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Health, Sample, Status
@@ -113,7 +114,7 @@ samples = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(samples, max_size=30), min_size=1, max_size=12))
 def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(rows: list[list[Sample]]) -> None:
     watch = Watch(Limits(p99_9_ns=5, max_ns=5, isolated=ISOLATED))

@@ -43,6 +43,7 @@ def until(live: Live, wanted: Callable[[dict[str, Sample]], bool], step_s: float
     raise AssertionError("it never came")
 
 
+@pytest.mark.slow
 def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None:  # noqa: F811
     first = read(watched)["core_khz"]
     assert first.health is Health.STALE  # it has not spoken yet

@@ -54,6 +54,7 @@ def test_the_samples_are_what_verify_finds(xeon: Watched) -> None:
         (f"{CPU}/cpufreq/policy2/scaling_governor", "powersave", "cpufreq.governor[2]"),
     ],
 )
+@pytest.mark.slow
 def test_any_knob_is_seen_to_drift_within_ten_looks(xeon: Watched, path: str, value: str, target: str) -> None:
     good = {
         "proc/sys/kernel/timer_migration": "1",

@@ -168,12 +168,12 @@ class _Boot(NamedTuple):
         if self.plan is None:
             return "", ""
         if self.plan.problem:
-            return self.plan.problem, "mend that"
+            return self.plan.problem, "fix that"
         for text in self.plan.conflicts:
             if re.search(rf"\b{re.escape(key)}\b", text):
                 return text, "remove that setting"
         if not self.plan.writes and self.next and self.next.problem and self.family:
-            return self.next.problem, self.family.remedy or "mend that"
+            return self.next.problem, self.family.remedy or "fix that"
         return "", ""
 
 

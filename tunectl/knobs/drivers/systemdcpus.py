@@ -44,7 +44,7 @@ class UnitFacts(NamedTuple):
     effective: CpuSet | None  # None where the kernel does not show it
     shows: str
     file: str
-    last: str  # the file that has the last word
+    last: str  # the file that is read last
 
 
 class SystemdCpus(NamedTuple):
@@ -105,5 +105,5 @@ def _read_back(root: Sysroot, place: Place, want: CpuSet) -> str | None:
     stands = united(assigned)
     if stands == want:
         return None
-    last = f", for /{assigned[-1].file} has the last word" if assigned and assigned[-1].file != place.file else ""
+    last = f", because /{assigned[-1].file} is read last" if assigned and assigned[-1].file != place.file else ""
     return f"{place.key}= of {place.name} is {format_cpulist(stands) or 'empty'}{last}"

@@ -1,0 +1,180 @@
+"""The long set: what is too long for CI, in parts of under an hour each (docs/testing.md).
+
+    python -m tests.long            # every part that has not passed at this commit, one after the other
+    python -m tests.long --list     # the parts, and the last result of each, as docs/testing.md shows them
+    python -m tests.long soak       # one part, or several, by name, whether they passed or not
+
+What passed at which commit stands in ~/.cache/tunectl-long (or $TUNECTL_LONG_CACHE), with the output of each part's
+last run: stopped anywhere, the same command goes on with the first part that is missing. A tree with changes that are
+not committed is nobody's commit: its results are noted as such and do not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+LIMIT_S = 3600.0
+COLUMNS = ("part", "what it plays", "last result", "commit", "date", "minutes")
+
+
+class Part(NamedTuple):
+    """One row of the long set."""
+
+    name: str
+    plays: str
+    words: tuple[str, ...]  # for this Python: ("-m", "pytest", ...)
+    variables: Mapping[str, str] = {}  # in the environment
+
+
+class Result(NamedTuple):
+    """What came of a part's last run."""
+
+    outcome: str  # "passed", or what happened instead
+    commit: str
+    day: str
+    seconds: float
+
+
+def _tests(name: str, plays: str, *words: str, **variables: str) -> Part:
+    return Part(name, plays, ("-m", "pytest", *words), variables)
+
+
+def _lab(name: str, plays: str, *words: str) -> Part:
+    return _tests(name, plays, "-m", "lab", *(f"tests/lab/{word}" if ".py" in word else word for word in words),
+                  TUNECTL_LAB="required")  # fmt: skip
+
+
+_CAGE = "test_ansible_lab.py"
+_FIRST_HALF = "roll_takes or second_run or may_trade or drift_is_found"
+PARTS = (
+    _tests("strides", "a kill, an EIO and an EINTR at every call of apply and restore", "-n", "2", "tests/tuning",
+           TUNECTL_STRIDE="1"),
+    Part("mutants", "every mutant dies", ("-m", "tests.mutants")),
+    _tests("others", "every other test marked long that needs no lab", "-m", "long and not lab"),
+    _lab("sabotage", "the whole sabotage matrix, each fix followed", "test_sabotage.py"),
+    _lab("product", "killed and power lost at each moment, twenty rounds, the lab's own tests",
+         "test_product.py", "test_lab_itself.py"),
+    _lab("isolation", "isolation without a reboot, the probe on a real kernel",
+         "test_runtime_isolation_lab.py", "test_probe_lab.py"),
+    _lab("monitor", "ten failed fans, repair, hardening", "test_monitor_lab.py", "-k", "not load_without"),
+    _lab("soak", "ten minutes of load without an alarm", "test_monitor_lab.py", "-k", "load_without"),
+    _lab("cage", "Ansible over ssh: two hosts provisioned, rolled, proved, mended", _CAGE, "-k", _FIRST_HALF),
+    _lab("cage-upgrade", "the same two hosts upgraded, one hangs, both restored", _CAGE, "-k", f"not ({_FIRST_HALF})"),
+)  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The exit code: 0 where every part that was asked for has passed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.long", description="The long set (docs/testing.md).")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these, whether they passed or not")
+    parser.add_argument("--list", action="store_true", help="show the parts and their last results")
+    options = parser.parse_args(argv)
+    folder = Path(os.environ.get("TUNECTL_LONG_CACHE") or Path.home() / ".cache/tunectl-long")
+    if unknown := set(options.parts) - {part.name for part in PARTS}:
+        parser.error(f"there is no part {', '.join(sorted(unknown))}; --list shows them")
+    if not options.list:
+        missing = [part for part in PARTS if not passed(load(folder), part.name, commit())]
+        run([part for part in PARTS if part.name in options.parts] or missing, folder, commit())
+    results = load(folder)
+    print(table(PARTS, results))
+    asked = options.parts or [part.name for part in PARTS]
+    return 0 if options.list or all(passed(results, name, commit()) for name in asked) else 1
+
+
+def commit() -> str:
+    """The tree's commit, with a `+` where the tree holds more than that."""
+    short = _git("rev-parse", "--short=10", "HEAD")
+    return f"{short}+" if _git("status", "--porcelain") else short
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def load(folder: Path) -> dict[str, Result]:
+    """The last result of each part that ever ran."""
+    try:
+        kept = json.loads((folder / "results.json").read_text())
+    except FileNotFoundError:
+        return {}
+    return {name: Result(**one) for name, one in kept.items()}
+
+
+def save(folder: Path, results: Mapping[str, Result]) -> None:
+    """Beside, and then renamed: a run may be stopped at any time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    beside = folder / "results.json.new"
+    beside.write_text(json.dumps({name: one._asdict() for name, one in results.items()}, indent=2) + "\n")
+    beside.rename(folder / "results.json")
+
+
+def passed(results: Mapping[str, Result], name: str, commit: str) -> bool:
+    """Has this part passed, on exactly this commit?"""
+    clean = not commit.endswith("+")
+    return clean and name in results and (results[name].outcome, results[name].commit) == ("passed", commit)
+
+
+def run(parts: Sequence[Part], folder: Path, commit: str, limit_s: float = LIMIT_S) -> None:
+    """Run these one after the other; each result is noted at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in parts:
+        log = folder / f"{part.name}.log"
+        print(f"{part.name}: {part.plays} (output in {log})", flush=True)
+        began = time.monotonic()
+        outcome = _outcome(part, log, limit_s)
+        result = Result(outcome, commit, datetime.date.today().isoformat(), round(time.monotonic() - began, 1))
+        save(folder, {**load(folder), part.name: result})
+        print(row(part, result), flush=True)
+
+
+def _outcome(part: Part, log: Path, limit_s: float) -> str:
+    """Run one part, in a session of its own, so that all of it can be ended."""
+    environment = {**os.environ, **part.variables}
+    with log.open("w") as file:
+        started = subprocess.Popen(
+            [sys.executable, *part.words],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = started.wait(timeout=limit_s)
+        except BaseException as error:
+            os.killpg(started.pid, signal.SIGTERM)
+            started.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                return f"not done after {limit_s / 60:g} minutes"
+            raise
+    return "passed" if code == 0 else f"failed, exit {code}"
+
+
+def table(parts: Sequence[Part], results: Mapping[str, Result]) -> str:
+    """The rows for docs/testing.md."""
+    head = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    return "\n".join([*head, *(row(part, results.get(part.name)) for part in parts)])
+
+
+def row(part: Part, result: Result | None) -> str:
+    """One part and its last result."""
+    last = (
+        (result.outcome, result.commit, result.day, f"{result.seconds / 60:.1f}") if result else ("not run", "", "", "")
+    )
+    return f"| {' | '.join((part.name, part.plays, *last))} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

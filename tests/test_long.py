@@ -1,0 +1,44 @@
+"""The long set goes on where it stopped, and counts only what passed at this very commit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.long import Part, Result, load, passed, run, save, table
+
+GOOD, BAD, SLOW = ("-c", "print('fine')"), ("-c", "raise SystemExit(3)"), ("-c", "import time; time.sleep(60)")
+
+
+def test_each_result_is_noted_with_its_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = [Part("good", "it works", GOOD), Part("bad", "it fails", BAD), Part("slow", "it hangs", SLOW)]
+    run(parts, tmp_path, "abc", limit_s=1)
+    results = load(tmp_path)
+    assert [results[part.name].outcome for part in parts] == [
+        "passed",
+        "failed, exit 3",
+        f"not done after {1 / 60:g} minutes",
+    ]
+    assert {one.commit for one in results.values()} == {"abc"}
+    assert (tmp_path / "good.log").read_text() == "fine\n"
+    assert [passed(results, part.name, "abc") for part in parts] == [True, False, False]
+    assert f"| good | it works | passed | abc | {results['good'].day} | 0.0 |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("now", ["abd", "abc+", "abd+"])
+def test_what_passed_elsewhere_does_not_count(tmp_path: Path, now: str) -> None:
+    save(
+        tmp_path,
+        {"good": Result("passed", "abc", "2026-11-22", 1.0), "dirty": Result("passed", "abc+", "2026-11-22", 1.0)},
+    )
+    assert not passed(load(tmp_path), "good", now)
+    assert not passed(load(tmp_path), "dirty", now)
+    assert not passed(load(tmp_path), "dirty", "abc")
+
+
+def test_another_result_stays(tmp_path: Path) -> None:
+    run([Part("one", "", GOOD)], tmp_path, "a")
+    run([Part("two", "", GOOD)], tmp_path, "b")
+    assert {name: one.commit for name, one in load(tmp_path).items()} == {"one": "a", "two": "b"}
+    assert table([Part("three", "later", GOOD)], load(tmp_path)).endswith("| three | later | not run |  |  |  |")

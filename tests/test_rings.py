@@ -1,0 +1,43 @@
+"""Which test is in which ring (docs/testing.md): nothing is in none, and the quick ring has been in every room."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from tests.long import PARTS, ROOT
+
+ROOMS = sorted({path.parent.name for path in (ROOT / "tunectl").glob("*/[!_]*.py")})
+
+
+@cache
+def collected(*words: str) -> frozenset[str]:
+    """The tests that pytest would run."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *words], cwd=ROOT, capture_output=True, text=True
+    )
+    return frozenset(re.findall(r"^(tests/\S+::.+)$", done.stdout, re.MULTILINE))
+
+
+@pytest.mark.slow
+def test_every_room_has_quick_tests() -> None:
+    quick = collected("-m", "quick")
+    assert [room for room in ROOMS if not any(test.startswith(f"tests/{room}/") for test in quick)] == []
+
+
+@pytest.mark.slow
+def test_every_long_test_of_the_lab_is_in_a_part_of_the_long_set() -> None:
+    """Those that need no lab are in a part by their marker."""
+    parts = [part.words[2:] for part in PARTS if "TUNECTL_LAB" in part.variables]
+    long = collected("-m", "lab and long", "tests/lab")
+    assert long
+    assert long <= set().union(*(collected(*words) for words in parts))
+
+
+def test_each_part_of_the_long_set_is_in_its_document() -> None:
+    rows = re.findall(r"^\| (\S+) \| (.+?) \|", (ROOT / "docs/testing.md").read_text(), re.MULTILINE)
+    assert {(part.name, part.plays) for part in PARTS} <= set(rows)
