@@ -4,7 +4,7 @@ from tunectl.checking import failing, unknown
 from tunectl.checking.judges import housekeeping_siblings, some, spinners
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 
 

@@ -5,7 +5,7 @@ from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 
 

@@ -5,7 +5,7 @@ import pytest
 from tunectl.checking import failing, unknown, unsupported
 from tunectl.checking.judges import IDLE, TICKS_PER_S, some, ticks_per_s
 from tunectl.checking.window import Window
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 
 _CAUSES = "a second runnable thread, a POSIX CPU timer, perf events, or the deadline server (fair server) since 6.8"
 

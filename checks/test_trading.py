@@ -5,12 +5,12 @@ from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.traders import REAL_TIME, Trader, local_nodes, misplaced, neighbours, starved, strangers, whose
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, parse_cpumask
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqs import read_irqs
 from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
-from tunectl.host.processes import read_memory, read_pages
+from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts
 from tunectl.model import Scope
 
 # Stacks and arenas of a process's other threads may lie with those: a twentieth of its memory is not what it works on.

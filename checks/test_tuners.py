@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.checking import failing
-from tunectl.checking.tuners import complaint
-from tunectl.host.managers import Manager
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
+from tunectl.tuners.conflicts import objection
+from tunectl.tuners.found import FoundTuner
 
 
-def test_other_tuners(manager: Manager, settings: Mapping[str, Any], scope: Scope, cpu_facts: CpuFacts) -> None:
+def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Scope, cpu_facts: CpuFacts) -> None:
     """Two programs that write the same knob take turns, and the last one wins, at a time nobody chose.
 
     A program that runs and touches none of our knobs is no matter.
     Source: irqbalance(1); sysctl.d(5); each program's own documentation of what it writes.
     """
-    against = complaint(manager, settings, scope.isolated, cpu_facts)
+    against = objection(tuner, settings, scope.isolated, cpu_facts)
     if against:
         failing(against.reason, against.fix, observed=against.observed, desired=against.desired)

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.knobs.codecs import CHOICE
 
 

@@ -6,10 +6,12 @@ import os
 import stat
 from pathlib import Path
 
+Picture = dict[str, tuple[str, int, bytes | str]]  # path -> kind, mode, content
 
-def picture(root: Path) -> dict[str, tuple[str, int, bytes | str]]:
+
+def picture(root: Path) -> Picture:
     """Every file, link and directory below `root`: kind, mode, content."""
-    seen: dict[str, tuple[str, int, bytes | str]] = {}
+    seen: Picture = {}
     for place, directories, files in os.walk(root):
         for name in [*directories, *files]:
             path = Path(place, name)
@@ -25,7 +27,7 @@ def picture(root: Path) -> dict[str, tuple[str, int, bytes | str]]:
     return seen
 
 
-def differences(before: dict[str, tuple[str, int, bytes | str]], root: Path) -> dict[str, object]:
+def differences(before: Picture, root: Path) -> dict[str, object]:
     """What differs now: path -> (before, now)."""
     now = picture(root)
     return {key: (before.get(key), now.get(key)) for key in sorted({*before, *now}) if before.get(key) != now.get(key)}
@@ -35,3 +37,17 @@ def write(root: Path, path: str, text: str) -> None:
     """One file of a tree, its directories made as needed."""
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text(text)
+
+
+def lay_out(seen: Picture, root: Path) -> None:
+    """Makes a tree as picture() saw it; `root` must be empty."""
+    for path, (kind, mode, content) in sorted(seen.items()):
+        place = root / path
+        if isinstance(content, str):
+            place.symlink_to(content)
+        elif kind == "directory":
+            place.mkdir()
+        else:
+            place.write_bytes(content)
+        if kind != "link":
+            place.chmod(mode)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from tunectl.host.identity import read_identity
-from tunectl.host.sysroot import Sysroot, WritableSysroot
-from tunectl.tuning.session import Session, open_session
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
 
 
-def session_on(host: Path | Sysroot) -> Session:
+def session_on(host: Path | Sysroot) -> Inspection:
     """A look at the host."""
     root = WritableSysroot(str(host)) if isinstance(host, Path) else host
     state = state_of(root)
-    return open_session(root, f"{root.root}/etc/tunectl/host.toml", state, ("/usr/bin/tunectl",), "2026-11-21")
+    return open_inspection(root, f"{root.root}/etc/tunectl/host.toml", state, ("/usr/bin/tunectl",), "2026-11-21")
 
 
 def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:

@@ -52,7 +52,7 @@ def _gathered(findings: Iterable[Finding]) -> list[str]:
 
 def _line(members: list[Finding]) -> str:
     first = members[0]
-    names = [finding.target[len(first.knob) + 1 : -1] for finding in members]
+    names = [finding.instance for finding in members]
     if all(name.isdecimal() for name in names):
         names = [format_cpulist(map(int, names))]
     line = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob

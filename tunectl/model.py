@@ -12,7 +12,7 @@ Scalar = str | int | float | bool | None
 
 
 class Outcome(StrEnum):
-    """What was found of one target; INTERFACE, "Outcomes"."""
+    """What was found of one target; docs/interface.md, "Outcomes"."""
 
     COMPLIANT = "compliant"
     DRIFTED = "drifted"
@@ -41,31 +41,63 @@ class Match(StrEnum):
     AT_LEAST = "at least"
 
 
+class Target(NamedTuple):
+    """One thing that a knob sets. `instance` is the CPU, interrupt or device; "" where the host has only one."""
+
+    knob: str
+    instance: str = ""
+
+    def __str__(self) -> str:
+        """Its name in documents and in the journal: `irq.affinity[42]`, or only the knob's."""
+        return f"{self.knob}[{self.instance}]" if self.instance else self.knob
+
+
+def parse_target(name: str, knob: str = "") -> Target:
+    """The target that a document, a journal record or a waiver names; the inverse of `str(target)`.
+
+    `knob` is the knob where it is known already. Then the name may also be the instance alone.
+    """
+    knob = knob or name.partition("[")[0]
+    if name == knob:
+        return Target(knob)
+    inner = name.removeprefix(f"{knob}[")
+    return Target(knob, inner[:-1] if inner != name and inner.endswith("]") else name)
+
+
 class Finding(NamedTuple):
     """One target judged: what was found, what was wanted, why it matters, what to do."""
 
     knob: str
-    target: str
+    instance: str
     outcome: Outcome
     observed: Scalar = None
     desired: Scalar = None
     reason: str = ""
     fix: str = ""
-    harmful: bool = True  # of a refused write only: does the value that stands disturb an isolated CPU?
+    harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
+
+    @property
+    def target(self) -> str:
+        """The target's name, as documents have it."""
+        return str(Target(self.knob, self.instance))
 
 
 class Change(NamedTuple):
     """One write `apply` would make. `value` is typed, `observed` and `desired` are for people."""
 
     knob: str
-    target: str
     instance: str
     observed: Scalar
     desired: Scalar
     lifetime: Lifetime
     reason: str
     value: Any
+
+    @property
+    def target(self) -> str:
+        """The target's name, as documents have it."""
+        return str(Target(self.knob, self.instance))
 
 
 class Plan(NamedTuple):
@@ -88,12 +120,13 @@ class Reading(NamedTuple):
     """One target as the host shows it; `value` is typed by the knob's codec, and hashable."""
 
     knob: str
-    instance: str  # "" for a target there is one of
+    instance: str  # "" where the host has only one
     state: State
     value: Any = None
     reason: str = ""
-    wanted: Any = None  # the desired value where it is a word that only this host can resolve
-    write: Any = None  # what to write where that is more than the desired value (a union)
+    errno: int | None = None  # of the failed read, where one failed
+    wanted: Any = None  # the desired value, where the setting is a word whose meaning depends on the host
+    write: Any = None  # what to write, where that is not the desired value alone (a union of CPU sets)
     blocked: str = ""  # why the desired value cannot be written on this host
     facts: Any = None  # what the knob's own judge needs beside the value
 
@@ -110,7 +143,7 @@ class Waiver(NamedTuple):
     """An operator's written permission for one target to differ, until a date."""
 
     knob: str
-    target: str | None
+    instance: str | None  # None: all instances of the knob
     reason: str
     until: str  # ISO date, the last day it holds
 
@@ -124,13 +157,13 @@ class Trading(NamedTuple):
     thread: str  # its own name (comm); "" for the process's first thread
     cpu: int
     policy: str  # other, batch, idle, fifo, rr, deadline
-    priority: int  # 1 to 99 for fifo and rr, else 0
+    priority: int  # 1 to 99 for fifo and rr, otherwise 0
     locked: bool  # its memory must be locked
-    fed_by: tuple[str, ...]  # interfaces and other declared threads that hand it its data
+    fed_by: tuple[str, ...]  # interfaces and other declared threads that give it its data
 
 
 class Scope(NamedTuple):
-    """Which CPUs the operator decided on, on this machine. Every set is of logical CPU numbers."""
+    """The CPUs of this machine, and which of them the operator isolates. All sets hold logical CPU numbers."""
 
     present: CpuSet
     online: CpuSet
@@ -161,8 +194,3 @@ class Document(NamedTuple):
     body: Mapping[str, Any]
     findings: tuple[Finding, ...] = ()
     verbose: int = 0  # how much more a person asked to see
-
-
-def target_name(knob: str, instance: str) -> str:
-    """A target's full name: `irq.affinity[42]`, or the knob's where there is but one."""
-    return f"{knob}[{instance}]" if instance else knob

@@ -11,18 +11,18 @@ from tunectl.checking.runner import run_checks
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.gate import Parts, decide
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.monitor.thermal import ThermalSample, judge_thermal, read_thermal
 from tunectl.probe.budget import judge
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.hostfile import Thermal, Wishes
+from tunectl.tuning.inspection import Inspection, proposed_wishes, read_wishes
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
-from tunectl.tuning.session import Session, proposed_wishes, read_wishes
 from tunectl.verdict import verdict_of
 
 
@@ -49,7 +49,7 @@ class Flight:
     identity: HostId
     verdict: str = "unknown"
     reasons: list[str] = field(default_factory=list)
-    session: Session | None = None
+    session: Inspection | None = None
     plan: Plan | None = None
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
@@ -79,7 +79,7 @@ def run_preflight(request: Request) -> Flight:
     if wishes:
         tell("reading the settings")
         journal = peek(request.state)
-        flight.session = Session(root, flight.identity, wishes, journal, request.invocation, request.today)
+        flight.session = Inspection(root, flight.identity, wishes, journal, request.invocation, request.today)
         flight.plan = flight.session.assess()
     thermal = read_thermal(root, scope)
     _check(request, flight, wishes, scope)
@@ -131,7 +131,7 @@ def _check(request: Request, flight: Flight, wishes: Wishes | None, scope: Scope
             trading=wishes.threads if wishes else (),
         )
     except TunectlError as error:
-        found = [Finding("check", "check", Outcome.UNREADABLE, reason=str(error))]
+        found = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))]
     flight.check = waive(found, wishes.waivers, request.today) if wishes else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 

@@ -1,6 +1,6 @@
 """From findings to one verdict: what fails a gate, and what a whole report amounts to. Pure.
 
-The rules are those of INTERFACE, "Outcomes". A skipped or unknown item never improves a verdict,
+The rules are those of docs/interface.md, "Outcomes". A skipped or unknown item never improves a verdict,
 and a knob that is absent never fails one.
 """
 
@@ -13,8 +13,8 @@ from tunectl.model import Finding, Outcome
 
 Verdict = Literal["compliant", "drifted", "pending-reboot", "unreadable"]
 
-# Outcomes that prove something was looked at and decided. Without one of them, "could not find
-# out" is all a report knows, strict or not.
+# Outcomes of targets that were read and judged. Without one of them, all that a report knows is "could not find out",
+# strict or not.
 _DECIDED = frozenset({Outcome.COMPLIANT, Outcome.WAIVED, Outcome.PENDING_REBOOT})
 
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from tests.hosts.builder import build, generated
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 READER = r"""
@@ -111,7 +111,7 @@ def host(root: Path, cpus: int, irqs: int) -> Path:
 def c_reader(work: Path, tree: Path) -> tuple[list[str], int]:
     """The C program and its list: the files that verify opens, in its order."""
     root = Listing(str(tree))
-    open_session(root, f"{tree}/etc/tunectl/host.toml", f"{tree}/var/lib/tunectl", (), "2026-11-21").assess()
+    open_inspection(root, f"{tree}/etc/tunectl/host.toml", f"{tree}/var/lib/tunectl", (), "2026-11-21").assess()
     (work / "files").write_text("".join(f"{path}\n" for path in root.opened))
     (work / "reader.c").write_text(READER)
     subprocess.run(["cc", "-O2", "-o", str(work / "reader"), str(work / "reader.c")], check=True)

@@ -1,4 +1,4 @@
-"""Does the monitor's memory stay flat? Cycles as fast as they go, with alerts that come and go, sinks and state.
+"""Does the monitor's memory stay flat? Cycles as fast as they go, with alerts that come and go, and the store.
 
     python tests/bench/bench_monitor_memory.py [CYCLES]        # 100000: a day at 1 Hz
 
@@ -18,8 +18,8 @@ from tests.hosts.builder import build_named
 from tests.monitor.process import HOST_FILE, limit_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.assembly import Places, opener_of
-from tunectl.monitor.state import State
-from tunectl.tuning.session import open_session
+from tunectl.monitor.store import Store
+from tunectl.tuning.inspection import open_inspection
 
 TOGGLE = 20  # cycles between a cap and its end
 PAGE = resource.getpagesize()
@@ -38,12 +38,13 @@ def cycles(place: Path, count: int) -> Generator[int, None, None]:
     """Runs them, at one a second of a clock of our own, and yields how many edges there were so far."""
     root = prepared(place)
     clock = iter(range(1, count + 10))
-    session = open_session(
+    session = open_inspection(
         Sysroot(str(root)), f"{root}/etc/tunectl/host.toml", f"{root}/state", ("tunectl",), "2026-11-21"
     )
-    places = Places(str(place / "state"))
+    store = Store(str(place / "state/monitor"))
+    store.open()
+    places = Places(store)
     watch = opener_of(session, places, lambda watcher: setattr(watcher.eyes, "now", lambda: float(next(clock))))({})
-    state = State(str(place / "state/monitor"))
     limit, edges = limit_of(root, 2), 0
     before = limit.read_text()
     for number in range(count):
@@ -52,13 +53,12 @@ def cycles(place: Path, count: int) -> Generator[int, None, None]:
         board, fired = watch.cycle.step()
         for show in watch.shows.values():
             show(board)
-        for tell in watch.tells.values():
-            tell(fired)
         if fired:
-            state.save(watch.remember())
+            watch.notify(fired)
         edges += len(fired)
         yield edges
     watch.close()
+    store.close()
 
 
 def resident() -> int:

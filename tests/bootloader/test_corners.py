@@ -16,11 +16,11 @@ from tests.tuned import apply, restore, session_on
 from tunectl.bootloader.bls import default_entry as grub_default
 from tunectl.bootloader.bls import expanded
 from tunectl.bootloader.entries import in_order, parse_entry, read_entries, version_key
-from tunectl.bootloader.rebuild import kernel_of
 from tunectl.bootloader.systemdboot import default_entry
-from tunectl.bootloader.uki import read_images, read_sections
+from tunectl.bootloader.uki import kernel_of, read_images, read_sections
 from tunectl.errors import UsageError
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome
 
 ENTRIES = f"boot/loader/entries/{MACHINE_ID}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bootloader.trees import grub_host, write
-from tunectl.bootloader.detect import Loader, detect
+from tunectl.bootloader.families import Loader, detect
 
 DEBIAN = {"etc/os-release": "ID=debian\n", "etc/default/grub": "GRUB_TIMEOUT=5\n"}
 UBUNTU = {"usr/lib/os-release": 'ID=ubuntu\nID_LIKE="debian"\n', "etc/default/grub": "GRUB_TIMEOUT=5\n"}

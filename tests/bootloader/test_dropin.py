@@ -8,9 +8,9 @@ import pytest
 
 from tests.bootloader.trees import grub_host, write
 from tunectl.bootloader.cmdline import RULES, split_isolcpus
-from tunectl.bootloader.dropin import DropinPlan, confirm, plan_dropin
-from tunectl.bootloader.grub import DROPIN, render_dropin
-from tunectl.bootloader.mkconfig import configured
+from tunectl.bootloader.family import BootPlan, Write
+from tunectl.bootloader.grub import confirm, plan_dropin, render_dropin
+from tunectl.bootloader.grubsettings import DROPIN, configured
 from tunectl.bootloader.words import Desired
 from tunectl.cpulist import parse_cpulist, parse_isolcpus
 
@@ -37,8 +37,13 @@ def same(key: str, one: str, other: str) -> bool:
     return one == other
 
 
-def plan(tmp_path: Path, settings: str, desired: list[Desired] = DESIRED) -> DropinPlan:
+def plan(tmp_path: Path, settings: str, desired: list[Desired] = DESIRED) -> BootPlan:
     return plan_dropin(grub_host(tmp_path, {OTHER: settings}), desired, same)
+
+
+def holding(words: list[str]) -> BootPlan:
+    """The plan that writes our file with these words, and has nothing to complain of."""
+    return BootPlan((Write("file", DROPIN, render_dropin(words)),))
 
 
 def append(text: str, variable: str = "GRUB_CMDLINE_LINUX_DEFAULT") -> str:
@@ -46,31 +51,36 @@ def append(text: str, variable: str = "GRUB_CMDLINE_LINUX_DEFAULT") -> str:
 
 
 def test_everything_is_missing(tmp_path: Path) -> None:
-    assert plan(tmp_path, "") == DropinPlan(render_dropin(WORDS), (), None)
+    assert plan(tmp_path, "") == holding(WORDS)
 
 
 def test_a_plan_does_not_depend_on_what_ours_holds_now(tmp_path: Path) -> None:
     root = grub_host(tmp_path, {DROPIN: render_dropin(["isolcpus=6-7"])})
-    assert plan_dropin(root, DESIRED, same) == DropinPlan(render_dropin(WORDS), (), None)
+    assert plan_dropin(root, DESIRED, same) == holding(WORDS)
 
 
 def test_nothing_is_missing(tmp_path: Path) -> None:
     settings = append("isolcpus=managed_irq,domain,2,3 nohz-full=2-3 rcu_nocbs=7 rcu_nocbs=3,2") + append(
         "irqaffinity=0,1 skew_tick=1 nosoftlockup tsc=reliable tsc=nowatchdog"
     )
-    assert plan(tmp_path, settings) == DropinPlan(None, (), None)
+    assert plan(tmp_path, settings) == BootPlan()
+
+
+def test_a_file_of_ours_that_is_no_longer_needed_goes_away(tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {OTHER: append("nosoftlockup"), DROPIN: render_dropin(["nosoftlockup"])})
+    assert plan_dropin(root, DESIRED[5:6], same) == BootPlan((Write("removal", DROPIN, ""),))
 
 
 def test_only_what_is_missing_is_written(tmp_path: Path) -> None:
     settings = append("nohz_full=2-3 skew_tick=0 tsc=nowatchdog nosoftlockup", "GRUB_CMDLINE_LINUX")
     words = [word for word in WORDS if not word.startswith(("nohz_full", "nosoftlockup"))]
-    assert plan(tmp_path, settings) == DropinPlan(render_dropin(words), (), None)
+    assert plan(tmp_path, settings) == holding(words)
 
 
 @pytest.mark.parametrize("variable", ["GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT"])
 def test_an_earlier_list_wins(variable: str, tmp_path: Path) -> None:
     found = plan(tmp_path, "\n" + append("isolcpus=4-7 nohz_full=2", variable))
-    assert found.content == render_dropin(WORDS)
+    assert found.writes == holding(WORDS).writes
     assert found.conflicts == (
         f"isolcpus=4-7 in /{OTHER}:2 wins: the kernel takes the first",
         f"nohz_full=2 in /{OTHER}:2 wins: the kernel takes the first",
@@ -78,15 +88,15 @@ def test_an_earlier_list_wins(variable: str, tmp_path: Path) -> None:
 
 
 def test_an_earlier_isolcpus_with_the_same_list_is_no_conflict(tmp_path: Path) -> None:
-    assert plan(tmp_path, append("isolcpus=2-3"), ISOLCPUS) == DropinPlan(render_dropin(WORDS[:1]), (), None)
+    assert plan(tmp_path, append("isolcpus=2-3"), ISOLCPUS) == holding(WORDS[:1])
 
 
 def test_a_later_file_overwrites_ours(tmp_path: Path) -> None:
     root = grub_host(tmp_path, {"etc/default/grub.d/99-zzz.cfg": '\nGRUB_CMDLINE_LINUX_DEFAULT="splash"\n'})
     found = plan_dropin(root, ISOLCPUS, same)
-    assert found.content == render_dropin(WORDS[:1])
+    assert found.writes == holding(WORDS[:1]).writes
     assert found.conflicts == (
-        f"/etc/default/grub.d/99-zzz.cfg:2 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}",
+        f"/etc/default/grub.d/99-zzz.cfg:2 overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {WORDS[0]}",
     )
 
 
@@ -118,10 +128,9 @@ def test_tuneds_own_isolcpus_wins(tmp_path: Path) -> None:
 
 
 def test_problems(tmp_path: Path) -> None:
-    assert plan(tmp_path, append("$(cat /x)")) == DropinPlan(None, (), f"needs a shell: /{OTHER}:1")
+    assert plan(tmp_path, append("$(cat /x)")) == BootPlan(problem=f"needs a shell: /{OTHER}:1")
     long = plan(tmp_path, append("x" * 1900))
-    assert long.content == render_dropin(WORDS)
-    assert long.problem is not None
+    assert long.writes == holding(WORDS).writes
     assert "the kernel keeps 2047" in long.problem
 
 
@@ -129,11 +138,11 @@ def test_confirm(tmp_path: Path) -> None:
     root = grub_host(tmp_path)
     planned = plan_dropin(root, DESIRED, same)
     assert confirm(configured(root), ISOLCPUS, same) is not None
-    write(tmp_path, {DROPIN: planned.content or ""})
+    write(tmp_path, {one.path: one.content for one in planned.writes})
     assert confirm(configured(root), DESIRED, same) is None
     write(tmp_path, {"etc/default/grub.d/99-zzz.cfg": "GRUB_CMDLINE_LINUX_DEFAULT=\n"})
     assert confirm(configured(root), ISOLCPUS, same) == (
-        f"/etc/default/grub.d/99-zzz.cfg:1 sets GRUB_CMDLINE_LINUX_DEFAULT anew, without {WORDS[0]}"
+        f"/etc/default/grub.d/99-zzz.cfg:1 overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {WORDS[0]}"
     )
 
 

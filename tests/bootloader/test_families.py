@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from tests.bootloader.hosts import LINE, LOADERS, WORDS, boot_findings, host, upcoming, wish
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, session_on
-from tunectl.bootloader.detect import detect
+from tunectl.bootloader.families import FILES, detect
+from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 
@@ -164,3 +166,14 @@ def test_nothing_is_said_of_a_host_that_booted_with_it(loader: str, tmp_path: Pa
     tree = host(tmp_path, loader, tuned_boot=frozenset({2, 3}))
     assert {name: one for name, one in boot_findings(tree).items() if one.outcome is not Outcome.COMPLIANT} == {}
     assert not [change for change in session_on(tree).assess().changes if change.knob.startswith("boot.")]
+
+
+@pytest.mark.parametrize("loader", [one for one in LOADERS if one != "uki"])  # an image is megabytes: not recorded
+def test_a_recording_holds_the_boot_configuration(tmp_path: Path, loader: str) -> None:
+    tree = host(tmp_path, loader)
+    record(Sysroot(str(tree)), str(tmp_path / "host.tar.gz"), files=FILES)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    subprocess.run(["tar", "xf", tmp_path / "host.tar.gz", "-C", copy], check=True)
+    assert detect(Sysroot(str(copy))) == detect(Sysroot(str(tree)))
+    assert upcoming(copy, loader) == upcoming(tree, loader)

@@ -11,11 +11,20 @@ import pytest
 
 from tests.bootloader.trees import DEFAULTS, grub_host, write
 from tunectl.bootloader.cmdline import Arg
-from tunectl.bootloader.grub import DROPIN, parse_dropin, render_dropin
-from tunectl.bootloader.mkconfig import configured
+from tunectl.bootloader.grub import parse_dropin, render_dropin
+from tunectl.bootloader.grubmenu import BootEntry, Menu, default_entry
+from tunectl.bootloader.grubsettings import (
+    DROPIN,
+    Configured,
+    Placed,
+    configured,
+    others_can_write,
+    read_menu,
+    run_shell,
+    settings_files,
+    source_live,
+)
 from tunectl.bootloader.nextboot import next_boot
-from tunectl.bootloader.settings import Configured, Placed, settings_files
-from tunectl.bootloader.sourcing import others_can_write, run_shell, source_live
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 
@@ -169,7 +178,7 @@ def test_a_recorded_hosts_files_are_never_run(text: str, tmp_path: Path) -> None
     made = tmp_path / "made"
     root = grub_host(tmp_path / "host", {"etc/default/grub.d/1.cfg": text.replace("@", str(made)) + "\n"})
     assert configured(root).problem == "needs a shell: /etc/default/grub.d/1.cfg:1"
-    assert next_boot(root).line is None
+    assert next_boot(root).points[0].line is None
     assert source_live(root).problem == "needs a shell, and files of a recorded host are never run"
     assert not made.exists()
 
@@ -246,10 +255,13 @@ def test_the_real_grub_mkconfig_gives_what_we_foretell(default: str, on_disk: Pa
     assert "isolcpus=managed_irq,domain,2-3" in made
     write(on_disk / "host", {"boot/grub/grub.cfg": made})
     found = next_boot(root)
-    assert (found.problem, found.note) == (None, "")
-    assert found.entry is not None
-    assert not found.entry.recovery
+    assert (found.problem, found.note) == ("", "")
+    menu = read_menu(root)
+    assert isinstance(menu, Menu)
+    entry = default_entry(menu)
+    assert isinstance(entry, BootEntry)
+    assert not entry.recovery
     kernel = "5.10.0-9" if default == "1>2" else "6.1.0-39"
-    assert found.entry.image.endswith(f"vmlinuz-{kernel}-amd64")
-    assert found.line == 'console=ttyS0 "dyndbg=file a.c +p" quiet ' + " ".join(ARGS)
-    assert found.entry.args.endswith(f" ro {found.line}")
+    assert entry.image.endswith(f"vmlinuz-{kernel}-amd64")
+    assert found.points[0].line == 'console=ttyS0 "dyndbg=file a.c +p" quiet ' + " ".join(ARGS)
+    assert entry.args.endswith(f" ro {found.points[0].line}")

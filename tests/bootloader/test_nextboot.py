@@ -9,12 +9,19 @@ import pytest
 
 from tests.bootloader.trees import grub_cfg, grub_host, write
 from tunectl.bootloader.cmdline import MAX_LENGTH
-from tunectl.bootloader.grub import DROPIN, render_dropin
+from tunectl.bootloader.family import Point, Upcoming
+from tunectl.bootloader.grub import render_dropin
+from tunectl.bootloader.grubsettings import DROPIN
 from tunectl.bootloader.nextboot import final_line, next_boot, next_length_problem
 from tunectl.host.sysroot import Sysroot
 
 OURS = {DROPIN: render_dropin(["isolcpus=domain,2-3"])}
 LINE = "console=ttyS0 quiet isolcpus=domain,2-3"
+
+
+def line(found: Upcoming) -> str | None:
+    """What the next boot's line comes to."""
+    return found.points[0].line
 
 
 class LiveTree(Sysroot):
@@ -28,11 +35,11 @@ class LiveTree(Sysroot):
 def test_settings_and_grub_cfg_agree(tmp_path: Path) -> None:
     root = grub_host(tmp_path, {**OURS, "boot/grub/grub.cfg": grub_cfg(args=LINE)})
     recorded = next_boot(root)
-    assert (recorded.line, recorded.problem, recorded.note) == (LINE, None, "")
-    assert recorded.source == f"/etc/default/grub, /{DROPIN}"
+    assert (line(recorded), recorded.problem, recorded.note) == (LINE, "", "")
+    assert recorded.points[0].where == f"/etc/default/grub, /{DROPIN}"
     live = next_boot(LiveTree(tmp_path))
-    assert (live.line, live.problem, live.note) == (f"root=UUID=5f3c ro {LINE}", None, "")
-    assert live.source == "/boot/grub/grub.cfg, entry 'Debian GNU/Linux'"
+    assert (line(live), live.problem, live.note) == (f"root=UUID=5f3c ro {LINE}", "", "")
+    assert live.points[0].where == "/boot/grub/grub.cfg, entry 'Debian GNU/Linux'"
 
 
 def test_update_grub_has_not_run(tmp_path: Path) -> None:
@@ -43,28 +50,24 @@ def test_update_grub_has_not_run(tmp_path: Path) -> None:
         f"update-grub has not run since /{DROPIN} changed: /boot/grub/grub.cfg lacks isolcpus=domain,2-3 (/{DROPIN}:3)"
     )
     recorded = next_boot(root)
-    assert (recorded.line, recorded.problem, recorded.note) == (LINE, None, said)
+    assert (line(recorded), recorded.problem, recorded.note) == (LINE, "", said)
     live = next_boot(LiveTree(tmp_path))
-    assert (live.line, live.problem) == ("root=UUID=5f3c ro console=ttyS0 quiet", said)
+    assert (line(live), live.problem) == ("root=UUID=5f3c ro console=ttyS0 quiet", said)
 
 
 def test_update_grub_has_not_run_since_ours_was_removed(tmp_path: Path) -> None:
     root = grub_host(tmp_path, {"boot/grub/grub.cfg": grub_cfg(args=LINE)})
     said = "update-grub has not run: /boot/grub/grub.cfg still has isolcpus=domain,2-3, which the settings do not give"
-    assert next_boot(root)[:4] == ("console=ttyS0 quiet", "/etc/default/grub", None, said)
+    assert next_boot(root) == Upcoming((Point("/etc/default/grub", "console=ttyS0 quiet"),), "", said)
     live = next_boot(LiveTree(tmp_path))
-    assert (live.line, live.problem, live.note) == (f"root=UUID=5f3c ro {LINE}", None, said)
+    assert (line(live), live.problem, live.note) == (f"root=UUID=5f3c ro {LINE}", "", said)
 
 
 def test_no_grub_cfg(tmp_path: Path) -> None:
     root = write(tmp_path, {"etc/default/grub": 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n'})
-    assert next_boot(root)[:4] == (
-        "quiet",
-        "/etc/default/grub",
-        None,
-        "there is no /boot/grub/grub.cfg: update-grub has not run",
-    )
-    assert next_boot(LiveTree(tmp_path)).problem == "there is no /boot/grub/grub.cfg: update-grub has not run"
+    said = "there is no /boot/grub/grub.cfg: update-grub has not run"
+    assert next_boot(root) == Upcoming((Point("/etc/default/grub", "quiet"),), "", said)
+    assert next_boot(LiveTree(tmp_path)).problem == said
 
 
 def test_grub_cfg_unreadable(tmp_path: Path) -> None:
@@ -72,7 +75,7 @@ def test_grub_cfg_unreadable(tmp_path: Path) -> None:
     (tmp_path / "boot/grub/grub.cfg").unlink()
     (tmp_path / "boot/grub/grub.cfg").mkdir()  # root may read everything, but not a directory as a file
     live = next_boot(LiveTree(tmp_path))
-    assert (live.line, live.problem) == (LINE, None)
+    assert (line(live), live.problem) == (LINE, "")
     assert live.note == "/boot/grub/grub.cfg cannot be read (Is a directory): not confirmed there"
 
 
@@ -86,16 +89,16 @@ def test_grub_cfg_unreadable(tmp_path: Path) -> None:
 )
 def test_another_default_on_a_live_host(default: str, problem: str, tmp_path: Path) -> None:
     grub_host(tmp_path, {"boot/grub/grub.cfg": grub_cfg(default)})
-    found = next_boot(LiveTree(tmp_path)).problem
-    assert found is not None
-    assert problem in found
+    assert problem in next_boot(LiveTree(tmp_path)).problem
 
 
 def test_saved_entry_of_grubenv(tmp_path: Path) -> None:
     files = {"boot/grub/grub.cfg": grub_cfg("${saved_entry}"), "boot/grub/grubenv": "saved_entry=1>2\n"}
-    found = next_boot(grub_host(tmp_path, files))
-    assert found.entry is not None
-    assert found.entry.image == "/boot/vmlinuz-5.10.0-9-amd64"
+    grub_host(tmp_path, files)
+    titles = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux 5.10.0-9-amd64"
+    assert next_boot(LiveTree(tmp_path)).points == (
+        Point(f"/boot/grub/grub.cfg, entry '{titles}'", "root=UUID=5f3c ro old"),
+    )
 
 
 def test_a_repeated_argument_is_counted(tmp_path: Path) -> None:

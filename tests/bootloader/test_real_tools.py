@@ -20,7 +20,7 @@ from tests.hosts.boot_files import MACHINE_ID
 from tests.trees import differences, picture
 from tests.tuned import apply, restore
 from tunectl.bootloader.entries import in_order, read_entries
-from tunectl.bootloader.sourcing import run_shell
+from tunectl.bootloader.grubsettings import run_shell
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.uki import read_images, read_sections
 from tunectl.host.sysroot import Sysroot

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tunectl.bootloader.shellvars import evaluate
+from tunectl.bootloader.grubsettings import evaluate_settings as evaluate
+from tunectl.host.shellvars import assignments, last_value
 
 NAMES = ("GRUB_A", "GRUB_B", "GRUB_CMDLINE_LINUX")
 SHELLS = [shell for shell in (("/bin/sh",), ("/bin/bash", "--posix")) if shutil.which(shell[0])]
@@ -154,3 +155,22 @@ def test_a_value_that_grows_without_bounds_is_given_up() -> None:
     assert evaluate([("/f", forked)]).problem == "needs a shell: /f:1"
     nested = f"GRUB_A={'xy' * 100}\nGRUB_B=${{GRUB_C:-{'$GRUB_A' * 10000}}}\n"
     assert evaluate([("/f", nested)]).problem == "needs a shell: /f:2"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("A=1\n", [("A", "1", 1)]),
+        (" export A='a b' # why\n#B=2\nB=2\n", [("A", "a b", 1), ("B", "2", 3)]),
+        ("if true; then\n  A=1\nfi\nA =2\n", [("A", "1", 2)]),
+        ("A=b c\nA=\n", [("A", "b", 1), ("A", "", 2)]),
+        ("A=$X\n", [("A", "$X", 1)]),
+        ('A="$(cat /x)"\n', [("A", '"$(cat /x)"', 1)]),
+        ('A="never closed\nB=1\n', [("A", '"never closed', 1), ("B", "1", 2)]),
+    ],
+)
+def test_lines_that_assign_whatever_the_others_are(text: str, found: list[tuple[str, str, int]]) -> None:
+    seen = list(assignments(text))
+    assert [(one.name, one.value, one.line) for one in seen] == found
+    assert all(text[: one.start].endswith(f"{one.name}=") and "\n" not in text[one.start : one.end] for one in seen)
+    assert last_value(text, "A") == [value for name, value, _ in found if name == "A"][-1]

@@ -9,7 +9,9 @@ from hypothesis import given as each
 from hypothesis import strategies as st
 
 from tunectl.bootloader.cmdline import RULES, Rule, parse_cmdline
-from tunectl.bootloader.forms import FIRST_LINE, KERNELSTUB, LINE, OPTIONS, Form, variable
+from tunectl.bootloader.editor import LINE, OPTIONS, Form, variable
+from tunectl.bootloader.kernelstub import KERNELSTUB
+from tunectl.bootloader.raspberrypi import FIRST_LINE
 from tunectl.bootloader.words import Desired, given, merge, swaps, take_out, written
 from tunectl.errors import UsageError
 
@@ -88,6 +90,8 @@ def test_every_argument_comes_into_force_and_goes_without_a_trace(lines: tuple[s
         (variable("A"), 'A="old"\n export A="ro quiet"\nAB="x"', "ro quiet", 'A="old"\n export A="NEW"\nAB="x"'),
         (variable("A"), "B=1", "", 'B=1\nA="NEW"\n'),
         (variable("A"), "A=\n", "", 'A="NEW"\n'),
+        (variable("A"), 'B="x"', "", 'B="x"\nA="NEW"\n'),
+        (variable("A"), "if true; then\n  A='x'\nfi\n", "x", "if true; then\n  A='NEW'\nfi\n"),
     ],
 )
 def test_a_file_is_rewritten_around_its_line(form: Form, text: str, line: str, rewritten: str) -> None:

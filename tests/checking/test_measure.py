@@ -8,8 +8,8 @@ from tunectl.checking.judges import ticks_per_s
 from tunectl.checking.measure import measure, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.errors import TunectlError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.model import Outcome
 from tunectl.probe.runner import find_program
 

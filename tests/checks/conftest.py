@@ -13,8 +13,8 @@ from tests.hosts.builder import build_named
 from tunectl.checking.measure import STILL
 from tunectl.checking.runner import run_checks, shipped_checks
 from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.model import Finding, Scope, Trading
 
 WINDOW_S = 0.2

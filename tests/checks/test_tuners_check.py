@@ -1,4 +1,4 @@
-"""check.other_tuners: each manager flagged where it touches our knobs, and nowhere else."""
+"""check.other_tuners: each tuner flagged where it touches our knobs, and nowhere else."""
 
 from __future__ import annotations
 

@@ -46,6 +46,20 @@ def unprivileged() -> list[str]:
     return words
 
 
+def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
+    """Until it only waits: it sleeps, and has used no CPU time for half a second. A busy machine delays that."""
+    end = time.monotonic() + 60
+    before, since = None, time.monotonic()
+    while time.monotonic() - since < 0.5:
+        assert time.monotonic() < end, "it never waits"
+        assert process.poll() is None, f"it ended with {process.returncode}"
+        state, *rest = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        now = rest[10:12]  # its CPU time: proc(5), utime and stime
+        if now != before or state != "S":
+            before, since = now, time.monotonic()
+        time.sleep(0.02)
+
+
 def as_nobody(*words: object, env: Mapping[str, str] | None = None) -> Ran:
     """The program without root; like the `tunectl` fixture otherwise."""
     command = [*unprivileged(), *PROGRAM, *map(str, words)]

@@ -1,4 +1,4 @@
-"""Every command, in every format, with its exit codes: INTERFACE, as the installed program keeps it."""
+"""Every command, in every format, with its exit codes: docs/interface.md, as the installed program keeps it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal
+from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal, wait_until_it_waits
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
@@ -476,8 +476,7 @@ def test_ctrl_c_is_one_line(public: Path, command: str, everybody: bool) -> None
         start_new_session=True,
     )
     try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=2)
+        wait_until_it_waits(process)
         (os.killpg if everybody else os.kill)(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=20)
     finally:

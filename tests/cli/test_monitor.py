@@ -189,7 +189,7 @@ def test_ctrl_c_ends_the_daemon_in_order(watched: Path) -> None:
             process.kill()
     assert process.returncode == 0
     assert "Traceback" not in err
-    assert os.path.exists(watched / "var/lib/tunectl/monitor/alerts.json")
+    assert os.path.exists(watched / "var/lib/tunectl/monitor/monitor.sqlite3")
 
 
 def test_duration_ends_it(tunectl: Run, watched: Path) -> None:

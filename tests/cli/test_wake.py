@@ -6,14 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.places import PROGRAM, complaint, environment
+from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
 from tests.ran import Ran
 
 Run = Callable[..., Ran]
@@ -70,7 +69,7 @@ def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2.5)
+    wait_until_it_waits(child)
     child.send_signal(number)
     out, err = child.communicate(timeout=30)
     assert (child.returncode, err) == (0, "")

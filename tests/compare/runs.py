@@ -39,12 +39,16 @@ def cpu_of(gaps: Iterable[Gap], seconds: float, cpu: int = 2, **changes: Any) ->
 
 def document(*cpus: dict[str, Any], seconds: float = 10.0, **changes: Any) -> dict[str, Any]:
     """A jitter document around these CPUs."""
-    return result(*copy.deepcopy(cpus), **{"clock": GHZ, "duration_s": seconds, "threshold_ns": 100, **changes})
+    return _around(*copy.deepcopy(cpus), seconds=seconds, **changes)
+
+
+def _around(*cpus: dict[str, Any], seconds: float, **changes: Any) -> dict[str, Any]:
+    return result(*cpus, **{"clock": GHZ, "duration_s": seconds, "threshold_ns": 100, **changes})
 
 
 def sample_of(gaps: Iterable[Gap], seconds: float) -> Sample:
     """The same gaps as the statistics want them."""
-    jitter = msgspec.convert(document(cpu_of(gaps, seconds), seconds=seconds), Jitter)
+    jitter = msgspec.convert(_around(cpu_of(gaps, seconds), seconds=seconds), Jitter)
     return sample(jitter, jitter.cpus, 0)
 
 

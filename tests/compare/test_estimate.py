@@ -38,7 +38,7 @@ def runs(burst: int) -> list[Sample]:
 @cache
 def truth(burst: int) -> Sample:
     """A run so long that it is the truth."""
-    return sample_of(simulated(1_000_000, 1500.0, burst=burst), 1500.0)
+    return sample_of(simulated(1_000_000, 500.0, burst=burst), 500.0)
 
 
 def coverage(estimate: Estimate, burst: int, change: Callable[[Sample], Sample] = lambda run: run) -> float:

@@ -1,4 +1,4 @@
-"""Wake results as INTERFACE describes them."""
+"""Wake results as docs/interface.md describes them."""
 
 from __future__ import annotations
 

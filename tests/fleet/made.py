@@ -9,9 +9,8 @@ from typing import Any
 import msgspec
 
 from tests.probe.samples import cpu_result, result
-from tunectl.fleet.records import Absent, Answer, Asked, Session
+from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.fleet.store import open_session, record_absent, record_document
-from tunectl.fleet.summary import summary_of
 from tunectl.probe.shapes import Preflight
 
 BEGAN = "2026-11-21T08:30:00Z"

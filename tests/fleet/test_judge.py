@@ -12,8 +12,7 @@ from tests.fleet.made import BEGAN, HARDWARE, asked, cage, preflight, session
 from tests.report.documents import hostile
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.judge import Judged, judge
-from tunectl.fleet.records import VERDICTS, Answer, Asked
-from tunectl.fleet.summary import Summary
+from tunectl.fleet.records import VERDICTS, Answer, Asked, Summary
 from tunectl.probe.shapes import Host
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunectl.fleet.outliers import FEWEST, SCORE, Outlier, outliers
+from tunectl.fleet.peers import FEWEST, SCORE, Outlier, outliers
 
 sane = st.floats(0, 1e18)
 

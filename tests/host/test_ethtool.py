@@ -55,7 +55,7 @@ def namespace(script: str, *words: str) -> str:
 
 READER = """
 import json, sys
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 root = WritableSysroot()
 def attempt(path, text):
     try: root.write_value(path, text)
@@ -216,7 +216,7 @@ def test_names_are_the_kernels_own() -> None:
 def test_nothing_is_imported_for_a_path_that_cannot_be() -> None:
     with pytest.raises(FileNotFoundError):
         open_setting("ethtool/eth0/nonsense/rx")
-    script = "import sys, tunectl.tuning.session; print('pyroute2' in sys.modules, 'asyncio' in sys.modules)"
+    script = "import sys, tunectl.tuning.inspection; print('pyroute2' in sys.modules, 'asyncio' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "False False\n"
 

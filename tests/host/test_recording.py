@@ -7,16 +7,21 @@ import os
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.hosts.builder import NAMES, HostFactory, build_named
 from tunectl.host.identity import read_identity
-from tunectl.host.managers import read_managers
 from tunectl.host.recorded_paths import FILES
 from tunectl.host.recording import expand, record
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
+from tunectl.knobs import files_read
+from tunectl.tuners.find import read_programs
+from tunectl.tuners.table import tuner_units
+
+EVERYTHING: dict[str, Any] = {"units": tuner_units(), "files": files_read()}
 
 
 def unpacked(archive: Path, below: Path) -> Sysroot:
@@ -28,26 +33,34 @@ def unpacked(archive: Path, below: Path) -> Sysroot:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "big"])
 def test_round_trip(host_root: HostFactory, tmp_path: Path, name: str) -> None:
     root = Sysroot(str(host_root(name)))
-    summary = record(root, str(tmp_path / "host.tar.gz"))
+    summary = record(root, str(tmp_path / "host.tar.gz"), **EVERYTHING)
     copy = unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")
     assert summary["skipped"] == []
     assert summary["bytes"] == (tmp_path / "host.tar.gz").stat().st_size
     assert read_topology(copy) == read_topology(root)
     assert read_identity(copy) == read_identity(root)
-    assert [(m.name, m.active, m.enabled, m.detail, m.settings) for m in read_managers(copy)] == [
-        (m.name, m.active, m.enabled, m.detail, m.settings) for m in read_managers(root)
+    assert [(m.name, m.active, m.enabled, m.detail, m.settings) for m in read_programs(copy)] == [
+        (m.name, m.active, m.enabled, m.detail, m.settings) for m in read_programs(root)
     ]
 
 
 def test_a_recording_of_a_recording_is_the_same_to_the_byte(host_root: HostFactory, tmp_path: Path) -> None:
-    record(Sysroot(str(host_root("xeon2s", tuned_boot=frozenset({14, 15, 30, 31})))), str(tmp_path / "one.tar.gz"))
-    record(unpacked(tmp_path / "one.tar.gz", tmp_path / "copy"), str(tmp_path / "two.tar.gz"))
+    record(
+        Sysroot(str(host_root("xeon2s", tuned_boot=frozenset({14, 15, 30, 31})))),
+        str(tmp_path / "one.tar.gz"),
+        **EVERYTHING,
+    )
+    record(
+        unpacked(tmp_path / "one.tar.gz", tmp_path / "copy"),
+        str(tmp_path / "two.tar.gz"),
+        **EVERYTHING,
+    )
     one, two = (hashlib.sha256((tmp_path / name).read_bytes()).digest() for name in ("one.tar.gz", "two.tar.gz"))
     assert one == two
 
 
 def test_no_link_leaves_the_archive(host_root: HostFactory, tmp_path: Path) -> None:
-    record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"))
+    record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"), **EVERYTHING)
     with tarfile.open(tmp_path / "host.tar.gz") as archive:
         for entry in archive:
             assert not entry.name.startswith(("/", ".."))
@@ -58,20 +71,20 @@ def test_no_link_leaves_the_archive(host_root: HostFactory, tmp_path: Path) -> N
 
 
 def test_no_secrets_are_asked_for() -> None:
-    for pattern in FILES:
+    for pattern in (*FILES, *files_read()):
         assert not pattern.endswith(("environ", "cmdline*", "address", "serial", "/*.key"))
         assert pattern == "proc/cmdline" or not pattern.startswith("proc/") or "cmdline" not in pattern
 
 
 def test_nothing_that_is_always_an_interruption_is_asked_for() -> None:
     for never in ("cpuinfo_cur_freq", "temp1_input", "/msr", "feedback_ctrs", "energy_uj"):
-        assert not [pattern for pattern in FILES if never in pattern]
+        assert not [pattern for pattern in (*FILES, *files_read()) if never in pattern]
 
 
 def test_an_isolated_cpu_is_not_interrupted(host_root: HostFactory, tmp_path: Path) -> None:
     root = Sysroot(str(host_root("xeon2s", tuned_boot=frozenset({15, 31}))))
     root.live = True  # a running host, as far as recording is concerned
-    summary = record(root, str(tmp_path / "host.tar.gz"), quiet=frozenset({14}))
+    summary = record(root, str(tmp_path / "host.tar.gz"), quiet=frozenset({14}), files=files_read())
     skipped = {entry["path"].removeprefix("/sys/devices/system/cpu/"): entry["reason"] for entry in summary["skipped"]}
     assert skipped["cpu15/cpufreq/base_frequency"] == "reading it would interrupt CPU 15, which is isolated"
     for cpu in (14, 15, 31):
@@ -88,7 +101,7 @@ def test_a_boot_loader_password_is_left_out(tmp_path: Path) -> None:
     root = build_named(tmp_path / "host", "vm2")
     with (root / "boot/grub/grub.cfg").open("a") as config:
         config.write('set superusers="root"\npassword_pbkdf2 root grub.pbkdf2.sha512.10000.ABCDEF\n')
-    record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"))
+    record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"), **EVERYTHING)
     copy = unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")
     text = copy.read_text("boot/grub/grub.cfg")
     assert "pbkdf2" not in text
@@ -96,7 +109,7 @@ def test_a_boot_loader_password_is_left_out(tmp_path: Path) -> None:
 
 
 def test_modes_are_kept(host_root: HostFactory, tmp_path: Path) -> None:
-    record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"))
+    record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"), **EVERYTHING)
     copy = unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")
     managed = next(irq.irq for irq in read_topology(copy).irqs if irq.name == "nvme0q1")
     assert copy.mode(f"proc/irq/{managed}/smp_affinity_list") == 0o444
@@ -104,7 +117,7 @@ def test_modes_are_kept(host_root: HostFactory, tmp_path: Path) -> None:
 
 def test_the_live_host(tmp_path: Path) -> None:
     live = Sysroot()
-    summary = record(live, str(tmp_path / "live.tar.gz"))
+    summary = record(live, str(tmp_path / "live.tar.gz"), **EVERYTHING)
     copy = unpacked(tmp_path / "live.tar.gz", tmp_path / "copy")
     before, after = read_topology(live), read_topology(copy)
     assert (after.cpus, after.nics, after.numa_nodes, after.drivers) == (
@@ -124,14 +137,18 @@ def test_what_may_not_be_read_is_listed(tmp_path: Path) -> None:
     if os.geteuid() == 0:
         secret.unlink()
         secret.symlink_to("meminfo")  # root may read everything else
-    summary = record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"))
+    summary = record(Sysroot(str(root)), str(tmp_path / "host.tar.gz"), **EVERYTHING)
     assert [skipped["path"] for skipped in summary["skipped"]] == ["/proc/meminfo"]
     assert summary["skipped"][0]["reason"]
 
 
 def test_an_archive_that_cannot_be_written_leaves_nothing(host_root: HostFactory, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        record(Sysroot(str(host_root("vm2"))), str(tmp_path / "missing/host.tar.gz"))
+        record(
+            Sysroot(str(host_root("vm2"))),
+            str(tmp_path / "missing/host.tar.gz"),
+            **EVERYTHING,
+        )
     full = tmp_path / "full.tar.gz"
     full.mkdir()
     with pytest.raises(OSError, match=r"."):

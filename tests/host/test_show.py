@@ -11,12 +11,12 @@ from jsonschema import Draft202012Validator
 
 from tests.hosts.builder import NAMES, HostFactory
 from tunectl.host.identity import read_identity
-from tunectl.host.managers import read_managers
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.model import Document
 from tunectl.report import json as as_json
 from tunectl.report.text import render
+from tunectl.tuners.find import read_programs
 from tunectl.tuning.propose import propose, propose_body
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
@@ -29,7 +29,7 @@ def documents(path: Path, isolated: frozenset[int] | None = None) -> dict[str, D
     proposal = propose(host)
     if isolated is None:
         isolated = proposal.isolated
-    body = show_body(host, read_managers(root), Roles(isolated, "/etc/tunectl/host.toml"), identity, {"drifted": 3})
+    body = show_body(host, read_programs(root), Roles(isolated, "/etc/tunectl/host.toml"), identity, {"drifted": 3})
     at = "2026-11-21T09:00:00Z"
     return {
         "show": Document("show", identity, at, body),

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.trees import differences, picture
-from tunectl.host.attribute import open_folder
-from tunectl.host.sysroot import TEMPORARY, Sysroot, WritableSysroot
+from tunectl.host.folder import open_folder
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import TEMPORARY, WritableSysroot
 
 IS_ROOT = os.geteuid() == 0
 

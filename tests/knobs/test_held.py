@@ -100,10 +100,14 @@ def test_limits_of_logins(text: str, kib: float | None) -> None:
     ("text", "kib"),
     [
         ("[Manager]\n#DefaultLimitMEMLOCK=8M\n", None),
-        ("DefaultLimitMEMLOCK=8M\n", 8192),
-        ("DefaultLimitMEMLOCK=infinity\n", math.inf),
-        ("DefaultLimitMEMLOCK=64K:infinity\n", 64),
-        ("DefaultLimitMEMLOCK = 1048576\nDefaultLimitNOFILE=5\n", 1024),
+        ("[Manager]\nDefaultLimitMEMLOCK=8M\n", 8192),
+        ("[Manager]\nDefaultLimitMEMLOCK=infinity\n", math.inf),
+        ("[Manager]\nDefaultLimitMEMLOCK=64K:infinity\n", 64),
+        ("[Manager]\nDefaultLimitMEMLOCK = 1048576\nDefaultLimitNOFILE=5\n", 1024),
+        # systemd reads it in [Manager] only
+        ("DefaultLimitMEMLOCK=8M\n", None),
+        ("[Service]\nDefaultLimitMEMLOCK=8M\n", None),
+        ("[Manager]\nDefaultLimitMEMLOCK=8M\n[Journal]\nDefaultLimitMEMLOCK=1M\n", 8192),
     ],
 )
 def test_limits_of_services(text: str, kib: float | None) -> None:
@@ -114,8 +118,8 @@ def test_a_later_file_counts(tmp_path: Path) -> None:
     write(tmp_path, "etc/security/limits.conf", "* - memlock unlimited\n")
     write(tmp_path, "etc/security/limits.d/99-a.conf", "* - memlock 64\n")
     assert read_logins(Sysroot(str(tmp_path))) == (64, "/etc/security/limits.d/99-a.conf")
-    write(tmp_path, "usr/lib/systemd/system.conf.d/50-a.conf", "DefaultLimitMEMLOCK=infinity\n")
-    write(tmp_path, "etc/systemd/system.conf", "DefaultLimitMEMLOCK=64K\n")
+    write(tmp_path, "usr/lib/systemd/system.conf.d/50-a.conf", "[Manager]\nDefaultLimitMEMLOCK=infinity\n")
+    write(tmp_path, "etc/systemd/system.conf", "[Manager]\nDefaultLimitMEMLOCK=64K\n")
     assert read_services(Sysroot(str(tmp_path))) == (math.inf, "/usr/lib/systemd/system.conf.d/50-a.conf")
 
 

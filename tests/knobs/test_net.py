@@ -12,7 +12,7 @@ from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, session_on
 from tunectl.errors import UsageError
-from tunectl.knobs.drivers.queueirqs import spread
+from tunectl.knobs.drivers.irqaffinity import spread
 from tunectl.model import Finding
 
 NET = "sys/class/net/ens2f0"

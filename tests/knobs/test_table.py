@@ -9,46 +9,21 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.conftest import write_host_file
-from tests.hosts.builder import HostFactory
+from tests.knobs.conftest import SITES_WORDS
 from tests.ran import Ran
 from tests.tuned import apply, session_on
-from tunectl.cpulist import parse_cpulist
 from tunectl.knobs import KNOBS
 from tunectl.verdict import verdict_of
 
 Run = Callable[..., Ran]
 Sabotage = Callable[[Path], None]
 
-ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23", "epyc": "12-15,28-31", "sites": "2-3"}
 CPU = "sys/devices/system/cpu"
 UNCORE = f"{CPU}/intel_uncore_frequency"
 ETHTOOL = "ethtool/ens2f0"
 NET = "sys/class/net/ens2f0"
 GRUB = "etc/default/grub"
 OUR_GRUB = "etc/default/grub.d/99-tunectl.cfg"
-# Arguments that no profile asks for: on a host whose boot had them.
-SITES_WORDS = {
-    "mitigations": "mitigations=auto",
-    "intel_pstate": "intel_pstate=passive",
-    "amd_pstate": "amd_pstate=active",
-    "pcie_aspm": "pcie_aspm=off",
-}
-OWN = {  # what no profile asks for
-    "lab4": '"cpufreq.min_khz" = "hardware-max"\n',
-    "xeon2s": '"smt.control" = "on"\n"cpufreq.boost" = true\n"cpufreq.min_khz" = "hardware-max"\n'
-    '"cpufreq.energy_performance_preference" = "performance"\n"cpufreq.intel_pstate" = "active"\n'
-    '"cpufreq.min_perf_pct" = 100\n"cpufreq.hwp_dynamic_boost" = false\n"clocksource.current" = "tsc"\n'
-    '"mm.hugepages_2mib" = 512\n"mm.hugepages_1gib" = "1:4"\n"kernel.soft_watchdog" = false\n'
-    '"cpuidle.dma_latency_us" = 3\n"limits.memlock_logins" = "unlimited"\n"limits.memlock_services" = "unlimited"\n'
-    '"net.combined_channels" = 8\n"net.rx_channels" = 2\n"net.tx_channels" = "hardware-max"\n"net.rx_ring" = 512\n'
-    '"net.tx_ring" = "hardware-max"\n"net.rx_frames" = 1\n"net.tx_usecs" = 4\n"net.tx_frames" = 16\n'
-    '"net.ntuple" = true\n"net.gro" = false\n"net.gro_flush_timeout_ns" = 20000\n"net.napi_defer_hard_irqs" = 2\n'
-    '"net.rps_flow_cnt" = 0\n"net.xps_cpus" = "isolated"\n"net.queue_irqs" = "housekeeping"\n',
-    "epyc": '"cpufreq.amd_pstate" = "active"\n"cpufreq.policy_boost" = true\n',
-    "sites": "".join(f'"boot.{word.replace("=", chr(34) + " = " + chr(34))}"\n' for word in SITES_WORDS.values()),
-}
-NICS = {"lab4": "eth0", "xeon2s": 'ens2f0", "eno1'}
 TUNED = "isolcpus=managed_irq,domain,2-3"
 
 
@@ -272,26 +247,6 @@ def verdict(root: Path) -> str:
     return verdict_of(session_on(root).assess().findings)
 
 
-@pytest.fixture(scope="session")
-def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The hosts, booted as asked and applied: to be copied."""
-    trees = {}
-    for name, cpus in ISOLATED.items():
-        host = host_root("lab4" if name == "sites" else name, tuned_boot=parse_cpulist(cpus))
-        trees[name] = tmp_path_factory.mktemp("applied") / name
-        subprocess.run(["cp", "-a", host, trees[name]], check=True)
-        line = (trees[name] / "proc/cmdline").read_text().rstrip()
-        extra = SITES_WORDS.values() if name == "sites" else ()
-        (trees[name] / "proc/cmdline").write_text(" ".join([line, *extra]) + "\n")
-        own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n'
-        own += 'isolation = "both"\n' if name == "lab4" else ""
-        own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""
-        own += f"[knobs]\n{OWN[name]}"
-        write_host_file(trees[name], own)
-        apply(trees[name])
-    return trees
-
-
 @pytest.fixture
 def host(applied: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     """A tuned host of one's own, that verify has nothing to say about."""
@@ -463,7 +418,7 @@ def test_configured_is_not_effective(
 @pytest.mark.parametrize(
     ("name", "text", "named"),
     [
-        ("zz-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n', "grub.d/zz-site.cfg:1 sets"),
+        ("zz-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n', "grub.d/zz-site.cfg:1 overwrites"),
         ("50-site.cfg", 'GRUB_CMDLINE_LINUX_DEFAULT="isolcpus=1 $GRUB_CMDLINE_LINUX_DEFAULT"\n', "50-site.cfg:1 wins"),
     ],
 )

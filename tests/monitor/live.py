@@ -9,7 +9,7 @@ import pytest
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.eyes import Eyes
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 
 class Live:
@@ -22,7 +22,7 @@ class Live:
         isolated = max(os.sched_getaffinity(0))
         host_file.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
         self.clock = 1000.0
-        session = open_session(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
+        session = open_inspection(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
         self.eyes = Eyes(session, now=lambda: self.clock)
         self.eyes.begin()
 

@@ -1,4 +1,4 @@
-"""Small real parts to drive a Cycle and a Daemon with: a look that is handed in, one rule, an alert book of edges."""
+"""Small real parts to drive a Cycle and a Daemon with: a look that is handed in, one rule, alerts, a clock."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.model import Alert, Condition, Look, Sample, Severity, Status, Verdict
+from tunectl.monitor.wakeup import Wakeup
 
 ISOLATED = frozenset({2, 3})
 HOUSEKEEPING = frozenset({0, 1})
@@ -60,6 +61,43 @@ def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
     )
 
 
+class DrivenWakeup(Wakeup):
+    """A clock that moves only when somebody sleeps or `spend`s time, and a list of what is to come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began_s = self.clock_s = 1000.0
+        self.sleeps = 0
+        self._coming: list[tuple[float, int | Callable[[], object]]] = []
+
+    def now_s(self) -> float:
+        return self.clock_s
+
+    def spend(self, seconds: float) -> None:
+        """Work that takes so long."""
+        self.clock_s += seconds
+
+    def after(self, seconds: float, what: int | Callable[[], object]) -> None:
+        """Seconds after the begin: a signal comes, or this is called."""
+        self._coming.append((self.began_s + seconds, what))
+        self._coming.sort(key=lambda pair: pair[0])
+
+    def sleep(self, seconds: float) -> tuple[set[int], bool]:
+        assert seconds >= 0
+        self.sleeps += 1
+        assert self.sleeps < 10_000, "a busy loop"
+        until_s = self.clock_s + seconds
+        if not self._coming or self._coming[0][0] > until_s:
+            self.clock_s = until_s
+            return super().sleep(0)
+        at_s, what = self._coming.pop(0)
+        self.clock_s = max(self.clock_s, at_s)
+        if isinstance(what, int):
+            return {what}, False
+        what()
+        return super().sleep(0)
+
+
 def opener(source: Callable[[], Look], told: list[Alert], closed: list[str], **changed: Any) -> Opener:
     """A Watch of these parts; `changed` are its fields."""
 
@@ -67,9 +105,9 @@ def opener(source: Callable[[], Look], told: list[Alert], closed: list[str], **c
         book = Book(remembered)
         cycle = Cycle(source, judge, book, isolated=ISOLATED, housekeeping=HOUSEKEEPING)
         parts: dict[str, Any] = {
-            "interval_s": 0.02,
+            "interval_s": 1.0,
             "shows": {},
-            "tells": {"list": told.extend},
+            "notify": told.extend,
             "close": lambda: closed.append("closed"),
         }
         return Watch(cycle, remember=book.remember, **{**parts, **changed})

@@ -1,4 +1,7 @@
-"""The loop: on its grid, woken by events and signals, and ended by nothing but the signal that is meant to."""
+"""The loop: on its grid, woken by events and signals, and ended by nothing but the signal that is meant to.
+
+Time is the test's own: no test here waits, but those of the real wakeup, for some milliseconds.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,19 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.monitor.parts import alert, look, opener
+from tests.monitor.parts import DrivenWakeup, alert, look, opener
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.model import Alert, Board, Look, Sample, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
-from tunectl.monitor.state import rows_of
-
-
-@pytest.fixture(autouse=True)
-def _handlers() -> Iterator[None]:
-    """The test's process gets its signals back."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
 
 
 class Rig:
@@ -39,108 +33,125 @@ class Rig:
         self.told: list[Alert] = []
         self.said: list[str] = []
         self.closed: list[str] = []
-        self.saved: list[Mapping[str, Any]] = []
         self.source = source or (lambda: look(0))
-        self.changed = changed
+        self.time = DrivenWakeup()
         self.prepare: Callable[[], Opener] = self.opener
-        self.daemon = Daemon(
-            lambda: self.prepare(), save=self.saved.append, notify=changed.pop("notify", None), say=self.said.append
-        )
+        systemd = changed.pop("systemd", None)
+        self.changed = changed
+        self.daemon = Daemon(lambda: self.prepare(), systemd=systemd, wakeup=self.time, say=self.said.append)
 
     def opener(self) -> Opener:
         return opener(self.source, self.told, self.closed, **self.changed)
 
-    def run(self, seconds: float = 0.2, remembered: Mapping[str, Any] | None = None) -> None:
-        self.daemon.waker.catch()
+    def run(self, seconds: float = 10.0, remembered: Mapping[str, Any] | None = None) -> None:
         self.daemon.run(remembered or {}, seconds)
 
-    def later(self, seconds: float, work: Callable[[], object]) -> threading.Timer:
-        timer = threading.Timer(seconds, work)
-        timer.start()
-        return timer
+    @property
+    def took_s(self) -> float:
+        return self.time.clock_s - self.time.began_s
+
+
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    """The path of systemd's socket, and what came there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.bind(str(tmp_path / "notify"))
+        sock.setblocking(False)
+
+        def got() -> list[str]:
+            found: list[str] = []
+            try:
+                while True:
+                    found.append(sock.recv(4096).decode())
+            except BlockingIOError:
+                return found
+
+        yield str(tmp_path / "notify"), got
 
 
 def counted(values: Iterator[int]) -> Callable[[], Look]:
     return lambda: look(next(values))
 
 
-def test_each_edge_is_told_and_saved_once() -> None:
+def test_each_transition_is_told_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
-    rig.run(0.5)
-    assert [alert.status for alert in rig.told] == [Status.FIRING, Status.RESOLVED]
-    fired, firing = [["ThermalThrottle", "package0"]], rows_of([alert()])
-    over = rows_of([alert()._replace(status=Status.RESOLVED)])
-    # Before anybody is told, and after; and at the end.
-    assert rig.saved == [
-        {"firing": fired, "untold": firing},
-        {"firing": fired},
-        {"firing": [], "untold": over},
-        {"firing": []},
-        {"firing": []},
-    ]
+    rig.run()
+    assert rig.told == [alert(), alert()._replace(status=Status.RESOLVED)]
     assert (rig.closed, rig.said) == (["closed"], [])
+    assert rig.took_s == 10
 
 
 def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> None:
     rig = Rig(counted(itertools.chain([1, 1, 1], itertools.repeat(0))))
-    rig.run(0.5, {"firing": [["ThermalThrottle", "package0"]]})
+    rig.run(10, {"firing": [["ThermalThrottle", "package0"]]})
     assert [alert.status for alert in rig.told] == [Status.RESOLVED]
 
 
-def test_killed_before_anybody_was_told() -> None:
-    """The state knows of the alert, nobody else does: it is told as the event it was."""
+def test_an_earlier_version_was_killed_before_anybody_was_told() -> None:
+    """Its state knows of the alert, nobody else does: it is told as the event it was."""
     rig = Rig(lambda: look(1))
-    rig.run(0.1, {"firing": [["ThermalThrottle", "package0"]], "untold": [*rows_of([alert()]), {"rule": "x"}, 1]})
+    late = [dict(alert()._asdict()), {"rule": "x"}, 1]
+    rig.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": late})
     assert rig.told == [alert()]
-    assert rig.saved[0] == {"firing": [["ThermalThrottle", "package0"]]}
+    again = Rig(lambda: look(1))
+    again.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": "odd"})
+    assert again.told == []
 
 
 def test_the_grid_does_not_drift() -> None:
     at: list[float] = []
 
     def slow() -> Look:
-        at.append(time.monotonic())
-        time.sleep(0.015)
+        at.append(rig.time.clock_s - rig.time.began_s)
+        rig.time.spend(0.3)
         return look(0)
 
-    rig = Rig(slow, interval_s=0.05)
-    rig.run(1.0)
-    assert 15 <= len(at) <= 21
-    offsets = [(one - at[0]) % 0.05 for one in at[1:]]
-    assert sorted(min(offset, 0.05 - offset) for offset in offsets)[len(offsets) // 2] < 0.02
+    rig = Rig(slow)
+    rig.run(20)
+    # The grid begins when the first look is over.
+    assert at == pytest.approx([0, *(0.3 + second for second in range(1, 20))])
 
 
 def test_turns_that_were_missed_are_left_out() -> None:
-    calls = itertools.count()
-    rig = Rig(lambda: time.sleep(0.3 if next(calls) == 1 else 0) or look(0), interval_s=0.05)  # type: ignore[func-returns-value]
-    rig.run(0.6)
-    assert next(calls) <= 10  # not twelve, caught up in a burst
+    at: list[float] = []
+
+    def source() -> Look:
+        at.append(rig.time.clock_s - rig.time.began_s)
+        rig.time.spend(6.4 if len(at) == 2 else 0)
+        return look(0)
+
+    rig = Rig(source)
+    rig.run(12)
+    assert at == pytest.approx([0, 1, 8, 9, 10, 11, 12])  # caught up in no burst, and still on the grid
 
 
 def test_an_event_is_looked_at_soon_and_a_burst_once() -> None:
-    calls = itertools.count()
-    rig = Rig(lambda: look(next(calls) * 0), interval_s=60)
-    timers = [rig.later(0.1 + number / 100, rig.daemon.waker.poke) for number in range(10)]
-    rig.run(0.8)
-    assert next(calls) == 2  # the first one, and one for the burst
-    assert not any(timer.is_alive() for timer in timers)
+    at: list[float] = []
 
+    def source() -> Look:
+        at.append(rig.time.clock_s - rig.time.began_s)
+        return look(0)
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(number: int) -> None:
-    rig = Rig(interval_s=60)
-    rig.later(0.1, lambda: os.kill(os.getpid(), number))
-    began = time.monotonic()
+    rig = Rig(source, interval_s=60)
+    for number in range(10):
+        rig.time.after(5 + number / 100, rig.time.poke)
     rig.run(30)
-    assert time.monotonic() - began < 5
+    assert at == pytest.approx([0, 5.2])  # DEBOUNCE_S after its first
+
+
+@pytest.mark.parametrize("number", STOPPING)
+def test_a_signal_ends_it_cleanly(number: signal.Signals) -> None:
+    rig = Rig(interval_s=60)
+    rig.time.after(7, number)
+    rig.run(300)
+    assert rig.took_s == 7
     assert rig.closed == ["closed"]
-    assert rig.saved == [{"firing": []}]
 
 
-def test_reload_keeps_what_fires_and_closes_the_old_before_the_new(tmp_path: Path) -> None:
+def test_reload_keeps_what_fires_and_closes_the_old_before_the_new() -> None:
     rig = Rig(lambda: look(1))
-    rig.later(0.1, lambda: os.kill(os.getpid(), signal.SIGHUP))
-    rig.run(0.4)
+    rig.time.after(3.5, RELOADING)
+    rig.run()
     assert [alert.status for alert in rig.told] == [Status.FIRING]
     assert rig.said == ["reload: the host file was read anew"]
     assert rig.closed == ["closed", "closed"]
@@ -149,15 +160,12 @@ def test_reload_keeps_what_fires_and_closes_the_old_before_the_new(tmp_path: Pat
 def test_a_bad_host_file_keeps_the_old_settings() -> None:
     rig = Rig(lambda: look(1))
 
-    def spoil() -> None:
-        def refuse() -> Opener:
-            raise UsageError("/etc/tunectl/host.toml: isolated: no CPU is named", "this host has CPUs 0-3")
+    def refuse() -> Opener:
+        raise UsageError("/etc/tunectl/host.toml: isolated: no CPU is named", "this host has CPUs 0-3")
 
-        rig.prepare = refuse
-        os.kill(os.getpid(), signal.SIGHUP)
-
-    rig.later(0.1, spoil)
-    rig.run(0.4)
+    rig.time.after(3, lambda: setattr(rig, "prepare", refuse))
+    rig.time.after(3.5, RELOADING)
+    rig.run()
     assert rig.said == [
         "reload: /etc/tunectl/host.toml: isolated: no CPU is named (this host has CPUs 0-3): "
         "the old settings stay in force"
@@ -168,15 +176,12 @@ def test_a_bad_host_file_keeps_the_old_settings() -> None:
 def test_settings_that_cannot_be_opened_give_way_to_the_old_ones() -> None:
     rig = Rig(lambda: look(1))
 
-    def spoil() -> None:
-        def refuse(remembered: Mapping[str, Any]) -> Any:
-            raise TunectlError("port 9750 is taken")
+    def refuse(remembered: Mapping[str, Any]) -> Any:
+        raise TunectlError("port 9750 is taken")
 
-        rig.prepare = lambda: refuse
-        os.kill(os.getpid(), signal.SIGHUP)
-
-    rig.later(0.1, spoil)
-    rig.run(0.4)
+    rig.time.after(3, lambda: setattr(rig, "prepare", lambda: refuse))
+    rig.time.after(3.5, RELOADING)
+    rig.run()
     assert rig.said == ["reload: port 9750 is taken: the old settings stay in force"]
     assert [alert.status for alert in rig.told] == [Status.FIRING]
     assert rig.closed == ["closed", "closed"]
@@ -189,85 +194,93 @@ def test_a_part_that_fails_is_said_once_and_ends_nothing() -> None:
         if next(broken) < 5:
             raise OSError(28, "No space left on device")
 
-    def tell(alerts: object) -> None:
+    def notify(transitions: Sequence[Alert]) -> None:
         raise ValueError("our fault")
 
     shown: list[Board] = []
-    rig = Rig(lambda: look(1), shows={"textfile": show, "other": shown.append}, tells={"webhook": tell})
-    rig.run(0.4)
+    rig = Rig(lambda: look(1), shows={"textfile": show, "other": shown.append}, notify=notify)
+    rig.run()
     assert rig.said == [
-        "webhook: ValueError: our fault",
+        "alerts: ValueError: our fault",
         "textfile: [Errno 28] No space left on device",
         "textfile: works again",
     ]
-    assert len(shown) > 5
+    assert len(shown) == 11
 
 
-def test_a_state_that_cannot_be_saved_is_said_once_and_tried_again() -> None:
-    rig = Rig(lambda: look(1))
-    tries = itertools.count()
+def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(
+    systemd: tuple[str, Callable[[], list[str]]],
+) -> None:
+    address, got = systemd
+    sick = threading.Event()
 
-    def save(content: Mapping[str, Any]) -> None:
-        if next(tries) < 3:
-            raise TunectlError("cannot save alerts.json: No space left on device")
-        rig.saved.append(content)
+    def source() -> Look:
+        if sick.is_set():
+            raise ValueError("our fault")
+        return look(0)
 
-    rig.daemon._save = save
-    rig.run(0.3)
-    assert rig.said == ["cannot save alerts.json: No space left on device", "state: works again"]
-    assert rig.saved[0] == {"firing": [["ThermalThrottle", "package0"]]}
-
-
-def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        sick = threading.Event()
-
-        def source() -> Look:
-            if sick.is_set():
-                raise ValueError("our fault")
-            return look(0)
-
-        rig = Rig(source, notify=Notify(str(tmp_path / "notify"), 0.1))
-        rig.later(0.4, sick.set)
-        rig.later(0.8, lambda: os.kill(os.getpid(), signal.SIGTERM))
-        rig.run(5)
-        sock.setblocking(False)
-        got = []
-        try:
-            while True:
-                got.append(sock.recv(4096).decode())
-        except BlockingIOError:
-            pass
-    assert got[0] == "READY=1\nSTATUS=nothing fires; 2 isolated CPUs watched"
-    assert got[-1] == "STOPPING=1\nSTATUS=SIGTERM came"
-    pings = [one for one in got if one.startswith("WATCHDOG=1")]
-    assert 5 <= len(pings) <= 10  # for 0.4 s, every 0.05 s
+    rig = Rig(source, systemd=Notify(address, 4.0))
+    rig.time.after(10.5, sick.set)
+    rig.time.after(30, signal.SIGTERM)
+    rig.run(500)
+    told = got()
+    assert told[0] == "READY=1\nSTATUS=nothing fires; 2 isolated CPUs watched"
+    assert told[-1] == "STOPPING=1\nSTATUS=SIGTERM came"
+    assert sum(one.startswith("WATCHDOG=1") for one in told) == 6  # for 10.5 s, each 2 s, and at once
     assert rig.said == ["the cycle failed: ValueError: our fault"]
 
 
-def test_a_long_interval_does_not_starve_the_watchdog(tmp_path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        rig = Rig(notify=Notify(str(tmp_path / "notify"), 0.2), interval_s=60)
-        rig.run(0.55)
-        sock.setblocking(False)
-        got = []
-        try:
-            while True:
-                got.append(sock.recv(4096))
-        except BlockingIOError:
-            pass
-    assert sum(one.startswith(b"WATCHDOG=1") for one in got) >= 5
+def test_a_long_interval_does_not_starve_the_watchdog(systemd: tuple[str, Callable[[], list[str]]]) -> None:
+    address, got = systemd
+    rig = Rig(systemd=Notify(address, 20), interval_s=60)
+    rig.run(55)
+    assert sum(one.startswith("WATCHDOG=1") for one in got()) == 6
+    assert rig.time.sleeps < 10
 
 
 def test_a_drifted_knob_asks_for_repair_and_nothing_else_does(tmp_path: Path) -> None:
     drifted = Look(0.0, "", (Sample("knob", "irq.affinity[42]", 1, "drift"),))
     rig = Rig(lambda: drifted, repair=Repair(str(tmp_path)))
-    rig.run(0.1)
+    rig.run()
     assert (tmp_path / "repair-request").exists()
     assert rig.said == ["repair: asked for apply, because of KnobDrift[irq.affinity[42]]"]
     (tmp_path / "repair-request").unlink()
-    Rig(lambda: look(1), repair=Repair(str(tmp_path))).run(0.1)
-    Rig(lambda: drifted).run(0.1)  # off by default
+    Rig(lambda: look(1), repair=Repair(str(tmp_path))).run()
+    Rig(lambda: drifted).run()  # off by default
     assert not (tmp_path / "repair-request").exists()
+
+
+# --- the real wakeup
+
+
+@pytest.fixture
+def wakeup() -> Iterator[Wakeup]:
+    """This process gets its signals back."""
+    before = {number: signal.getsignal(number) for number in (*STOPPING, RELOADING)}
+    wakeup = Wakeup()
+    wakeup.catch()
+    yield wakeup
+    wakeup.close()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [*STOPPING, RELOADING])
+def test_a_signal_ends_a_sleep(wakeup: Wakeup, number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    assert wakeup.sleep(30) == ({number}, False)
+    assert wakeup.sleep(0) == (set(), False)
+
+
+def test_another_thread_ends_a_sleep(wakeup: Wakeup) -> None:
+    thread = threading.Timer(0.01, wakeup.poke)
+    thread.start()
+    assert wakeup.sleep(30) == (set(), True)
+    thread.join()
+
+
+def test_a_sleep_is_never_shorter_than_it_was_asked_to_be(wakeup: Wakeup) -> None:
+    began_s, began = wakeup.now_s(), time.monotonic()
+    assert wakeup.sleep(0.0103) == (set(), False)
+    assert wakeup.now_s() - began_s >= 0.0103
+    assert time.monotonic() - began >= 0.0103

@@ -14,17 +14,17 @@ import pytest
 from tests.hosts.builder import build, generated
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.cpulist import parse_cpulist
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.devices import DeviceEvent
-from tunectl.host.quiet import DISTURBING, QuietSysroot
+from tunectl.host.nonintrusive import DISTURBING, NonIntrusiveSysroot
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.monitor.assembly import kernel_wishes
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources import SOURCES
 from tunectl.monitor.sources.source import Source
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 LARGE = parse_cpulist("4-127,132-255")
 HOSTS = {"lab4": {2, 3}, "xeon2s": {2, 18}, "epyc": {2, 18}, "hybrid": {2, 3}, "vm2": {1}, "arm64": {2, 3}}
@@ -104,7 +104,7 @@ def test_the_root_itself_refuses(tmp_path: Path, name: str) -> None:
     for place in ("cpu2", "cpufreq/policy2", "cpu20"):
         (tmp_path / CPU / place).mkdir(parents=True, exist_ok=True)
         (tmp_path / CPU / place / name).write_text("1\n")
-    root = QuietSysroot(str(tmp_path), frozenset({2}))
+    root = NonIntrusiveSysroot(str(tmp_path), frozenset({2}))
     for place in ("cpu2", "cpufreq/policy2"):
         with pytest.raises(PermissionError, match="would interrupt CPU 2"):
             root.read_value(f"{CPU}/{place}/{name}")
@@ -193,7 +193,7 @@ def test_this_machine_is_looked_at(tmp_path: Path) -> None:
     host_file.write_text(f'profile = "balanced-latency"\nisolated = "{last}"\nallow_split_siblings = true\n')
     if last == 0:
         pytest.skip("one CPU: none can be isolated")
-    eyes = Eyes(open_session(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
+    eyes = Eyes(open_inspection(Sysroot(), str(host_file), str(tmp_path), (), "2026-11-21"))
     for _ in range(3):
         look = take_look(eyes)
         assert of(look, "source") == {}

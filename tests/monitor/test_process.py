@@ -6,7 +6,9 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -68,10 +70,12 @@ def test_as_systemd_runs_it(host: Path, tmp_path: Path) -> None:
         assert len(said) == 2
 
 
-def told(path: Path) -> bool:
-    """Is the alert remembered, and nothing that is still to be told?"""
-    saved = path.read_text()
-    return CAPPED[:13] in saved and "untold" not in saved
+def is_acknowledged(path: Path) -> bool:
+    """Is the alert remembered, and everybody told?"""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+        (waiting,) = database.execute("SELECT count(*) FROM delivery WHERE NOT done").fetchone()
+        return waiting == 0 and CAPPED[:13].encode() in database.execute("SELECT record FROM state").fetchone()[0]
+    return False  # it is being written
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -81,8 +85,8 @@ def test_a_restart_neither_fires_again_nor_forgets(host: Path, tmp_path: Path, n
     limit.write_text("1200000\n")
     with running(host, tmp_path / "run") as monitor:
         monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())
-        # Killed before it has saved that it told, it tells again, as the same event (test_daemon.py).
-        monitor.wait_for(lambda: told(host / "var/lib/tunectl/monitor/alerts.json"))
+        # Killed before it has saved that it told, it tells again, as the same event (test_delivery_queue.py).
+        monitor.wait_for(lambda: is_acknowledged(host / "var/lib/tunectl/monitor/monitor.sqlite3"))
         monitor.end(number)
     with running(host, tmp_path / "run") as monitor:  # the same place: its output is appended
         limit.write_text(before)
@@ -139,7 +143,10 @@ def test_a_dead_webhook_and_a_taken_port(host: Path, tmp_path: Path) -> None:
             monitor.process.send_signal(signal.SIGHUP)
             monitor.wait_for(lambda: any("the old settings stay in force" in line for line in monitor.said()))
             assert monitor.end() == 0
-        assert os.listdir(host / "var/lib/tunectl/monitor/spool")
+        database = sqlite3.connect(host / "var/lib/tunectl/monitor/monitor.sqlite3")
+        names = {name for (name,) in database.execute("SELECT receiver FROM delivery WHERE NOT done")}
+        database.close()
+        assert [name.rpartition("-")[0] for name in names] == ["webhook-127.0.0.1"]
 
 
 def test_repair_is_asked_for_and_only_when_it_may_be(host: Path, tmp_path: Path) -> None:
@@ -176,8 +183,8 @@ def test_a_full_disk(host: Path, tmp_path: Path) -> None:
         (inside / "filler").unlink()
         limit.write_text(before)
         monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
-        monitor.wait_for(lambda: any("state: works again" in line for line in monitor.said()))
-        assert "ManagerStarted" in (inside / "monitor/alerts.json").read_text()
+        monitor.wait_for(lambda: any("alerts are saved again" in line for line in monitor.said()))
+        assert b"ManagerStarted" in (inside / "monitor/monitor.sqlite3").read_bytes()
         assert monitor.end() == 0
         assert sum("cannot save" in line for line in monitor.said()) == 1  # once, not in every cycle
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.hosts.builder import build_named
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.model import Finding, Outcome, Scope
 from tunectl.monitor.thermal import judge_thermal, read_thermal
 

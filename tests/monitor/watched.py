@@ -12,7 +12,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Look, Sample
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 
 CPU = "sys/devices/system/cpu"
 TODAY = "2026-11-21"
@@ -27,7 +27,7 @@ class Watched:
         host_file.parent.mkdir(parents=True, exist_ok=True)
         host_file.write_text(f'profile = "low-latency"\nisolated = "{format_cpulist(isolated)}"\n{more}')
         self.clock = 1000.0
-        session = open_session(Sysroot(str(root)), str(host_file), str(root / "var/lib/tunectl"), (), TODAY)
+        session = open_inspection(Sysroot(str(root)), str(host_file), str(root / "var/lib/tunectl"), (), TODAY)
         self.eyes = Eyes(session, now=lambda: self.clock)
 
     def look(self, after: float = 1.0) -> Look:

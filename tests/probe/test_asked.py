@@ -50,7 +50,7 @@ def test_jitter_spins_on_the_asked_cpu_and_nowhere_else(running: Any, two_cpus: 
         pid = running("jitter", "--cpus", cpu, "--duration", ENDED_BY_TEST_S)
         for _ in range(20):
             (worker,) = until_measuring(pid)
-            assert (worker.allowed, worker.cpu) == ({cpu}, cpu)
+            assert (worker.allowed, worker.cpu) == (frozenset({cpu}), cpu)
         assert main_thread(pid).allowed == set(two_cpus) - {cpu}
         os.kill(pid, 15)
 
@@ -78,14 +78,14 @@ def test_the_sentinel_is_on_its_cpu(running: Any, two_cpus: list[int]) -> None:
         pid = running("sentinel", "--cpu", cpu, "--period", 0.1, "--duty", 50)
         while main_thread(pid).ran_ns < 60_000_000:
             pass
-        assert [(one.allowed, one.cpu) for one in threads(pid)] == [({cpu}, cpu)]
+        assert [(one.allowed, one.cpu) for one in threads(pid)] == [(frozenset({cpu}), cpu)]
 
 
 def test_the_selftest_interrupts_from_another_cpu(running: Any, two_cpus: list[int]) -> None:
     cpu = two_cpus[-1]
     pid = running("selftest", "--cpus", cpu)
     (victim,) = until_measuring(pid)  # after the phase of one thread, which stops a process of its own
-    assert (victim.allowed, victim.cpu) == ({cpu}, cpu)
+    assert (victim.allowed, victim.cpu) == (frozenset({cpu}), cpu)
     assert main_thread(pid).allowed == set(two_cpus) - {cpu}
 
 

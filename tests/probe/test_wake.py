@@ -264,8 +264,8 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(
 
 
 def test_a_pause_before_the_first_message_can_be_interrupted(program: Path, pair: str) -> None:
-    argv = [program, "wake", "--cpus", pair, "--mechanisms", "channel", "--waiting", "block", "--idle-ms", "60000"]
-    argv = [*map(str, argv), "--progress"]
+    words = ["wake", "--cpus", pair, "--mechanisms", "channel", "--waiting", "block", "--idle-ms", "60000"]
+    argv = [str(program), *words, "--progress"]
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stderr is not None
     assert child.stderr.readline().startswith("channel, block")  # the case has begun

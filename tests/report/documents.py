@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tunectl.model import Document, Finding, HostId, Outcome
-from tunectl.report.summary import finding_body, finding_of
+from tunectl.report.findings import finding_body, finding_of
 
 _BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
 NAMES = tuple(_BODIES)
@@ -37,7 +37,7 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats() | hostile
 findings = st.builds(
     Finding,
     knob=hostile,
-    target=hostile,
+    instance=hostile,
     outcome=st.sampled_from(Outcome),
     observed=scalars,
     desired=scalars,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -72,12 +73,14 @@ def page(*files: Mapping[str, Any], compare: Mapping[str, Any] | None = None) ->
     return Page(render(Document("report", HOST, "2026-11-21T12:00:00Z", made), "html"))
 
 
+@cache
 def full() -> Page:
     """A page with every section."""
     preflight = {**body("preflight"), "host": JITTER["host"]}
     return page(file("preflight", preflight), file("probe.jitter", JITTER), file("probe.wake", WAKE))
 
 
+@cache
 def before_and_after() -> Page:
     """A page with a comparison."""
     return page(file("probe.jitter", JITTER), file("probe.jitter", JITTER), compare=body("compare"))

@@ -1,4 +1,4 @@
-"""The text drawings: comparison, histogram, strip over time; and what a terminal without UTF-8 is shown."""
+"""The text drawings: comparison, histogram, sparklines; and what a terminal without UTF-8 is shown."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tests.report.documents import AT, HOST, body
 from tests.report.documents import document as sample
 from tunectl.model import Document
 from tunectl.report import render
+from tunectl.report.charts import Slice, timeline
 from tunectl.report.escape import encodable
-from tunectl.report.measures import plain
-from tunectl.report.timeline import Slice, timeline
+from tunectl.report.figures import plain
 
 
 def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[str]:

@@ -13,7 +13,7 @@ from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
 from tunectl.model import Document
 from tunectl.report import render
-from tunectl.report.machines import folded, machine_name
+from tunectl.report.hosts import folded, machine_name
 
 
 def text(made: Document) -> list[str]:

@@ -91,7 +91,7 @@ def test_strict_makes_unreadable_fail() -> None:
 
 
 def test_details_are_bounded_and_say_so() -> None:
-    found = [Finding(f"a.b{number}", f"a.b{number}", Outcome.DRIFTED) for number in range(100)]
+    found = [Finding(f"a.b{number}", "", Outcome.DRIFTED) for number in range(100)]
     lines = render(verify_of(found), "nagios").splitlines()
     assert len(lines) == 1 + MAX_DETAILS + 1
     assert lines[-1] == "and 80 more; --format json has all"

@@ -13,7 +13,7 @@ RANK = ["compliant", "pending-reboot", "unreadable", "drifted"]
 
 
 def finding(outcome: Outcome, harmful: bool = True) -> Finding:
-    return Finding("irq.affinity", "irq.affinity[42]", outcome, harmful=harmful)
+    return Finding("irq.affinity", "42", outcome, harmful=harmful)
 
 
 HARMLESS = finding(Outcome.REFUSED, harmful=False)

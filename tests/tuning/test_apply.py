@@ -14,7 +14,7 @@ from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome
 from tunectl.tuning.journal import load
 from tunectl.tuning.transaction import run_apply

@@ -153,6 +153,12 @@ def test_checks_may_be_waived_too(tmp_path: Path, knob: str) -> None:
     assert wishes(tmp_path, text).waivers == (Waiver(knob, "2", "x", "2099-01-01"),)
 
 
+@pytest.mark.parametrize("target", ["33", '"33"', '"irq.affinity[33]"'])
+def test_a_waiver_names_an_instance_or_a_target(tmp_path: Path, target: str) -> None:
+    text = f'{LOW}[[waivers]]\nknob = "irq.affinity"\nreason = "x"\nuntil = 2099-01-01\ntarget = {target}\n'
+    assert wishes(tmp_path, text).waivers == (Waiver("irq.affinity", "33", "x", "2099-01-01"),)
+
+
 def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'inherits = "balanced-latency"\n[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n'

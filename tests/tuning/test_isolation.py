@@ -12,8 +12,8 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
-from tunectl.host.sysroot import WritableSysroot
-from tunectl.host.topology import read_scope_facts
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Finding
 from tunectl.verdict import verdict_of
 
@@ -189,7 +189,7 @@ def test_an_operators_own_partition_of_that_name_is_left_alone(lab4: Path) -> No
         ("../system.control/system.slice.d/zzz.conf", "[Slice]\nAllowedCPUs=\n", "empty"),
     ],
 )
-def test_a_file_that_has_the_last_word_is_named(host: Path, path: str, text: str, allowed: str) -> None:
+def test_a_file_that_is_read_last_is_named(host: Path, path: str, text: str, allowed: str) -> None:
     place = host / UNITS / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text)
@@ -197,7 +197,7 @@ def test_a_file_that_has_the_last_word_is_named(host: Path, path: str, text: str
     failed = {one.change.target: one for one in run.applied.results if one.result == "failed"}[
         "systemd.allowed_cpus[system.slice]"
     ]
-    assert f"is {allowed}, for /etc/systemd/" in failed.message
+    assert f"is {allowed}, because /etc/systemd/" in failed.message
     assert place.name in failed.message
     assert finding(host, "systemd.allowed_cpus[system.slice]").outcome == "drifted"
 
@@ -228,7 +228,7 @@ def test_kernel_threads_that_can_move_do_and_the_others_are_expected(host: Path)
     apply(root)
     assert "Cpus_allowed_list:\t0-1\n" in (host / "proc/2/status").read_text()
     assert finding(root, "kthread.affinity").reason.startswith(
-        "expected on isolated CPUs, for they cannot be moved: cpuhp/2"
+        "expected on isolated CPUs, because they cannot be moved: cpuhp/2"
     )
 
 

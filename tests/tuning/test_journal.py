@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError
+from tunectl.model import Target
 from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.lock import hold, make_directory
 from tunectl.tuning.records import Entry
 
 
 def entry(path: str = "proc/sys/vm/swappiness", before: str | None = "60\n", boot: str = "boot-1") -> Entry:
-    return Entry(0, boot, "value", path, before, "60", "1", 0o644, ("mm.swappiness",), ())
+    return Entry(0, boot, "value", path, before, "60", "1", 0o644, (Target("mm.swappiness"),), ())
 
 
 def filled(directory: Path, count: int = 3) -> Journal:

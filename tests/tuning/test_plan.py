@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
 from tunectl.knobs.row import Facts
-from tunectl.model import Change, Finding, Outcome, Plan, Reading, Setting, State, Waiver
+from tunectl.model import Change, Finding, Outcome, Plan, Reading, Setting, State, Target, Waiver
 from tunectl.tuning.plan import diff
 
 TODAY = "2026-11-21"
@@ -71,7 +72,6 @@ def test_a_change_says_what_stands_what_is_wanted_and_why() -> None:
     assert plan.changes == (
         Change(
             "mm.thp_enabled",
-            "mm.thp_enabled",
             "",
             "always",
             "never",
@@ -115,10 +115,12 @@ def test_absent_is_unsupported_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "fix"), [("/proc/x: Permission denied", "run as root to read it"), ("/proc/x: Input/output error", "")]
+    ("number", "fix"),
+    [(errno.EACCES, "run as root to read it"), (errno.EPERM, "run as root to read it"), (errno.EIO, ""), (None, "")],
 )
-def test_unreadable_is_said_and_changes_nothing(reason: str, fix: str) -> None:
-    plan = planned("mm.ksm", "stopped", Reading("mm.ksm", "", State.UNREADABLE, reason=reason))
+def test_unreadable_is_said_and_changes_nothing(number: int | None, fix: str) -> None:
+    reason = "/proc/x: cannot be read"
+    plan = planned("mm.ksm", "stopped", Reading("mm.ksm", "", State.UNREADABLE, reason=reason, errno=number))
     assert (judged(plan).outcome, judged(plan).reason, judged(plan).fix) == (Outcome.UNREADABLE, reason, fix)
     assert plan.changes == ()
 
@@ -130,10 +132,10 @@ def test_an_empty_wish_is_an_empty_plan() -> None:
 # ---- waivers
 
 
-@pytest.mark.parametrize("target", [None, "cpufreq.governor[1]", "1"])
+@pytest.mark.parametrize("instance", [None, "1"])
 @pytest.mark.parametrize("until", ["2026-11-21", "2099-01-01"])
-def test_a_waiver_holds_to_its_last_day(target: str | None, until: str) -> None:
-    waiver = Waiver("cpufreq.governor", target, "the vendor says so", until)
+def test_a_waiver_holds_to_its_last_day(instance: str | None, until: str) -> None:
+    waiver = Waiver("cpufreq.governor", instance, "the vendor says so", until)
     plan = planned("cpufreq.governor", "performance", read("cpufreq.governor", "powersave", "1"), waivers=(waiver,))
     assert judged(plan).outcome is Outcome.WAIVED
     assert judged(plan).reason == f"the vendor says so (until {until})"
@@ -242,7 +244,7 @@ def interrupt(
     return read("irq.affinity", effective or asked, "27", facts=IrqFacts(asked, effective, device, settable))
 
 
-REFUSED = Facts(live=False, refused=frozenset({("irq.affinity", "27")}))
+REFUSED = Facts(live=False, refused=frozenset({Target("irq.affinity", "27")}))
 EVERYWHERE = HOUSEKEEPING | ISOLATED
 
 

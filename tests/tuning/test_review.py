@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,15 @@ from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
 from tests.tuned import apply, restore, results, session_on
+from tests.tuning.calls import on, watched
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
+from tunectl.knobs.row import Step
 from tunectl.model import Finding, Outcome
-from tunectl.tuning.transaction import run_apply, run_restore
+from tunectl.tuning import restore as backwards
+from tunectl.tuning.apply import before_image
+from tunectl.tuning.journal import Journal
+from tunectl.tuning.transaction import require_private, run_apply, run_restore
 
 CPUFREQ = "sys/devices/system/cpu/cpufreq"
 
@@ -186,3 +192,91 @@ def test_cpus_that_are_not_there_are_nobodys(lab4: Path) -> None:
 def test_smt_that_is_not_there_is_off(lab4: Path) -> None:
     write_host_file(lab4, LOW_LATENCY + '[knobs]\n"smt.control" = "off"\n')
     assert judged(WritableSysroot(str(lab4)), "smt.control").outcome is Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o755])
+def test_a_restored_file_has_its_earlier_mode(lab4: Path, mode: int) -> None:
+    """Also where somebody else changed the mode of what we wrote, and where we had removed the file."""
+    (lab4 / "etc/default/irqbalance").chmod(mode)
+    before = picture(lab4)
+    root = WritableSysroot(str(lab4))
+    apply(root)
+    assert (lab4 / "etc/default/irqbalance").stat().st_mode & 0o7777 == mode
+    (lab4 / "etc/default/irqbalance").chmod(0o666)
+    restore(root)
+    assert not differences(before, lab4)
+
+
+def test_a_removed_file_comes_back_with_its_mode(lab4: Path) -> None:
+    root = WritableSysroot(str(lab4))
+    (lab4 / "etc/extra").write_text("text\n")
+    (lab4 / "etc/extra").chmod(0o640)
+    before = picture(lab4)
+    journal = Journal(str(lab4))
+    journal.before(before_image(root, Step("removal", "etc/extra", "", ()), "boot"))
+    root.remove("etc/extra")
+    outcome = backwards.restore(root, journal, "boot")
+    journal.remove()
+    assert [one.result for one in outcome.results] == ["restored"]
+    assert not differences(before, lab4)
+
+
+def test_a_file_whose_mode_cannot_be_read_is_not_touched(lab4: Path) -> None:
+    (lab4 / "etc/extra").write_text("text\n")
+
+    def fail(name: str, args: tuple[Any, ...], _: dict[str, Any]) -> None:
+        if on("lstat", "etc/extra")(name, args):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with watched(fail), pytest.raises(OSError, match="Input/output"):
+        before_image(WritableSysroot(str(lab4)), Step("removal", "etc/extra", "", ()), "boot")
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o600, 0o755, 0o640])
+@pytest.mark.parametrize("name", ["", "journal.jsonl"])
+def test_a_journal_that_only_its_owner_writes_is_obeyed(tmp_path: Path, name: str, mode: int) -> None:
+    require_private(*state_with(tmp_path, name, mode))
+
+
+@pytest.mark.parametrize("mode", [0o664, 0o646, 0o602, 0o620])
+@pytest.mark.parametrize("name", ["", "journal.jsonl"])
+def test_a_journal_that_others_may_write_is_not_obeyed(tmp_path: Path, name: str, mode: int) -> None:
+    with pytest.raises(TunectlError, match=rf"{name or 'state'} can be written by others than root; nothing was"):
+        require_private(*state_with(tmp_path, name, mode))
+
+
+@pytest.mark.parametrize("name", ["", "journal.jsonl"])
+def test_a_journal_of_another_owner_is_not_obeyed(tmp_path: Path, name: str) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    root, state = state_with(tmp_path, name, 0o600)
+    os.chown(os.path.join(state, name), 1, -1)
+    with pytest.raises(TunectlError, match="can be written by others than root"):
+        require_private(root, state)
+
+
+@pytest.mark.parametrize("name", ["", "journal.jsonl"])
+def test_a_link_to_a_journal_is_not_obeyed_where_another_made_it(tmp_path: Path, name: str) -> None:
+    """lstat(2): whoever owns the link decides what is read."""
+    root, state = state_with(tmp_path, "journal.jsonl", 0o600)
+    link = tmp_path / "link"
+    link.symlink_to(os.path.join(state, name))
+    assert os.lstat(link).st_mode & 0o022
+    with pytest.raises(TunectlError, match="can be written by others than root"):
+        require_private(root, str(link))
+
+
+def test_a_journal_that_is_not_there_yet_is_nobodys(tmp_path: Path) -> None:
+    root, state = state_with(tmp_path, "journal.jsonl", 0o600)
+    os.unlink(f"{state}/journal.jsonl")
+    require_private(root, state)
+    require_private(root, f"{tmp_path}/none")
+
+
+def state_with(tmp_path: Path, name: str, mode: int) -> tuple[WritableSysroot, str]:
+    """The running host, and a state directory in which one thing has this mode, the other is private."""
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    (state / "journal.jsonl").touch(0o600)
+    (state / name).chmod(mode)
+    return WritableSysroot("/"), str(state)

@@ -1,9 +1,9 @@
 """GRUB with Boot Loader Specification entries: RHEL 9 and later, Fedora, CentOS Stream, Rocky, Alma.
 
 The arguments go where grubby puts them: into every entry but the rescue ones, and into what new entries are made from,
-/etc/kernel/cmdline and GRUB_CMDLINE_LINUX. The latter two must agree: 20-grub.install makes /etc/kernel/cmdline anew
-where /etc/default/grub is the newer file, so that one is written first. grub2-mkconfig is not run: from RHEL 9.3 on it
-leaves the entries alone. Nor is grubby: docs/boot-loaders.md says why.
+/etc/kernel/cmdline and GRUB_CMDLINE_LINUX. The latter two must agree: 20-grub.install rewrites /etc/kernel/cmdline
+where /etc/default/grub is the newer file, so /etc/default/grub is written first. grub2-mkconfig is not run, because
+from RHEL 9.3 on it leaves the entries alone; grubby is not run either (docs/boot-loaders.md says why).
 Source: RHEL 9.3 release notes (boot loader); Fedora's 20-grub.install and blscfg.c (variables, order of the menu).
 """
 
@@ -11,18 +11,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from tunectl.bootloader.defaultsource import source
-from tunectl.bootloader.edits import files_family, read
-from tunectl.bootloader.entries import Entry, in_order, read_entries
-from tunectl.bootloader.family import Family, Holder, Look, Point, Upcoming
-from tunectl.bootloader.forms import variable
+from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
+from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, source_of_entries
+from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.grubmenu import parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
-from tunectl.bootloader.settings import LINUX, MAIN
-from tunectl.bootloader.shellvars import evaluate
+from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
 from tunectl.host.sysroot import Sysroot
-
-_GRUBENV = ("boot/grub2/grubenv", "boot/grub/grubenv")
 
 
 def look(root: Sysroot) -> Look:
@@ -30,9 +25,9 @@ def look(root: Sysroot) -> Look:
     try:
         entries = in_order(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
-        environment = parse_grubenv(next((text for path in _GRUBENV if (text := root.get_text(path))), ""))
+        environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := root.get_text(path))), ""))
         default = default_entry(entries, environment)
-        kernel_cmdline, made_from = source(root, default.line if default else "")
+        kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
     except OSError as error:
         return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
     if default is None:
@@ -49,7 +44,7 @@ def look(root: Sysroot) -> Look:
 
 
 def default_entry(entries: list[Entry], environment: dict[str, str]) -> Entry | None:
-    """What GRUB boots: next_entry once, or saved_entry, by the entry's id, title or place; else the first."""
+    """What GRUB boots: next_entry once, or saved_entry, by the entry's id, title or place; otherwise the first."""
     wanted = environment.get("next_entry") or environment.get("saved_entry") or "0"
     named = (entry for entry in entries if wanted in (entry.id.removesuffix(".conf"), entry.title))
     number = int(wanted) if wanted.isdecimal() and int(wanted) < len(entries) else 0
@@ -67,7 +62,7 @@ def expanded(line: str, environment: dict[str, str]) -> str:
 
 
 def _assigned(settings: str) -> str | None:
-    variables = evaluate([("/" + MAIN, settings)])
+    variables = evaluate_settings([("/" + MAIN, settings)])
     return None if variables.problem or variables.unknown(LINUX) else variables.text(LINUX)
 
 
@@ -88,4 +83,4 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, *GRUBENVS))

@@ -38,7 +38,7 @@ class Rule(Enum):
 
 
 # isolcpus= and nohz_full=: housekeeping_setup() refuses a second, different mask of a type already set.
-# rcu_nocbs=, irqaffinity= and skew_tick= are parsed anew each time; every tsc= word sets a switch of its own.
+# rcu_nocbs=, irqaffinity= and skew_tick= are parsed again at each occurrence; every tsc= word sets a switch of its own.
 RULES = {
     "isolcpus": Rule.FIRST,
     "nohz_full": Rule.FIRST,

@@ -1,6 +1,10 @@
 """Boot Loader Specification entries, Type #1: the files in loader/entries, and which of them is first.
 
-Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Format Specification.
+The entries of new kernels are made from /etc/kernel/cmdline, or from what stands in for it. Without either file
+kernel-install takes the running line: the arguments of a kernel that was upgraded before the reboot would be lost, or
+those of an old test would stay.
+Source: UAPI Group, Boot Loader Specification (fields, sorting) and Version Format Specification; systemd's
+90-loaderentry.install, Fedora's 20-grub.install.
 """
 
 from __future__ import annotations
@@ -10,11 +14,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tunectl.bootloader.edits import read
-from tunectl.bootloader.family import Holder
-from tunectl.bootloader.forms import OPTIONS
+from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.editor import LINE, OPTIONS, Holder, read
+from tunectl.bootloader.family import Point
 from tunectl.host.sysroot import Sysroot
 
+CMDLINE = "etc/kernel/cmdline"
+_VENDORS = "usr/lib/kernel/cmdline"
+# Each entry gets these again by itself: from the loader and from kernel-install.
+_ADDED = ("BOOT_IMAGE", "initrd", "systemd.machine_id")
 # $BOOT is the EFI system partition or a partition of its own; distributions mount either at one of these.
 PLACES = ("boot", "efi", "boot/efi")
 _COUNTER = re.compile(r"\+[0-9]+(-[0-9]+)?$")  # boot counting: tries left, tries done
@@ -53,6 +61,11 @@ class Entry(NamedTuple):
         return Holder(self.path, OPTIONS, lead=self.lead)
 
 
+def entry_files(places: Iterable[str] = PLACES) -> tuple[str, ...]:
+    """What read_entries() and source_of_entries() read, as shell patterns; not /etc/machine-id, which is private."""
+    return (*(f"{place}/loader/entries/*.conf" for place in places), CMDLINE, _VENDORS)
+
+
 def version_key(version: str) -> tuple[tuple[int, int | str], ...]:
     """Sorts versions as systemd's strverscmp_improved() and rpm do: 6.10 after 6.9, 6.1~rc1 before 6.1."""
     parts: list[tuple[int, int | str]] = []
@@ -70,13 +83,19 @@ def uncounted(name: str) -> tuple[str, bool]:
     return _COUNTER.sub("", name), bool(counter and re.match(r"\+0+(?![0-9])", counter[0]))
 
 
-def parse_entry(path: str, text: str) -> Entry | None:
-    """An entry that boots a Linux kernel; None for another one (a program, a device tree, an empty file)."""
+def parse_fields(text: str) -> dict[str, list[str]]:
+    """The `key value` lines of an entry or of loader.conf: each key's values, in their order."""
     fields: dict[str, list[str]] = {}
     for line in text.splitlines():
         key, _, value = line.replace("\t", " ").strip().partition(" ")
         if key and not key.startswith("#"):
             fields.setdefault(key, []).append(value.strip())
+    return fields
+
+
+def parse_entry(path: str, text: str) -> Entry | None:
+    """An entry that boots a Linux kernel; None for another one (a program, a device tree, an empty file)."""
+    fields = parse_fields(text)
     if "linux" not in fields and "uki" not in fields:
         return None
     name, exhausted = uncounted(path.rpartition("/")[2].removesuffix(".conf"))
@@ -84,7 +103,7 @@ def parse_entry(path: str, text: str) -> Entry | None:
     def last(key: str) -> str:
         return fields.get(key, [""])[-1]
 
-    # GRUB puts the image's name in front, systemd-boot the initrds'; the longer has to fit.
+    # GRUB puts the image's name in front of the line, systemd-boot the initrds' names; the longer one has to fit.
     leads = (f"BOOT_IMAGE=(hd0,gpt2){last('linux')}", " ".join(f"initrd={one}" for one in fields.get("initrd", [])))
     return Entry(
         f"{name}.conf",
@@ -136,3 +155,23 @@ def in_order(entries: Sequence[Entry]) -> list[Entry]:
         newest,
         key=lambda entry: (entry.exhausted, not entry.sort_key, entry.sort_key, entry.sort_key and entry.machine_id),
     )
+
+
+def source_of_entries(root: Sysroot, default_line: str) -> tuple[Holder, Point]:
+    """(/etc/kernel/cmdline, its line). Where there is no such file, the vendor's or the default entry's line."""
+    text = read(root, CMDLINE)
+    vendors = read(root, _VENDORS)
+    # Needed for a file that exists, too: it may be the one that we made from this line.
+    new = " ".join((vendors or _portable(default_line)).split())
+    if text is not None:
+        return Holder(CMDLINE, LINE, new), Point(f"/{CMDLINE}", " ".join(text.split()))
+    where = f"/{_VENDORS}" if vendors else f"/{CMDLINE}, which is not there"
+    return Holder(CMDLINE, LINE, new), Point(where, new if vendors else "")
+
+
+def _portable(line: str) -> str:
+    """An entry's line without what belongs to that entry alone."""
+    words = line.split()
+    if '"' in line:  # a quoted value may hold spaces: every word of it stays
+        return line
+    return " ".join(word for word in words if "$" not in word and parse_cmdline(word)[0].key not in _ADDED)

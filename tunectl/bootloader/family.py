@@ -1,7 +1,7 @@
 """What every boot loader's family gives: the next boot's line, the files to write for it, and the way back.
 
-A family is a row of functions. Most are made (edits.files_family) from one look at the host: which files hold a command
-line (the boot entries, and what new kernels' entries are made from), and which of them must have ours. Pure.
+A family is a row of functions. Most are made (editor.files_family) from one look at the host: which files hold a
+command line (the boot entries, and what the entries of new kernels are made from). Pure.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tunectl.bootloader.forms import Form
 from tunectl.bootloader.words import Desired, Same
 from tunectl.host.sysroot import Sysroot
 
-# Path -> (what stood there before our first write, what we wrote last), bytes as latin-1 text: the journal's memory.
+# Path -> (what stood there before our first write, what we wrote last), from the journal; bytes as latin-1 text.
 Journaled = Mapping[str, tuple[str | None, str]]
 
 
 class Point(NamedTuple):
-    """A command line that counts: where it stands, and what it comes to (None: that cannot be worked out)."""
+    """A command line that counts: where it stands, and its text with variables expanded (None: not known)."""
 
     where: str
     line: str | None
@@ -59,24 +58,7 @@ class Family(NamedTuple):
     plan: Callable[[Sysroot, Sequence[Desired], Same, Journaled], BootPlan]
     ours: Callable[[Sysroot, Journaled], tuple[str, ...]]  # our words, as they stand in the configuration
     stripped: Callable[[Sysroot, Journaled], tuple[Write, ...]]  # files that hold our words, without them
+    files: tuple[str, ...] = ()  # shell patterns of what it reads, without unified images, which are megabytes
     commands: tuple[str, ...] = ()
-    remedy: str = ""  # what an operator runs where the files are right and the boot loader does not have them
+    remedy: str = ""  # what an operator runs when the files are right and the boot loader has not taken them
     confirm: Callable[[Sysroot, Sequence[Desired], Same], str | None] | None = None  # the files by their real reader
-
-
-class Holder(NamedTuple):
-    """A file that holds a command line. `new` is the line that one is started from where there is none."""
-
-    path: str
-    form: Form
-    new: str | None = None
-    expand: Callable[[str], str] | None = None  # what the boot loader makes of the line, where it has variables
-    lead: str = ""  # what the boot loader puts in front of it
-
-
-class Look(NamedTuple):
-    """What a family of files found on a host."""
-
-    holders: tuple[Holder, ...]
-    upcoming: Upcoming
-    refusal: str = ""  # why the files are not to be edited, though they could be read

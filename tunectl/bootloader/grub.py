@@ -1,7 +1,9 @@
-"""The file tunectl owns among GRUB's settings: /etc/default/grub.d/99-tunectl.cfg, rendered and parsed back. Pure.
+"""GRUB whose grub.cfg is made by grub-mkconfig: Debian and Ubuntu, SUSE, Arch.
 
-It appends to GRUB_CMDLINE_LINUX_DEFAULT, which recovery entries do not get: they boot un-isolated
-(grub-mkconfig's 10_linux). The name sorts behind what cloud images put there, since a later file overwrites.
+Where grub-mkconfig reads /etc/default/grub.d, our words are in a file of our own there; elsewhere they are edited into
+GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub. Recovery entries do not get that variable (grub-mkconfig's 10_linux):
+they boot without isolation. Then grub-mkconfig writes a new menu. The name of our file sorts behind those of cloud
+images, since a later file overwrites an earlier one.
 """
 
 from __future__ import annotations
@@ -9,34 +11,140 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tunectl.bootloader.cmdline import Arg, Found, Rule, kernel_args, lookup, same_key
+from tunectl.bootloader.editor import Holder, Look, our_words, plan_edits, read, variable, without_ours
+from tunectl.bootloader.family import BootPlan, Family, Journaled, Upcoming, Write
+from tunectl.bootloader.grubsettings import (
+    DEFAULT,
+    DIRECTORY,
+    DROPIN,
+    FILES,
+    MAIN,
+    Configured,
+    Placed,
+    configured,
+    source_live,
+)
+from tunectl.bootloader.nextboot import next_boot, next_length_problem
+from tunectl.bootloader.words import Desired, Same, checked, given, is_safe, written
 from tunectl.errors import UsageError
+from tunectl.host.identity import DEBIAN, read_os_ids
+from tunectl.host.sysroot import Sysroot
 
-DROPIN = "etc/default/grub.d/99-tunectl.cfg"
 _HEAD = (
     "# Written by tunectl: the boot arguments that isolate the trading CPUs.\n"
     "# Edits are lost with the next 'tunectl apply'; 'tunectl restore' removes this file.\n"
 )
-_VARIABLE = "GRUB_CMDLINE_LINUX_DEFAULT"
-# Means itself in sh, in GRUB's script language and on the kernel's command line, in quotes and out of them.
-_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
-_LINE = re.compile(rf'{_VARIABLE}="\$\{{{_VARIABLE}\}} (?P<args>[^"\n]+)"\n')
+_LINE = re.compile(rf'{DEFAULT}="\$\{{{DEFAULT}\}} (?P<args>[^"\n]+)"\n')
 
 
 def render_dropin(args: Sequence[str]) -> str:
     """The whole file for one or more arguments. UsageError for none, and for one that would need quoting."""
     if not args:
         raise UsageError("there is no boot argument to write", "without one the file is removed, not left empty")
-    for arg in args:
-        if not _SAFE.fullmatch(arg):
-            raise UsageError(
-                f"boot argument '{arg}' has a character that a shell or GRUB would change",
-                "letters, digits and _ . , : = / @ % + - are passed on as they are",
-            )
-    return f'{_HEAD}{_VARIABLE}="${{{_VARIABLE}}} {" ".join(args)}"\n'
+    words = " ".join(map(checked, args))
+    return f'{_HEAD}{DEFAULT}="${{{DEFAULT}}} {words}"\n'
 
 
 def parse_dropin(text: str) -> tuple[str, ...] | None:
     """The arguments of a file that render_dropin() wrote; None for any other text, an edited one too."""
     found = _LINE.fullmatch(text.removeprefix(_HEAD)) if text.startswith(_HEAD) else None
     args = tuple(found["args"].split(" ")) if found else ()
-    return args if args and all(_SAFE.fullmatch(arg) for arg in args) else None
+    return args if args and all(map(is_safe, args)) else None
+
+
+def plan_dropin(root: Sysroot, desired: Sequence[Desired], same: Same) -> BootPlan:
+    """The drop-in for these arguments; its removal where the other settings give everything.
+
+    `same(key, a, b)` compares two values, as CPU sets where they are.
+    """
+    rest = configured(root, without_ours=True)
+    if rest.problem:
+        return BootPlan(problem=rest.problem)
+    needed = [written(want) for want in desired if not given(rest.args, want, same)]
+    if not needed:
+        return BootPlan((Write("removal", DROPIN, ""),) if root.exists(DROPIN) else ())
+    content = render_dropin(needed)
+    after = configured(root, overlay={DROPIN: content})
+    if after.problem:  # only a shell could tell, and the file is not there yet: _confirm() looks once it is
+        where = "/" + DROPIN
+        added = tuple(Placed(Arg(key, value or None), where) for key, value, _ in desired)
+        default = " ".join([rest.linux_default, *needed])
+        after = Configured(rest.linux, default, rest.files, placed=rest.placed + added)
+    problem = next_length_problem(root, after.line) or ""
+    return BootPlan((Write("file", DROPIN, content),), unmet(after, desired, same), problem)
+
+
+def confirm(settings: Configured, desired: Sequence[Desired], same: Same) -> str | None:
+    """What is wrong with the written configuration, read or sourced again; None where it gives every argument."""
+    return settings.problem or "; ".join(unmet(settings, desired, same)) or None
+
+
+def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple[str, ...]:
+    """Which desired arguments these settings do not put in force, and what stands in the way, one line each."""
+    return tuple(_obstacle(settings, want, same) for want in desired if not given(settings.args, want, same))
+
+
+def _find(args: Sequence[Arg], key: str, rule: Rule, same: Same) -> Found | None:
+    return lookup(args, key, rule, lambda one, other: same(key, one, other))
+
+
+def _equal(same: Same, key: str, one: str | None, other: str | None) -> bool:
+    return same(key, one, other) if one and other else not one and not other
+
+
+def _obstacle(settings: Configured, want: Desired, same: Same) -> str:
+    key, value, rule = want
+    placed = [one for one in settings.placed if same_key(one.arg.key, key)]
+    mine = kernel_args(settings.args)
+    if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
+        end = settings.placed[len(mine)]
+        return f"'--' in {end.where} ends the kernel's own arguments: {written(want)} behind it goes to init"
+    found = _find(settings.args, key, rule, same)
+    if found is None or rule is Rule.EACH:
+        place = settings.default_set_at or "the settings"
+        if place.startswith("/" + DROPIN):
+            return f"a ';' or a brace in the settings ends GRUB's linux command before {written(want)}"
+        return f"{place} overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {written(want)}"
+    order = placed if rule is Rule.FIRST else placed[::-1]
+    winner = next((one for one in order if one.arg.value is not None), order[0])
+    return f"{winner.arg} in {winner.where} wins: {rule.value}"
+
+
+def reads_dropins(root: Sysroot) -> bool:
+    """Does this distribution's grub-mkconfig read /etc/default/grub.d? Debian's does; elsewhere the directory tells."""
+    system = read_os_ids(root)
+    return not system or bool(system & DEBIAN) or root.exists(DIRECTORY)
+
+
+def look(root: Sysroot) -> Look:
+    """/etc/default/grub, as a file to be edited."""
+    return Look((Holder(MAIN, variable(DEFAULT)),), Upcoming((), configured(root).problem or ""))
+
+
+def _plan(root: Sysroot, desired: Sequence[Desired], same: Same, journaled: Journaled) -> BootPlan:
+    return plan_dropin(root, desired, same) if reads_dropins(root) else _plan_edit(root, desired, same, journaled)
+
+
+def _plan_edit(root: Sysroot, desired: Sequence[Desired], same: Same, journaled: Journaled) -> BootPlan:
+    edits = plan_edits(look, root, desired, same, journaled)
+    if edits.problem:
+        return edits
+    after = configured(root, overlay={write.path: write.content for write in edits.writes})
+    too_long = next_length_problem(root, after.line) or ""
+    return BootPlan(edits.writes, unmet(after, desired, same), after.problem or too_long)
+
+
+def _ours(root: Sysroot, journaled: Journaled) -> tuple[str, ...]:
+    return parse_dropin(root.get_text(DROPIN)) or our_words(look, root, journaled)
+
+
+def _stripped(root: Sysroot, journaled: Journaled) -> tuple[Write, ...]:
+    return without_ours(look, root, journaled) if read(root, MAIN) is not None else ()
+
+
+def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | None:
+    return confirm(source_live(root) if root.live else configured(root), desired, same)
+
+
+FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), "sudo update-grub", _confirm)

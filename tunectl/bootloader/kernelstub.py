@@ -7,14 +7,47 @@ Source: kernelstub's README and configuration file (user.kernel_options); system
 
 from __future__ import annotations
 
-from tunectl.bootloader.edits import files_family, read
-from tunectl.bootloader.entries import in_order, read_entries
-from tunectl.bootloader.family import Family, Holder, Look, Point, Upcoming
-from tunectl.bootloader.forms import KERNELSTUB
+from typing import Any
+
+from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
+from tunectl.bootloader.entries import entry_files, in_order, read_entries
+from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.bootloader.systemdboot import default_entry
+from tunectl.bootloader.words import Lines, split
 from tunectl.host.sysroot import Sysroot
 
 CONFIGURATION = "etc/kernelstub/configuration"
+
+
+def _kernelstub(text: str) -> Lines | str:
+    import json  # slow to import: only where there is a kernelstub
+
+    try:
+        options = _user_options(json.loads(text.encode("latin-1")))
+    except (ValueError, KeyError, TypeError) as error:
+        return f"it is not what kernelstub writes ({error!r})"
+    return (" ".join(options),)
+
+
+def _user_options(document: Any) -> list[str]:
+    """kernelstub's own list; the operator's arguments and ours are in `user`, `default` is the installer's."""
+    options = document["user"]["kernel_options"]
+    if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
+        raise TypeError("kernel_options")
+    return options
+
+
+def _render_kernelstub(text: str, lines: Lines) -> str:
+    import json
+
+    document = json.loads(text.encode("latin-1"))  # the text is bytes, one a character: JSON is UTF-8
+    if " ".join(_user_options(document)) == lines[0]:
+        return text
+    document["user"]["kernel_options"] = split(lines[0])
+    return json.dumps(document, indent=2) + ("\n" if text.endswith("\n") else "")
+
+
+KERNELSTUB = Form(_kernelstub, _render_kernelstub)
 
 
 def look(root: Sysroot) -> Look:
@@ -36,4 +69,4 @@ def look(root: Sysroot) -> Look:
     return Look(holders, Upcoming((Point(f"/{default.path}", default.line), source), problem))
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(look, (CONFIGURATION, *entry_files()))

@@ -1,4 +1,4 @@
-"""What the next boot of the default entry will have: the settings, and grub.cfg, which update-grub makes of them.
+"""What the next boot of the default entry will have, from the settings and from grub.cfg, which is made from them.
 
 On a live host grub.cfg is what boots, and the settings must have reached it. On a recorded host update-grub is never
 run, so there the settings say it, and a grub.cfg that differs is a note.
@@ -10,48 +10,43 @@ from collections import Counter
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
+from tunectl.bootloader.family import Point, Upcoming
 from tunectl.bootloader.grubmenu import BootEntry, default_entry
-from tunectl.bootloader.mkconfig import configured
-from tunectl.bootloader.settings import Configured, generator, menu_path, read_menu
+from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 # What 10_linux itself puts before (and, of a btrfs root, into) the configured arguments.
 _LOADERS_OWN = ("root", "ro", "rw", "rootflags")
 
 
-class NextBoot(NamedTuple):
-    """The next boot's arguments, and what supports them.
+def next_boot(root: Sysroot) -> Upcoming:
+    """The line of the next boot, from the settings and from the default entry of grub.cfg.
 
-    `line` is None where neither the settings nor grub.cfg can tell. `problem` means that the two do not
-    agree on a live host, or that one of them cannot be worked out. `note` needs no action.
+    A problem means that the two do not agree on a live host, or that one of them cannot be worked out.
     """
-
-    line: str | None
-    source: str
-    problem: str | None
-    note: str
-    configured: Configured
-    entry: BootEntry | None
-
-
-def next_boot(root: Sysroot) -> NextBoot:
-    """The line the next boot will have, of the settings and of grub.cfg's default entry as the host stands."""
     settings = configured(root)
-    files = ", ".join(settings.files) or "/etc/default/grub"
+    from_settings = Point(", ".join(settings.files) or "/etc/default/grub", _as_grub_gives(settings))
     entry = _read_entry(root)
-    if isinstance(entry, BootEntry):
-        difference = None if settings.problem else _difference(root, settings, entry)
-        stale = "" if settings.problem else _stale(root, settings, entry)
-        if root.live:
-            recovery = f"the default entry '{entry.title}' is a recovery entry" if entry.recovery else None
-            problem = settings.problem or recovery or difference
-            return NextBoot(entry.args, f"/{menu_path(root)}, entry '{entry.title}'", problem, stale, settings, entry)
-        line = None if settings.problem else _as_grub_gives(settings)
-        return NextBoot(line, files, settings.problem, difference or stale, settings, entry)
+    if isinstance(entry, BootEntry) and root.live:
+        return _as_the_menu_has_it(root, settings, entry)
     if settings.problem:
-        return NextBoot(None, files, settings.problem, entry.why, settings, None)
-    problem = entry.why if root.live and entry.wrong else None
-    return NextBoot(_as_grub_gives(settings), files, problem, "" if problem else entry.why, settings, None)
+        note = "" if isinstance(entry, BootEntry) else entry.why
+        return Upcoming((from_settings._replace(line=None),), settings.problem, note)
+    if isinstance(entry, BootEntry):
+        return Upcoming((from_settings,), "", _difference(root, settings, entry) or _stale(root, settings, entry))
+    if root.live and entry.wrong:
+        return Upcoming((from_settings,), entry.why)
+    return Upcoming((from_settings,), "", entry.why)
+
+
+def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry) -> Upcoming:
+    """On a live host grub.cfg is what boots, and the settings must have reached it."""
+    point = Point(f"/{menu_path(root)}, entry '{entry.title}'", entry.args)
+    if settings.problem:
+        return Upcoming((point,), settings.problem)
+    recovery = f"the default entry '{entry.title}' is a recovery entry" if entry.recovery else ""
+    problem = recovery or _difference(root, settings, entry)
+    return Upcoming((point,), problem, _stale(root, settings, entry))
 
 
 def _as_grub_gives(settings: Configured) -> str:
@@ -65,7 +60,7 @@ def _text(arg: Arg) -> str:
 
 class _NoEntry(NamedTuple):
     why: str
-    wrong: bool = True  # the host will not boot what the settings say; or else it could not be looked at
+    wrong: bool = True  # the host will not boot what the settings say; False: grub.cfg could not be read
 
 
 def _read_entry(root: Sysroot) -> BootEntry | _NoEntry:
@@ -78,11 +73,11 @@ def _read_entry(root: Sysroot) -> BootEntry | _NoEntry:
     return _NoEntry(f"/{path}: {entry}") if isinstance(entry, str) else entry
 
 
-def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str | None:
-    """What the settings have and grub.cfg lacks."""
+def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str:
+    """What the settings have and grub.cfg lacks; "" for nothing."""
     lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
     if not lacking:
-        return None
+        return ""
     args = " ".join(str(arg) for arg in settings.args if arg in lacking)
     places = dict.fromkeys(placed.where for placed in settings.placed if placed.arg in lacking)
     newer = _newer_files(root, settings)

@@ -8,9 +8,9 @@ Source: ostree's ostree-sysroot-deploy.c (the merge deployment's bootconfig); rp
 from __future__ import annotations
 
 from tunectl.bootloader.bls import expanded
-from tunectl.bootloader.edits import files_family
-from tunectl.bootloader.entries import read_entries, version_key
-from tunectl.bootloader.family import Family, Look, Point, Upcoming
+from tunectl.bootloader.editor import Look, files_family
+from tunectl.bootloader.entries import entry_files, read_entries, version_key
+from tunectl.bootloader.family import Family, Point, Upcoming
 from tunectl.host.sysroot import Sysroot
 
 _STAGED = "run/ostree/staged-deployment"
@@ -34,4 +34,4 @@ def look(root: Sysroot) -> Look:
     return Look(tuple(entry.holder for entry in entries), Upcoming(points), refusal)
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(look, entry_files(("boot",)))

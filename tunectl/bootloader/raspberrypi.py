@@ -7,16 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.bootloader.edits import files_family, read
-from tunectl.bootloader.family import Family, Holder, Look, Point, Upcoming
-from tunectl.bootloader.forms import FIRST_LINE
+from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
+from tunectl.bootloader.family import Family, Point, Upcoming
+from tunectl.bootloader.words import Lines
 from tunectl.host.sysroot import Sysroot
 
 # Debian 12 and later mount the firmware's partition at the first.
 PLACES = ("boot/firmware", "boot")
 _REDIRECTS = ("cmdline", "os_prefix")
-# raspi-firmware, of Debian itself, writes cmdline.txt anew with every kernel.
+# Debian's own raspi-firmware rewrites cmdline.txt with every kernel.
 _DEBIANS_HOOK = "etc/kernel/postinst.d/z50-raspi-firmware"
+
+
+def _first_line(text: str) -> Lines | str:
+    return (text.partition("\n")[0],)
+
+
+def _render_first_line(text: str, lines: Lines) -> str:
+    _, newline, rest = text.partition("\n")
+    return lines[0] + (newline or "\n") + rest
+
+
+FIRST_LINE = Form(_first_line, _render_first_line)
 
 
 def look(root: Sysroot) -> Look:
@@ -35,7 +47,7 @@ def look(root: Sysroot) -> Look:
     if setting := next(_redirects(config), ""):
         refusal = f"'{setting}' in /{place}/config.txt may have the firmware read another file: edit that one"
     elif root.exists(_DEBIANS_HOOK):
-        refusal = f"/{_DEBIANS_HOOK} writes /{path} anew with every kernel: add to /etc/default/raspi-extra-cmdline"
+        refusal = f"/{_DEBIANS_HOOK} rewrites /{path} with every kernel: add to /etc/default/raspi-extra-cmdline"
     return Look((Holder(path, FIRST_LINE),), Upcoming((point,)), refusal)
 
 
@@ -48,4 +60,6 @@ def _redirects(config: str) -> Iterator[str]:
             yield line.strip()
 
 
-FAMILY: Family = files_family(look)
+FAMILY: Family = files_family(
+    look, tuple(f"{place}/{name}" for place in PLACES for name in ("cmdline.txt", "config.txt"))
+)

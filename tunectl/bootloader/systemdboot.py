@@ -1,6 +1,6 @@
 """systemd-boot: entries in loader/entries, unified kernel images in EFI/Linux, /etc/kernel/cmdline for what is to come.
 
-Entries are edited as they stand. An image has its line inside, perhaps under a signature: kernel-install makes it anew.
+Entries are edited as they stand. The line of an image is inside it and may be signed: kernel-install builds a new one.
 Source: loader.conf(5), systemd-boot(7), the Boot Loader Interface (EFI variables), kernel-install(8).
 """
 
@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import fnmatch
 
-from tunectl.bootloader import rebuild
-from tunectl.bootloader.defaultsource import source
-from tunectl.bootloader.edits import files_family
-from tunectl.bootloader.entries import PLACES, Entry, in_order, read_entries
-from tunectl.bootloader.family import Family, Look, Point, Upcoming
-from tunectl.bootloader.uki import read_images
+from tunectl.bootloader.editor import Look, files_family
+from tunectl.bootloader.entries import (
+    PLACES,
+    Entry,
+    entry_files,
+    in_order,
+    parse_fields,
+    read_entries,
+    source_of_entries,
+)
+from tunectl.bootloader.family import Family, Point, Upcoming
+from tunectl.bootloader.uki import read_images, rebuild_refusal
 from tunectl.host.sysroot import Sysroot
 
+_LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
 _VARIABLE = "sys/firmware/efi/efivars/{}-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 
 
@@ -25,7 +32,7 @@ def look(root: Sysroot) -> Look:
         texts = read_entries(root)
         images = read_images(root, PLACES)
         default = default_entry(root, in_order([*texts, *images]))
-        kernel_cmdline, made_from = source(root, default.line if default else "")
+        kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
     except OSError as error:
         return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
     if default is None:
@@ -35,7 +42,7 @@ def look(root: Sysroot) -> Look:
     point = Point(f"/{default.path}", default.line)
     if default not in images:
         return Look(holders, Upcoming((point, made_from), problem))
-    refusal = rebuild.refusal(root, default)
+    refusal = rebuild_refusal(root, default)
     if root.live:
         return Look(holders, Upcoming((point, made_from), problem), refusal)
     # kernel-install is never run for a recorded host: there the source says what the next image will have.
@@ -57,18 +64,16 @@ def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:
 
 
 def _configured(root: Sysroot) -> str:
-    for place in PLACES:
-        for line in root.get_text(f"{place}/loader/loader.conf").splitlines():
-            key, _, value = line.replace("\t", " ").strip().partition(" ")
-            if key == "default":
-                return value.strip()
+    for path in _LOADER_CONF:
+        if wanted := parse_fields(root.get_text(path)).get("default"):
+            return wanted[0]
     return ""
 
 
 def _variable(root: Sysroot, name: str) -> str:
     """An EFI variable of the Boot Loader Interface: four bytes of attributes, then UTF-16 with a NUL at its end.
 
-    To read one calls the firmware, which may stop every CPU meanwhile; to ask for one that is not set does not.
+    Reading one calls the firmware, which may stop every CPU for that time. Asking for one that is not set does not.
     """
     try:
         return root.read_bytes(_VARIABLE.format(name))[4:].decode("utf-16-le", "replace").rstrip("\0")
@@ -76,4 +81,6 @@ def _variable(root: Sysroot, name: str) -> str:
         return ""
 
 
-FAMILY: Family = files_family(look, ("kernel-install",), "run `kernel-install add` for the kernel that will boot")
+FAMILY: Family = files_family(
+    look, (*entry_files(), *_LOADER_CONF), ("kernel-install",), "run `kernel-install add` for the kernel that will boot"
+)

@@ -1,21 +1,31 @@
 """Unified kernel images, Boot Loader Specification Type #2: the command line inside a PE file.
 
+To change that line, kernel-install builds a new image. That is allowed only for an image that kernel-install made: it
+names them TOKEN-VERSION.efi, some with a boot counter. An image with another name has another builder (mkinitcpio,
+dracut called by hand, a vendor), and kernel-install would put a second image beside it.
 Source: Microsoft's PE Format (headers, section table); UAPI Group, Unified Kernel Image (sections .cmdline, .osrel,
-.uname); systemd's boot.c, which names and sorts such an image by its os-release.
+.uname); systemd's boot.c, which names and sorts such an image by its os-release; 90-uki-copy.install
+and 60-ukify.install; ukify(1), uki.conf; sbctl's 91-sbctl.install.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 import struct
 from collections.abc import Iterable
 
-from tunectl.bootloader.entries import Entry, uncounted
-from tunectl.bootloader.shellvars import evaluate
+from tunectl.bootloader.entries import CMDLINE, Entry, uncounted
+from tunectl.host.inifiles import values_of
+from tunectl.host.shellvars import evaluate
 from tunectl.host.sysroot import Sysroot
 
 _MAX_SECTION = 1 << 16  # of text; no kernel takes a longer line
 _HEAD = 4096  # bytes: the headers and the section table
+_COUNTER = r"(?:\+[0-9]+(?:-[0-9]+)?)?"
+_CONFIGURATIONS = ("etc/kernel/uki.conf", "run/kernel/uki.conf", "usr/lib/kernel/uki.conf")
+_SBCTL = ("etc/kernel/install.d/91-sbctl.install", "usr/lib/kernel/install.d/91-sbctl.install")
+_SIGNING_KEYS = ("SecureBootPrivateKey", "SecureBootCertificateName")
 _WANTED = (".cmdline", ".osrel", ".uname", ".profile")
 
 
@@ -85,3 +95,37 @@ def read_sections(root: Sysroot, path: str) -> dict[str, str]:
     except struct.error:
         return {}
     return found
+
+
+def kernel_of(root: Sysroot, image: Entry) -> str:
+    """The path of the kernel that kernel-install made this image from; "" where it did not, or the kernel is gone."""
+    if not image.kernel or not re.search(rf"-{re.escape(image.kernel)}{_COUNTER}\.efi\Z", image.path, re.IGNORECASE):
+        return ""
+    paths = (f"usr/lib/modules/{image.kernel}/vmlinuz", f"boot/vmlinuz-{image.kernel}")
+    return next((path for path in paths if root.exists(path)), "")
+
+
+def rebuild_refusal(root: Sysroot, image: Entry) -> str:
+    """Why kernel-install must not rebuild the image that is booted next; "" where it may."""
+    if not root.exists(CMDLINE):
+        return (
+            f"there is no /{CMDLINE}, so kernel-install would put this boot's own line into the image: write one "
+            "first, with root= and everything else that the image's line has (`bootctl list` shows it)"
+        )
+    if not kernel_of(root, image):
+        return (
+            f"kernel-install did not make /{image.path}, or its kernel is not there: add the arguments where its "
+            "builder takes the line from, and build it again"
+        )
+    if image.signed and not _signs(root):
+        return (
+            f"/{image.path} is signed, and nothing says that kernel-install signs a new one (SecureBootPrivateKey= in "
+            "/etc/kernel/uki.conf, or sbctl): unsigned it would not boot under Secure Boot"
+        )
+    return ""
+
+
+def _signs(root: Sysroot) -> bool:
+    texts = [root.get_text(path) for path in _CONFIGURATIONS]
+    configured = any(any(values_of(text, "UKI", key)) for text in texts for key in _SIGNING_KEYS)
+    return configured or any(root.exists(path) for path in _SBCTL)

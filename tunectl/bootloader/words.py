@@ -21,12 +21,11 @@ Lines = tuple[str, ...]
 
 # As lib/cmdline.c splits: a quote anywhere in a word keeps the spaces up to the next one.
 _WORD = re.compile(r'(?:[^\s"]|"[^"]*(?:"|\Z))+')
-# Means itself in a shell, in GRUB's script language and on the kernel's command line, in quotes and out of them.
 _SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,:=/@%+-]*")
 
 
 class Swap(NamedTuple):
-    """A word of ours, and the operator's own that it took the place of; None where it was added."""
+    """A word of ours, and the operator's word that it replaced; None where it was added."""
 
     ours: str
     theirs: str | None
@@ -46,8 +45,17 @@ class _Word(NamedTuple):
 def written(want: Desired) -> str:
     """The word of a desired argument. UsageError for one that would need quoting."""
     key, value, _ = want
-    word = f"{key}={value}" if value else key
-    if not _SAFE.fullmatch(word):
+    return checked(f"{key}={value}" if value else key)
+
+
+def is_safe(word: str) -> bool:
+    """Do a shell, GRUB and the kernel all read this word as it is written, inside quotes and outside?"""
+    return _SAFE.fullmatch(word) is not None
+
+
+def checked(word: str) -> str:
+    """The word. UsageError for one that would need quoting."""
+    if not is_safe(word):
         raise UsageError(
             f"boot argument '{word}' has a character that a shell or a boot loader would change",
             "letters, digits and _ . , : = / @ % + - are passed on as they are",

@@ -15,16 +15,16 @@ from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.managers import Manager
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts
 from tunectl.model import Scope, Trading
+from tunectl.tuners.found import FoundTuner
 
 SUBJECT = pytest.StashKey[Subject]()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One instance of a check for each isolated CPU, physical core, interface, manager or declared thread."""
+    """One instance of a check for each isolated CPU, physical core, interface, tuner or declared thread."""
     subject = metafunc.config.stash[SUBJECT]
     if "isolated_cpu" in metafunc.fixturenames:
         cpus = sorted(subject.scope.isolated)
@@ -35,11 +35,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         _instances(metafunc, "interface", subject.interfaces, subject.interfaces)
     if "trading_thread" in metafunc.fixturenames:
         _instances(metafunc, "trading_thread", subject.trading, [one.name for one in subject.trading])
-    if "manager" in metafunc.fixturenames:
-        found = subject.managers
+    if "tuner" in metafunc.fixturenames:
+        found = subject.tuners
         known = found if isinstance(found, list) else []
-        # A manager that cannot be asked about leaves one instance behind, whose fixture says so.
-        _instances(metafunc, "manager", known, [one.name for one in known])
+        # A tuner that cannot be asked about leaves one instance behind, whose fixture says so.
+        _instances(metafunc, "tuner", known, [one.name for one in known])
 
 
 def _instances(metafunc: pytest.Metafunc, name: str, values: Sequence[object], ids: Sequence[str]) -> None:
@@ -105,16 +105,16 @@ def interface(request: pytest.FixtureRequest, host: Sysroot) -> str:
 
 
 @pytest.fixture(scope="session")
-def managers(subject: Subject) -> list[Manager]:
+def tuners(subject: Subject) -> list[FoundTuner]:
     """Every other program on this host that tunes it."""
-    found = subject.managers
+    found = subject.tuners
     return found if isinstance(found, list) else unknown(f"who else tunes this host cannot be read: {found}")
 
 
 @pytest.fixture
-def manager(request: pytest.FixtureRequest, managers: list[Manager]) -> Manager:
+def tuner(request: pytest.FixtureRequest, tuners: list[FoundTuner]) -> FoundTuner:
     """Each other program on this host that tunes it, in turn."""
-    found: Manager | None = request.param
+    found: FoundTuner | None = request.param
     return found if found is not None else compliant("nothing else on this host tunes it")
 
 

@@ -10,7 +10,7 @@ import pytest
 from tunectl.checking.fixtures import SUBJECT
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.subject import Subject
-from tunectl.model import Finding, Outcome, target_name
+from tunectl.model import Finding, Outcome
 
 
 class Verdicts:
@@ -42,7 +42,7 @@ class Verdicts:
         if report.failed and report.nodeid:
             name = _stem(report.nodeid)
             reason = f"check {name} failed to load: {_last_line(report.longreprtext)}"
-            self._broken.append(Finding(f"check.{name}", f"check.{name}", Outcome.UNREADABLE, reason=reason))
+            self._broken.append(Finding(f"check.{name}", "", Outcome.UNREADABLE, reason=reason))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Progress: which check runs."""
@@ -95,7 +95,7 @@ def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled |
     parts = [found, why if outcome in (Outcome.DRIFTED, Outcome.COMPLIANT) and not (settled and found == why) else ""]
     return Finding(
         knob,
-        target_name(knob, callspec.id if callspec else ""),
+        callspec.id if callspec else "",
         outcome,
         settled.observed if settled else None,
         settled.desired if settled else None,

@@ -11,13 +11,12 @@ from tunectl.checking.measure import measure, measure_spinning
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.managers import Manager
-from tunectl.host.processes import find_threads
-from tunectl.host.procs import Thread
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.procs import Thread, find_threads
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
 from tunectl.model import Scope, Trading
-from tunectl.rivals.table import read_rivals
+from tunectl.tuners.find import read_tuners
+from tunectl.tuners.found import FoundTuner
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,10 @@ class Subject:
         return sorted(cores, key=min)
 
     @cached_property
-    def managers(self) -> list[Manager] | Exception:
+    def tuners(self) -> list[FoundTuner] | Exception:
         """Who else tunes this host. It is asked while checks are collected: an error is kept for the check to tell."""
         try:
-            return list(read_rivals(self.root))
+            return list(read_tuners(self.root))
         except Exception as error:
             return error
 

@@ -1,1 +1,1 @@
-"""The command line: click, one thin file a command."""
+"""The command line: click, one thin file for each command or family of commands."""

@@ -12,10 +12,10 @@ from tunectl.cli.exits import FAILED, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.plan import change_dict
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
 from tunectl.tuning.apply import Result
-from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, require_root, run_apply, wanted
 from tunectl.verdict import verdict_of
 
@@ -27,7 +27,7 @@ from tunectl.verdict import verdict_of
 def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     root = WritableSysroot(options.root)
-    session = open_session(root, options.host_path, options.state_path, options.invocation, today())
+    session = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     require_root(root, "apply", options.invocation)
     stay_off(root, session.wishes.scope.isolated)
     if not yes:
@@ -40,7 +40,7 @@ def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
     return exit_code(body["verdict"], options.fmt)
 
 
-def _ask(session: Session, runtime: bool) -> None:
+def _ask(session: Inspection, runtime: bool) -> None:
     plan = session.assess()
     changes = wanted(plan, runtime)
     if not changes:
@@ -66,12 +66,12 @@ def _result_dict(result: Result) -> dict[str, Any]:
 
 def _body(run: Run) -> dict[str, Any]:
     return {
-        "host_file": run.session.wishes.origin,
+        "host_file": run.inspection.wishes.origin,
         "changes": [_result_dict(result) for result in run.applied.results],
-        "journal": run.session.journal.path,
+        "journal": run.inspection.journal.path,
         "reboot_required": run.plan.reboot_required,
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,
         "findings": run.plan.findings,
-        "notes": [*run.applied.failed, *run.session.notes(), *run.session.rivals()],
+        "notes": [*run.applied.failed, *run.inspection.notes(), *run.inspection.tuner_notes()],
     }

@@ -5,13 +5,12 @@ from __future__ import annotations
 import click
 
 from tunectl.checking.runner import run_checks
-from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
-from tunectl.cli.progress import progress
 from tunectl.errors import UsageError
+from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.plan import waive
-from tunectl.tuning.session import open_session
 from tunectl.verdict import verdict_of
 
 
@@ -24,7 +23,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
     if not 0 < window_s <= 86400:
         raise UsageError("--window: seconds, above 0 and at most a day")
     root = open_root(options)
-    session = open_session(root, options.host_path, options.state_path, options.invocation, today())
+    session = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     wishes = session.wishes
     stay_off(root, wishes.scope.isolated)
     settings = {setting.knob: setting.value for setting in wishes.settings}

@@ -1,12 +1,12 @@
-"""What every command's file is built from: options in, a document out, an exit code."""
+"""What every command is built from: options in, one line of progress, a document or a file out."""
 
 from __future__ import annotations
 
 import datetime
 import os
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any
 
@@ -14,6 +14,7 @@ import click
 
 from tunectl.cli.options import Options, merged, shared_options
 from tunectl.cpulist import CpuSet
+from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
 
@@ -47,7 +48,7 @@ def open_root(options: Options) -> Sysroot:
 
 
 def today() -> str:
-    """The date waivers are held against."""
+    """Today's date, which decides whether a waiver still holds."""
     return datetime.date.today().isoformat()
 
 
@@ -57,7 +58,7 @@ def now() -> str:
 
 
 def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()) -> None:
-    """The result, to stdout, in the format asked for."""
+    """Prints the result in the format asked for."""
     from tunectl.report import render
     from tunectl.report.escape import encodable
 
@@ -68,21 +69,21 @@ def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], fi
     )
     if options.fmt == "text":
         text = encodable(text, sys.stdout.encoding or "utf-8")
-    # The other formats are UTF-8 by definition, whatever the terminal's language.
+    # The other formats are UTF-8 by definition, whatever the terminal's encoding.
     out = text if options.fmt == "text" else text.encode()
     click.echo(out, nl=not text.endswith("\n"), color=colour)
 
 
 def _width() -> int:
-    import shutil  # slow to import, and needed for a terminal only
+    import shutil  # slow to import, and only needed for a terminal
 
     return shutil.get_terminal_size((100, 24)).columns
 
 
 def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet = frozenset()) -> None:
-    """This thread, and those it starts from now on, keep to the CPUs that are not isolated.
+    """Moves this thread, and those that it starts later, off the isolated CPUs.
 
-    `thread` is another of this process; `otherwise` where it goes when all its CPUs are isolated now.
+    `thread` names another thread of this process; `otherwise` are the CPUs to move to if all of its CPUs are isolated.
     """
     if not root.live:
         return
@@ -90,3 +91,28 @@ def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet
         allowed = os.sched_getaffinity(thread) - isolated or otherwise
         if allowed:
             os.sched_setaffinity(thread, allowed)
+
+
+@contextmanager
+def progress(options: Options) -> Iterator[Callable[[str], None]]:
+    """Yields a function that replaces the line."""
+    if options.quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console  # only where a person watches
+    from rich.text import Text
+
+    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    # Four turns a second: drawing is work on the host that is being measured.
+    with console.status("", refresh_per_second=4) as status:
+        yield lambda text: status.update(Text(text))
+
+
+def write_whole(path: str, text: str) -> None:
+    """Replaces a file of the user's, readable by all. TunectlError when it cannot, and nothing is left beside it."""
+    from tunectl.durable import replace_file  # few commands write
+
+    try:
+        replace_file(path, text.encode("utf-8"))
+    except OSError as error:
+        raise TunectlError(f"cannot write {path}: {error.strerror}") from error

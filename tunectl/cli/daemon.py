@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import sys
@@ -14,49 +15,50 @@ import click
 from tunectl.cli.command import stay_off
 from tunectl.cli.exits import DRIFTED, OK
 from tunectl.cli.options import Options
-from tunectl.errors import TunectlError
 from tunectl.model import HostId
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.daemon import Daemon, Opener
-from tunectl.monitor.listener import Listener
 from tunectl.monitor.model import Alert
 from tunectl.monitor.notify import open_notify
-from tunectl.monitor.state import OccupiedError, State
-from tunectl.tuning.session import Session
+from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.store import Store
+from tunectl.monitor.wakeup import DeviceEvents
+from tunectl.tuning.inspection import Inspection
 
 
 def run_daemon(
     options: Options,
-    session: Session,
-    read_session: Callable[[], Session],
+    session: Inspection,
+    read_session: Callable[[], Inspection],
     interval_s: float | None,
     duration_s: float | None,
     repair: bool,
     notes: Sequence[str],
 ) -> int:
     """Until a signal, or the time is over. With a duration, the exit code says whether anything fired."""
-    places = Places(_directory("STATE_DIRECTORY") or options.state_path, _runtime(), interval_s, repair)
-    state = State(os.path.join(places.state_dir, "monitor"))
-    listener = Listener(lambda: daemon.waker.poke())
+    store = Store(os.path.join(_directory("STATE_DIRECTORY") or options.state_path, "monitor"))
+    places = Places(store, _directory("RUNTIME_DIRECTORY"), interval_s, repair)
+    events = DeviceEvents(lambda: daemon.wakeup.poke())
     first = iter([session])
 
     def prepare() -> Opener:
-        """The first time the session there is; then the host file anew."""
+        """The first time the session that is open already; then the host file is read again."""
         fresh = next(first, None) or read_session()
         printer = _printer(options, fresh.identity)
-        opener = opener_of(fresh, places, lambda watcher: listener.tells(watcher.eyes.tell), printer)
+        opener = opener_of(fresh, places, lambda watcher: events.go_to(watcher.eyes.tell), printer)
         _stay_off_all(fresh)
         if fresh is session:
-            _begin(options, places, fresh, listener, notes)
+            _begin(options, places, fresh, events, notes)
         return opener
 
-    daemon = Daemon(prepare, save=state.save, notify=open_notify(os.environ), say=say)
-    daemon.waker.catch()
+    daemon = Daemon(prepare, systemd=open_notify(os.environ), say=say)
+    daemon.wakeup.catch()
+    store.open()
     try:
-        daemon.run(_hold(state), duration_s)
+        daemon.run(store.state, duration_s)
     finally:
-        listener.stop()
-        state.release()
+        events.stop()
+        store.close()
     return DRIFTED if duration_s is not None and daemon.fired else OK
 
 
@@ -76,10 +78,10 @@ def say(text: str) -> None:
     click.echo(f"tunectl: {printable(' '.join(text.split()))}", err=True)
 
 
-def _begin(options: Options, places: Places, session: Session, listener: Listener, notes: Sequence[str]) -> None:
+def _begin(options: Options, places: Places, session: Inspection, events: DeviceEvents, notes: Sequence[str]) -> None:
     """What this run cannot do is said once, after the host file was found to be good."""
     said = list(notes)
-    if session.root.live and (why := listener.start()):
+    if session.root.live and (why := events.start()):
         said.append(f"device events are not heard: {why}")
     if (places.repair or session.wishes.monitor.repair) and not places.runtime_dir:
         said.append("repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
@@ -97,23 +99,7 @@ def _directory(name: str) -> str:
     return os.environ.get(name, "").partition(":")[0]
 
 
-def _runtime() -> str:
-    return _directory("RUNTIME_DIRECTORY")
-
-
-def _hold(state: State) -> dict[str, object]:
-    """The state directory is ours; where it cannot be, that is said, and nothing is remembered."""
-    try:
-        state.hold()
-        return state.load()
-    except OccupiedError:
-        raise
-    except TunectlError as error:
-        say(str(error))
-        return {}
-
-
-def _stay_off_all(session: Session) -> None:
+def _stay_off_all(session: Inspection) -> None:
     """After a reload the isolated CPUs may be others: every thread there is moves."""
     if session.root.live:
         for name in os.listdir("/proc/self/task"):
@@ -121,15 +107,26 @@ def _stay_off_all(session: Session) -> None:
             stay_off(session.root, scope.isolated, int(name), scope.housekeeping)
 
 
-def _printer(options: Options, host: HostId) -> Callable[[Sequence[Alert]], None] | None:
-    """Each edge is a line of stdout, but where that is systemd's journal, which is told in its own way."""
+def _printer(options: Options, host: HostId) -> Receiver | None:
+    """Each transition is a line of stdout, except where that is systemd's journal, which is a receiver of its own."""
     if os.environ.get("JOURNAL_STREAM"):
         return None
-    from tunectl.cli.edges import edge_line
 
-    def show(edges: Sequence[Alert]) -> None:
-        for alert in edges:
-            click.echo(edge_line(alert, host, options.fmt))
-        sys.stdout.flush()
+    def deliver(alerts: Sequence[Alert]) -> None:
+        try:
+            for alert in alerts:
+                click.echo(transition_line(alert, host, options.fmt))
+            sys.stdout.flush()
+        except OSError as error:
+            raise DeliveryError(f"{error.strerror}", retry=False) from error
 
-    return show
+    return Receiver("stdout", deliver, is_counted=False)
+
+
+def transition_line(alert: Alert, host: HostId, fmt: str) -> str:
+    """Text, or a tunectl.alert/1 document on one line: for a terminal, or for who reads the program through a pipe."""
+    from tunectl.monitor.receivers import message
+
+    if fmt == "json":
+        return json.dumps(json.loads(message.document(alert, host)), separators=(",", ":"))
+    return f"{alert.at} {alert.severity.value} {message.line(alert)}"

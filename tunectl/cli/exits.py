@@ -1,4 +1,4 @@
-"""Exit codes, the same for every command. INTERFACE, "Exit codes"."""
+"""Exit codes, the same for every command: docs/interface.md, "Exit codes"."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def exit_code(verdict: str, fmt: str = "text") -> int:
     """The exit code for a verdict; with the nagios format, that plugin's own."""
     if fmt != "nagios":
         return _BY_VERDICT[verdict]
-    from tunectl.report import nagios  # where the status line gets its word from
+    from tunectl.report import nagios  # the status line takes its word from there, too
 
     return nagios.exit_code(verdict)

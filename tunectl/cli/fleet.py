@@ -1,24 +1,49 @@
-"""tunectl fleet"""
+"""tunectl fleet: open, record, report and history"""
 
 from __future__ import annotations
 
+import datetime
+import os
 import sys
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tunectl import __version__
 from tunectl.cli.command import emit, now, open_root, tunectl_command
-from tunectl.cli.exits import OK
-from tunectl.cli.fleet_report import history, report
-from tunectl.cli.fleet_store import STORE, read_names
+from tunectl.cli.exits import OK, exit_code
 from tunectl.cli.options import Options
-from tunectl.errors import UsageError
-from tunectl.fleet.documents import session_list
+from tunectl.errors import TunectlError, UsageError
+from tunectl.fleet.body import fleet_body, history_body
+from tunectl.fleet.documents import parse_hosts, session_list
 from tunectl.fleet.names import is_text
 from tunectl.fleet.records import Absent, Answer, Session
-from tunectl.fleet.store import open_session, record_absent, record_document
+from tunectl.fleet.store import (
+    ask,
+    ask_one,
+    default_store,
+    open_session,
+    read_session,
+    record_absent,
+    record_document,
+    sessions,
+    write_file,
+)
 from tunectl.host.identity import read_identity
+from tunectl.model import Document, HostId
+
+_SAVED = {"txt": "text", "json": "json", "html": "html"}  # a file's suffix -> its format
+_STORE = click.option(
+    "--store",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=default_store,
+    envvar="TUNECTL_FLEET_STORE",
+    show_envvar=True,
+    metavar="DIR",
+    help="Where sessions are kept [~/.local/state/tunectl/fleet].",
+)
 
 
 @click.group(name="fleet")
@@ -27,7 +52,7 @@ def command() -> None:
 
 
 @tunectl_command(name="open")
-@STORE
+@_STORE
 @click.option(
     "--hosts", required=True, metavar="FILE", help="Who will be asked: a JSON list, or a name a line; - is stdin."
 )
@@ -35,7 +60,7 @@ def command() -> None:
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
 def open_(options: Options, store: Path, hosts: str, name: str, selection: str) -> int:
     """Begin a session: who is asked is written down first, so that nobody can be missed."""
-    names = read_names(hosts)
+    names = _read_names(hosts)
     if not names:
         raise UsageError(f"--hosts {hosts}: names nobody")
     identity, at = read_identity(open_root(options)), now()
@@ -66,5 +91,88 @@ def record(options: Options, session: Path, name: str, unreachable: str | None, 
     return OK
 
 
-for one in (open_, record, report, history):
-    command.add_command(one)
+@tunectl_command(name="report", formats=("text", "json", "html"))
+@_STORE
+@click.argument("session", required=False)
+@click.option("--hosts", metavar="FILE", help="Who was asked, beside the session's own list; - is stdin.")
+@click.option("--save", is_flag=True, help="Write report.txt, .json and .html into the session, too.")
+@click.option(
+    "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
+)
+def report(options: Options, store: Path, session: str | None, hosts: str | None, save: bool, max_age_h: float) -> int:
+    """GO or NO-GO for every host of SESSION (a name or a directory; the latest), and for all of them.
+
+    Exit code: 3 if any host is NO-GO; else 1 if any is UNKNOWN; else 4 if any waits for its reboot; else 0.
+    """
+    found, is_latest = _chosen_session(store, session, _read_names(hosts) if hosts else ())
+    if is_latest:
+        _check_age(found, max_age_h)
+    body = fleet_body(found, ask(found))
+    identity = read_identity(open_root(options))
+    if save:
+        _save(found, identity, body)
+    emit(options, "fleet", identity, body)
+    return exit_code(body["verdict"])
+
+
+@tunectl_command(name="history")
+@_STORE
+@click.argument("name", metavar="HOST")
+@click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
+def history(options: Options, store: Path, name: str, last: int) -> int:
+    """What HOST, by its name in the inventory, was found to be in each session."""
+    rounds = ((session, ask_one(session, name)) for session in reversed(sessions(store)))
+    concerned = (pair for pair in rounds if name in pair[0].hosts or pair[1].answer is not Answer.SILENT)
+    known = list(islice(concerned, last))[::-1]
+    if not known:
+        raise TunectlError(f"{store}: no session has a host {name!r}", "by its name in the inventory")
+    emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known))
+    return OK
+
+
+for _one in (open_, record, report, history):
+    command.add_command(_one)
+
+
+def _check_age(session: Session, max_age_h: float) -> None:
+    """A scheduler whose round did not begin today must not be answered with yesterday's GO."""
+    try:
+        age = datetime.datetime.now(datetime.UTC) - datetime.datetime.fromisoformat(session.at)
+    except (ValueError, TypeError) as error:
+        raise TunectlError(f"{session.directory}: does not say when it began: {session.at!r}") from error
+    if not max_age_h > 0:
+        raise UsageError(f"--max-age {max_age_h:g}: hours, above 0")
+    if age.total_seconds() > max_age_h * 3600:
+        hours = age.total_seconds() / 3600
+        what = f"the latest session, {session.name}, began {hours:.3g} hours ago"
+        raise TunectlError(what, "name it to see it, or raise --max-age")
+
+
+def _save(session: Session, identity: HostId, body: dict[str, Any]) -> None:
+    from tunectl.report import render
+
+    document = Document("fleet", identity, now(), body)
+    for suffix, fmt in _SAVED.items():
+        write_file(Path(session.directory) / f"report.{suffix}", render(document, fmt).encode())
+
+
+def _read_names(path: str) -> tuple[str, ...]:
+    """The hosts in a file, or on stdin for `-`."""
+    try:
+        text = (sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--hosts {path}: {getattr(error, 'strerror', None) or error}") from error
+    return parse_hosts(text, f"--hosts {path}")
+
+
+def _chosen_session(store: Path, session: str | None, hosts: tuple[str, ...]) -> tuple[Session, bool]:
+    """The session of that name or directory, and False; without one the latest session, and True."""
+    if session is None:
+        found = sessions(store)
+        if not found:
+            raise TunectlError(f"{store}: there is no session", "`tunectl fleet open` begins one")
+        return read_session(Path(found[-1].directory), hosts), True
+    path = Path(session)
+    if os.sep not in session and not path.is_dir():
+        path = store / session
+    return read_session(path, hosts), False

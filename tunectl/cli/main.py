@@ -1,4 +1,4 @@
-"""The program `tunectl`: global options, commands that are imported when they are called, one way out."""
+"""The program `tunectl`: global options, commands that are imported when they are called, the one exit."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 
 
 def main() -> None:
-    """One command, from its words to the process's end."""
+    """Runs one command and ends the process."""
     code = _run()
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except BrokenPipeError:  # whoever read our output has gone
+    except BrokenPipeError:  # the reader of our output has gone
         code = exits.FAILED
-    # Nothing is left to be done: taking every object apart takes as long as a tenth of `verify`.
+    # Nothing is left to do. Freeing every object would take a tenth of the time of `verify`.
     os._exit(code)
 
 

@@ -13,14 +13,14 @@ from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.monitor.assembly import Watcher, kernel_wishes
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.once import look_twice, verdict_of
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.journal import peek
-from tunectl.tuning.session import Session, open_session
 
 _FORMATS = ("text", "json", "nagios")
 _SOON_S = 1.0  # between the two looks of --once
@@ -83,16 +83,16 @@ def _check(
         raise UsageError("--watch needs a terminal", "--once prints the same page once")
 
 
-def _session(options: Options, root: Sysroot) -> Session:
-    """The host file's; without one, the CPUs that the kernel isolates and no wishes. A file that was named must be."""
+def _session(options: Options, root: Sysroot) -> Inspection:
+    """The host file's session; without one, of the CPUs that the kernel isolates. A named file must exist."""
     if options.host or os.path.exists(options.host_path):
-        return open_session(root, options.host_path, options.state_path, options.invocation, today())
+        return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     wishes = kernel_wishes(read_scope_facts(root))
-    return Session(root, read_identity(root), wishes, peek(options.state_path), options.invocation, today())
+    return Inspection(root, read_identity(root), wishes, peek(options.state_path), options.invocation, today())
 
 
-def _blind_spots(session: Session) -> list[str]:
-    """What this run cannot see at all, whatever the sources say."""
+def _blind_spots(session: Inspection) -> list[str]:
+    """What this run cannot watch, whatever the sources say."""
     notes = []
     if not session.wishes.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
@@ -101,8 +101,8 @@ def _blind_spots(session: Session) -> list[str]:
     return [*notes, *session.notes()]
 
 
-def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
-    """The CPUs whose clock is asked for."""
+def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
+    """The CPUs whose clock --clock asks for."""
     if text is None:
         return frozenset()
     if not session.root.live:
@@ -114,7 +114,7 @@ def _clocks(options: Options, session: Session, text: str | None) -> CpuSet:
     return cpus
 
 
-def _once(options: Options, session: Session, seconds: float, notes: list[str], clocks: CpuSet) -> int:
+def _once(options: Options, session: Inspection, seconds: float, notes: list[str], clocks: CpuSet) -> int:
     watcher = Watcher(session, {})
     watcher.eyes.clocks_asked = clocks
     board, first = look_twice(watcher, seconds)

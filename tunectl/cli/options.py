@@ -29,7 +29,7 @@ class Options(NamedTuple):
 
     @classmethod
     def from_given(cls, given: dict[str, Any]) -> Options:
-        """Those of the values that were given."""
+        """Options from the values that were given; the others keep their defaults."""
         return cls(**{key: value for key, value in given.items() if value})
 
     @property
@@ -43,7 +43,7 @@ class Options(NamedTuple):
         return os.path.abspath(self.state or self._below_root(STATE))
 
     def _below_root(self, path: str) -> str:
-        """Where it lies; no link in a recorded host leads out of it."""
+        """The path below the root. A link in a recorded host cannot lead out of it."""
         from tunectl.host.sysroot import Sysroot
 
         root = Sysroot(self.root)
@@ -54,8 +54,8 @@ class Options(NamedTuple):
 
     @property
     def invocation(self) -> tuple[str, ...]:
-        """How this tunectl is started again, by its full path: sudo and systemd have another PATH."""
-        # sysconfig would read all that Python was built with, to fill in what sys knows.
+        """The words that start this tunectl again, with its full path, because sudo and systemd have another PATH."""
+        # With expand=True, sysconfig would read Python's whole build configuration to fill in what sys knows already.
         scripts = sysconfig.get_path("scripts", expand=False)
         scripts = os.path.normpath(scripts.format(base=sys.prefix, platbase=sys.exec_prefix))
         words = [os.path.join(scripts, "tunectl")]
@@ -70,7 +70,7 @@ def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "js
     def env(name: str) -> dict[str, Any]:
         return {"envvar": f"TUNECTL_{name}", "show_envvar": True} if top else {}
 
-    # Before the command's name the command is not known yet: any format is taken, and checked by the command.
+    # Before the command's name the command is not known yet: any format is accepted here, and the command checks it.
     kind: Any = str if top else click.Choice(formats)
     shown = "text, json, ..." if top else ", ".join(formats)
 
@@ -92,7 +92,7 @@ def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "js
 
 
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:
-    """The command's own options over the group's; the format checked against what the command can do."""
+    """The command's own options, which override the group's. UsageError for a format that the command does not have."""
     options: Options = ctx.find_object(Options) or Options()
     own = {key: value for key, value in given.items() if value and key in Options._fields}
     options = options._replace(**own)

@@ -10,7 +10,7 @@ from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_comman
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Change
-from tunectl.tuning.session import open_session
+from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
 
@@ -19,7 +19,7 @@ from tunectl.verdict import verdict_of
 def command(options: Options, candidate: str | None) -> int:
     """What apply would change: knob, target, observed, desired, reason. Writes nothing."""
     paths = options.host_path, options.state_path
-    session = open_session(open_root(options), *paths, options.invocation, today(), candidate=candidate)
+    session = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
     stay_off(session.root, session.wishes.scope.isolated)
     plan = session.assess()
     body = {
@@ -27,7 +27,7 @@ def command(options: Options, candidate: str | None) -> int:
         "changes": [change_dict(change) for change in plan.changes],
         "reboot_required": plan.reboot_required,
         "findings": plan.findings,
-        "notes": [*session.notes(), *session.choices(), *session.rivals()],
+        "notes": [*session.notes(), *session.choices(), *session.tuner_notes()],
     }
     emit(options, "plan", session.identity, body, plan.findings)
     return exit_code(verdict_of(plan.findings, False), options.fmt)
@@ -35,7 +35,6 @@ def command(options: Options, candidate: str | None) -> int:
 
 def change_dict(change: Change) -> dict[str, Any]:
     """A change as JSON has it."""
-    fields = change._asdict()
-    del fields["value"], fields["instance"]
-    fields["lifetime"] = str(change.lifetime)
-    return fields
+    fields = {**change._asdict(), "lifetime": str(change.lifetime)}
+    del fields["knob"], fields["instance"], fields["value"]
+    return {"knob": change.knob, "target": change.target, **fields}

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
-from tunectl.cli.progress import progress
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
@@ -63,7 +62,7 @@ def _body(flight: Flight, strict: bool) -> dict[str, Any]:
 
 
 def _cpu_sets(flight: Flight) -> dict[str, str]:
-    """Which CPUs were judged, and who says so."""
+    """Which CPUs were judged, and what says which are isolated."""
     scope = flight.scope
     sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
     named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))

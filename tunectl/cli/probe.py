@@ -1,26 +1,28 @@
-"""tunectl probe"""
+"""tunectl probe: jitter, wake and selftest"""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.command import emit, open_root, progress, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
-from tunectl.cli.progress import progress
-from tunectl.cli.selftest import selftest
-from tunectl.cli.wake import wake
-from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
-from tunectl.probe.runner import run_jitter
-from tunectl.tuning.session import read_wishes
+from tunectl.probe.runner import run_jitter, run_selftest
+from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
+from tunectl.tuning.hostfile import Wishes
+from tunectl.tuning.inspection import read_wishes
+
+_MOST_MESSAGES = 10_000_000
 
 
 @click.group(name="probe")
@@ -47,13 +49,10 @@ def jitter(
     output: str | None,
 ) -> int:
     """Gaps in a loop that only reads the time-stamp counter: how many, how long, when, and what they add up to."""
-    root = open_root(options)
-    if not root.live:
-        raise UsageError("the probe measures this machine: --root makes no sense here")
+    root = _this_machine(options)
     if not 0 < duration_s <= 86400:
         raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
-    if output and not os.path.isdir(os.path.dirname(os.path.abspath(output))):
-        raise UsageError(f"--output {output}: no such directory")
+    _check_output(output)
     chosen, limits = _choice(options, root, cpus)
     stay_off(root, chosen)
     with progress(options) as tell:
@@ -66,15 +65,84 @@ def jitter(
     return {"broken": DRIFTED, "within": OK}.get(verdict, FAILED if limits else OK)
 
 
-command.add_command(jitter)
-command.add_command(selftest)
-command.add_command(wake)
+@tunectl_command(name="wake")
+@click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
+@click.option("--mechanisms", metavar="LIST", help="Of channel, eventfd, pipe, unix, tcp, udp [all].")
+@click.option(
+    "--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all]."
+)
+@click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
+@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each cell [99].")
+@click.option("--busy-poll-us", type=click.IntRange(1, 1_000_000), metavar="N", help="Given to SO_BUSY_POLL [50].")
+@click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
+@click.option("--listen", metavar="A:P", help="Be the other host of a --connect, until Ctrl-C.")
+@click.option("--connect", metavar="A:P", help="Measure round trips to that host, over tcp and udp.")
+@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
+def wake(
+    options: Options,
+    cpus: str | None,
+    mechanisms: str | None,
+    waiting: str | None,
+    idle_ms: str | None,
+    messages: int | None,
+    busy_poll_us: int | None,
+    fifo: int | None,
+    listen: str | None,
+    connect: str | None,
+    output: str | None,
+) -> int:
+    """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and way of waiting."""
+    root = _this_machine(options)
+    _check_output(output)
+    isolated = _isolated(options, root)
+    among = format_cpulist(isolated) if not cpus and len(isolated) > 1 else None
+    stay_off(root, isolated)
+    request = WakeRequest(cpus, among, mechanisms, waiting, idle_ms, messages, fifo, busy_poll_us, listen, connect)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the run as Ctrl-C does: with the result so far
+    if listen:
+        serve_wake(request, lambda line: click.echo(line, err=True))
+        return OK
+    with progress(options) as tell:
+        result = run_wake(request, tell)
+    if output:
+        write_result(output, result)
+    emit(options, "probe.wake", read_identity(root), result)
+    return OK
+
+
+@tunectl_command(name="selftest")
+@click.option("--cpu", type=click.IntRange(0), metavar="CPU", help="The CPU to test [the last isolated one].")
+def selftest(options: Options, cpu: int | None) -> int:
+    """Interrupts a CPU by known lengths at known times: does the probe find them all? Some twelve seconds."""
+    root = _this_machine(options)
+    with progress(options) as tell:
+        tell("injecting known interruptions: some twelve seconds")
+        result = run_selftest(cpu)
+    emit(options, "probe.selftest", read_identity(root), result)
+    return OK if result["passed"] else FAILED
+
+
+for _one in (jitter, wake, selftest):
+    command.add_command(_one)
+
+
+def _this_machine(options: Options) -> Sysroot:
+    root = open_root(options)
+    if not root.live:
+        raise UsageError("the probe measures this machine: --root makes no sense here")
+    return root
+
+
+def _check_output(output: str | None) -> None:
+    """Checked before the run, which may take a day."""
+    if output and not os.path.isdir(os.path.dirname(os.path.abspath(output))):
+        raise UsageError(f"--output {output}: no such directory")
 
 
 def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, dict[str, float]]:
     """Which CPUs, and the budget they are held to."""
     facts = read_scope_facts(root)
-    wishes = read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
+    wishes = _wishes(options, facts)
     limits = wishes.budget if wishes else {}
     if cpus is not None:
         return parse_cpulist(cpus, nr_cpus=facts.nr_cpus), limits
@@ -82,3 +150,15 @@ def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, 
     if not chosen:
         raise UsageError("no CPU is isolated here, and there is no host file to name some", "say --cpus LIST")
     return chosen, limits
+
+
+def _isolated(options: Options, root: Sysroot) -> CpuSet:
+    """The CPUs that the host file isolates, otherwise those that the kernel isolates."""
+    facts = read_scope_facts(root)
+    wishes = _wishes(options, facts)
+    return wishes.scope.isolated if wishes else facts.quiet
+
+
+def _wishes(options: Options, facts: CpuFacts) -> Wishes | None:
+    """What the host file asks for; None without a host file. A file that was named must exist."""
+    return read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None

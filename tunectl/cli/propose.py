@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
-from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.host.topology import read_topology
 from tunectl.tuning.hostfile import UNMANAGED
 from tunectl.tuning.profile import load_profile
 from tunectl.tuning.propose import Proposal, propose, propose_body
@@ -63,7 +63,7 @@ def command(
 
 
 def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str | None) -> Proposal:
-    from tunectl.rivals.tuned import isolated_by, read_profile, read_tuned  # only here: most hosts have no TuneD
+    from tunectl.tuners.tuned import isolated_by, read_profile, read_tuned  # only here: most hosts have no TuneD
     from tunectl.tuning.fromtuned import take_over, untold
 
     if nic and not root.exists(f"sys/class/net/{nic}"):
@@ -74,7 +74,7 @@ def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str
 
 
 def _write(path: str, text: str, force: bool) -> None:
-    """Whole or not at all; an existing file only by --force: it is the operator's own."""
+    """Writes all or nothing. An existing file is the operator's own, and is only replaced with --force."""
     if os.path.exists(path) and not force:
         raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
     try:

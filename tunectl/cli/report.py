@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, now, open_root, tunectl_command
+from tunectl.cli.command import emit, now, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
-from tunectl.cli.output import write_whole
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.identity import read_identity
@@ -53,7 +52,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
 
 
 def _check_output(output: str, files: tuple[Path, ...]) -> None:
-    """A page is made again at will; anything else that stands there is somebody's work."""
+    """An older page may be overwritten; any other file there is somebody's work."""
     if not os.path.isdir(os.path.dirname(os.path.abspath(output))):
         raise UsageError(f"--output {output}: no such directory")
     if any(os.path.realpath(output) == os.path.realpath(path) for path in files):
@@ -71,7 +70,7 @@ def _check_output(output: str, files: tuple[Path, ...]) -> None:
 
 
 def _compared(read: list[ProbeFile]) -> tuple[dict[str, Any] | None, str]:
-    """The comparison where there are two results of one probe; else None, and why where one may be missed."""
+    """The comparison of two results of the same probe, or None; and why not, where one could be expected."""
     if len({type(one.measured) for one in read}) != 1 or len(read) != 2 or read[0].measured is None:
         return None, ""
     try:

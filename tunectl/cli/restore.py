@@ -10,7 +10,7 @@ from tunectl.cli.command import emit, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.host.identity import read_identity
-from tunectl.host.sysroot import WritableSysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 
 
@@ -40,11 +40,11 @@ def _body(undone: Undone) -> dict[str, Any]:
     programs = ("update-grub", "grub2-mkconfig", "grub-mkconfig", "kernel-install")
     rewritten = any(name in line for line in (*outcome.not_run, *outcome.failed_commands) for name in programs)
     boot = any(
-        one.result in ("restored", "would-restore") and any(target.startswith("boot.") for target in one.targets)
+        one.result in ("restored", "would-restore") and any(target.knob.startswith("boot.") for target in one.targets)
         for one in outcome.results
     )
     return {
-        "results": [{**one._asdict(), "targets": list(one.targets)} for one in outcome.results],
+        "results": [{**one._asdict(), "targets": list(map(str, one.targets))} for one in outcome.results],
         "not_run": outcome.not_run,
         "notes": [*outcome.failed_commands, *undone.notes],
         "reboot_required": boot or rewritten,

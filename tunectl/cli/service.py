@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, open_root, tunectl_command
+from tunectl.cli.command import emit, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
-from tunectl.cli.output import write_whole
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.run import run
@@ -109,7 +108,7 @@ def _write(root: Sysroot, unit: Unit) -> None:
 
 
 def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[str]], list[str]]:
-    """Runs them on the running host, and only there: those that went well, and what is to be said of the others."""
+    """Runs them, but only on the running host: (the commands that succeeded, a sentence about each of the others)."""
     done, said = [], []
     for argv in commands:
         if not root.live:

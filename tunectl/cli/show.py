@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 
-from tunectl.bootloader.detect import detect
+from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
-from tunectl.host.topology import read_scope_facts, read_topology
-from tunectl.report.summary import counts
-from tunectl.rivals.table import read_rivals
-from tunectl.tuning.session import Session, open_session
+from tunectl.host.topology import read_topology
+from tunectl.report.findings import counts
+from tunectl.tuners.find import read_tuners
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
 
@@ -29,12 +30,12 @@ def command(options: Options) -> int:
     tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
     identity = read_identity(root)
     loader = detect(root, session.wishes.bootloader if session else "")
-    emit(options, "show", identity, show_body(topology, read_rivals(root), roles, identity, tuned, loader))
+    emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader))
     return OK
 
 
-def _session(options: Options) -> Session | None:
-    """The operator's wishes, where there is a host file; a file that was named must be there."""
+def _session(options: Options) -> Inspection | None:
+    """The session of the host file; None without one. A file that was named must exist."""
     if not options.host and not os.path.exists(options.host_path):
         return None
-    return open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    return open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())

@@ -12,11 +12,13 @@ from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
-from tunectl.tuning.session import read_wishes
+from tunectl.knobs import files_read
+from tunectl.tuners.table import tuner_units
+from tunectl.tuning.inspection import read_wishes
 
 
 @tunectl_command()
@@ -29,7 +31,7 @@ def command(options: Options, output: str) -> int:
     quiet = _quiet(options, root)
     stay_off(root, quiet)
     try:
-        summary = record(root, output, quiet)
+        summary = record(root, output, quiet, tuner_units(), files_read())
     except OSError as error:
         raise TunectlError(f"cannot write {output}: {error.strerror}") from error
     emit(options, "snapshot", read_identity(root), summary)

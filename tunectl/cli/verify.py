@@ -10,7 +10,7 @@ from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.model import Plan
-from tunectl.tuning.session import Session, open_session
+from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import verdict_of
 
 
@@ -18,7 +18,7 @@ from tunectl.verdict import verdict_of
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
 def command(options: Options, strict: bool) -> int:
     """Observe again and compare: every finding with observed, desired, reason and fix."""
-    session = open_session(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    session = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
     stay_off(session.root, session.wishes.scope.isolated)
     plan = session.assess()
     body = verify_body(session, plan, strict)
@@ -26,7 +26,7 @@ def command(options: Options, strict: bool) -> int:
     return exit_code(body["verdict"], options.fmt)
 
 
-def verify_body(session: Session, plan: Plan, strict: bool) -> dict[str, Any]:
+def verify_body(session: Inspection, plan: Plan, strict: bool) -> dict[str, Any]:
     """The fields of tunectl.verify/1."""
     return {
         "verdict": verdict_of(plan.findings, strict),

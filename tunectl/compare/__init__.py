@@ -1,1 +1,1 @@
-"""Two probe results side by side, with bounds, so that noise is not taken for tuning. Pure but for what `cli` reads."""
+"""Two probe results side by side, with bounds, so that noise is not taken for tuning. Pure; `cli` reads the files."""

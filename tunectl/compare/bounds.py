@@ -6,8 +6,8 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-_LARGEST_EXPONENT = 700.0  # beyond it math.exp() raises
-_EXACT_BELOW = 1e4  # variance of a binomial from which on the normal curve is exact to a rank in a thousand
+_LARGEST_EXPONENT = 700.0  # above it math.exp() raises
+_EXACT_BELOW = 1e4  # a binomial's variance; above it the normal curve is exact to one rank in a thousand
 
 
 class Interval(NamedTuple):
@@ -35,7 +35,7 @@ def student_deviate(confidence: float, freedom: int) -> float:
 
 
 def binomial_range(draws: int, share: float, confidence: float) -> tuple[int, int]:
-    """The fewest and the most successes of `draws` at this confidence, each end leaving out half of the rest."""
+    """The fewest and the most successes of `draws` at this confidence; each end leaves out half of the rest."""
     rest = (1 - confidence) / 2
     return _fewest(draws, share, rest), draws - _fewest(draws, 1 - share, rest)
 
@@ -47,7 +47,7 @@ def _fewest(draws: int, share: float, rest: float) -> int:
         return round(mean)
     if variance > _EXACT_BELOW:
         return max(math.floor(NormalDist(mean, math.sqrt(variance)).inv_cdf(rest)), 0)
-    k = max(math.floor(mean - 10 * math.sqrt(variance)) - 10, 0)  # what lies below is nothing beside `rest`
+    k = max(math.floor(mean - 10 * math.sqrt(variance)) - 10, 0)  # the chance of fewer is negligible beside `rest`
     chance = math.exp(_log_binomial(draws, k, share))
     below = chance
     while below <= rest:
@@ -63,7 +63,7 @@ def _log_binomial(draws: int, k: int, share: float) -> float:
 
 
 def poisson_interval(count: float, confidence: float) -> Interval:
-    """What mean may lie behind a count of independent events: Byar's approximation (Breslow & Day 1987, 2.10)."""
+    """Bounds of the mean behind a count of independent events: Byar's approximation (Breslow & Day 1987, 2.10)."""
     z = normal_deviate(confidence)
     low = count * (1 - 1 / (9 * count) - z / (3 * math.sqrt(count))) ** 3 if count > 0 else 0.0
     above = count + 1
@@ -73,7 +73,7 @@ def poisson_interval(count: float, confidence: float) -> Interval:
 def ratio_interval(before: Interval, after: Interval) -> Interval | None:
     """after / before with bounds from both: MOVER on logarithms (Donner & Zou 2012). None for 0 / 0.
 
-    Where an estimate is 0 it has no logarithm: then the extremes of both intervals, which is wider, never narrower.
+    An estimate of 0 has no logarithm. Then the extremes of both intervals are taken, which is wider, never narrower.
     """
     if before.value == 0 and after.value == 0:
         return None
@@ -87,7 +87,7 @@ def ratio_interval(before: Interval, after: Interval) -> Interval | None:
 
 
 def _log(above: float, below: float) -> float:
-    """log(above / below), infinite where one of them is no number's logarithm."""
+    """log(above / below); infinite where one of them has no finite logarithm."""
     return math.log(above) - math.log(below) if below > 0 and above < math.inf else math.inf
 
 

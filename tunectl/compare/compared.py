@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.compare.conditions import common_conditions, jitter_conditions, wake_conditions
-from tunectl.compare.jitter import jitter_groups
-from tunectl.compare.wake import wake_groups
+from tunectl.compare.tables import jitter_groups, wake_groups
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile
@@ -51,7 +50,7 @@ def _measured(file: ProbeFile) -> Jitter | Wake:
 
 
 def _described(file: ProbeFile, run: Jitter | Wake) -> dict[str, Any]:
-    """Where a side comes from. The probe inside a preflight has no header of its own."""
+    """The file, host and time of one side. The probe inside a preflight has no header of its own."""
     host: Host = run.host if run.host.hostname else file.result.host
     described: dict[str, Any] = {
         "file": file.path,

@@ -1,15 +1,15 @@
-"""What else differs between two runs, or weakens what they say: sentences for people. Pure."""
+"""What else differs between two runs, or makes the comparison weaker: sentences for people. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tunectl.compare.wake import key_of
+from tunectl.compare.tables import key_of
 from tunectl.cpulist import format_cpulist
 from tunectl.probe.shapes import Jitter, Wake
 
-_LONGER = 1.1  # runs that differ by more than a tenth in length have unlike chances of a rare gap
+_LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
 
 
 def common_conditions(before: Jitter | Wake, after: Jitter | Wake) -> Iterator[str]:
@@ -39,7 +39,7 @@ def _only(side: str, own: Iterable[str], other: Iterable[str]) -> Iterator[str]:
 
 
 def jitter_conditions(before: Jitter, after: Jitter) -> Iterator[str]:
-    """Threshold, CPUs, length, clock, priority; what of the runs was not seen."""
+    """Threshold, CPUs, length, clock, priority; which gaps are not listed."""
     if before.threshold_ns != after.threshold_ns:
         larger = max(before.threshold_ns, after.threshold_ns)
         each = f"{before.threshold_ns} ns before, {after.threshold_ns} ns after"
@@ -80,10 +80,10 @@ def _unseen(side: str, result: Jitter) -> Iterator[str]:
 
 
 def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
-    """Cells that only one run has, or that ran on other CPUs."""
-    cells = [{key_of(cell): cell for cell in result.cells} for result in (before, after)]
-    for side, own, other in (("before", cells[0], cells[1]), ("after", cells[1], cells[0])):
-        alone = [cell.name for key, cell in own.items() if key not in other]
+    """Cases that only one run has, or that ran on other CPUs."""
+    cases = [{key_of(case): case for case in result.cases} for result in (before, after)]
+    for side, own, other in (("before", cases[0], cases[1]), ("after", cases[1], cases[0])):
+        alone = [case.name for key, case in own.items() if key not in other]
         if alone:
             yield f"only {side}: {'; '.join(alone)}"
     priorities = [result.fifo_priority or "ordinary" for result in (before, after)]
@@ -91,9 +91,9 @@ def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
     for side, result in (("before", before), ("after", after)):
         if result.interrupted:
             yield f"{side} was interrupted before its time"
-    for key in (key for key in cells[0] if key in cells[1]):
-        pair = cells[0][key], cells[1][key]
+    for key in (key for key in cases[0] if key in cases[1]):
+        pair = cases[0][key], cases[1][key]
         if pair[0].cpus != pair[1].cpus:
-            each = " before, ".join("-".join(map(str, cell.cpus)) for cell in pair)
+            each = " before, ".join("-".join(map(str, case.cpus)) for case in pair)
             yield f"{pair[0].name}: other CPUs: {each} after"
     yield "the bounds take messages for independent of each other"

@@ -1,8 +1,9 @@
-"""What a run says of its host, with bounds: quantiles, rates, and the longest. Pure.
+"""What a run says about its host, with bounds: quantiles, rates, and the longest gap. Pure.
 
-One idea for all: an estimate rests on a number of *independent* observations. Interruptions come in bursts, so how much
-their number varies from slice to slice of the run is held against how much it would vary if they were independent, and
-the count is divided by that (the design effect; Korn & Graubard 1998, with their correction for few slices).
+One idea is behind all of them: the bounds depend on the number of *independent* observations. Interruptions come in
+bursts. So the variation of their number from slice to slice is compared with the variation that independent
+interruptions would have, and the count is divided by that ratio (the design effect; Korn & Graubard 1998, with their
+correction for few slices).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _between_ranks(sample: Sample, value: float, share: float, draws: float, con
     """Order statistics: how many of `draws` gaps exceed the true percentile is binomial."""
     whole, draws = sample.whole, max(int(draws), 1)
     few, many = binomial_range(draws, share, confidence)
-    scale = whole.count / draws  # the ranks of fewer, independent gaps, in the list of all
+    scale = whole.count / draws  # from a rank among the independent gaps to a rank among all gaps
     high = whole.nth_longest(max(math.floor(few * scale), 1)) if few else math.inf
     low = whole.nth_longest(math.ceil(many * scale) + 1)
     return Interval(value, min(low, value), max(high, value))
@@ -59,7 +60,7 @@ def arrival_percentile(sample: Sample, share: float, confidence: float) -> Inter
 
 
 def independent_waits(sample: Sample, ns: float, confidence: float) -> float:
-    """How many independent gaps of one length would leave the time spent in waits beyond `ns` as uncertain as it is."""
+    """How many independent gaps of equal length would make the time spent in waits beyond `ns` equally uncertain."""
     waited, squares = sample.whole.waited(ns), sample.whole.waited_squares(ns)
     if not squares:
         return 0.0
@@ -69,7 +70,7 @@ def independent_waits(sample: Sample, ns: float, confidence: float) -> float:
 
 
 def interruptions_per_s(sample: Sample, confidence: float) -> Interval:
-    """Gaps a second, of one CPU's time."""
+    """Gaps in a second of one CPU's time."""
     parts = sample.intervals if sample.intervals and not sample.sliced else ()
     counts: Sequence[float] = [gaps for gaps, _ in parts] or [part.count for part in sample.slices]
     effect = _widened(_varied(_centred(counts)) / sum(counts) if sum(counts) else 1.0, counts, confidence)
@@ -91,7 +92,7 @@ def stolen_ppm(sample: Sample, confidence: float) -> Interval:
 
 
 def _scaled(total: float, deciding: float, over: float, confidence: float) -> Interval:
-    """A sum over a time, as uncertain as a count of `deciding` events is."""
+    """A sum over a time, with the relative uncertainty of a count of `deciding` events."""
     if not over:
         return Interval(0.0, 0.0, math.inf)
     if not total or not deciding:
@@ -112,7 +113,7 @@ def _varied(deviations: Sequence[float]) -> float:
 
 
 def _widened(effect: float, parts: Sequence[object], confidence: float) -> float:
-    """A design effect, never below 1, widened for being estimated from a handful of slices."""
+    """A design effect, never below 1, and increased because it is estimated from few slices."""
     if len(parts) < 2:
         return 1.0
     few = student_deviate(confidence, len(parts) - 1) / normal_deviate(confidence)
@@ -122,8 +123,8 @@ def _widened(effect: float, parts: Sequence[object], confidence: float) -> float
 def longest_streak(before: Sample, after: Sample) -> tuple[bool, int, float]:
     """The longest gaps of both runs: (are they all from `before`?, on how many occasions, the chance of that).
 
-    Had nothing changed, each would be from the first run with the probability of its share of the time; gaps of one
-    slice are one occasion. The chance counts both ways: that they are all from either one.
+    If nothing had changed, each would be from the first run with the probability of that run's share of the time. Gaps
+    of one slice are one occasion. The chance is that all are from the same run, whichever it is.
     """
     first = before.whole.longest >= after.whole.longest
     winner, loser = (before, after) if first else (after, before)

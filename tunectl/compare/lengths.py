@@ -1,4 +1,4 @@
-"""Lengths of gaps, kept so that each question about the long ones is one bisection. Pure."""
+"""Lengths of gaps, stored so that each question about the long ones is one bisection. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Lengths:
 
     @property
     def longest(self) -> float:
-        """0 where there is none."""
+        """The longest; 0 without any."""
         return self.values[-1] if self.values else 0.0
 
     def longer(self, ns: float) -> int:

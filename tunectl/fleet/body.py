@@ -1,4 +1,4 @@
-"""A session as a document: tunectl.fleet/1. Pure."""
+"""A session as a document, tunectl.fleet/1, and one host over the sessions, tunectl.fleet.history/1. Pure."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
-from tunectl.fleet.outliers import FEWEST, SCORE
-from tunectl.fleet.peers import Group, Odd, groups_of
-from tunectl.fleet.records import Asked, Session
-from tunectl.fleet.summary import Figures, Summary
+from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
+from tunectl.fleet.records import Asked, Figures, Session, Summary
 from tunectl.probe.shapes import Hardware
 
 
 def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
-    """The fields of tunectl.fleet/1: every host of the session, the worst first, and how each stands to its peers."""
+    """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers."""
     judged = judge(session, asked)
     groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
@@ -42,7 +40,7 @@ def session_body(session: Session) -> dict[str, Any]:
 
 
 def host_body(one: Judged) -> dict[str, Any]:
-    """One host; what only a document can say is null where it left none."""
+    """One host. The fields that come from its document are null without one."""
     document = one.asked.document
     return {
         "name": one.name,
@@ -112,7 +110,7 @@ def _odd(one: Odd) -> dict[str, Any]:
 
 
 def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
-    """What weakens the whole report."""
+    """What makes the whole report less certain."""
     if not judged:
         yield "nobody was asked, so nothing is known"
     unlisted = [one.name for one in judged if not one.asked.expected]
@@ -129,3 +127,36 @@ def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
     found: Mapping[str, int] = {value: values.count(value) for value in sorted(set(values))}
     if len(found) > 1:
         yield f"several versions of {what}: " + ", ".join(f"{value or '?'} ({n})" for value, n in found.items())
+
+
+def history_body(name: str, rounds: Iterable[tuple[Session, Asked]]) -> dict[str, Any]:
+    """What became of one host, the oldest session first; `changed` says what is not as it was the time before."""
+    rows: list[dict[str, Any]] = []
+    before: Judged | None = None
+    for session, asked in rounds:
+        (judged,) = judge(session, [asked])
+        document = asked.document
+        row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
+        rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})
+        before = judged if document else before  # a host without a document keeps the one before for comparison
+    files = [row["file"] for row in rows if row["measured"]]
+    return {"name": name, "sessions": rows, "compare": files[-2:] if len(files) > 1 else []}
+
+
+def _changed(before: Judged | None, now: Judged) -> Iterator[str]:
+    old, new = before.asked.document if before else None, now.asked.document
+    if old is None or new is None:
+        return
+    if old.hardware != new.hardware:
+        yield "hardware"
+    pairs: Sequence[tuple[str, Any, Any]] = (
+        ("machine's name", old.host.hostname, new.host.hostname),
+        ("kernel", old.host.kernel, new.host.kernel),
+        ("tunectl", old.tunectl_version, new.tunectl_version),
+        ("isolated CPUs", old.isolated, new.isolated),
+    )
+    for what, was, is_now in pairs:
+        if was != is_now:
+            yield f"{what}: {was or '?'} before, {is_now or '?'} now"
+    if old.host.boot_id != new.host.boot_id:
+        yield "rebooted"

@@ -1,4 +1,4 @@
-"""What lies in a session's directory, checked field by field: its list of hosts, and who left no document. Pure."""
+"""The files of a session, checked field by field: its list of hosts, and notes about hosts without a document. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SessionFile(msgspec.Struct, frozen=True):
 
 
 class AbsentFile(msgspec.Struct, frozen=True):
-    """tunectl.fleet.absent/1: written in a document's stead by who could not get one."""
+    """tunectl.fleet.absent/1: written by the caller in place of a document that it could not get."""
 
     schema: Literal["tunectl.fleet.absent/1"]
     kind: Literal["unreachable", "failed"]
@@ -40,13 +40,13 @@ class AbsentFile(msgspec.Struct, frozen=True):
 
 
 def parse_session(data: bytes, directory: str, where: str) -> Session:
-    """TunectlError, naming `where`, for what is no session's list."""
+    """The session that a session.json describes. TunectlError, naming `where`, for anything else."""
     read = _decoded(data, SessionFile, where)
     return Session(read.name, directory, read.at, read.selection, tuple(dict.fromkeys(read.hosts)))
 
 
 def parse_absent(data: bytes, where: str) -> Absent | None:
-    """None for a document about something else, or for no document; TunectlError for a broken one of this kind."""
+    """The note; None for any other document or data. TunectlError for a broken note."""
     try:
         if msgspec.json.decode(data, type=_Schema).schema != ABSENT:
             return None
@@ -57,7 +57,7 @@ def parse_absent(data: bytes, where: str) -> Absent | None:
 
 
 def parse_hosts(text: str, where: str) -> tuple[str, ...]:
-    """Names, as a JSON list or one a line; UsageError, naming `where`, for another JSON."""
+    """Names, as a JSON list or one a line; UsageError, naming `where`, for any other JSON."""
     if not text.lstrip().startswith(("[", "{")):
         return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     try:

@@ -1,7 +1,7 @@
 """What each host's answer amounts to, and all of them together. Pure.
 
-A host is GO only by a whole document of its own, made since the session began, in which something was measured. All
-else that is no answer is UNKNOWN, with the reason; nobody is left out.
+A host is GO only with a complete document of its own that was made since the session began and in which something was
+measured. Everything else that does not answer the question is UNKNOWN, with the reason. No host is left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
 
-CLOCK_SKEW = timedelta(minutes=5)  # a host's clock that is further off is a finding of its own
+CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
 
 
 class Judged(NamedTuple):
@@ -26,7 +26,7 @@ class Judged(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As the inventory calls it."""
+        """Its name in the inventory."""
         return self.asked.name
 
 
@@ -37,7 +37,7 @@ def judge(session: Session, asked: Iterable[Asked]) -> tuple[Judged, ...]:
 
 
 def fleet_verdict(judged: Sequence[Judged]) -> str:
-    """The worst of all; a fleet of nobody is unknown."""
+    """The worst of all verdicts; unknown without any host."""
     found = {one.verdict for one in judged}
     return next((verdict for verdict in VERDICTS if verdict in found), "unknown")
 
@@ -62,7 +62,7 @@ def _judge(asked: Asked, since: str) -> Judged:
 
 
 def _stale(at: str, since: str) -> str:
-    """Why the document is not of this session; "" where it is, or where nobody wrote down when that began."""
+    """Why the document is not of this session; "" where it is, or where it is not known when that began."""
     began, made = _time(since), _time(at)
     if began is None:
         return ""
@@ -82,7 +82,7 @@ def _time(text: str) -> datetime | None:
 
 
 def _without_twins(judged: list[Judged]) -> list[Judged]:
-    """Two names that led to one boot of one machine: one of the two was not examined, and nobody knows which."""
+    """Two names that led to the same boot of one machine: one host was not examined, and it is unknown which."""
     seen: dict[tuple[str, str], list[str]] = {}
     for one in judged:
         if key := _machine(one):
@@ -91,7 +91,7 @@ def _without_twins(judged: list[Judged]) -> list[Judged]:
 
 
 def _doubted(one: Judged, names: Sequence[str]) -> Judged:
-    """The host as judged, unless others answered as the same machine; a NO-GO is known even so."""
+    """The host as judged, unless others answered as the same machine; a NO-GO stays."""
     if len(names) < 2 or one.verdict == "no-go":
         return one
     others = [name for name in names[:4] if name != one.name][:3]

@@ -1,8 +1,8 @@
 """A host's name as a file's name, and back. Pure.
 
-A name comes from an inventory or from a host, and may hold anything: a slash, a newline, nothing at all. What may stand
-in a file's name as it is, is what DNS allows; all else is percent-encoded, as in a URL. The Ansible action
-`fleet_preflight` follows the same rule, and tests hold the two together.
+A name comes from an inventory or from a host, and may hold anything: a slash, a newline, nothing at all. Characters
+that DNS allows stay as they are in the file's name; all others are percent-encoded, as in a URL. The Ansible action
+`fleet_preflight` follows the same rule, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from urllib.parse import quote, unquote
 
 SUFFIX = ".json"
 _LONGEST = 240  # bytes; a file's name may have 255
-_EMPTY = "%"  # no character is encoded as a percent sign alone
+_EMPTY = "%"  # a percent sign alone is not the code of any character
 
 
 def file_name(host: str) -> str:
-    """The file of that host below a session's `hosts`; different for different hosts, never hidden, never a path."""
+    """The host's file in a session's `hosts`: different for different hosts, never a hidden file, never a path."""
     encoded = quote(host, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
     if encoded.startswith("."):
         encoded = "%2E" + encoded[1:]
@@ -28,7 +28,7 @@ def file_name(host: str) -> str:
 
 
 def host_name(file: str) -> str | None:
-    """The host a file of that name is about; None for a name that file_name() does not give, or has cut."""
+    """The host whose file has that name; None for a name that file_name() does not produce, or that it shortened."""
     if not file.endswith(SUFFIX):
         return None
     encoded = file.removesuffix(SUFFIX)
@@ -40,7 +40,7 @@ def host_name(file: str) -> str | None:
 
 
 def is_text(name: str) -> bool:
-    """Has it characters only, so that JSON can carry it?"""
+    """Can JSON carry it? A name with bytes that are not UTF-8 it cannot."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,34 +1,92 @@
-"""Hosts among their peers: the same hardware, measured alike. Pure.
+"""Hosts of the same hardware compared with each other: whose figures are outliers, and what else differs there. Pure.
 
 The same hardware is: the same server by vendor and product, CPU model, sockets, cores, CPUs online, NUMA nodes and
 hypervisor. So a host whose SMT is off, or that has lost a CPU, is a peer of hosts like itself only. Kernel and tuning
 are not hardware: where they differ, they are named as what may be the cause.
+
+An outlier is told by the median and the median absolute deviation (MAD) of logarithms. Both stand still however wild up
+to half of the values are, so the outliers cannot hide themselves by widening the spread, as they do with a mean and a
+standard deviation. Logarithms, because latencies spread by factors: 12 µs among peers with 4 µs is as odd as 120 µs
+among 40 µs. The score is Iglewicz and Hoaglin's modified z-score ("How to Detect and Handle Outliers", ASQC 1993):
+0.6745 times the distance over the MAD; 3.5 is their limit, which 1 of 2,000 normally distributed values passes.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from statistics import median
 from typing import NamedTuple
 
 from tunectl.fleet.names import natural
-from tunectl.fleet.outliers import FEWEST, Outlier, Spread, outliers
-from tunectl.fleet.summary import MEASURES, Figures, Summary
+from tunectl.fleet.records import MEASURES, Figures, Summary
 from tunectl.probe.shapes import Hardware
 
-_LONGER = 1.1  # as compare: beyond a tenth, runs have unlike chances of a rare gap
-_COARSER = 2.0  # the threshold follows the CPU's own speed; twice the peers' is another measurement
+SCORE = 3.5
+FEWEST = 5  # values; with fewer, a median and a MAD say little
+_TO_SIGMA = 0.6745  # MAD over the standard deviation, of a normal distribution
+_LEAST_MAD = math.log(1.02)  # peers that are more alike than that are so by chance, or by a coarse clock
+
+
+class Spread(NamedTuple):
+    """What is usual: half of the values lie within a factor of `spread` of the median."""
+
+    n: int
+    median: float
+    spread: float
+    low: float  # beyond either limit is an outlier
+    high: float
+
+
+class Outlier(NamedTuple):
+    """One value that is not usual."""
+
+    value: float
+    ratio: float  # to the median
+    score: float  # negative below it
+
+
+def spread_of(values: list[float], floor: float, ratio: float) -> Spread | None:
+    """What is usual among these; None for fewer than FEWEST.
+
+    Values count as at least `floor`, which is above 0. A value within a factor of `ratio` of the median is usual.
+    """
+    if len(values) < FEWEST:
+        return None
+    logs = [math.log(max(value, floor)) for value in values]
+    middle = median(logs)
+    mad = max(median(abs(one - middle) for one in logs), _LEAST_MAD)
+    reach = max(SCORE * mad / _TO_SIGMA, math.log(ratio))
+    return Spread(len(values), math.exp(middle), math.exp(mad), math.exp(middle - reach), math.exp(middle + reach))
+
+
+def outliers(values: Mapping[str, float], floor: float, ratio: float) -> tuple[Spread | None, dict[str, Outlier]]:
+    """What is usual, and the names whose value is not."""
+    usual = spread_of(list(values.values()), floor, ratio)
+    if usual is None:
+        return None, {}
+    found = {}
+    for name, value in values.items():
+        counted = max(value, floor)
+        if not usual.low <= counted <= usual.high:
+            score = _TO_SIGMA * math.log(counted / usual.median) / math.log(usual.spread)
+            found[name] = Outlier(value, counted / usual.median, score)
+    return usual, found
+
+
+_LONGER = 1.1  # as in compare: with a larger ratio of lengths the runs have different chances of a rare gap
+_COARSER = 2.0  # the threshold follows the CPU's speed; twice that of the peers is another measurement
 
 
 class Odd(NamedTuple):
-    """One figure of one host that is not its peers'."""
+    """One figure of one host that differs from its peers'."""
 
     host: str
     measure: str
     figure: Outlier
     usual: Spread
-    differs: tuple[str, ...]  # what else of this host is not its peers'
+    differs: tuple[str, ...]  # what else differs on this host
 
 
 class Group(NamedTuple):
@@ -76,7 +134,7 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group
 
 
 def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[str]]:
-    """Those whose run was as long and as fine as most; a note on each of the others."""
+    """The hosts whose run was about as long and as fine as most runs; a note about each of the others."""
     if not measured:
         return {}, []
     seconds = median(of.duration_s for of in measured.values())
@@ -94,7 +152,7 @@ def _alike(measured: Mapping[str, Figures]) -> tuple[dict[str, Figures], list[st
 
 
 def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str, tuple[str, ...]]:
-    """Where each of these hosts is one way, and at least half of its peers are one other way."""
+    """For each of these hosts, the conditions in which at least half of its peers agree on another value."""
     own = {name: _conditions(document) for name, document in peers.items()}
     all_ways = {what: Counter(of[what] for of in own.values()) for what in _WHAT}
     told = {}

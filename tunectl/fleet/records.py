@@ -1,27 +1,115 @@
-"""What a session holds: who was asked, and what became of each. Pure."""
+"""What a session holds: who was asked, what became of each, and what is kept of a host's document. Pure.
+
+The document itself may hold every gap of every CPU. Of 200 hosts that is more than a controller should keep.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import NamedTuple
 
-from tunectl.fleet.summary import Summary
+from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
+
+
+class Measure(NamedTuple):
+    """A figure of which more is worse.
+
+    Values below `floor` are all equally good, and a value within a factor of `ratio` of the median is usual, however
+    alike the others are: nobody would notice the difference.
+    """
+
+    name: str
+    floor: float
+    ratio: float
+
+
+# The measures of the budget, and the cost of a turn of the loop: a CPU that runs slowly shows there first.
+# Floors: 100 ns is one memory access; what is rarer than once a second, or than a millionth of the time, is chance.
+MEASURES = (
+    Measure("max_ns", 100.0, 1.5),
+    Measure("p99_9_ns", 100.0, 1.5),
+    Measure("interruptions_per_s", 1.0, 1.5),
+    Measure("stolen_ppm", 1.0, 1.5),
+    Measure("loop_ns", 0.1, 1.1),  # this shows the CPU's clock: a tenth is one or two turbo steps
+)
+
+
+class Figures(NamedTuple):
+    """A host's worst isolated CPU, each figure by itself; None where it was not measured."""
+
+    duration_s: float
+    threshold_ns: float
+    cpus: int
+    budget: str  # within, broken, not-judged
+    values: dict[str, float | None]
+
+
+class Summary(NamedTuple):
+    """One host's document. `figures` is None where its probe did not run."""
+
+    verdict: str
+    reasons: tuple[str, ...] = ()
+    at: str = ""
+    host: Host = Host()
+    tunectl_version: str = ""
+    hardware: Hardware | None = None
+    isolated: str = ""
+    clock: str = ""
+    figures: Figures | None = None
+
+
+def summary_of(document: Preflight) -> Summary:
+    """The summary that is kept of a document."""
+    probe = document.probe
+    return Summary(
+        document.verdict,
+        tuple(document.reasons),
+        document.at,
+        document.host,
+        document.tunectl_version,
+        document.hardware,
+        document.cpu_sets.isolated,
+        probe.clock.source if probe else "",
+        _figures(probe) if probe else None,
+    )
+
+
+def _figures(probe: Jitter) -> Figures:
+    each = [_cpu_values(probe, cpu) for cpu in probe.cpus]
+    values = {measure.name: _worst([of[measure.name] for of in each]) for measure in MEASURES}
+    return Figures(probe.duration_s, float(probe.threshold_ns), len(probe.cpus), probe.budget.verdict, values)
+
+
+def _cpu_values(probe: Jitter, cpu: Cpu) -> dict[str, float | None]:
+    seconds = cpu.duration_ns / 1e9 or probe.duration_s
+    return {
+        "max_ns": float(cpu.max_ns),
+        "p99_9_ns": cpu.arrival_ns.get("99.9"),
+        "interruptions_per_s": cpu.interruptions / seconds,
+        "stolen_ppm": cpu.stolen_ppm,
+        "loop_ns": cpu.loop_ns.mean,
+    }
+
+
+def _worst(values: list[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
 
 VERDICTS = ("no-go", "unknown", "pending-reboot", "go")  # the worst first
 
 
 class Answer(StrEnum):
-    """What became of asking one host."""
+    """The answer of one host."""
 
-    DOCUMENT = "document"  # it left its preflight document
+    DOCUMENT = "document"  # a preflight document
     UNREACHABLE = "unreachable"  # no connection to it
     FAILED = "failed"  # reached, but the preflight itself failed
-    SILENT = "silent"  # nothing came back, and nobody said why
-    UNUSABLE = "unusable"  # it left something that is no whole preflight document
+    SILENT = "silent"  # no document, and no note that says why
+    UNUSABLE = "unusable"  # something that is not a complete preflight document
 
 
 class Absent(NamedTuple):
-    """Why a host left no document, as who asked it has written down."""
+    """Why there is no document of a host, as the caller noted it."""
 
     kind: Answer  # UNREACHABLE or FAILED
     reason: str
@@ -29,7 +117,7 @@ class Absent(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """One host of a session: `document` where it left one, else `problem` says what is known instead."""
+    """One host of a session: `document` if there is one, otherwise `problem` says why not."""
 
     name: str
     answer: Answer
@@ -40,10 +128,10 @@ class Asked(NamedTuple):
 
 
 class Session(NamedTuple):
-    """One round of asking. `at` is when it began: UTC, RFC 3339; "" where nobody wrote that down."""
+    """One round of asking. `at` is when it began: UTC, RFC 3339; "" if that is not known."""
 
     name: str
     directory: str
     at: str = ""
-    selection: str = ""  # which part of the inventory, in the words of who asked
+    selection: str = ""  # which part of the inventory, in the caller's words
     hosts: tuple[str, ...] = ()

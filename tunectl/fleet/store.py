@@ -1,4 +1,4 @@
-"""Sessions on the controller's disk: a directory each, in it a file a host. The one module of the fleet that does I/O.
+"""Sessions on the controller's disk: a directory for each, with a file for each host. The fleet's only module with I/O.
 
     STORE/SESSION/session.json       who was asked, and when
     STORE/SESSION/hosts/HOST.json    the host's own preflight document, or why there is none
@@ -12,34 +12,33 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tunectl.durable import replace_file
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.documents import absent_body, parse_absent, parse_session, session_list
 from tunectl.fleet.names import file_name, host_name
-from tunectl.fleet.records import Absent, Answer, Asked, Session
-from tunectl.fleet.summary import summary_of
+from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import read_document
 from tunectl.probe.shapes import Preflight
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
-_LARGEST_NOTE = 1 << 20  # bytes; a file that says why there is no document is never larger
+_LARGEST_NOTE = 1 << 20  # bytes; a note that says why there is no document is never larger
 
 
 def default_store() -> Path:
-    """Where sessions are kept: by the XDG rules, for a controller's user need not be root."""
+    """Where sessions are kept: by the XDG rules, because the controller's user need not be root."""
     base = os.environ.get("XDG_STATE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".local/state") / "tunectl/fleet"
 
 
 def open_session(store: Path, asked: Session, header: Mapping[str, Any]) -> Session:
-    """A new session's directory, with its list below the `header` of a document. Without a name it is called by its
-    time. UsageError for a name that is taken, or is none."""
+    """A new session's directory, with its list below the `header` of a document. Without a name the session gets
+    its time as its name. UsageError for a name that is taken or not allowed."""
     name, at = asked.name, asked.at
     if name and not _NAME.fullmatch(name):
         raise UsageError(f"a session cannot be called {name!r}", "letters, digits and . _ : + -, at most 100")
@@ -71,37 +70,28 @@ def _made(store: Path, name: str, named: bool) -> Path:
 
 
 def record_document(session: Path, host: str, document: bytes) -> Path:
-    """Keeps what the host printed, as it is."""
+    """Writes what the host printed, unchanged."""
     return write_file(session / HOSTS / file_name(host), document)
 
 
 def record_absent(session: Path, host: str, absent: Absent) -> Path:
-    """Keeps why there is no document of this host."""
+    """Writes the note why there is no document of this host."""
     body = json.dumps(absent_body(absent, host), indent=1)
     return write_file(session / HOSTS / file_name(host), body.encode("utf-8", "backslashreplace"))
 
 
 def write_file(path: Path, data: bytes) -> Path:
-    """Writes beside `path`, fsyncs, and renames; readable by all. TunectlError where it cannot."""
-    temporary = ""
+    """Replaces the file, readable by all. TunectlError where it cannot."""
     try:
-        fd, temporary = tempfile.mkstemp(prefix=".tunectl-", dir=path.parent)
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fchmod(fd, 0o644)
-            os.fsync(fd)
-        os.rename(temporary, path)
+        replace_file(str(path), data)
     except OSError as error:
-        with suppress(OSError):
-            os.unlink(temporary)
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
     return path
 
 
 def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session:
-    """A session by its directory. Without a list of who was asked, `hosts` is that list; a plain directory of documents
-    is a session of whoever left one."""
+    """A session by its directory. If it has no list of hosts, `hosts` is that list. A plain directory of documents
+    is a session, too, of the hosts that have a document there."""
     directory = directory.absolute()
     try:
         data = (directory / LIST).read_bytes()
@@ -116,7 +106,7 @@ def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session
 
 
 def sessions(store: Path) -> list[Session]:
-    """Every session of the store, the oldest first; what is none is passed over."""
+    """Every session of the store, the oldest first; other directories are ignored."""
     found = []
     try:
         entries = [Path(entry.path) for entry in os.scandir(store) if entry.is_dir()]
@@ -132,7 +122,7 @@ def sessions(store: Path) -> list[Session]:
 
 
 def ask(session: Session) -> Iterator[Asked]:
-    """What became of every host, one at a time: those of the list first, then whoever else left a document."""
+    """The answer of every host, one at a time: those of the list first, then others that have a document."""
     directory = _documents(session)
     try:
         left = {entry.name for entry in os.scandir(directory) if entry.name.endswith(".json")}
@@ -148,7 +138,7 @@ def ask(session: Session) -> Iterator[Asked]:
 
 
 def ask_one(session: Session, name: str) -> Asked:
-    """What became of one host."""
+    """The answer of one host."""
     return _read(_documents(session) / file_name(name), name)
 
 

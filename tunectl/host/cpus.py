@@ -1,7 +1,7 @@
 """Each CPU: where it sits, what it shares, how fast it is. /sys/devices/system/cpu/cpuN.
 
-Nothing here interrupts an isolated CPU: base_frequency and acpi_cppc, which may, are read on
-a housekeeping CPU of the same package and kind (FACTS 2.3; intel_pstate.c show_base_frequency).
+Nothing here interrupts an isolated CPU: base_frequency and acpi_cppc, which may, are read on a housekeeping CPU
+of the same package and kind (docs/kernel-facts.md; intel_pstate.c, show_base_frequency).
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tunectl.cpulist import CpuSet, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import CpuFacts, read_cpu_list
 from tunectl.host.numa import NumaNode
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts
 
 _CPU = "sys/devices/system/cpu"
 _TURBO_STEP_KHZ = 1000  # acpi-cpufreq shows turbo as one step, 1 MHz above base
@@ -104,17 +103,10 @@ def _number(root: Sysroot, name: str) -> int | None:
     return int(text) if text.isdecimal() else None
 
 
-def _cpus(root: Sysroot, path: str) -> CpuSet:
-    try:
-        return parse_shown(root.get(path))
-    except UsageError:
-        return frozenset()
-
-
 def _core_types(root: Sysroot, facts: CpuFacts) -> dict[int, str]:
-    """Kinds of cores, where there are several: Intel's hybrid PMUs, else the scheduler's cpu_capacity."""
-    performance = _cpus(root, "sys/devices/cpu_core/cpus")
-    efficient = _cpus(root, "sys/devices/cpu_atom/cpus") | _cpus(root, "sys/devices/cpu_lowpower/cpus")
+    """Kinds of cores, where there are several: from Intel's hybrid PMUs, or from the scheduler's cpu_capacity."""
+    performance = read_cpu_list(root, "sys/devices/cpu_core/cpus")
+    efficient = read_cpu_list(root, "sys/devices/cpu_atom/cpus") | read_cpu_list(root, "sys/devices/cpu_lowpower/cpus")
     if performance and efficient:
         return {**dict.fromkeys(performance, "performance"), **dict.fromkeys(efficient, "efficiency")}
     capacities = {cpu: _number(root, f"cpu{cpu}/cpu_capacity") or 0 for cpu in sorted(facts.online)}
@@ -135,7 +127,7 @@ def _read_caches(root: Sysroot, cpu: int) -> tuple[Cache, ...]:
     for name in sorted(name for name in root.listdir(directory) if name.startswith("index")):
         level = root.get(f"{directory}/{name}/level")
         if level.isdecimal():
-            shared = _cpus(root, f"{directory}/{name}/shared_cpu_list") | {cpu}
+            shared = read_cpu_list(root, f"{directory}/{name}/shared_cpu_list") | {cpu}
             size = parse_size(root.get(f"{directory}/{name}/size"))
             caches.append(Cache(int(level), root.get(f"{directory}/{name}/type"), size, shared))
     return tuple(caches)
@@ -163,7 +155,7 @@ def _read_bases(
 
 
 def _read_base(root: Sysroot, cpu: int, model: tuple[int | None, str]) -> tuple[int | None, str]:
-    """FACTS 1.6, "Fallback order": never cpuinfo_max_freq, which includes turbo."""
+    """From the best source that this host has (docs/kernel-facts.md); never cpuinfo_max_freq, which includes turbo."""
     if base := _number(root, f"cpu{cpu}/cpufreq/base_frequency"):
         return base, "base_frequency"
     if nominal := _number(root, f"cpu{cpu}/acpi_cppc/nominal_freq"):

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tunectl.host.cpus import Cpu
+from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 
 _CPU = "sys/devices/system/cpu"
@@ -112,5 +113,4 @@ def parse_choice(text: str) -> str:
 
 def parse_os_release(text: str) -> str:
     """PRETTY_NAME of os-release(5)."""
-    found = re.search(r"^PRETTY_NAME=(['\"]?)(.*?)\1\s*$", text, re.MULTILINE)
-    return found[2] if found else ""
+    return last_value(text, "PRETTY_NAME")

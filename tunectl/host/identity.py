@@ -1,15 +1,18 @@
-"""Which host this is, and which of its boots."""
+"""Which host this is, which of its boots, and which distribution: os-release(5)."""
 
 from __future__ import annotations
 
 import os
 import re
 
+from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import HostId
 
 # The architecture at the end of a distribution's kernel release, where the kernel does not say it itself.
 _RELEASE_ARCH = re.compile(r"[.-](x86_64|amd64|aarch64|arm64|ppc64le|s390x|riscv64)$")
+RED_HAT = frozenset({"rhel", "fedora", "centos", "almalinux", "rocky", "ol", "amzn"})
+DEBIAN = frozenset({"debian", "ubuntu"})
 _MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -41,3 +44,12 @@ def parse_machine(cpuinfo: str) -> str:
     if flags:
         return "x86_64" if "lm" in flags[1].split() else "i686"
     return "aarch64" if re.search(r"^CPU implementer\s*:", cpuinfo, re.MULTILINE) else ""
+
+
+def read_os_ids(root: Sysroot) -> frozenset[str]:
+    """ID and ID_LIKE of os-release, in lower case; empty where no file tells. Never raises."""
+    text = root.get_text("etc/os-release") or root.get_text("usr/lib/os-release")
+    ids = set(f"{last_value(text, 'ID')} {last_value(text, 'ID_LIKE')}".lower().split())
+    if any(root.exists(f"etc/{name}-release") for name in ("redhat", "fedora")):
+        ids.add("rhel")
+    return frozenset(ids)

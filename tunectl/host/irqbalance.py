@@ -6,21 +6,22 @@ and nohz_full by itself; set but EMPTY it bans nothing; IRQBALANCE_BANNED_CPUS i
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.host.confdirs import files_in_force
+from tunectl.host.inifiles import parse_ini
+from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
 _DROP_INS = "etc/systemd/system/irqbalance.service.d"
+PATTERNS = (*_FILES, f"{_DROP_INS}/*.conf")  # every file in which a ban may be configured, as shell patterns
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
-_ASSIGNMENT = re.compile(rf"^\s*(?:export\s+)?({_LIST}|{_MASK})=(.*)$")
-_IN_UNIT = re.compile(rf"^\s*Environment=.*?[\"']?({_LIST}|{_MASK})=([^\s\"']*)")
 
 
 class Ban(NamedTuple):
@@ -43,27 +44,48 @@ class Ban(NamedTuple):
 def read_configured_ban(root: Sysroot) -> Ban:
     """The ban list the next start of irqbalance will have. Never raises."""
     values: dict[str, tuple[str, str]] = {}
-    drop_ins = files_in_force(root, (_DROP_INS,))
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
-    for path, pattern in [*((path, _IN_UNIT) for path in drop_ins), *((path, _ASSIGNMENT) for path in _FILES)]:
-        values.update(parse_environment(root.get_text(path), pattern, "/" + path))
+    for path in files_in_force(root, (_DROP_INS,)):
+        for name, value, line in parse_unit(root.get_text(path)):
+            values[name] = (value, f"/{path}:{line}")
+    for path in _FILES:
+        for name, value, line in parse_environment(root.get_text(path)):
+            values[name] = (value, f"/{path}:{line}")
     return _ban(values)
 
 
-def parse_environment(text: str, pattern: re.Pattern[str], path: str) -> dict[str, tuple[str, str]]:
-    """{variable: (value, path:line)} of the last assignment of each ban variable; comments do not count."""
-    found = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        if match := pattern.match(line):
-            found[match[1]] = (match[2].strip().strip("\"'"), f"{path}:{number}")
-    return found
+def parse_unit(text: str) -> Iterator[tuple[str, str, int]]:
+    """(variable, value, line) of each ban that a unit's Environment= sets, in order."""
+    for option in parse_ini(text):
+        if (option.section, option.key) == ("Service", "Environment"):
+            for word in _words(option.value):
+                name, _, value = word.partition("=")
+                if name in (_LIST, _MASK):
+                    yield name, value, option.line
+
+
+def _words(value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError:  # a quote without its partner: systemd takes no variable from it either
+        return []
+
+
+def parse_environment(text: str) -> Iterator[tuple[str, str, int]]:
+    """(variable, value, line) of each ban in an EnvironmentFile=, in order.
+
+    Of an unquoted value systemd takes the whole line: a comment behind a list makes it one that irqbalance cannot read.
+    """
+    for one in assignments(text):
+        if one.name in (_LIST, _MASK):
+            yield one.name, text[one.start : one.end].strip().strip("\"'"), one.line
 
 
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
     """The ban list of a running daemon.
 
-    Only root may read its environment: None then, for its service starts it with the configured list; but what somebody
-    else started, with what list nobody knows, is a problem.
+    Only root may read its environment. For others the result is None where its service started it, because then the
+    configured list holds; where somebody else started it, nobody knows with which list, and that is a problem.
     """
     group = root.get_text(f"proc/{pid}/cgroup")
     stray = bool(group) and "irqbalance" not in group

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tunectl.cpulist import CpuSet, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.interrupts import Interrupts, parse_interrupts
 from tunectl.host.sysroot import Sysroot
 
@@ -56,8 +56,8 @@ def _read(root: Sysroot, number: int, table: Interrupts, settable: bool | None) 
         number,
         _name(root, number, row.description if row else ""),
         root.get(f"sys/kernel/irq/{number}/chip_name"),
-        _cpus(root, f"proc/irq/{number}/smp_affinity_list"),
-        _cpus(root, f"proc/irq/{number}/effective_affinity_list"),
+        read_cpu_list(root, f"proc/irq/{number}/smp_affinity_list"),
+        read_cpu_list(root, f"proc/irq/{number}/effective_affinity_list"),
         settable,
         int(node) if node.isdecimal() else None,
         {cpu: count for cpu, count in per_cpu.items() if count},
@@ -70,10 +70,3 @@ def _name(root: Sysroot, number: int, description: str) -> str:
         return actions
     words = description.split("  ")  # chip, hwirq and actions stand apart by two spaces or more
     return words[-1].strip() if len(words) > 1 else description.rpartition(" ")[2]
-
-
-def _cpus(root: Sysroot, path: str) -> CpuSet:
-    try:
-        return parse_shown(root.get(path))
-    except UsageError:
-        return frozenset()

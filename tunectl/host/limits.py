@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tunectl.host.confdirs import files_in_force
+from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import MANAGER, files_of
+from tunectl.host.systemdconf import MANAGER, files_in_force, files_of
 
-_LOGINS = ("etc/security/limits.d",)
-_DEFAULT = re.compile(r"^\s*DefaultLimitMEMLOCK\s*=\s*(\S*)\s*$", re.MULTILINE)
+_LOGINS, _MORE_LOGINS = "etc/security/limits.conf", "etc/security/limits.d"
+LOGIN_FILES = (_LOGINS, f"{_MORE_LOGINS}/*.conf")  # as shell patterns
 _SUFFIXES = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 
 
@@ -40,21 +40,20 @@ def parse_logins(text: str) -> float | None:
 
 
 def parse_services(text: str) -> float | None:
-    """The last DefaultLimitMEMLOCK= of one system.conf: bytes with a suffix, `soft:hard` or both in one."""
+    """The last DefaultLimitMEMLOCK= of a system.conf's [Manager]: bytes with a suffix, `soft:hard` or both in one."""
     found: float | None = None
-    for value in _DEFAULT.findall(text):
+    for value in values_of(text, "Manager", "DefaultLimitMEMLOCK"):
         soft = value.partition(":")[0]
-        match = re.fullmatch(r"([0-9]+)([KMGT]?)", soft)
         if soft == "infinity":
             found = math.inf
-        elif match:
+        elif match := re.fullmatch(r"([0-9]+)([KMGT]?)", soft):
             found = int(match[1]) * _SUFFIXES[match[2]] // 1024
     return found
 
 
 def read_logins(root: Sysroot) -> Limit:
     """What a login starts with: limits.conf, then limits.d by name; the last line counts. Never raises."""
-    return _last(root, ("etc/security/limits.conf", *files_in_force(root, _LOGINS)), parse_logins)
+    return _last(root, (_LOGINS, *files_in_force(root, (_MORE_LOGINS,))), parse_logins)
 
 
 def read_services(root: Sysroot) -> Limit:

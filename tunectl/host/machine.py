@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tunectl.host.cpusets import CpuFacts
 from tunectl.host.hardware import cpuinfo_field, hypervisor_of
 from tunectl.host.numa import read_node_numbers
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import CpuFacts
 
 _CPU = "sys/devices/system/cpu"
 _DMI = "sys/class/dmi/id"

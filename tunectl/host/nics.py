@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tunectl.cpulist import CpuSet, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.irqs import Irq
 from tunectl.host.sysroot import Sysroot
 
@@ -66,7 +66,7 @@ def _homes(name: str) -> tuple[str, str]:
 
 def read_local_cpus(root: Sysroot, name: str) -> CpuSet:
     """The CPUs near an interface's device; empty where the firmware does not say."""
-    return next((cpus for home in _homes(name) if (cpus := _cpus(root, f"{home}/local_cpulist"))), frozenset())
+    return next((cpus for home in _homes(name) if (cpus := read_cpu_list(root, f"{home}/local_cpulist"))), frozenset())
 
 
 def read_vectors(root: Sysroot, name: str) -> tuple[int, ...]:
@@ -84,13 +84,6 @@ def _irqs(root: Sysroot, name: str, device: str, irqs: list[Irq]) -> tuple[int, 
     words = "|".join(re.escape(word) for word in (name, device) if word)
     named = re.compile(rf"(?:^|[,\s])(?:{words})(?:$|[^0-9a-zA-Z])")
     return tuple(irq.irq for irq in irqs if irq.name and named.search(irq.name))
-
-
-def _cpus(root: Sysroot, path: str) -> CpuSet:
-    try:
-        return parse_shown(root.get(path))
-    except UsageError:
-        return frozenset()
 
 
 def _positive(text: str) -> int | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tunectl.cpulist import CpuSet, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 
 _NODE = "sys/devices/system/node"
@@ -35,14 +35,10 @@ def read_node_numbers(root: Sysroot) -> list[int]:
 
 def _read(root: Sysroot, node: int) -> NumaNode:
     directory = f"{_NODE}/node{node}"
-    try:
-        cpus = parse_shown(root.get(f"{directory}/cpulist"))
-    except UsageError:
-        cpus = frozenset()
     distances = root.get(f"{directory}/distance").split()
     return NumaNode(
         node,
-        cpus,
+        read_cpu_list(root, f"{directory}/cpulist"),
         parse_memory(root.get_text(f"{directory}/meminfo")),
         tuple(int(distance) for distance in distances if distance.isdecimal()),
     )

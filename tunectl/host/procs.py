@@ -1,4 +1,4 @@
-"""The psutil adapter: every thread of the host, and where it runs.
+"""The processes and threads of the host, and where they run.
 
 psutil lists the processes; it knows neither a thread's flags nor the CPU it last ran on, so those come from
 /proc/PID/task/TID/{stat,schedstat,status}. Source: Documentation/filesystems/proc.rst, fs/proc/array.c.
@@ -15,6 +15,7 @@ import psutil
 
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.host.sysroot import Sysroot
+from tunectl.model import Trading
 
 PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
@@ -70,6 +71,12 @@ def read_pids(root: Sysroot) -> list[int]:
     with _proc_of(root), suppress(OSError, IndexError):  # psutil looks at the first entry to learn of its place
         return sorted(psutil.pids())
     return []
+
+
+def read_comms(root: Sysroot) -> Iterator[tuple[int, str]]:
+    """(pid, name) of each process. A recorded host may hold nothing else of a process than /proc/PID/comm."""
+    for pid in read_pids(root):
+        yield pid, root.get(f"proc/{pid}/comm")
 
 
 def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, int], Thread]:
@@ -140,3 +147,38 @@ def parse_allowed(status: str) -> CpuSet | None:
         if line.startswith("Cpus_allowed_list:"):
             return parse_shown(line.partition(":")[2])
     return None
+
+
+def find_threads(root: Sysroot, declared: Trading) -> list[Thread]:
+    """The threads a declaration fits, with their affinity; those of one process where there is but one such."""
+    found = []
+    for pid in read_pids(root):
+        if not _fits(root, pid, declared):
+            continue
+        tids = [int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit()]
+        for tid in sorted(tids) if declared.thread else [pid]:
+            thread = read_thread(root, pid, tid, affinity=True)
+            if thread and thread.alive and declared.thread in ("", thread.comm):
+                found.append(thread)
+    return found
+
+
+def _fits(root: Sysroot, pid: int, declared: Trading) -> bool:
+    if declared.unit:
+        return declared.unit in parse_cgroup(root.get_text(f"proc/{pid}/cgroup")).split("/")
+    first = read_thread(root, pid, pid)
+    if first is None or first.kernel:
+        return False
+    # A program may rename its first thread: then the word it was started with tells.
+    program = root.get_text(f"proc/{pid}/cmdline").partition("\0")[0].rpartition("/")[2]
+    return declared.command in (first.comm, program[:15])
+
+
+def parse_cgroup(text: str) -> str:
+    """The control group of /proc/PID/cgroup: version 2's, else systemd's own of version 1; "" where neither is."""
+    groups = {}
+    for line in text.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        groups["0" if number == "0" else controllers] = path
+    return groups.get("name=systemd") or groups.get("0", "")

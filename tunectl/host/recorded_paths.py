@@ -1,4 +1,7 @@
-"""What a recording of a host holds: an explicit list. Nothing that is not named here is ever read for one.
+"""What a recording of a host holds beside the files that the knobs read: an explicit list.
+
+The knob table says itself what its rows read (knobs.files_read()); here is what topology, checks, the monitor and the
+readers of other tuners need. Nothing that is in neither list is ever read for a recording.
 
 Left out on purpose: environments and command lines of processes (they hold secrets), hardware
 addresses and serial numbers, keys, logs, the operator's own files, and MSRs.
@@ -11,10 +14,8 @@ _ONE = f"{_CPU}/cpu[0-9]*"
 _NET = "sys/class/net/*"
 _PCI = "numa_node local_cpulist irq vendor device msi_irqs/*"
 _POLICY = (
-    "scaling_driver scaling_governor scaling_available_governors scaling_min_freq scaling_max_freq scaling_cur_freq "
-    "scaling_available_frequencies scaling_setspeed cpuinfo_min_freq cpuinfo_max_freq cpuinfo_transition_latency "
-    "bios_limit related_cpus affected_cpus base_frequency energy_performance_preference "
-    "energy_performance_available_preferences amd_pstate_* boost"
+    "scaling_driver scaling_governor scaling_cur_freq scaling_available_frequencies scaling_setspeed cpuinfo_min_freq "
+    "cpuinfo_max_freq cpuinfo_transition_latency bios_limit related_cpus affected_cpus base_frequency amd_pstate_*"
 )
 
 
@@ -25,39 +26,31 @@ def _below(directory: str, names: str) -> tuple[str, ...]:
 # Shell patterns, a directory at a time; links on the way are recorded as links.
 FILES = (
     *_below("proc", "cmdline cpuinfo interrupts loadavg meminfo softirqs stat uptime version"),
-    *_below("proc/irq", "default_smp_affinity"),
-    *_below(
-        "proc/irq/[0-9]*",
-        "smp_affinity smp_affinity_list effective_affinity effective_affinity_list affinity_hint node spurious",
-    ),
+    *_below("proc/irq/[0-9]*", "smp_affinity smp_affinity_list effective_affinity effective_affinity_list"),
+    *_below("proc/irq/[0-9]*", "affinity_hint node spurious"),
     *_below("proc/[0-9]*", "comm stat status cgroup task/*/comm task/*/stat task/*/status"),
     *_below("proc/sys/kernel", "arch hostname osrelease ostype version random/boot_id"),
-    *_below("proc/sys/kernel", "nmi_watchdog soft_watchdog watchdog watchdog_cpumask watchdog_thresh numa_balancing"),
-    *_below("proc/sys/kernel", "timer_migration sched_rt_runtime_us sched_rt_period_us"),
-    *_below("proc/sys/vm", "swappiness stat_interval dirty_ratio dirty_background_ratio"),
-    *_below("proc/sys/net/core", "busy_poll busy_read netdev_budget netdev_max_backlog rps_sock_flow_entries"),
-    *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active smt/control"),
+    *_below("proc/sys/kernel", "watchdog watchdog_thresh sched_rt_period_us"),
+    *_below("proc/sys/vm", "dirty_ratio dirty_background_ratio"),
+    *_below("proc/sys/net/core", "netdev_budget netdev_max_backlog"),
+    *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active"),
     *_below(_CPU, "cpuidle/current_driver cpuidle/current_governor cpuidle/current_governor_ro"),
     *_below(_CPU, "cpufreq/boost intel_pstate/* amd_pstate/* vulnerabilities/*"),
-    *_below(f"{_CPU}/intel_uncore_frequency/*", "initial_min_freq_khz initial_max_freq_khz min_freq_khz max_freq_khz"),
-    *_below(_ONE, "online cpu_capacity topology/* node[0-9]* power/pm_qos_resume_latency_us power/energy_perf_bias"),
+    *_below(_ONE, "online cpu_capacity topology/* node[0-9]*"),
     *_below(f"{_ONE}/cache/index*", "level type size id shared_cpu_list shared_cpu_map coherency_line_size"),
     *_below(f"{_ONE}/cpufreq", _POLICY),
-    *_below(f"{_ONE}/cpuidle/state*", "name desc latency residency disable default_status usage time above below"),
+    *_below(f"{_ONE}/cpuidle/state*", "name desc latency residency default_status usage time above below"),
     *_below(_ONE, "thermal_throttle/* acpi_cppc/nominal_freq acpi_cppc/highest_perf acpi_cppc/lowest_freq"),
     *_below("sys/devices", "cpu/type cpu_core/cpus cpu_atom/cpus cpu_lowpower/cpus"),
     *_below("sys/devices/system/node", "online possible has_cpu has_memory node[0-9]*/cpulist node[0-9]*/cpumap"),
     *_below("sys/devices/system/node/node[0-9]*", "distance meminfo hugepages/*/*_hugepages"),
     *_below("sys/devices/system/clocksource/clocksource0", "current_clocksource available_clocksource"),
-    *_below("sys/devices/virtual/workqueue", "cpumask cpumask_requested cpumask_isolated writeback/cpumask"),
-    *_below("sys/kernel/mm", "transparent_hugepage/enabled transparent_hugepage/defrag ksm/run"),
+    *_below("sys/devices/virtual/workqueue", "cpumask_requested cpumask_isolated writeback/cpumask"),
     *_below("sys/kernel/irq/[0-9]*", "actions chip_name hwirq name type wakeup per_cpu_count"),
     *_below("sys/kernel", "security/lockdown"),
-    *_below(
-        "sys/module", "pcie_aspm/parameters/policy intel_idle/parameters/max_cstate processor/parameters/max_cstate"
-    ),
+    *_below("sys/module", "intel_idle/parameters/max_cstate processor/parameters/max_cstate"),
     "sys/bus/pci/devices/*/link/*_aspm",
-    *_below(_NET, "operstate speed mtu type carrier napi_defer_hard_irqs gro_flush_timeout device/driver"),
+    *_below(_NET, "operstate speed mtu type carrier device/driver"),
     *_below(f"{_NET}/device", _PCI),
     *_below(f"{_NET}/device/..", _PCI),
     *_below(f"{_NET}/queues/*", "rps_cpus rps_flow_cnt xps_cpus tx_timeout"),
@@ -66,35 +59,18 @@ FILES = (
     *_below("sys/class/hwmon/hwmon*", "name"),
     *_below("sys/class/dmi/id", "sys_vendor product_name"),
     *_below("sys/hypervisor", "type"),
-    *_below("sys/fs/cgroup", "cgroup.controllers cgroup.subtree_control cpuset.cpus.effective cpuset.cpus.isolated"),
+    *_below("sys/fs/cgroup", "cpuset.cpus.effective cpuset.cpus.isolated"),
     *_below("sys/fs/cgroup/*", "cpuset.cpus cpuset.cpus.effective cpuset.cpus.partition"),
-    *_below("etc", "os-release default/grub default/grub.d/*.cfg default/irqbalance sysconfig/irqbalance"),
-    *_below("etc", "irqbalance.env kernel/cmdline kernel/install.conf"),
+    *_below("etc", "os-release kernel/install.conf"),
     *_below("etc", "tuned/active_profile tuned/profile_mode tuned/bootcmdline sysctl.conf sysctl.d/*.conf"),
     *_below("etc", "tuned/*-variables.conf tuned/*/tuned.conf tuned/profiles/*/tuned.conf tlp.conf tlp.d/*.conf"),
     *_below("etc", "default/cpupower sysconfig/cpupower cpupower-service.conf default/cpufrequtils auto-cpufreq.conf"),
-    *_below("etc", "security/limits.conf security/limits.d/*.conf systemd/system.conf systemd/system.conf.d/*.conf"),
-    *_below("etc", "systemd/system/tunectl-latency.service"),
     *_below("etc", "tmpfiles.d/*.conf sysfs.conf sysfs.d/*.conf udev/rules.d/*.rules"),
     *_below("usr/lib", "tuned/*/tuned.conf tuned/profiles/*/tuned.conf tmpfiles.d/*.conf udev/rules.d/*.rules"),
-    *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules"),
-    "usr/share/tlp/defaults.conf",
-    *_below("usr/lib", "os-release kernel/cmdline irqbalance/defaults.env sysctl.d/*.conf"),
-    *_below("boot", "grub/grub.cfg grub2/grub.cfg grub2/grubenv grub/grubenv"),
-    *_below("boot/loader", "loader.conf entries/*.conf"),  # $BOOT is mounted at one of these three
-    *_below("boot/efi/loader", "loader.conf entries/*.conf"),
-    *_below("efi/loader", "loader.conf entries/*.conf"),
-    *_below("boot", "firmware/cmdline.txt firmware/config.txt cmdline.txt config.txt"),
-    "etc/kernelstub/configuration",
-    "run/sysctl.d/*.conf",
+    *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules sysctl.d/*.conf"),
+    *_below("usr/lib", "os-release sysctl.d/*.conf"),
     "usr/local/lib/sysctl.d/*.conf",
-    "etc/systemd/system/irqbalance.service.d/*.conf",
-    *(f"{place}/systemd/system.conf{more}" for place in ("etc", "run", "usr/lib") for more in ("", ".d/*.conf")),
-    *(
-        f"{place}/systemd/system{control}/{unit}"
-        for place, control in (("etc", ""), ("etc", ".control"), ("run", ""), ("run", ".control"), ("usr/lib", ""))
-        for unit in ("isolated.slice", "*.slice.d/*.conf", "init.scope.d/*.conf")
-    ),
+    "usr/share/tlp/defaults.conf",
 )
 
 # Of these only that they are there matters: recorded as empty files.
@@ -113,7 +89,7 @@ DIRECTORIES = (
     f"{_NET}/queues/*",
 )
 
-# Reading these runs code on the CPU they belong to (FACTS 2.3); an isolated CPU is left alone.
+# Reading these runs code on the CPU they belong to (docs/kernel-facts.md); an isolated CPU is left alone.
 INTERRUPTS_ITS_CPU = (
     "scaling_cur_freq",  # 4.13 to 5.18
     "base_frequency",

@@ -11,17 +11,16 @@ import os
 import posixpath
 import re
 import tarfile
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tunectl import __version__
 from tunectl.cpulist import CpuSet
+from tunectl.durable import replace_file
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
-from tunectl.host.managers import TOOLS
 from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, PRESENCE
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
-from tunectl.host.topology import read_scope_facts
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
 _SECRET = re.compile(rb"^[ \t]*(?:password|set superusers).*$", re.MULTILINE)  # GRUB's, hashed or not
@@ -118,16 +117,23 @@ class _Recorder:
             self.members.setdefault(self.place(path), _Member(None, None, 0o755))
 
 
-def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset()) -> dict[str, Any]:
+def record(
+    root: Sysroot,
+    out_path: str,
+    quiet: CpuSet = frozenset(),
+    units: Iterable[str] = (),
+    files: Iterable[str] = (),
+) -> dict[str, Any]:
     """Writes the archive (.tar.gz) and returns {file, files, bytes, skipped: [{path, reason}]}.
 
-    `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. The same files give the
-    same archive, to the byte. Needs no privileges: what may not be read is in `skipped`. OSError where the
-    archive cannot be written; then there is none.
+    `quiet`: CPUs, besides those the kernel isolates, that must not be interrupted. `units`: those of programs that
+    tune. `files`: shell patterns of what else must be in it (knobs.files_read()). The same files give the same
+    archive, to the byte. Needs no privileges: what may not be read is in `skipped`. OSError where the archive cannot
+    be written; then there is none.
     """
     facts = read_scope_facts(root)
     recorder = _Recorder(root, facts.quiet | quiet)
-    for pattern in FILES:
+    for pattern in dict.fromkeys((*FILES, *files)):
         for path in expand(root, pattern):
             recorder.file(path)
     for nic in sorted(root.listdir("sys/class/net")):
@@ -138,20 +144,20 @@ def record(root: Sysroot, out_path: str, quiet: CpuSet = frozenset()) -> dict[st
     for pattern in DIRECTORIES:
         for path in expand(root, pattern):
             recorder.directory(path)
-    _record_units(root, recorder)
+    _record_units(root, recorder, units)
     if root.live and "proc/sys/kernel/arch" not in recorder.members:  # /proc has it since 6.1
         recorder.members["proc/sys/kernel/arch"] = _Member(f"{os.uname().machine}\n".encode(), None, 0o444)
     skipped = [{"path": "/" + path, "reason": reason} for path, reason in sorted(recorder.skipped.items())]
     note = {"schema": "tunectl.recording/1", "tunectl_version": __version__, "skipped": skipped}
     recorder.members["tunectl-recording.json"] = _Member((json.dumps(note, indent=1) + "\n").encode(), None, 0o644)
     _write(out_path, recorder.members)
-    files = sum(member.data is not None for member in recorder.members.values())
-    return {"file": out_path, "files": files, "bytes": os.path.getsize(out_path), "skipped": skipped}
+    count = sum(member.data is not None for member in recorder.members.values())
+    return {"file": out_path, "files": count, "bytes": os.path.getsize(out_path), "skipped": skipped}
 
 
-def _record_units(root: Sysroot, recorder: _Recorder) -> None:
+def _record_units(root: Sysroot, recorder: _Recorder, units: Iterable[str]) -> None:
     """What says that another tuner runs, is enabled or installed."""
-    for unit in (unit for tool in TOOLS for unit in tool.units):
+    for unit in units:
         for slice_ in ("sys/fs/cgroup", "sys/fs/cgroup/systemd", "sys/fs/cgroup/unified"):
             recorder.file(f"{slice_}/system.slice/{unit}/cgroup.procs")
         for where in ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"):
@@ -172,22 +178,16 @@ def expand(root: Sysroot, pattern: str) -> Iterator[str]:
 
 
 def _write(out_path: str, members: dict[str, _Member]) -> None:
-    """The archive beside its place, then renamed: a full disk leaves no half of one."""
-    temporary = f"{out_path}.part"
-    try:
-        # No name, no time: gzip would put both into its header.
-        with (
-            open(temporary, "wb") as raw,
-            gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed,
-            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-        ):
-            for path in sorted(members):
-                _add(archive, path, members[path])
-        os.replace(temporary, out_path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
+    """The archive as one file: a full disk leaves no half of one."""
+    packed = io.BytesIO()
+    # No name, no time: gzip would put both into its header.
+    with (
+        gzip.GzipFile("", "wb", 6, packed, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path in sorted(members):
+            _add(archive, path, members[path])
+    replace_file(out_path, packed.getvalue(), mode=None, beside=f"{out_path}.part")
 
 
 def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:

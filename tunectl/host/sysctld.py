@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tunectl.host.confdirs import files_in_force
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
 
 # Of two files with the same name the one in the earlier directory counts, the other is not read.
 _DIRECTORIES = ("etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d")
@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     knob: str
     key: str
     value: str
-    path: str  # with a leading slash, or how a program comes to it
+    path: str  # with a leading slash; or why a program writes it, where no file says so
     line: int  # 0: not a line of a file
     wins: bool
 
@@ -77,3 +77,9 @@ def _winners(settings: Iterable[Setting], wildcards: set[tuple[str, int]]) -> se
             continue
         last[setting.key] = setting
     return set(last.values())
+
+
+def last_wins(settings: list[Setting]) -> list[Setting]:
+    """Of each knob's settings the last is the one in force."""
+    last = {setting.knob: number for number, setting in enumerate(settings)}
+    return [setting._replace(wins=last[setting.knob] == number) for number, setting in enumerate(settings)]

@@ -1,4 +1,4 @@
-"""The one module that opens host files: `Sysroot` reads below a root, `WritableSysroot` also writes.
+"""The one module that opens host files to read them: `Sysroot` reads below a root. host/writable.py also writes.
 
 Paths are relative to the root and have no leading slash: `proc/cmdline`, `sys/devices/system/cpu/online`.
 Those below `ethtool/` are files on a recorded host only; the running kernel is asked by netlink (host/ethtool.py).
@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from tunectl.host import ethtool
-from tunectl.host.attribute import read_attribute, text_of, write_attribute
-from tunectl.host.durable import sync_directory, write_all
+from tunectl.host.attribute import read_attribute, text_of
 
 _CHUNK = 1 << 20
-TEMPORARY = ".tunectl-tmp"
+NOT_THERE = (FileNotFoundError, NotADirectoryError)  # the answer to lstat(2) where there is nothing
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
 ABSENT_ERRNOS = frozenset({errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ENOTDIR, errno.EBUSY, errno.EOPNOTSUPP})
@@ -70,23 +69,24 @@ class Sysroot:
         return fd
 
     def resolve(self, path: str) -> str:
-        """The real path of `path`, every link followed as the recorded host would: inside its root."""
-        if self.live:
-            return os.path.realpath(self._prefix + path)
+        """The real path of `path`, every link followed as the host would: inside its root.
+
+        What is not there, or may not be looked at, counts as no link.
+        """
+        top = "" if self.live else self.root
         done: list[str] = []
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
         for _ in range(4096):
             if not todo:
-                return "/".join([self.root, *done])
+                return "/".join([top, *done]) or "/"
             part = todo.pop()
             if part == "..":
                 del done[-1:]
                 continue
-            here = "/".join([self.root, *done, part])
-            if not os.path.islink(here):
+            target = _link_target("/".join([top, *done, part]))
+            if target is None:
                 done.append(part)
                 continue
-            target = os.readlink(here)
             if target.startswith("/"):
                 done.clear()
             todo.extend(p for p in reversed(target.split("/")) if p not in ("", "."))
@@ -149,10 +149,33 @@ class Sysroot:
 
     def mode(self, path: str) -> int | None:
         """The permission bits of the file, links followed, or None where there is none. Never raises."""
+        with suppress(OSError):
+            return self.checked_mode(path)
+        return None
+
+    def checked_mode(self, path: str) -> int | None:
+        """As mode(), but None means that there is no such file. OSError where that cannot be known."""
         try:
             return stat.S_IMODE(os.lstat(self.resolve(path)).st_mode)
-        except OSError:
+        except NOT_THERE:
             return None
+
+    def stands(self, path: str) -> bool:
+        """As exists(), but False means that nothing is there. OSError where that cannot be known."""
+        try:
+            os.lstat(self._place(path))
+        except NOT_THERE:
+            return False
+        return True
+
+    def link_target(self, path: str) -> str | None:
+        """Where a link points; None where it is none, or nothing is there. OSError where that cannot be known."""
+        return _link_target(self._place(path))
+
+    def _place(self, path: str) -> str:
+        """The path itself, which may be a link, its directory resolved inside the root."""
+        directory, _, name = path.rpartition("/")
+        return f"{self.resolve(directory).rstrip('/')}/{name}"
 
     def real(self, path: str) -> str:
         """The same file's own path below the root, links followed: two names of one file have one."""
@@ -179,90 +202,9 @@ class Sysroot:
                 yield below
 
 
-class WritableSysroot(Sysroot):
-    """A root that may be written. Only tuning/apply.py and restore hold one."""
-
-    def _place(self, path: str) -> str:
-        """The path to write, its directory resolved inside the root."""
-        directory, _, name = path.rpartition("/")
-        return f"{self.resolve(directory).rstrip('/')}/{name}"
-
-    def write_value(self, path: str, text: str) -> None:
-        """One write(2) into a kernel attribute; on a recorded host, the file replaced as a whole."""
-        if not self.live:
-            if not self.exists(path):
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(path))
-            self.replace_file(path, text.encode(), None)
-        elif path.startswith(ethtool.PREFIX):
-            ethtool.write_setting(path, text)
-        else:
-            write_attribute(os.open(self._prefix + path, os.O_WRONLY | os.O_CLOEXEC), text.encode())
-
-    def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
-        """Atomically: a file beside it is written, fsynced and renamed over it. Owner and (for None) mode are kept.
-
-        Where the path is a link, the file it points to is replaced, and the link stays.
-        """
-        place = self.resolve(path)
-        temporary = place + TEMPORARY
-        try:
-            before: os.stat_result | None = os.lstat(place)
-        except FileNotFoundError:
-            before = None
-        keep = stat.S_IMODE(before.st_mode) if before else 0o644
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            write_all(fd, data)
-            if before and (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
-                os.fchown(fd, before.st_uid, before.st_gid)
-            os.fchmod(fd, keep if mode is None else mode)
-            os.fsync(fd)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
-        finally:
-            os.close(fd)
-        os.rename(temporary, place)
-        sync_directory(os.path.dirname(place) or "/")
-
-    def make_link(self, path: str, target: str) -> None:
-        """A symbolic link, put in place atomically."""
-        place = self._place(path)
-        with suppress(FileNotFoundError):
-            os.unlink(place + TEMPORARY)
-        os.symlink(target, place + TEMPORARY)
-        os.rename(place + TEMPORARY, place)
-        sync_directory(os.path.dirname(place) or "/")
-
-    def make_directory(self, path: str) -> None:
-        """One directory, mode 0755; its parent must exist."""
-        place = self._place(path)
-        os.mkdir(place, 0o755)
-        os.chmod(place, 0o755)
-        sync_directory(os.path.dirname(place) or "/")
-
-    def remove(self, path: str, *, link: bool = False) -> None:
-        """A file (or, with `link`, the link itself) goes away; nothing happens where there is none."""
-        place = self._place(path) if link else self.resolve(path)
-        with suppress(FileNotFoundError):
-            os.unlink(place)
-            sync_directory(os.path.dirname(place) or "/")
-
-    def remove_directory(self, path: str) -> bool:
-        """An empty directory goes away; False where it is not empty, or in use, and so stays."""
-        try:
-            os.rmdir(self._place(path))
-        except FileNotFoundError:
-            return True
-        except OSError as error:
-            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):  # EBUSY: a control group in use
-                return False
-            raise
-        return True
-
-    def sweep(self, path: str) -> None:
-        """What a killed replace_file() or make_link() of `path` may have left beside it goes away."""
-        for place in {self._place(path), self.resolve(path)}:
-            with suppress(FileNotFoundError, NotADirectoryError):
-                os.unlink(place + TEMPORARY)
+def _link_target(place: str) -> str | None:
+    """Where a link points; None where it is none, or there is nothing, or nothing that may be looked at."""
+    try:
+        return os.readlink(place) if stat.S_ISLNK(os.lstat(place).st_mode) else None
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None

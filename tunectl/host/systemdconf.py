@@ -1,6 +1,6 @@
-"""systemd's configuration as systemd reads it: the files of a unit or of the manager, in the order that counts.
+"""Which files systemd and similar programs read, in which order: drop-in directories, units, the manager's own.
 
-Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5); systemd.syntax(7). Read as text, never run.
+Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.host.confdirs import files_in_force
+from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
 
 # Earlier ones win. `systemctl set-property` writes into system.control.
@@ -38,45 +38,47 @@ class Assigned(NamedTuple):
     value: str
 
 
+def files_in_force(root: Sysroot, directories: Iterable[str], suffix: str = ".conf") -> list[str]:
+    """The files with this suffix, sorted by name; of two of one name the earlier directory's counts. Never raises."""
+    by_name: dict[str, str] = {}
+    for directory in directories:
+        for name in root.listdir(directory):
+            if name.endswith(suffix):
+                by_name.setdefault(name, f"{directory}/{name}")
+    return [by_name[name] for name in sorted(by_name)]
+
+
 def files_of(root: Sysroot, name: str) -> list[str]:
     """The files that configure a unit, or (for `system.conf`) the manager; what a later one says comes later."""
-    places = _MANAGER if name == MANAGER else _UNITS
-    main = next((f"{place}/{name}" for place in places if root.exists(f"{place}/{name}")), None)
-    kinds = [f"{name}.d"] if name == MANAGER else [f"{name}.d", f"{name.rpartition('.')[2]}.d"]
-    dropins = files_in_force(root, (f"{place}/{kind}" for kind in kinds for place in places))
+    mains, directories = _places(name)
+    main = next((path for path in mains if root.exists(path)), None)
+    dropins = files_in_force(root, directories)
     return [main, *dropins] if main else dropins
+
+
+def patterns_of(name: str) -> tuple[str, ...]:
+    """Every path at which files_of() looks, as shell patterns."""
+    mains, directories = _places(name)
+    return (*mains, *(f"{directory}/*.conf" for directory in directories))
+
+
+def _places(name: str) -> tuple[list[str], list[str]]:
+    """(where the unit's own file may be, the directories of its drop-ins), what wins first."""
+    places = _MANAGER if name == MANAGER else _UNITS
+    kinds = [f"{name}.d"] if name == MANAGER else [f"{name}.d", f"{name.rpartition('.')[2]}.d"]
+    return [f"{place}/{name}" for place in places], [f"{place}/{kind}" for kind in kinds for place in places]
 
 
 def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assigned]:
     """Every assignment of a key, in the order in which systemd reads them."""
     found = []
     for file in files_of(root, name):
-        found += [Assigned(file, value) for value in parse_values(root.get_text(file), section, key)]
+        found += [Assigned(file, value) for value in values_of(root.get_text(file), section, key)]
     return found
 
 
-def parse_values(text: str, section: str, key: str) -> list[str]:
-    """The values a file gives a key in a section. A line that ends in a backslash goes on."""
-    values: list[str] = []
-    inside, waiting = False, ""
-    for line in text.splitlines():
-        bare = line.strip()
-        if bare.startswith(("#", ";")):
-            continue
-        if bare.endswith("\\"):
-            waiting += bare[:-1] + " "
-            continue
-        bare, waiting = (waiting + bare).strip(), ""
-        if bare.startswith("[") and bare.endswith("]"):
-            inside = bare[1:-1] == section
-        name, equals, value = bare.partition("=")
-        if inside and equals and name.strip() == key:
-            values.append(value.strip())
-    return values
-
-
 def united(assigned: Iterable[Assigned]) -> CpuSet:
-    """A CPU set given in several assignments: each adds its CPUs, an empty one starts anew. (systemd.exec(5))
+    """A CPU set given in several assignments: each adds its CPUs, an empty one drops all before it (systemd.exec(5)).
 
     A value systemd cannot parse is left out, as systemd leaves it out.
     """

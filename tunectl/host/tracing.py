@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tunectl.cpulist import CpuSet
-from tunectl.host.quiet import QuietSysroot
+from tunectl.host.nonintrusive import NonIntrusiveSysroot
 
 
-class TracingSysroot(QuietSysroot):
+class TracingSysroot(NonIntrusiveSysroot):
     """`files` are the files opened and `directories` those listed, since begin()."""
 
     def __init__(self, root: str, quiet: CpuSet) -> None:

@@ -19,7 +19,6 @@ from tunectl.knobs import (
     mm,
     net,
     pcie,
-    smt,
     systemd,
     uncore,
     workqueue,
@@ -27,11 +26,16 @@ from tunectl.knobs import (
 from tunectl.knobs.row import Knob
 
 ALL = (
-    *(smt, cpu, net, irq, workqueue, cpuset, kthread, cpuidle, cpufreq, uncore, pcie, clocksource),
+    *(cpu, net, irq, workqueue, cpuset, kthread, cpuidle, cpufreq, uncore, pcie, clocksource),
     *(mm, limits, kernel, systemd, boot),
 )
 
 KNOBS: dict[str, Knob] = {knob.name: knob for facility in ALL for knob in facility.KNOBS}
+
+
+def files_read() -> tuple[str, ...]:
+    """Shell patterns of every file that a row reads, each once: what a recording of a host must hold."""
+    return tuple(dict.fromkeys(path for knob in KNOBS.values() for path in knob.driver.reads()))
 
 
 def in_order(names: list[str]) -> list[str]:

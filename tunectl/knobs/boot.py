@@ -18,7 +18,7 @@ _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
 def judge_boot(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """An argument that is wanted, at its four points; or one that no longer is, and still configured by us."""
+    """An argument that is wanted, at its four points; or one that is no longer wanted and that we configured."""
     return _left_over(knob, reading) if desired is None else _judge_wanted(knob, desired, reading, facts)
 
 

@@ -16,7 +16,7 @@ KNOBS = (
         CHOICE,
         Lifetime.RUNTIME,
         why="The TSC is read in some twenty nanoseconds without leaving the program; hpet and acpi_pm cost a system "
-        "call and a device access of a microsecond. A site's choice, for machines differ in what they have; "
+        "call and a device access of a microsecond. A site's choice, because machines differ in what they have; "
         "`tunectl check` says where it has fallen back.",
         source="Documentation/admin-guide/kernel-parameters.txt (clocksource=); kernel/time/clocksource.c",
         risk="a TSC that the kernel gave up is not stable: time may jump",

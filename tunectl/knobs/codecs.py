@@ -62,7 +62,7 @@ def _want_khz(value: Any, scope: Scope) -> int | str:
     return value if value in ("hardware-max", "hardware-min") else _want_natural(value, scope)
 
 
-# The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the very CPU.
+# The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the CPU in question.
 KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _integer, str, lambda value: value, _want_khz)
 
 
@@ -70,7 +70,7 @@ def _want_count(value: Any, scope: Scope) -> int | str:
     return value if value == "hardware-max" else _want_natural(value, scope)
 
 
-# The word stands for the most that the very device offers.
+# The word stands for the most that the device in question offers.
 COUNT = INT._replace(
     name="count", expects='a whole number, or "hardware-max"', show=lambda value: value, want=_want_count
 )

@@ -52,7 +52,7 @@ KNOBS = (
         why="Active: the driver, or the CPU itself, picks the clock and knows two governors only. Passive: the "
         "kernel's governors ask for one. Each mode has its own limits and files. A site's choice: no profile sets it.",
         source=_INTEL,
-        risk="governor, limits and preferences start anew with the mode; refused where the CPU manages P-states itself",
+        risk="a new mode resets governor, limits and preferences; refused where the CPU manages P-states itself",
     ),
     Knob(
         "cpufreq.amd_pstate",
@@ -62,7 +62,7 @@ KNOBS = (
         why="Active: the CPU picks the clock by a preference. Guided: it picks between limits. Passive: the kernel's "
         "governors ask for one. A site's choice: no profile sets it.",
         source=_AMD,
-        risk="governor, limits and preferences start anew with the mode",
+        risk="a new mode resets governor, limits and preferences",
     ),
     Knob(
         "cpufreq.governor",
@@ -103,7 +103,7 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/scaling_max_freq", words=_LIMITS),
         KHZ,
         Lifetime.RUNTIME,
-        why="Whoever lowers this cap (a power daemon, a thermal daemon) slows the CPU without any other trace.",
+        why="A power or thermal daemon that lowers this cap slows the CPU, and nothing else shows it.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat under load",
         after=("cpufreq.governor", "cpufreq.boost"),

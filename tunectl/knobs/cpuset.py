@@ -12,7 +12,7 @@ from tunectl.model import Lifetime, Outcome, Reading
 
 
 def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """In force when the partition is valid and its CPUs are these. What the kernel says of an invalid one is told."""
+    """In force when the partition is valid and its CPUs are these. The kernel's reason for an invalid one is told."""
     found: PartitionFacts = reading.facts
     observed = format_cpulist(reading.value)
     if desired is None:
@@ -27,11 +27,11 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     if not found.shown:
         return Judgement(Outcome.DRIFTED, observed, shown, f"there is no control group /{CGROUP} with CPUs of its own")
     reason = f"/{CGROUP}/cpuset.cpus.partition is '{found.shown}', with CPUs {format_cpulist(found.cpus) or 'none'}"
-    if found.shown.startswith("isolated invalid") and found.rivals and found.cpus == desired:
-        # Nobody but the partition may name its CPUs; which of the two must give way is the operator's to say.
-        rivals = ", ".join(found.rivals)
-        reason += f"; {rivals} asks for them, too"
-        fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {rivals}, then sudo tunectl apply"
+    if found.shown.startswith("isolated invalid") and found.others and found.cpus == desired:
+        # Only the partition may name its CPUs. Which of the two must give way is the operator's decision.
+        others = ", ".join(found.others)
+        reason += f"; {others} asks for them, too"
+        fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}, then sudo tunectl apply"
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)
     return Judgement(Outcome.DRIFTED, observed, shown, reason)
 

@@ -11,11 +11,11 @@ from tunectl.model import Lifetime, Match, Outcome, Reading
 
 
 def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """The summary names those that belong to isolated CPUs, which is as it must be; any other thread has to move."""
+    """The summary names threads that belong to isolated CPUs, which is right; any other thread has to move."""
     found: KthreadFacts = reading.facts
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if satisfies(Match.WITHIN, reading.value, desired):
-        stay = f"expected on isolated CPUs, for they cannot be moved: {some_of(found.bound)}" if found.bound else ""
+        stay = f"expected on isolated CPUs, because they cannot be moved: {some_of(found.bound)}" if found.bound else ""
         return Judgement(Outcome.COMPLIANT, *shown, stay)
     reason = f"kernel thread {found.comm} (pid {reading.instance}) may run on CPUs {shown[0]}"
     return Judgement(Outcome.DRIFTED, *shown, reason)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tunectl.host.limits import Limit, read_logins, read_services
+from tunectl.host.limits import LOGIN_FILES, Limit, read_logins, read_services
+from tunectl.host.systemdconf import MANAGER, patterns_of
 from tunectl.knobs.codecs import NATURAL, Codec
 from tunectl.knobs.drivers.dropin import DropIn
 from tunectl.knobs.row import Knob, View
@@ -34,7 +35,7 @@ _KIB = Codec(
 
 
 def _shown(limit: Limit) -> tuple[float, str, str]:
-    """Nobody's limit counts as none: the programs' own defaults (64 KiB or 8 MiB) hold no engine's memory."""
+    """No limit in any file counts as 0: the built-in defaults (64 KiB or 8 MiB) are too small for an engine."""
     if limit.kib is None:
         return 0.0, "no file says how much memory may be locked: the default of 64 KiB or 8 MiB holds", ""
     amount = _text(limit.kib) + ("" if limit.kib == math.inf else " KiB")
@@ -68,14 +69,14 @@ def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
         why=f"A page that is not locked may be taken away, and the next touch waits for the disk; {who} beyond this "
         "limit mlockall() fails. A site's choice: who runs as root needs no limit raised.",
         source=source,
-        risk="a program may lock all memory there is; for what starts from then on",
+        risk="a program may lock all memory; the limit holds for programs that start from then on",
     )
 
 
 KNOBS = (
     _row(
         "memlock_logins",
-        DropIn("etc/security/limits.d/99-tunectl.conf", "etc/security", _logins, _login_lines),
+        DropIn("etc/security/limits.d/99-tunectl.conf", "etc/security", _logins, _login_lines, LOGIN_FILES),
         "in a program that a login started,",
         "mlock(2); limits.conf(5)",
     ),
@@ -86,6 +87,7 @@ KNOBS = (
             "etc/systemd",
             _services,
             _manager_lines,
+            patterns_of(MANAGER),
             commands=("reexec-systemd",),
         ),
         "in a service without a LimitMEMLOCK= of its own,",

@@ -1,6 +1,6 @@
 """The NICs that carry market data: their queues, how long they hold a packet back, and who processes it.
 
-A change of channels sets interrupts up anew: those rows stand first, and the interrupts are placed afterwards.
+A change of channels sets up new interrupts, so those rows come first and the interrupts are placed afterwards.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.knobs.codecs import COUNT, CPULIST, CPUMASK, NATURAL, SWITCH
-from tunectl.knobs.drivers.irqaffinity import IrqFacts
+from tunectl.knobs.drivers.irqaffinity import IrqFacts, QueueIrqs
 from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.drivers.queueirqs import QueueIrqs
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 
@@ -23,7 +22,7 @@ _NIC = "sys/class/net/{nic}"
 _SPEC = "Documentation/networking/ethtool-netlink.rst"
 _SCALING = "Documentation/networking/scaling.rst"
 _NAPI = "Documentation/networking/napi.rst"
-_RESETS = "most drivers take the link down for a moment, and set the queues' interrupts up anew"
+_RESETS = "most drivers take the link down for a moment, and set up the queues' interrupts again"
 _ADAPTIVE = ("net.adaptive_rx", "net.adaptive_tx")  # some drivers refuse a fixed delay while theirs is in force
 
 
@@ -110,28 +109,28 @@ KNOBS = (
     _ethtool(
         "net.rx_usecs",
         f"{_COALESCE}/rx-usecs",
-        "The NIC holds its interrupt back for so many microseconds after a packet came, to see whether more come.",
+        "The NIC delays its interrupt by this many microseconds after a packet, to see whether more packets come.",
         "an interrupt for nearly every packet",
         after=_ADAPTIVE,
     ),
     _ethtool(
         "net.rx_frames",
         f"{_COALESCE}/rx-max-frames",
-        "So many packets end the wait of rx_usecs early; 1 ends it with the first.",
+        "This many packets end the wait of rx_usecs early; 1 ends it with the first packet.",
         "an interrupt for nearly every packet",
         after=_ADAPTIVE,
     ),
     _ethtool(
         "net.tx_usecs",
         f"{_COALESCE}/tx-usecs",
-        "Sent buffers are given back so many microseconds late, in fewer interrupts.",
+        "Sent buffers are given back this many microseconds late, in fewer interrupts.",
         "an interrupt for nearly every packet sent",
         after=_ADAPTIVE,
     ),
     _ethtool(
         "net.tx_frames",
         f"{_COALESCE}/tx-max-frames",
-        "So many packets sent end the wait of tx_usecs early.",
+        "This many sent packets end the wait of tx_usecs early.",
         "an interrupt for nearly every packet sent",
         after=_ADAPTIVE,
     ),
@@ -139,7 +138,7 @@ KNOBS = (
         "net.ntuple",
         f"{_FEATURES}/rx-ntuple-filter",
         "Filters in the NIC send a flow to the one queue whose reader wants it, before any CPU looks at a packet.",
-        "switched off, the filters that stand are gone",
+        "switching it off removes the filters that are set",
     ),
     _switch(
         "net.gro",
@@ -168,7 +167,7 @@ KNOBS = (
         NicFile(f"{_NIC}/napi_defer_hard_irqs"),
         NATURAL,
         Lifetime.RUNTIME,
-        why="So many polls may find nothing before the queue's interrupt is switched on again.",
+        why="This many polls may find nothing before the queue's interrupt is switched on again.",
         source=_NAPI,
         risk="without gro_flush_timeout_ns it does nothing",
     ),

@@ -12,7 +12,7 @@ _DEVICES = "sys/bus/pci/devices"
 
 
 def _no_links(view: View) -> str:
-    """The kernel shows a link's states where it controls them (5.5 and later); else it refuses the policy (EPERM)."""
+    """The kernel shows a link's states where it controls them (5.5 and later); elsewhere it refuses the policy."""
     for device in view.root.listdir(_DEVICES):
         if any(name.endswith("_aspm") for name in view.root.listdir(f"{_DEVICES}/{device}/link")):
             return ""

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec
-from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope
+from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope, Target
 
 
 class View:
     """What a driver sees: the host's files, the operator's CPU sets and interfaces.
 
-    `interfaces` are the NICs that carry market data; `texts` are the desired values by knob, as the kernel is given
-    them, for drivers that write several at once; `invocation` is how this tunectl is started again (for the boot-time
-    service); `bootloader` is the host file's word on who boots this host; `journaled` is, of each boot file that we
-    wrote, what stood there before and what we wrote last; `settling` allows a reading that interrupts an isolated CPU,
-    which only the first apply of a boot may take; `memo` lets the rows of one facility share one reading of a
-    large file.
+    - `texts`: the desired values by knob, as the kernel is given them, for drivers that write several at once
+    - `invocation`: how this tunectl is started again, for the service at boot
+    - `interfaces`: the NICs that carry market data
+    - `bootloader`: which boot loader the host file names; "" for none
+    - `journaled`: for each boot file that we wrote, what stood there before and what we wrote last
+    - `settling`: a reading may interrupt an isolated CPU. Only the first apply of a boot may do that
+    - `memo`: lets the rows of one facility share one reading of a large file
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class Step(NamedTuple):
     codec: Codec | None = None  # of the file's text, where it is a kernel attribute
     refusable: bool = False  # EIO and EPERM mean that the kernel moves this one itself
     commands: tuple[str, ...] = ()  # names in tuning/commands.py, run on a live host once the file stands
-    resets: tuple[str, ...] = ()  # attributes that the kernel may set anew along with it; restore brings them back
+    resets: tuple[str, ...] = ()  # attributes that the kernel may reset along with it; restore brings them back
     read_back: Callable[[Sysroot], str | None] | None = None  # says what is wrong with the written file, in use
     pristine: str | None = None  # of an edit: the file as it would be without us
 
@@ -76,11 +77,11 @@ class Judgement(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the journal and the clock know and a reading cannot: handed to judges as data."""
+    """What the journal and the clock know and a reading does not hold. Judges get it as data."""
 
     boot_id: str = ""
     live: bool = True
-    refused: frozenset[tuple[str, str]] = frozenset()  # (knob, instance) the kernel refused in this boot
+    refused: frozenset[Target] = frozenset()  # what the kernel refused in this boot
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
     irq_counts: Mapping[str, int] = MappingProxyType({})  # interrupts on isolated CPUs, of refused IRQs
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
@@ -98,10 +99,13 @@ class Driver(Protocol):
     def describe(self) -> tuple[str, ...]:
         """The files it reads and writes, with a leading slash, for the catalogue."""
 
+    def reads(self) -> tuple[str, ...]:
+        """Every file it reads, as shell patterns without a leading slash: what a recording of a host must hold."""
+
 
 @runtime_checkable
 class Lasting(Protocol):
-    """A driver whose work outlasts the wish for it: it can say whether it is there, and take it back (value None)."""
+    """A driver that can say whether what it wrote is still there, and take it back (value None)."""
 
     def stands(self, root: Sysroot) -> bool:
         """Is what an earlier apply wrote still there?"""
@@ -122,7 +126,7 @@ class Knob(NamedTuple):
     risk: str = "none known"
     match: Match = Match.EQUAL
     after: tuple[str, ...] = ()
-    # May look at the reading's instance only where the reading has facts: others that show the same are judged once.
+    # A judge may use the reading's instance only if it has facts: equal readings without facts are judged once.
     judge: Callable[[Knob, Any, Reading, Facts], Judgement] | None = None
 
     @property

@@ -18,14 +18,14 @@ _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
 
 def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """Configured, and, where the kernel shows what it made of that, in force."""
+    """Right when it is configured and, where the kernel shows the result, in force."""
     found: UnitFacts = reading.facts
     observed = format_cpulist(reading.value)
     if desired is None:
         return Judgement(Outcome.DRIFTED, observed, None, f"/{found.file} stands, and the host file no longer asks")
     shown = format_cpulist(desired)
     if not matches(knob.match, reading.value, desired):
-        later = f" (/{found.last} has the last word)" if found.last > found.file else ""
+        later = f" (/{found.last} is read last)" if found.last > found.file else ""
         reason = f"it is configured for CPUs {observed}{later}" if observed else "no CPUs are configured"
         return Judgement(Outcome.DRIFTED, observed, shown, reason)
     if found.effective is not None and not found.effective <= desired and facts.live:

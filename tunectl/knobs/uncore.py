@@ -17,7 +17,7 @@ _MSR_DIE = re.compile(r"package_([0-9]+)_die_[0-9]+")
 
 
 def read_on(view: View, instance: str) -> CpuSet:
-    """The CPUs one of which answers a reading: a die's MSR is read on a CPU of it, `uncoreNN` (TPMI) is memory.
+    """The CPUs that a reading may interrupt: an MSR is read on a CPU of its die; `uncoreNN` (TPMI) is memory, so none.
 
     The driver asks the CPU of the die that came online first (uncore-frequency.c, uncore_event_cpu_online):
     with CPUs switched off and on that may be any, so all of the package are named.
@@ -39,7 +39,7 @@ KNOBS = (
     _row(
         "max_khz",
         "max_freq_khz",
-        "Whoever lowers this cap slows every miss of a core's own caches, without any trace in its clock.",
+        "A program that lowers this cap slows every miss of a core's own caches; the core's clock does not show it.",
         "more power and heat under load",
     ),
     _row(

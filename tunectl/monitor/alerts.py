@@ -1,4 +1,4 @@
-"""From conditions to alerts: an edge when trouble begins, one when it is over, and nothing between. Pure.
+"""From conditions to alerts: a transition when trouble begins, one when it is over, none between. Pure.
 
 Each (rule, subject) fires when N of its last M looks that could tell were bad, and resolves after some good looks in a
 row. What is unknown does neither. The whole state can be saved and loaded, so that a restart neither fires again nor
@@ -8,16 +8,38 @@ forgets to resolve.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, get_type_hints
+
+import msgspec
 
 from tunectl.cpulist import format_cpulist, parse_shown
-from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Verdict
+from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Value, Verdict
 from tunectl.monitor.rules import FAILED, RULES, Rule
 from tunectl.monitor.rules.history import silent_sources
 
 Identity = tuple[str, str]
 VERSION = 1
+
+
+# An alert's document: the fields of Alert, by name. A knob's value may be a truth value.
+_AlertDocument = msgspec.defstruct(
+    "AlertDocument",
+    list({**get_type_hints(Alert), "observed": Value | bool, "expected": Value | bool}.items()),
+    forbid_unknown_fields=True,
+)
+
+
+class _TrackDocument(msgspec.Struct):
+    """A track, as `save` gives it."""
+
+    rule: str
+    subject: str
+    recent: str
+    good: int
+    since: str
+    alert: dict[str, Any] | None
 
 
 @dataclass(slots=True)
@@ -30,7 +52,7 @@ class Track:
     alert: Alert | None = None  # as it fired
 
 
-class Told(NamedTuple):
+class Mentioned(NamedTuple):
     """What one look's conditions speak of."""
 
     identities: set[Identity]
@@ -51,39 +73,39 @@ class Alerts:
         return tuple(track.alert for track in self._tracks.values() if track.alert is not None)
 
     def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
-        """The edges of one look. Of two conditions of one identity the first counts; unknown rules' are left out."""
+        """The transitions of one look. Of two conditions of one identity the first counts; unknown rules do not."""
         silent = silent_sources(look) if self._tracks else {}
-        told = Told(set(), set())
-        edges: list[Alert] = []
+        mentioned = Mentioned(set(), set())
+        transitions: list[Alert] = []
         bad: list[tuple[Condition, Track]] = []
         for condition in conditions:
-            track = self._track(condition, told)
+            track = self._track(condition, mentioned)
             if track is None:
                 continue
             self._count(track, self._rules.get(condition.rule), _known(condition.verdict, track, silent), look)
             if condition.verdict is Verdict.BAD and track.alert is None:
                 bad.append((condition, track))
             elif self._is_over(track, condition.rule):
-                edges.append(_resolved(track, look, condition))
-        edges += self._count_missing(look, told, silent)
+                transitions.append(_resolved(track, look, condition))
+        transitions += self._count_missing(look, mentioned, silent)
         bad.sort(key=lambda pair: self._order[pair[0].rule])
-        edges += [edge for condition, track in bad for edge in self._fire(condition, track, look)]
+        transitions += [fired for condition, track in bad for fired in self._fire(condition, track, look)]
         self._tracks = {name: track for name, track in self._tracks.items() if track.alert or "x" in track.recent}
-        return tuple(edges)
+        return tuple(transitions)
 
-    def _track(self, condition: Condition, told: Told) -> Track | None:
+    def _track(self, condition: Condition, mentioned: Mentioned) -> Track | None:
         """What is remembered of it; None where it is well, or has been counted in this look."""
         identity = (condition.rule, condition.subject)
         if condition.subject == FAILED:
-            told.failed.add(condition.rule)
+            mentioned.failed.add(condition.rule)
         track = self._tracks.get(identity)
         if track is None:
             if condition.verdict is not Verdict.BAD or condition.rule not in self._rules:
                 return None
             track = self._tracks[identity] = Track()
-        elif identity in told.identities:
+        elif identity in mentioned.identities:
             return None
-        told.identities.add(identity)
+        mentioned.identities.add(identity)
         return track
 
     def _count(self, track: Track, rule: Rule | None, verdict: Verdict, look: Look) -> None:
@@ -113,16 +135,16 @@ class Alerts:
             alert.rule in rule.explained_by and _covers(alert, condition) for alert in self.firing
         )
 
-    def _count_missing(self, look: Look, told: Told, silent: Collection[str]) -> Iterator[Alert]:
+    def _count_missing(self, look: Look, mentioned: Mentioned, silent: Collection[str]) -> Iterator[Alert]:
         """A subject nobody mentions any more is over (an interrupt that was freed), unless nobody could have."""
         for identity, track in self._tracks.items():
-            if identity in told.identities:
+            if identity in mentioned.identities:
                 continue
             rule = self._rules.get(identity[0])
             track.recent = (track.recent + ".")[-(rule.bad[1] if rule else 1) :]
             if track.alert is None:
                 continue
-            if rule is not None and (rule.lasts or rule.name in told.failed or _is_silent(track.alert, silent)):
+            if rule is not None and (rule.lasts or rule.name in mentioned.failed or _is_silent(track.alert, silent)):
                 continue
             track.good += 1
             if rule is None or track.good >= rule.good:
@@ -134,9 +156,7 @@ class Alerts:
             {
                 "rule": rule,
                 "subject": subject,
-                "recent": track.recent,
-                "good": track.good,
-                "since": track.since,
+                **asdict(track),
                 "alert": dict(track.alert._asdict()) if track.alert else None,
             }
             for (rule, subject), track in self._tracks.items()
@@ -145,22 +165,24 @@ class Alerts:
 
     @classmethod
     def load(cls, saved: object, rules: Sequence[Rule] = RULES) -> Alerts:
-        """The state `save` gave; what is not of that shape is left out, for a monitor must start."""
+        """The state `save` gave; what is not of that shape is left out, since a monitor must start."""
         alerts = cls(rules)
         rows = saved.get("tracks") if isinstance(saved, Mapping) and saved.get("version") == VERSION else None
         for row in rows if isinstance(rows, list) else ():
-            try:
-                alerts._tracks[str(row["rule"]), str(row["subject"])] = _track(row)
-            except (KeyError, TypeError, ValueError):
-                continue
+            with suppress(msgspec.ValidationError):
+                track = msgspec.convert(row, _TrackDocument)
+                alert = alert_of(track.alert)
+                if alert is not None or track.alert is None:
+                    alerts._tracks[track.rule, track.subject] = Track(track.recent, track.good, track.since, alert)
         return alerts
 
 
-def _track(row: Mapping[str, Any]) -> Track:
-    alert = row["alert"]
-    if alert is not None:
-        alert = Alert(**{**alert, "status": Status(alert["status"]), "severity": Severity(alert["severity"])})
-    return Track(str(row["recent"]), int(row["good"]), str(row["since"]), alert)
+def alert_of(document: object) -> Alert | None:
+    """The alert whose `_asdict()` this is; None for what is damaged, or another version's."""
+    try:
+        return Alert(**msgspec.structs.asdict(msgspec.convert(document, _AlertDocument)))
+    except msgspec.ValidationError:
+        return None
 
 
 def _is_silent(alert: Alert, silent: Collection[str]) -> bool:

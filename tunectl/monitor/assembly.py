@@ -1,38 +1,38 @@
-"""The parts of one monitor put together: sources, rules, alerts, sinks, as one host file asks for them."""
+"""The parts of one monitor put together: sources, rules, alerts, receivers, as one host file asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.topology import CpuFacts
+from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
+from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.eyes import Eyes, boottime
 from tunectl.monitor.look import take_look
-from tunectl.monitor.model import Alert, Board, Condition, Look, Severity
-from tunectl.monitor.outbox import Outboxes
+from tunectl.monitor.model import Board, Condition, Look, Severity
+from tunectl.monitor.receivers import Receiver, check_exporters, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, History, Limits, judge
 from tunectl.monitor.settings import Monitor
-from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
+from tunectl.monitor.store import Store
 from tunectl.tuning.hostfile import Thermal, Wishes
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
 
 
 class Places(NamedTuple):
-    """Where this process may write, and what it was asked for beside the host file."""
+    """Where this process keeps and asks, and what it was asked for beside the host file."""
 
-    state_dir: str
+    store: Store
     runtime_dir: str = ""  # "" where nobody gave us one: then no repair can be asked for
     interval_s: float | None = None
     repair: bool = False
-    sinks: bool = True  # a second look at a watched host must not tell everything twice
 
 
 def kernel_wishes(facts: CpuFacts) -> Wishes:
@@ -45,7 +45,7 @@ def kernel_wishes(facts: CpuFacts) -> Wishes:
 class Watcher:
     """One host's eyes, rules and alerts."""
 
-    def __init__(self, session: Session, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
         self.eyes = Eyes(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(session.wishes))
@@ -64,48 +64,53 @@ class Watcher:
 
 
 def opener_of(
-    session: Session,
+    session: Inspection,
     places: Places,
     opened: Callable[[Watcher], None],
-    printer: Callable[[Sequence[Alert]], None] | None = None,
+    printer: Receiver | None = None,
 ) -> Opener:
     """Checks what the host file asks for; what is returned opens it. UsageError for an address that is none.
 
-    `opened` is handed the new watcher; `printer` is told of each edge beside the host file's sinks.
+    `opened` is handed the new watcher; `printer` hears of each transition beside the host file's receivers.
     """
     settings = session.wishes.monitor
-    notifiers = open_notifiers(settings, session.identity) if places.sinks else ()
+    receivers = open_receivers(settings, session.identity) + ((printer,) if printer else ())
     check_exporters(settings)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
         watcher = Watcher(session, remembered)
-        watch = _with_sinks(session, places, notifiers, watcher)
+        watch = _with_receivers(session, places, receivers, watcher)
         opened(watcher)
-        return watch._replace(tells={**watch.tells, "stdout": printer}) if printer else watch
+        return watch
 
     return open_
 
 
-def _with_sinks(session: Session, places: Places, notifiers: tuple[Notifier, ...], watcher: Watcher) -> Watch:
-    settings = session.wishes.monitor
-    outboxes = Outboxes(notifiers, places.state_dir)
-    exporters: tuple[Exporter, ...] = open_exporters(settings, outboxes.own) if places.sinks else ()
-    outboxes.start()  # last: what raises above leaves no thread behind
+def _with_receivers(session: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
+    settings, store = session.wishes.monitor, places.store
+    queues = DeliveryQueues(receivers, store)
+    exporters = open_exporters(settings, queues.own)
+    queues.start()  # last: what raises above leaves no thread behind
+
+    def state() -> Mapping[str, Any]:
+        return {"alerts": watcher.alerts.save()}
 
     def close() -> None:
         for exporter in exporters:
             with suppress(Exception):
                 exporter.close()
-        outboxes.close()
+        queues.close()
+        store.remember(state())
+        store.save(now=True)
         watcher.eyes.close()
 
     shows: dict[str, Callable[[Board], None]] = {exporter.name: exporter.show for exporter in exporters}
     return Watch(
         watcher.cycle,
         places.interval_s or settings.interval_s,
-        lambda: {"alerts": watcher.alerts.save()},
-        {**shows, "outboxes": outboxes.show},
-        outboxes.tells,
+        state,
+        {**shows, "queues": queues.show},
+        lambda transitions: queues.add(transitions, state()),
         close,
         Repair(places.runtime_dir) if (places.repair or settings.repair) and places.runtime_dir else None,
     )

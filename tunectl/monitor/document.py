@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
-from tunectl.model import Finding, Outcome, target_name
+from tunectl.model import Finding, Outcome
 from tunectl.monitor.cpurows import cpu_rows
 from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Verdict
 
@@ -52,7 +52,7 @@ def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
     return [
         Finding(
             one.rule,
-            target_name(one.rule, one.subject),
+            one.subject,
             _OUTCOMES[one.verdict],
             one.observed,
             one.expected,

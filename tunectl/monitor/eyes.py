@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from tunectl.cpulist import CpuSet, parse_shown
 from tunectl.errors import TunectlError
 from tunectl.host.cpus import Cpu, read_cpus
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.devices import DeviceEvent
-from tunectl.host.quiet import QuietSysroot
-from tunectl.host.topology import CpuFacts, read_scope_facts
+from tunectl.host.nonintrusive import NonIntrusiveSysroot
 from tunectl.model import Scope
 from tunectl.monitor.held import allow_many_files
 from tunectl.monitor.interrupt_table import InterruptTable
-from tunectl.tuning.session import Session
+from tunectl.tuning.inspection import Inspection
 
 T = TypeVar("T")
 _ONLINE = "sys/devices/system/cpu/online"
@@ -38,13 +38,13 @@ class Eyes:
     (CLOCK_BOOTTIME) and may be replaced in a test, which then sets the pace.
     """
 
-    def __init__(self, session: Session, *, now: Callable[[], float] = boottime) -> None:
+    def __init__(self, session: Inspection, *, now: Callable[[], float] = boottime) -> None:
         self.room = allow_many_files()  # descriptors this process may have
         facts = read_scope_facts(session.root)
         self.isolated: CpuSet = session.wishes.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says of it.
         self.quiet: CpuSet = self.isolated | facts.quiet
-        self.root = QuietSysroot(session.root.root, self.quiet)
+        self.root = NonIntrusiveSysroot(session.root.root, self.quiet)
         self.session = replace(session, root=self.root)
         self.wishes = session.wishes
         self.now = now

@@ -1,6 +1,6 @@
 """The monitor's vocabulary: what a source says, what a rule finds, what an alert carries. Pure data.
 
-sources --Sample--> Look --rules--> Condition --alerts--> Alert --sinks-->
+sources --Sample--> Look --rules--> Condition --alerts--> Alert --receivers-->
 """
 
 from __future__ import annotations

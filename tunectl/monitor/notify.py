@@ -1,4 +1,4 @@
-"""What systemd is told of the service: one datagram a message. sd_notify(3), sd_watchdog_enabled(3)."""
+"""What systemd hears of the service: one datagram a message. sd_notify(3), sd_watchdog_enabled(3)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Notify(NamedTuple):
 
 
 def open_notify(environ: MutableMapping[str, str], pid: int | None = None) -> Notify:
-    """From the environment that systemd gave this process; taken out of it, for no child is meant."""
+    """From the environment that systemd gave this process; taken out of it, because it is not meant for children."""
     given = {name: environ.pop(name, "") for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID")}
     address = given["NOTIFY_SOCKET"]
     if not address.startswith(("/", "@")):

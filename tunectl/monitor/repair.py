@@ -59,7 +59,7 @@ class Repair:
 
 
 def touch(path: str) -> None:
-    """The file is written anew: what PathChanged= of systemd.path(5) waits for. It says nothing: apply finds out."""
+    """The file is written again: what PathChanged= of systemd.path(5) waits for. It says nothing: apply finds out."""
     try:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         os.write(fd, b"1\n")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
-from tunectl.model import Finding, Outcome, target_name
+from tunectl.model import Finding, Outcome
 from tunectl.monitor.thermal_reading import (
     SLOWING_COOLERS,
     Base,
@@ -72,7 +72,7 @@ def _verdict(findings: list[Finding]) -> tuple[str, str]:
 
 
 def _found(knob: str, instance: str, outcome: Outcome, reason: str = "", **fields: Any) -> Finding:
-    return Finding(knob, target_name(knob, instance), outcome, reason=reason, **fields)
+    return Finding(knob, instance, outcome, reason=reason, **fields)
 
 
 def _throttle(judge: _Judge) -> Iterator[Finding]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tunectl.host.cpus import read_cpus
+from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.topology import read_scope_facts
 from tunectl.model import Scope
 
 _CPU = "sys/devices/system/cpu"

@@ -100,10 +100,10 @@ def _check_jitter(result: Jitter, path: Path) -> None:
 
 
 def _check_wake(result: Wake, path: Path) -> None:
-    if not result.cells:
+    if not result.cases:
         raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one way of waiting")
-    for place, cell in enumerate(result.cells):
-        _check_histogram(cell.histogram, cell.n, f"{path}: cells[{place}].histogram")
+    for place, case in enumerate(result.cases):
+        _check_histogram(case.histogram, case.n, f"{path}: cells[{place}].histogram")
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:

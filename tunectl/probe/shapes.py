@@ -118,8 +118,8 @@ class Jitter(msgspec.Struct, frozen=True):
     tunectl_version: str = ""
 
 
-class Cell(msgspec.Struct, frozen=True):
-    """One way of waiting at one idle time."""
+class Case(msgspec.Struct, frozen=True):
+    """One mechanism and wait method at one idle time."""
 
     mechanism: str
     waiting: str
@@ -127,7 +127,7 @@ class Cell(msgspec.Struct, frozen=True):
     n: Count
     max_ns: Count | None
     histogram: list[Bucket]
-    way: str = ""  # of the waiting: block, poll, epoll, ...
+    wait_method: str = msgspec.field(default="", name="way")  # block, poll, epoll, ...
     percentiles_ns: dict[str, Amount] | None = None
     reason: str = ""  # why nothing was measured
     is_round_trip: bool = False
@@ -138,15 +138,15 @@ class Cell(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """`tcp, sleeping (poll), after 10 ms`"""
-        way = f" ({self.way})" if self.way else ""
+        method = f" ({self.wait_method})" if self.wait_method else ""
         there_and_back = ", there and back" if self.is_round_trip else ""
-        return f"{self.mechanism}, {self.waiting}{way}, after {self.idle_ms:g} ms{there_and_back}"
+        return f"{self.mechanism}, {self.waiting}{method}, after {self.idle_ms:g} ms{there_and_back}"
 
 
 class Wake(msgspec.Struct, frozen=True):
     """tunectl.probe.wake/1"""
 
-    cells: list[Cell]
+    cases: list[Case] = msgspec.field(name="cells")
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0

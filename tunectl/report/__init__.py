@@ -34,7 +34,7 @@ class Renderer(Protocol):
 def render(document: Document, fmt: str, *, width: int = 100, colour: bool = False) -> str:
     """The document in format `fmt`, ending in a newline; always encodable as UTF-8.
 
-    `width` is in terminal cells; it and `colour` matter to text only. Raises UsageError for a format there is none of.
+    `width` is in terminal cells; it and `colour` matter to text only. Raises UsageError for an unknown format.
     """
     if fmt not in FORMATS:
         raise UsageError(f"there is no format '{fmt}'", "one of " + ", ".join(FORMATS))

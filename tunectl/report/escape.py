@@ -1,6 +1,6 @@
 """Text that others chose (IRQ, thread and file names) made safe to print. Pure.
 
-A device or process may put anything into its name: terminal sequences, newlines, bytes that are no
+A device or process may put anything into its name: terminal sequences, newlines, bytes that are not
 UTF-8. Escaping is visible and loses nothing: `\\x1b` stands for the character.
 """
 
@@ -16,7 +16,7 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
-# What a terminal without UTF-8 is shown for the characters that pages draw with: as many cells, so columns stay.
+# What a terminal without UTF-8 shows instead of the characters that pages draw with. Each is one cell, so columns stay.
 _ASCII = str.maketrans(
     {
         **dict(zip("▁▂▃▄▅▆▇█", ".:-=+*%#", strict=True)),
@@ -32,7 +32,7 @@ _ASCII = str.maketrans(
 
 
 def encodable(text: str, encoding: str) -> str:
-    """`text` in what `encoding` has: drawings as ASCII, anything else it lacks as its escape."""
+    """`text` with only characters that `encoding` has: drawings become ASCII, other characters their escapes."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -41,7 +41,7 @@ def encodable(text: str, encoding: str) -> str:
 
 
 def shown(value: Scalar) -> str:
-    """A value for people: `-` where there is none, `(none)` for the empty CPU set or text."""
+    """A value for people: `-` for no value, `(none)` for the empty CPU set or text."""
     if value is None:
         return "-"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""JSON, as INTERFACE says: a header that every document has, then the body."""
+"""JSON, as docs/interface.md describes it: a header that every document has, then the body."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import msgspec
 
 from tunectl import __version__
 from tunectl.model import Document, Finding
-from tunectl.report.summary import finding_body
+from tunectl.report.findings import finding_body
 
 _TERMINAL = re.compile("[\x7f-\x9f]")  # control characters that JSON allows as they are, and terminals obey
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
-    """One JSON object, indented by two. Infinite numbers and NaN, which JSON has no word for, are null."""
+    """One JSON object, indented by two. Infinity and NaN, which JSON cannot write, become null."""
     header = {
         "schema": f"tunectl.{document.name}/1",
         "tunectl_version": __version__,
@@ -35,7 +35,7 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
 
 
 def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A body whose findings, on any level, are no longer typed."""
+    """The body with its findings, on any level, as plain dictionaries."""
     return {
         key: [finding_body(item) if isinstance(item, Finding) else item for item in value]
         if key == "findings"
@@ -47,7 +47,7 @@ def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _dump(value: Any) -> str:
-    # json itself indents in Python only, which takes five times as long as all the rest.
+    # The json module indents in Python code, which would take five times as long as everything else here.
     compact = json.dumps(value, ensure_ascii=False, allow_nan=False, check_circular=False)
     text = msgspec.json.format(compact, indent=2)
     if text.isascii() and "\x7f" not in text:

@@ -1,7 +1,7 @@
 """JUnit XML: one test case a finding, and one for the verdict.
 
-JUnit counts a skipped case as no failure. So that a report of skips alone cannot pass, the verdict
-is a case of its own, and it passes only for compliant and GO: a pending reboot is not there yet.
+JUnit does not count a skipped case as a failure. A report of skips alone must not pass, so the verdict is a case of
+its own. It passes only for compliant and GO: with a pending reboot the host is not ready yet.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report.escape import printable, shown
-from tunectl.report.probed import budget_of, probe_of
-from tunectl.report.summary import brief
+from tunectl.report.figures import budget_of, probe_of
+from tunectl.report.findings import brief
 from tunectl.verdict import fails_gate
 
 _PASSING = ("compliant", "go")

@@ -11,7 +11,7 @@ from tunectl.model import Document
 
 
 def render(document: Document, *, width: int, colour: bool) -> str:
-    """A section a facility, a subsection a knob. TunectlError for a document that is not the catalogue."""
+    """A section for each facility, a subsection for each knob. TunectlError for any other document than `knobs`."""
     if document.name != "knobs":
         raise TunectlError(f"there is no markdown page for tunectl.{document.name}")
     lines = [

@@ -1,4 +1,4 @@
-"""One status line, performance data and detail lines, as Nagios, Icinga and their kin read them.
+"""One status line, performance data and detail lines, as Nagios, Icinga and similar programs read them.
 
 Source: https://www.monitoring-plugins.org/doc/guidelines.html. A threshold `0` there means "alert
 outside 0 to 0". There is no unit for ppm, so stolen time is a percentage.
@@ -11,8 +11,8 @@ from typing import Any
 
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report.escape import printable, shown
-from tunectl.report.probed import budget_of, probe_of, worst
-from tunectl.report.summary import brief, counts, groups, name_of
+from tunectl.report.figures import budget_of, probe_of, worst
+from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
 
 _STATES = {
@@ -36,7 +36,7 @@ def exit_code(verdict: str | None) -> int:
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
-    """The status line with all performance data, then one line a reason or finding."""
+    """The status line with all performance data, then one line for each reason and finding."""
     verdict = document.body.get("verdict")
     reasons = [str(reason) for reason in document.body.get("reasons", ())]
     said = f"{_clean(str(verdict or 'no verdict'))}: {brief(document.findings)}"

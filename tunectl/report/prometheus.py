@@ -1,8 +1,8 @@
 """Prometheus text format, for node_exporter's textfile collector.
 
-No time stamps: the collector skips a whole file that has one. Every series carries `report`, since
-the collector merges all files of its directory and refuses the same series twice. Only findings
-that fail a gate are series of their own, so that a good host with 4,096 interrupts costs none.
+No time stamps: the collector skips a whole file that has one. Every series has the label `report`, because the
+collector merges all files of its directory and refuses the same series twice. Only findings that fail a gate are
+series of their own, so that a good host with 4,096 interrupts has none.
 
 Source: prometheus/docs, docs/practices/naming.md; node_exporter, collector/textfile.go.
 """
@@ -20,8 +20,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from tunectl import __version__
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.probed import budget_of, figure, probe_of
-from tunectl.report.summary import counts
+from tunectl.report.figures import budget_of, figure, probe_of
+from tunectl.report.findings import counts
 from tunectl.verdict import fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count

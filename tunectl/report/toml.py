@@ -7,7 +7,7 @@ from tunectl.model import Document
 
 
 def render(document: Document, *, width: int, colour: bool) -> str:
-    """The host file of a proposal. TunectlError for another document, and for a proposal that is a refusal."""
+    """The host file of a proposal. TunectlError for any other document, and where nothing can be proposed."""
     if document.name != "propose":
         raise TunectlError(f"there is no TOML form of tunectl.{document.name}")
     if document.body["refusal"]:

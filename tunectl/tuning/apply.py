@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.host.affinity import move_thread, read_affinity, with_affinity
-from tunectl.host.echo import as_shown, born, echoes
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.affinity import read_affinity
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Step, View
-from tunectl.model import Change, target_name
-from tunectl.tuning.commands import Told, run_commands
+from tunectl.model import Change, Target
+from tunectl.tuning.commands import Notified, run_commands
 from tunectl.tuning.journal import Journal
 from tunectl.tuning.records import Entry
 
@@ -43,20 +43,15 @@ class Applied(NamedTuple):
 
     results: list[Result]
     not_run: list[str]
-    failed: list[str]  # programs that could not be told of a change
+    failed: list[str]  # programs that could not be run after a change
 
 
-def settle(root: WritableSysroot, journal: Journal) -> None:
-    """Decides what became of the writes during which an earlier run was killed, by what the host shows."""
+def decide_open_writes(root: WritableSysroot, journal: Journal) -> None:
+    """Decides whether the writes were made during which an earlier run was killed."""
     for seq, entry in list(journal.entries.items()):
         if entry.shown is None and entry.errno is None:
-            if entry.persistent or not root.live:
-                root.sweep(entry.path)
-            stands = current(root, entry.kind, entry.path)
-            if stands == entry.before:
-                journal.refused(seq, errno.EINTR)
-            else:
-                journal.after(seq, stands or "")
+            root.sweep(entry.path)
+            _decide(root, journal, seq)
 
 
 def steps_of(view: View, changes: Sequence[Change]) -> Iterator[Step]:
@@ -81,80 +76,68 @@ def execute(root: WritableSysroot, view: View, changes: Sequence[Change], journa
             if earlier is None or earlier.result == "changed":
                 results[change.target] = result._replace(change=change)
         made.extend([step] if result.result == "changed" else [])
-    told = tell(root, journal)
+    notified = notify(root, journal)
     for step in made:
-        problem = "; ".join(told.failed[name] for name in step.commands if name in told.failed)
+        problem = "; ".join(notified.failed[name] for name in step.commands if name in notified.failed)
         problem = problem or (step.read_back(root) if step.read_back else None) or ""
         if problem:
             results.update({change.target: Result(change, "failed", None, problem) for change in step.changes})
     ordered = [results.get(change.target, Result(change, "failed", None, "no way to write it")) for change in changes]
-    return Applied(ordered, told.not_run, list(told.failed.values()))
+    return Applied(ordered, notified.not_run, list(notified.failed.values()))
 
 
-def untold(journal: Journal) -> dict[int, tuple[str, ...]]:
-    """Entries whose programs have not heard of the change yet, in an earlier run perhaps: their commands."""
+def pending_notifications(journal: Journal) -> dict[int, tuple[str, ...]]:
+    """The commands of the entries whose programs have not been run since the change, perhaps in an earlier run."""
     return {
         seq: entry.commands
         for seq, entry in journal.entries.items()
-        if entry.commands and entry.shown is not None and not entry.told
+        if entry.commands and entry.shown is not None and not entry.notified
     }
 
 
-def tell(root: WritableSysroot, journal: Journal) -> Told:
-    """Runs the programs that must hear of the journaled changes, and notes which have."""
-    waiting = untold(journal)
-    told = run_commands(root, (name for names in waiting.values() for name in names))
-    heard = [seq for seq, names in waiting.items() if not any(name in told.failed for name in names)]
-    if heard:
-        journal.told(heard)
-    return told
+def notify(root: WritableSysroot, journal: Journal) -> Notified:
+    """Runs the programs that depend on the journaled changes, and journals for which entries that is done."""
+    waiting = pending_notifications(journal)
+    notified = run_commands(root, (name for names in waiting.values() for name in names))
+    done = [seq for seq, names in waiting.items() if not any(name in notified.failed for name in names)]
+    if done:
+        journal.notified(done)
+    return notified
 
 
 def _make(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> Result:
-    """One step, with what a recorded host's kernel would have changed along with it."""
-    first = step.changes[0]
+    """One step, with what it changes elsewhere."""
     try:
         for directory in _missing_directories(root, step):
             _journaled(root, step._replace(kind="directory", path=directory, commands=()), journal, boot_id)
-        writes = [step]
-        if not root.live and step.kind == "value":
-            echoed = echoes(root, step.path, step.content)
-            writes = [step._replace(content=as_shown(root, step.path, step.content))]
-            writes += [step._replace(path=path, content=text, codec=None) for path, text in echoed]
-        if not root.live and step.kind == "directory":
-            writes += [Step("file", path, text, step.changes) for path, text in born(root, step.path)]
+        first, *others = root.writes(step.kind, step.path, step.content)
+        writes = [step._replace(content=first.content)]
+        writes += [step._replace(codec=None, commands=(), **one._asdict()) for one in others]
         problem = ""
-        witnesses = _witnessed(root, step, journal, boot_id)
+        side_effects = _before_side_effects(root, step, journal, boot_id)
         try:
             for write in writes:
                 problem = problem or _journaled(root, write, journal, boot_id)
         finally:
-            _settle_witnesses(root, journal, witnesses)
+            for seq in side_effects:
+                _decide(root, journal, seq)
     except OSError as error:
         return _failed(root, step, error)
-    return Result(first, "failed" if problem else "changed", None, problem)
+    return Result(step.changes[0], "failed" if problem else "changed", None, problem)
 
 
-def _witnessed(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> list[int]:
-    """Before-images of what the kernel may set anew along with the step, on disk before it does."""
+def _before_side_effects(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> list[int]:
+    """Before-images of what the kernel may reset along with the step, on disk before it does."""
     numbers = []
     for path in step.resets:
-        with suppress(OSError):  # a queue that has no such choice
-            beside = step._replace(path=root.real(path), codec=None, commands=())
-            entry = before_image(root, beside, boot_id)
-            numbers.append(journal.before(entry._replace(after=entry.undo)))
+        try:
+            entry = before_image(root, step._replace(path=root.real(path), codec=None, commands=()), boot_id)
+        except OSError as error:
+            if error.errno in (errno.EIO, errno.EINTR):
+                raise
+            continue  # a queue that has no such choice
+        numbers.append(journal.before(entry._replace(after=entry.undo)))
     return numbers
-
-
-def _settle_witnesses(root: WritableSysroot, journal: Journal, numbers: list[int]) -> None:
-    """What the kernel left as it was, is nothing to restore."""
-    for seq in numbers:
-        entry = journal.entries[seq]
-        shown = current(root, entry.kind, entry.path)
-        if shown == entry.before:
-            journal.refused(seq, errno.EINTR)
-        else:
-            journal.after(seq, shown or "")
 
 
 def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str) -> str:
@@ -164,15 +147,31 @@ def _journaled(root: WritableSysroot, step: Step, journal: Journal, boot_id: str
     try:
         write(root, step.kind, step.path, step.content)
     except OSError as error:
-        journal.refused(seq, error.errno or errno.EIO)
+        with suppress(OSError):
+            _decide(root, journal, seq, error.errno or errno.EIO)
         raise
     shown = current(root, step.kind, step.path)
     journal.after(seq, shown or "")
     return _read_back(step, shown)
 
 
+def _decide(root: WritableSysroot, journal: Journal, seq: int, number: int = errno.EINTR) -> None:
+    """Journals whether a write was made, by what the host shows now.
+
+    A write may have been made although a call failed: the rename before the failed sync of its directory. OSError
+    where the host cannot be read: the write then stays open in the journal, and restore() brings the file back
+    whatever it holds.
+    """
+    entry = journal.entries[seq]
+    shown = current(root, entry.kind, entry.path)
+    if shown == entry.before:
+        journal.refused(seq, number)
+    else:
+        journal.after(seq, shown or "")
+
+
 def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
-    """What stands at the step's path, and how to have it again. OSError where an attribute cannot be read."""
+    """What the step's path holds, and how to bring it back. OSError where an attribute cannot be read."""
     before = current(root, step.kind, step.path)
     if before is None and step.kind in _VALUES:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root.path(step.path))
@@ -184,19 +183,22 @@ def before_image(root: WritableSysroot, step: Step, boot_id: str) -> Entry:
             undo = step.codec.encode(step.codec.decode(undo)) if step.codec else undo.strip()
         except (ValueError, UsageError):
             undo = undo.strip()
-    knobs = tuple(target_name(change.knob, change.instance) for change in step.changes)
-    mode = root.mode(step.path)
-    return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, knobs, step.commands)
+    targets = tuple(Target(change.knob, change.instance) for change in step.changes)
+    mode = root.checked_mode(step.path)
+    return Entry(0, boot_id, step.kind, step.path, before, undo, step.content, mode, targets, step.commands)
 
 
 def current(root: Sysroot, kind: str, path: str) -> str | None:
-    """The bytes of a file as latin-1 text, a link's target, "directory"; None where there is none."""
-    if kind == "link":
-        return root.readlink(path) or (None if not root.exists(path) else root.read_bytes(path).decode("latin-1"))
+    """The bytes of a file as latin-1 text, a link's target, "directory"; None where nothing is there.
+
+    OSError where that cannot be known.
+    """
     if kind == "directory":
-        return "directory" if root.exists(path) else None
+        return "directory" if root.stands(path) else None
     if kind == "affinity":
         return read_affinity(root, path)
+    if kind == "link" and (target := root.link_target(path)) is not None:
+        return target
     try:
         return root.read_bytes(path).decode("latin-1")
     except FileNotFoundError:
@@ -208,7 +210,7 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
     if kind == "value":
         root.write_value(path, content + "\n")
     elif kind == "affinity":
-        _move(root, path, content)
+        root.move_thread(path, content)
     elif kind == "file":
         root.replace_file(path, content.encode("utf-8"), None)
     elif kind == "edit":
@@ -221,17 +223,10 @@ def write(root: WritableSysroot, kind: str, path: str, content: str) -> None:
         root.make_directory(path)
 
 
-def _move(root: WritableSysroot, path: str, cpus: str) -> None:
-    if root.live:
-        move_thread(path, cpus)
-    else:
-        root.replace_file(path, with_affinity(root.read_text(path), cpus).encode(), None)
-
-
 def _missing_directories(root: WritableSysroot, step: Step) -> list[str]:
     missing: list[str] = []
     directory = step.path.rpartition("/")[0]
-    while step.kind in ("file", "link", "edit") and directory and not root.exists(directory):
+    while step.kind in ("file", "link", "edit") and directory and not root.stands(directory):
         missing.append(directory)
         directory = directory.rpartition("/")[0]
     return missing[::-1]
@@ -261,7 +256,7 @@ def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
         raise TunectlError(
             f"cannot write {where}: {os.strerror(number)}", "what was changed before that, `tunectl restore` undoes"
         ) from error
-    if step.refusable and number in (errno.EIO, errno.EPERM) and (os.geteuid() == 0 or not root.live):
+    if step.refusable and number in (errno.EIO, errno.EPERM):
         return Result(first, "refused", number, "the kernel manages this interrupt itself")
     if number in _GONE:
         return Result(first, "failed", number, f"{where} went away: the device or CPU was removed")

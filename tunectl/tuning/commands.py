@@ -1,4 +1,4 @@
-"""The programs that must hear of a changed file, by name. The journal holds names, never arguments.
+"""The programs that must be run once a file has changed, by name. The journal holds names, never arguments.
 
 Each row: the name, and the argument lists to try; the first whose program is installed is run. `_FOR_EACH` are
 programs that are run once for each thing of a host.
@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from tunectl.bootloader.entries import PLACES
-from tunectl.bootloader.rebuild import kernel_of
-from tunectl.bootloader.uki import read_images
+from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
@@ -41,30 +40,30 @@ def _kernel_installs(root: Sysroot) -> list[tuple[str, ...]]:
 
 
 _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {"kernel-install": _kernel_installs}
-# systemctl without a running systemd (a container, a chroot) has nobody to tell.
+# Without a running systemd (a container, a chroot) systemctl reaches nobody.
 _NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance", "reexec-systemd", "hold-latency")
 _TIMEOUT_S = 300
 
 
-class Told(NamedTuple):
+class Notified(NamedTuple):
     """What became of the programs: lines for people, and the names of those that did not do their work."""
 
     not_run: list[str]
     failed: dict[str, str]
 
 
-def run_commands(root: Sysroot, names: Iterable[str]) -> Told:
+def run_commands(root: Sysroot, names: Iterable[str]) -> Notified:
     """Runs each once. On a recorded host nothing is run."""
-    told = Told([], {})
+    notified = Notified([], {})
     for name in dict.fromkeys(names):
         if name in _FOR_EACH:
             for each in _FOR_EACH[name](root):
-                _tell(root, name, each, each, told)
+                _notify(root, name, each, each, notified)
             continue
         wanted = _wanted(root, name)
         argv = next((argv for argv in wanted if root.exists(argv[0].lstrip("/"))), None)
-        _tell(root, name, argv, argv or wanted[0], told)
-    return told
+        _notify(root, name, argv, argv or wanted[0], notified)
+    return notified
 
 
 def _wanted(root: Sysroot, name: str) -> tuple[tuple[str, ...], ...]:
@@ -73,14 +72,14 @@ def _wanted(root: Sysroot, name: str) -> tuple[tuple[str, ...], ...]:
     return (argv,) if path and not root.exists(path) else COMMANDS[name]
 
 
-def _tell(root: Sysroot, name: str, argv: tuple[str, ...] | None, named: tuple[str, ...], told: Told) -> None:
+def _notify(root: Sysroot, name: str, argv: tuple[str, ...] | None, named: tuple[str, ...], notified: Notified) -> None:
     shown = " ".join(named)
     if not root.live:
-        told.not_run.append(shown)
+        notified.not_run.append(shown)
     elif name in _NEEDS_SYSTEMD and not root.exists("run/systemd/system"):
-        told.not_run.append(f"{shown} (systemd does not run here)")
+        notified.not_run.append(f"{shown} (systemd does not run here)")
     elif problem := _run(argv):
-        told.failed[name] = f"{shown}: {problem}"
+        notified.failed[name] = f"{shown}: {problem}"
 
 
 def _run(argv: tuple[str, ...] | None) -> str:

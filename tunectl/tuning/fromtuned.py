@@ -1,6 +1,6 @@
 """A host file that takes over what TuneD's chosen profile does. Pure: the profile in, a proposal out.
 
-What TuneD sets otherwise than our profile keeps TuneD's value, and is said; what tunectl has no row for is said, too.
+Where TuneD's value differs from our profile's, TuneD's is kept, with a note. What tunectl has no row for is noted, too.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tunectl.model import Scope
 from tunectl.tuning.proposal import Proposal, Reason
 
 if TYPE_CHECKING:
+    from tunectl.host.cpusets import CpuFacts
     from tunectl.host.sysctld import Setting
-    from tunectl.host.topology import CpuFacts
-    from tunectl.rivals.tuned import Profile
+    from tunectl.tuners.tuned import Profile
 
 _END = "end TuneD first: `tuned-adm off && systemctl disable --now tuned`; then `tunectl plan`, `tunectl apply`, reboot"
 _PARTITIONING = "none of its options names isolated CPUs, as cpu-partitioning and realtime do"
@@ -105,7 +105,7 @@ def _differing(
 
 
 def _as_wished(setting: Setting, scope: Scope) -> Any:
-    """The value as a host file gives it. ValueError where it has no such form."""
+    """The value in the host file's form. ValueError if it has none."""
     codec = KNOBS[setting.knob].codec
     if setting.value in ("hardware-max", "hardware-min"):
         return setting.value
@@ -123,7 +123,7 @@ def _as_wished(setting: Setting, scope: Scope) -> Any:
 
 
 def untold(profile: Profile, settings: Sequence[Setting]) -> Iterator[str]:
-    """Options of the profile that set something, and that no row of the table stands for."""
+    """Options of the profile that set something and that no row of the table covers."""
     known = {(one.path, one.line) for one in settings}
     for (section, key), (option, value, path) in profile.options.items():
         if section in ("main", "variables", "script") or key in _ABOUT or (path, option.line) in known:

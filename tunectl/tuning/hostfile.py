@@ -13,7 +13,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.knobs import KNOBS
-from tunectl.model import Scope, Setting, Trading, Waiver
+from tunectl.model import Scope, Setting, Trading, Waiver, parse_target
 from tunectl.monitor.settings import Monitor
 from tunectl.tuning.profile import Value, load_profile, read_toml
 from tunectl.tuning.threads import ThreadRow, trading_threads
@@ -208,5 +208,5 @@ def _waiver(row: WaiverRow, number: int, origin: str) -> Waiver:
         _known(row.knob, f"{origin}: waivers[{number}].knob")
     if not row.reason.strip():
         raise UsageError(f"{origin}: waivers[{number}].reason: is empty", "say why the host may differ")
-    target = None if row.target is None else str(row.target)
-    return Waiver(row.knob, target, row.reason, row.until.isoformat())
+    instance = None if row.target is None else parse_target(str(row.target), row.knob).instance
+    return Waiver(row.knob, instance, row.reason, row.until.isoformat())

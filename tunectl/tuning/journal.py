@@ -1,9 +1,9 @@
-"""The journal: what stood on the host before each write, on disk before the write is made.
+"""The journal: what each file held before a write. The record is on disk before the write is made.
 
 One record a line: a CRC-32 in hex, a space, a JSON object. Records: `start` (a run of apply begins),
 `before` (the before-image of one file), `after` (what the host shows once it is written), `refused`
-(the write did not happen), `end`. Runtime values carry the boot id, for they die with the boot;
-files outlive it. Bytes are kept as latin-1 text, which maps every byte to one character.
+(the write did not happen), `told` (programs were notified), `end`. Runtime values carry the boot id, because they end
+with the boot; files outlive it. Bytes are kept as latin-1 text, which maps every byte to one character.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tunectl import durable
 from tunectl.errors import TunectlError
-from tunectl.host.durable import sync_directory
-from tunectl.tuning.records import KINDS, Entry, decode, line_of
+from tunectl.tuning.records import Entry, before_record, decode, entry_of, line_of
 
 NAME = "journal.jsonl"
 
@@ -32,8 +32,9 @@ class Journal:
     created: tuple[str, ...] = ()  # directories made to hold it
     damaged: tuple[int, ...] = ()  # line numbers
     torn: bool = False  # the last line was cut off
-    unreadable: bool = False  # it belongs to root, and this is a look without root
+    unreadable: bool = False  # it belongs to root, and this process is not root
     _good_size: int = 0
+    _name_synced: bool = False  # the directory that holds it was synced
     _seq: int = 0
 
     @property
@@ -51,7 +52,7 @@ class Journal:
         return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created)}
 
     def prune(self, boot_id: str) -> None:
-        """Forgets the runtime values of earlier boots, which died with them; else every boot would add to the file."""
+        """Forgets the runtime values of earlier boots, which ended with them: the file must not grow at each boot."""
         alive = [seq for seq, entry in self.entries.items() if entry.persistent or entry.boot_id == boot_id]
         if len(alive) < len(self.entries):
             self.keep(alive, boot_id)
@@ -61,12 +62,12 @@ class Journal:
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
-            records.append({"type": "before", **entry._replace(shown=None, errno=None, told=False)._asdict()})
+            records.append(before_record(entry))
             if entry.shown is not None:
                 records.append({"type": "after", "seq": seq, "shown": entry.shown})
             if entry.errno is not None:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
-        records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.told]})
+        records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.notified]})
         self._replace(b"".join(map(line_of, records)))
 
     def edits(self) -> dict[str, tuple[str | None, str]]:
@@ -83,34 +84,25 @@ class Journal:
 
     def _replace(self, data: bytes) -> None:
         """The whole file, atomically: a crash leaves the old one or the new one."""
-        temporary = f"{self.path}.new"
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-            try:
-                if os.write(fd, data) != len(data):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                os.fsync(fd)
-            finally:
-                os.close(fd)
-            os.rename(temporary, self.path)
+            durable.replace_file(self.path, data, beside=f"{self.path}.new")
         except OSError as error:
             raise TunectlError(
                 f"cannot write the journal {self.path}: {error.strerror}; nothing was changed"
             ) from error
-        sync_directory(self.directory)
         self._good_size = len(data)
 
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""
         self._seq += 1
         entry = entry._replace(seq=self._seq)
-        self._append({"type": "before", **entry._asdict()})
+        self._append(before_record(entry))
         self.entries[self._seq] = entry
         return self._seq
 
     def after(self, seq: int, shown: str) -> None:
         """The write was made, and this is how the host shows it."""
-        self._append({"type": "after", "seq": seq, "shown": shown}, durable=False)  # settle() can do without
+        self._append({"type": "after", "seq": seq, "shown": shown}, synced=False)  # decide_open_writes() can do without
         self.entries[seq] = self.entries[seq]._replace(shown=shown)
 
     def refused(self, seq: int, errno: int) -> None:
@@ -118,64 +110,85 @@ class Journal:
         self._append({"type": "refused", "seq": seq, "errno": errno})
         self.entries[seq] = self.entries[seq]._replace(errno=errno)
 
-    def told(self, numbers: Iterable[int]) -> None:
-        """The programs that had to hear of these changes have."""
+    def notified(self, numbers: Iterable[int]) -> None:
+        """The programs that depend on these files have been run since they changed."""
         numbers = list(numbers)
-        self._append({"type": "told", "seqs": numbers}, durable=False)
+        self._append({"type": "told", "seqs": numbers}, synced=False)
         for seq in numbers:
-            self.entries[seq] = self.entries[seq]._replace(told=True)
+            self.entries[seq] = self.entries[seq]._replace(notified=True)
 
     def end(self) -> None:
         """The run is complete."""
-        self._append({"type": "end"}, durable=False)
+        self._append({"type": "end"}, synced=False)
 
-    def _append(self, record: dict[str, Any], *, durable: bool = True) -> None:
+    def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
         line = line_of(record)
-        new = not os.path.exists(self.path)
-        fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
-                os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
-                os.lseek(fd, 0, os.SEEK_END)
-                if os.write(fd, line) != len(line):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                if durable:
-                    os.fsync(fd)
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(fd, self._good_size)
-                raise
+                self._write(fd, line, synced)
+            finally:
+                os.close(fd)
         except OSError as error:
             raise TunectlError(
                 f"cannot write the journal {self.path}: {error.strerror}; nothing was changed after that",
                 "`tunectl restore` undoes what was changed before",
             ) from error
-        finally:
-            os.close(fd)
-        if new:
-            sync_directory(self.directory)
         self._good_size += len(line)
 
+    def _write(self, fd: int, line: bytes, synced: bool) -> None:
+        try:
+            os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
+            os.lseek(fd, 0, os.SEEK_END)
+            durable.write_all(fd, line)
+            if synced:
+                os.fsync(fd)
+            if not self._name_synced:  # the process that made the file may have been killed before
+                durable.sync_directory(self.directory)
+                self._name_synced = True
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(fd, self._good_size)
+            raise
+
     def remove(self) -> None:
-        """Everything was restored: the journal goes."""
-        for path in (f"{self.path}.new", self.path):
-            with suppress(FileNotFoundError):
-                os.unlink(path)
+        """Removes the journal, once everything was restored. TunectlError where it cannot."""
+        try:
+            for path in (f"{self.path}.new", self.path):
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+            durable.sync_directory(self.directory)
+        except OSError as error:
+            raise TunectlError(
+                f"everything was restored, but the journal {self.path} cannot be removed: {error.strerror}",
+                "run `tunectl restore` again",
+            ) from error
         self.entries.clear()
 
-    def remove_directories(self) -> None:
-        """The directories that were made for the journal go, once the lock in them is released; others stay."""
+    def remove_directories(self) -> list[str]:
+        """Removes the directories that were made for the journal, once the lock in them is released.
+
+        One that holds other files stays. Where anything else keeps one, a line that says so is returned.
+        """
+        kept = []
         for directory in (self.directory, *reversed(self.created)):
-            with suppress(OSError):
-                os.rmdir(directory)
+            try:
+                durable.remove_directory(directory)
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
+                    kept.append(f"cannot remove the directory {directory}: {error.strerror}")
+        return kept
 
     def set_aside(self) -> str:
-        """A damaged journal is kept under another name. Returns it."""
+        """A damaged journal is kept under another name. Returns it. TunectlError where it cannot be renamed."""
         number = 1
-        while os.path.exists(f"{self.path}.damaged.{number}"):
+        while os.path.lexists(aside := f"{self.path}.damaged.{number}"):
             number += 1
-        os.rename(self.path, f"{self.path}.damaged.{number}")
-        return f"{self.path}.damaged.{number}"
+        try:
+            durable.rename(self.path, aside)
+        except OSError as error:
+            raise TunectlError(f"cannot rename {self.path} to {aside}: {error.strerror}") from error
+        return aside
 
 
 def load(directory: str) -> Journal:
@@ -211,7 +224,7 @@ def load(directory: str) -> Journal:
 
 
 def peek(directory: str) -> Journal:
-    """The journal for one who only looks: where permission is missing, an empty one that says so."""
+    """The journal, for reading only. Without permission to read it: an empty one that is marked `unreadable`."""
     try:
         return load(directory)
     except TunectlError as error:
@@ -232,15 +245,12 @@ def _replay(journal: Journal, record: dict[str, Any]) -> None:
         journal.created = _united(journal.created, record["created"])
         journal.root = record["root"]
     elif kind == "before":
-        entry = Entry(**{**record, "knobs": tuple(record["knobs"]), "commands": tuple(record["commands"])})
-        if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
-            raise ValueError("no path below the root")
-        journal.entries[seq] = entry
+        journal.entries[seq] = entry_of(record)
         journal._seq = max(journal._seq, seq)
     elif kind == "after" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(shown=record["shown"])
     elif kind == "told":
         for number in record["seqs"]:
-            journal.entries[number] = journal.entries[number]._replace(told=True)
+            journal.entries[number] = journal.entries[number]._replace(notified=True)
     elif kind == "refused" and seq in journal.entries:
         journal.entries[seq] = journal.entries[seq]._replace(errno=record["errno"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 
+from tunectl.durable import sync_directory
 from tunectl.errors import TunectlError
 from tunectl.host.run import INHERITED
 
@@ -31,33 +33,55 @@ def make_directory(directory: str) -> tuple[str, ...]:
             with suppress(FileExistsError):  # another tunectl was quicker: then it is that one's to remember
                 os.mkdir(path, 0o755)
                 made.append(path)
+                sync_directory(os.path.dirname(path))
     except OSError as error:
+        remove_directories(made)
         raise TunectlError(f"cannot make the state directory {directory}: {error.strerror}") from error
     return tuple(made)
 
 
+def remove_directories(made: Sequence[str]) -> None:
+    """Directories that make_directory() made and that nothing came into go again. Never raises."""
+    for path in reversed(made):
+        with suppress(OSError):
+            os.rmdir(path)
+
+
+@dataclass
+class Lock:
+    """A lock that is or was held."""
+
+    path: str
+    trouble: str = ""  # why its file could not be removed in the end
+
+
 @contextmanager
-def hold(directory: str, purpose: str, wait_s: float) -> Iterator[None]:
+def hold(directory: str, purpose: str, wait_s: float) -> Iterator[Lock]:
     """Holds the lock. TunectlError, naming the holder, where another has it for longer than `wait_s` seconds.
 
     A program started meanwhile holds it as well: killed in the middle, we leave an update-grub that is still at work.
     """
-    path = os.path.join(directory, NAME)
+    lock = Lock(os.path.join(directory, NAME))
     deadline = time.monotonic() + wait_s
-    while (fd := _take(path)) is None:
+    while (fd := _take(lock.path)) is None:
         if time.monotonic() >= deadline:
-            raise TunectlError(f"another tunectl is at work: {_holder(path)} holds {path}", "wait for it to end")
+            holder = _holder(lock.path)
+            raise TunectlError(f"another tunectl is at work: {holder} holds {lock.path}", "wait for it to end")
         time.sleep(_POLL_S)
     INHERITED.add(fd)
     try:
         with suppress(OSError):  # on a full disk the holder stays unnamed, and holds it all the same
             os.truncate(fd, 0)
             os.write(fd, f"process {os.getpid()} (tunectl {purpose})\n".encode())
-        yield
+        yield lock
     finally:
         INHERITED.discard(fd)
-        with suppress(OSError):
-            os.unlink(path)  # while it is held: whoever waits for it sees that it is gone, and takes a new one
+        try:
+            os.unlink(lock.path)  # while it is held: a process that waits for it sees that, and makes a new one
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            lock.trouble = f"cannot remove the lock {lock.path}: {error.strerror}"
         os.close(fd)
 
 
@@ -72,6 +96,9 @@ def _take(path: str) -> int | None:
             return fd
     except (BlockingIOError, FileNotFoundError):
         pass
+    except OSError as error:
+        os.close(fd)
+        raise TunectlError(f"cannot take the lock {path}: {error.strerror}") from error
     os.close(fd)
     return None
 

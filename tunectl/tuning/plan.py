@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Waiver, target_name
+from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Waiver
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
+_ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
 APPLY = "sudo tunectl apply"
 
 
 def diff(
     settings: Sequence[Setting], readings: Iterable[Reading], facts: Facts, waivers: Sequence[Waiver], today: str
 ) -> Plan:
-    """The plan: every target judged, and a change for each that `apply` can mend.
+    """The plan: every target judged, and a change for each that `apply` can correct.
 
     `today` is an ISO date, for the waivers. Boot knobs are judged first, because what waits for the
     next boot explains some of what stands now.
@@ -50,20 +52,20 @@ def diff(
 def _judged(
     knob: Knob, setting: Setting, readings: Iterable[Reading], facts: Facts
 ) -> Iterator[tuple[Reading, Judgement]]:
-    """Each reading and its judgement: thousands of targets show the same, which is judged once."""
+    """Each reading and its judgement: where thousands of targets show the same, it is judged once."""
     alike: dict[tuple[Any, ...], Judgement] = {}
     for reading in readings:
         if reading.facts is not None:
             yield reading, _judge(knob, setting, reading, facts)
             continue
-        shown = reading[2:]  # all but whose it is
+        shown = reading[2:]  # everything except which target it is
         if shown not in alike:
             alike[shown] = _judge(knob, setting, reading, facts)
         yield reading, alike[shown]
 
 
 def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judgement:
-    if setting.value is None:  # nothing is wanted any more: only a row's own judge knows what that means
+    if setting.value is None:  # the setting is no longer wanted: only the row's own judge knows what that means
         assert knob.judge
         return knob.judge(knob, None, reading, facts)
     show = knob.codec.show
@@ -72,7 +74,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         observed = None if reading.value is None else show(reading.value)
         return Judgement(Outcome.UNSUPPORTED, observed, show(desired), reading.reason, changeable=False)
     if reading.state is State.UNREADABLE:
-        fix = "run as root to read it" if "ermission" in reading.reason or "not permitted" in reading.reason else ""
+        fix = "run as root to read it" if reading.errno in _ONLY_ROOT_MAY else ""
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     if knob.judge:
         return knob.judge(knob, desired, reading, facts)
@@ -85,11 +87,10 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
 
 
 def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
-    target = target_name(knob.name, reading.instance)
     fix = judged.fix or (APPLY if judged.outcome is Outcome.DRIFTED else "")
     return Finding(
         knob.name,
-        target,
+        reading.instance,
         judged.outcome,
         judged.observed,
         judged.desired,
@@ -105,7 +106,6 @@ def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -
     value = desired if reading.write is None else reading.write
     return Change(
         knob.name,
-        target_name(knob.name, reading.instance),
         reading.instance,
         judged.observed,
         None if value is None else knob.codec.show(value),
@@ -116,7 +116,7 @@ def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -
 
 
 def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str) -> list[Finding]:
-    """The findings, those that a waiver covers marked so."""
+    """The findings; those that a waiver covers become waived."""
     return [_waive(finding, waivers, today) for finding in findings]
 
 
@@ -124,14 +124,10 @@ def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
     if finding.outcome not in _MAY_BE_WAIVED:
         return finding
     for waiver in waivers:
-        if waiver.knob != finding.knob or waiver.target not in (None, finding.target, _instance(finding)):
+        if waiver.knob != finding.knob or waiver.instance not in (None, finding.instance):
             continue
         if waiver.until < today:
             finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")
             continue
         return finding._replace(outcome=Outcome.WAIVED, reason=f"{waiver.reason} (until {waiver.until})", fix="")
     return finding
-
-
-def _instance(finding: Finding) -> str | None:
-    return finding.target[len(finding.knob) + 1 : -1] or None

@@ -25,7 +25,7 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposed division of the online CPUs; where `refusal` says why not, nothing is isolated."""
+    """The proposed division of the online CPUs; with a `refusal`, nothing is isolated, and it says why."""
 
     isolated: CpuSet
     housekeeping: CpuSet
@@ -34,8 +34,8 @@ class Proposal:
     refusal: str | None = None
     nic: str | None = None
     node: int | None = None
-    knobs: Mapping[str, Any] = field(default_factory=dict)  # values over the profile's, as a host file gives them
-    split: bool = False  # half of a core is isolated, knowingly
+    knobs: Mapping[str, Any] = field(default_factory=dict)  # values that replace the profile's, in the host file's form
+    split: bool = False  # half of a core is isolated on purpose
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def isolated_reasons(chosen: list[Core], node: int, why: str) -> list[Reason]:
 
 
 def housekeeping_reasons(cores: list[Core], chosen: list[Core], kept: dict[Core, str]) -> list[Reason]:
-    """Why the others stay with the system."""
+    """Why the others remain housekeeping CPUs."""
     reasons = [Reason(core.cpus, "housekeeping", text) for core, text in kept.items()]
     rest = [core for core in cores if core not in kept and core not in chosen]
     if rest:
@@ -147,7 +147,7 @@ def host_file_toml(proposal: Proposal, profile: str = "low-latency", hostname: s
         lines += _comment(f"{reason.role} {format_cpulist(reason.cpus)}: {reason.text}")
     for note in proposal.notes:
         lines += _comment(f"note: {note}")
-    # Strings hold no raw newline in TOML, so these can only be the array's own.
+    # A TOML string has no raw newline, so each newline is the array's own.
     text = tomli_w.dumps(document).replace("[\n    ", "[").replace(",\n]", "]")
     return "\n".join(lines) + "\n\n" + text
 

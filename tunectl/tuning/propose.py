@@ -40,9 +40,9 @@ _TYPES = {"performance": 0, "unknown": 0, "efficiency": 1}
 
 
 def propose(topology: Topology, *, nic: str | None = None, count: int | None = None) -> Proposal:
-    """A division of the host. `count`: isolated CPUs wanted, logical ones, rounded up to whole cores.
+    """Divides the host's CPUs. `count` is the number of isolated logical CPUs wanted, rounded up to whole cores.
 
-    Never raises: an unknown `nic`, a `count` that cannot be had and a host with nothing to spare are refusals.
+    Never raises: an unknown `nic`, a `count` that is too large and a host without a core to spare are refusals.
     """
     nothing = Proposal(frozenset(), topology.online, nic=nic)
     if nic is not None and nic not in {one.name for one in topology.nics}:
@@ -85,7 +85,7 @@ def _cores(topology: Topology) -> list[Core]:
 
 
 def _kept(topology: Topology, cores: list[Core]) -> dict[Core, str]:
-    """The cores that stay with the system whatever is asked, each with the reason."""
+    """The cores that are never isolated, each with the reason."""
     boot = min(topology.online)
     kept: dict[Core, str] = {}
     for core in cores:
@@ -148,7 +148,7 @@ def _last_first(cores: Iterable[Core]) -> list[Core]:
 
 
 def _choose(topology: Topology, free: list[Core], node: int, wanted: int) -> list[Core]:
-    """Cores until there are `wanted` CPUs, in the order of rules 4 and 5; of equals the last first."""
+    """Cores until there are `wanted` CPUs, in the order of rules 4 and 5; among equals the last first."""
     room: dict[CpuSet, int] = {}
     for core in free:
         room[core.cache] = room.get(core.cache, 0) + len(core.cpus)

@@ -1,9 +1,11 @@
-"""One line of the journal: what a write was, as a record, with its checksum."""
+"""The journal's records: what a write was, and the line that holds it, with its checksum."""
 
 from __future__ import annotations
 
 import zlib
 from typing import Any, NamedTuple
+
+from tunectl.model import Target, parse_target
 
 KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
 
@@ -19,11 +21,11 @@ class Entry(NamedTuple):
     undo: str  # what to write to a kernel attribute to have `before` again; of an edit, the file without us
     after: str
     mode: int | None
-    knobs: tuple[str, ...]  # knob and instance of each change: ("irq.affinity", "42") as "irq.affinity[42]"
+    targets: tuple[Target, ...]  # what the write was for; a record has their names, under "knobs"
     commands: tuple[str, ...]
     shown: str | None = None  # what the host showed after the write; None: the write may not have happened
     errno: int | None = None  # the write was refused or failed
-    told: bool = False  # the programs named in `commands` have heard of it
+    notified: bool = False  # the programs named in `commands` have been run since
 
     @property
     def original(self) -> str | None:
@@ -36,7 +38,29 @@ class Entry(NamedTuple):
         return self.kind not in ("value", "affinity") and not self.path.startswith("sys/")
 
 
+# On disk these fields keep the names that they were first written with.
+_NAMES = {"targets": "knobs", "notified": "told"}
+
+
+def before_record(entry: Entry) -> dict[str, Any]:
+    """The record of a write that is about to be made: what becomes of it, later records say."""
+    names = [str(target) for target in entry.targets]
+    fields = entry._replace(shown=None, errno=None, notified=False)._asdict() | {"targets": names}
+    return {"type": "before", **{_NAMES.get(name, name): value for name, value in fields.items()}}
+
+
+def entry_of(record: dict[str, Any]) -> Entry:
+    """The entry of a `before` record. KeyError, TypeError or ValueError where this version writes no such record."""
+    fields = {name: value for name, value in record.items() if name not in ("type", *_NAMES.values())}
+    targets = tuple(parse_target(name) for name in record["knobs"])
+    entry = Entry(**{**fields, "targets": targets, "commands": tuple(record["commands"])})
+    if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
+        raise ValueError("no path below the root")
+    return entry
+
+
 def line_of(record: dict[str, Any]) -> bytes:
+    """The record as it stands in the file."""
     import json  # slow to import: only where there is a journal
 
     body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The journal backwards: the earlier value where ours still stands, and a word about the rest."""
+"""The journal backwards: the earlier value returns where the host still shows ours; the rest is reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import NamedTuple
 from tunectl.bootloader.families import stripped
 from tunectl.host.affinity import is_process
 from tunectl.host.ethtool import PREFIX
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
+from tunectl.model import Target
 from tunectl.tuning.apply import current, write
 from tunectl.tuning.commands import run_commands
 from tunectl.tuning.journal import Journal
@@ -25,7 +27,7 @@ class Restored(NamedTuple):
     """What became of one file."""
 
     path: str
-    targets: tuple[str, ...]
+    targets: tuple[Target, ...]
     result: str  # restored, would-restore, already, changed-since, gone, failed
     observed: str | None
     before: str | None
@@ -41,15 +43,15 @@ class Outcome(NamedTuple):
 
 
 class _File(NamedTuple):
-    """All the journal knows of one path: the first before-image counts, and our newest value."""
+    """All that the journal knows of one path."""
 
-    first: Entry
-    last: Entry
-    in_flight: bool  # the newest write may or may not have happened
+    first: Entry  # its before-image is what to bring back
+    last: Entry  # what we wrote last
+    in_flight: bool  # nobody knows whether the last write was made: the file is brought back whatever it holds
 
 
 def files(journal: Journal, boot_id: str) -> list[_File]:
-    """The files to bring back, edits first, the others newest first. Runtime values of an earlier boot died with it."""
+    """The files to bring back: edits first, the others newest first. Runtime values of an earlier boot are gone."""
     known: dict[str, _File] = {}
     for _, entry in sorted(journal.entries.items()):
         if not entry.persistent and entry.boot_id != boot_id:
@@ -60,7 +62,7 @@ def files(journal: Journal, boot_id: str) -> list[_File]:
         first = entry._replace(before=entry.original)
         if earlier and not _edited_between(earlier, entry):
             first = earlier.first
-        gone = entry.kind == "value" and not entry.shown  # a queue that our write took away: nobody has set it since
+        gone = entry.kind == "value" and not entry.shown  # our write removed this queue: nobody has set it since
         known[entry.path] = _File(first, entry, entry.shown is None or gone)
     edits = [file for file in known.values() if file.first.kind == "edit"]
     others = [file for file in known.values() if file.first.kind != "edit"]
@@ -78,32 +80,32 @@ def _edited_between(earlier: _File, entry: Entry) -> bool:
 
 
 def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """Brings back every file (`force`: also what was changed since), and tells the programs that must hear of it."""
+    """Brings back every file (`force`: also what was changed since), and runs the programs that depend on it."""
     known = files(journal, boot_id)
     results = [_one(root, file._replace(in_flight=file.in_flight or force)) for file in known]
     if any(result.path.startswith(f"/{PREFIX}") and result.result == "restored" for result in results):
-        # A NIC whose rings or channels are written sets its queues and interrupts up anew: those that were
-        # back already may be lost again, and those that were gone be there.
+        # A NIC whose rings or channels are written sets up its queues and interrupts again. A value that was
+        # restored already may be lost, and a queue that was gone may be there again.
         results = [_again(root, file, result) for file, result in zip(known, results, strict=True)]
     results = _strip(root, journal, results, root)
-    # An earlier restore may have ended before the program was told.
+    # An earlier restore may have ended before the program was run.
     done = {one.path for one in results if one.result in ("restored", "already")}
     commands = [
         name for file in known if "/" + file.first.path in done for name in file.first.commands or file.last.commands
     ]
-    told = run_commands(root, _in_order(commands))
-    return Outcome(results, told.not_run, list(told.failed.values()))
+    notified = run_commands(root, _in_order(commands))
+    return Outcome(results, notified.not_run, list(notified.failed.values()))
 
 
 def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
-    """What restore() would do, told from reading alone."""
+    """What restore() would do: it only reads."""
     known = files(journal, boot_id)
     looked = [_look(root, file._replace(in_flight=file.in_flight or force)) for file in known]
     return Outcome(_strip(root, journal, looked, None), [], [])
 
 
 def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
-    """A second look at a kernel attribute; what somebody else had changed before our first is left alone."""
+    """Restores a kernel attribute once more, unless somebody else had changed it before the first time."""
     if file.first.persistent or earlier.result not in ("restored", "already", "gone"):
         return earlier
     later = _one(root, file._replace(in_flight=True))
@@ -111,9 +113,9 @@ def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
 
 
 def _strip(root: Sysroot, journal: Journal, results: list[Restored], to: WritableSysroot | None) -> list[Restored]:
-    """Our words go out of boot files that somebody edited since, and of entries that were made from ours since.
+    """Removes our words from boot files that somebody edited since, and from entries that were made of ours since.
 
-    Without a host to write `to` it is only told what would go.
+    Without a host to write `to` the result says only what would go.
     """
     known = {one.path: one for one in results}
     try:
@@ -143,9 +145,10 @@ def _one(root: WritableSysroot, file: _File) -> Restored:
     first = file.first
     found = Restored("/" + first.path, _targets(file), "failed", None, first.before)
     try:
-        if first.persistent or not root.live:
-            root.sweep(first.path)
+        root.sweep(first.path)
         found = _look(root, file)
+        if found.result == "already" and first.persistent:
+            root.sync(first.path)  # an earlier restore may have ended before that: then the journal has to outlive it
         if found.result != "would-restore":
             return found
         word, observed, message = _write(root, first, found.observed)
@@ -175,8 +178,8 @@ def _look(root: Sysroot, file: _File) -> Restored:
         return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
 
 
-def _targets(file: _File) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*file.first.knobs, *file.last.knobs)))
+def _targets(file: _File) -> tuple[Target, ...]:
+    return tuple(dict.fromkeys((*file.first.targets, *file.last.targets)))
 
 
 def _ours(observed: str | None, last: Entry) -> bool:
@@ -186,14 +189,14 @@ def _ours(observed: str | None, last: Entry) -> bool:
 
 
 def _undone(entry: Entry, observed: str | None) -> bool | None:
-    """Of a list of controllers one word is ours, whatever others are switched on meanwhile; None for other files."""
+    """Is our word out of a list of controllers again, whatever other words it holds? None for any other file."""
     if not entry.path.endswith("/cgroup.subtree_control") or entry.kind != "value" or observed is None:
         return None
     return (entry.undo[1:] in observed.split()) is entry.undo.startswith("+")
 
 
 def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[str, str | None, str]:
-    """Puts the before-image back; returns result, what stood, message."""
+    """Puts the before-image back. Returns the result, what the path held before, and a message."""
     if first.kind == "directory":
         removed = root.remove_directory(first.path)
         message = "" if removed else "it holds what is not ours, and stays"
@@ -203,11 +206,11 @@ def _write(root: WritableSysroot, first: Entry, observed: str | None) -> tuple[s
     elif first.kind == "link":
         root.make_link(first.path, first.before)
     elif first.kind == "affinity":
-        write(root, first.kind, first.path, first.undo)
-    elif first.kind in ("file", "removal", "edit") or not root.live:
+        root.move_thread(first.path, first.undo)
+    elif first.kind != "value":
         root.replace_file(first.path, first.before.encode("latin-1"), first.mode)
     else:
-        root.write_value(first.path, first.undo + "\n")
+        root.write_back(first.path, first.before.encode("latin-1"), first.undo, first.mode)
         after = current(root, first.kind, first.path)
         if after != first.before and (after or "").strip() != first.undo.strip() and not _undone(first, after):
             return "failed", after, f"wrote {first.undo}, and the kernel shows {(after or '').strip()}"

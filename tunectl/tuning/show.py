@@ -8,36 +8,36 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist
 
 if TYPE_CHECKING:
-    from tunectl.bootloader.detect import Loader
+    from tunectl.bootloader.families import Loader
     from tunectl.host.cpus import Cpu
     from tunectl.host.irqs import Irq
-    from tunectl.host.managers import Manager
     from tunectl.host.topology import Topology
     from tunectl.model import HostId
+    from tunectl.tuners.found import FoundTuner
 
 
 class Roles(NamedTuple):
-    """Which CPUs are isolated, and who says so: the host file's path, or "the kernel", or "" for nobody."""
+    """Which CPUs are isolated, and what says so: the host file's path, "the kernel", or "" if none are."""
 
     isolated: CpuSet = frozenset()
     source: str = ""
 
 
 def roles_of_kernel(topology: Topology) -> Roles:
-    """Without a host file: what this boot isolates."""
+    """The roles without a host file: what this boot isolates."""
     isolated = topology.facts.quiet
     return Roles(isolated, "the kernel") if isolated else Roles()
 
 
 def show_body(
     topology: Topology,
-    managers: Iterable[Manager],
+    tuners: Iterable[FoundTuner],
     roles: Roles,
     identity: HostId,
     tuned: Mapping[str, int] | None = None,
     loader: Loader | None = None,
 ) -> dict[str, Any]:
-    """The fields of tunectl.show/1. CPU sets are cpulists, but for `smt_siblings`, a list of numbers.
+    """The fields of tunectl.show/1. CPU sets are cpulists, except `smt_siblings`, a list of numbers.
 
     `tuned`: how many findings there are of each outcome, where a host file says what is wanted.
     """
@@ -62,7 +62,7 @@ def show_body(
         ],
         "irqs": [_irq(irq, roles.isolated) for irq in topology.irqs],
         "drivers": _drivers(topology),
-        "managers": [_manager(manager) for manager in managers],
+        "managers": [_tuner(tuner) for tuner in tuners],
     }
     if loader:
         body["bootloader"] = {**loader._asdict(), "evidence": list(loader.evidence)}
@@ -150,17 +150,17 @@ def _drivers(topology: Topology) -> dict[str, Any]:
     return {**drivers.__dict__, **lists}
 
 
-def _manager(manager: Manager) -> dict[str, Any]:
+def _tuner(tuner: FoundTuner) -> dict[str, Any]:
     return {
-        "name": manager.name,
-        "active": manager.active,
-        "enabled": manager.enabled,
-        "installed": manager.installed,
-        "overwrites": list(manager.overwrites),
-        "detail": manager.detail,
-        "evidence": list(manager.evidence),
-        "settings": [setting._asdict() for setting in manager.settings],
-        "when": manager.when,
-        "answer": manager.answer,
-        "program": manager.program,
+        "name": tuner.name,
+        "active": tuner.active,
+        "enabled": tuner.enabled,
+        "installed": tuner.installed,
+        "overwrites": list(tuner.overwrites),
+        "detail": tuner.detail,
+        "evidence": list(tuner.evidence),
+        "settings": [setting._asdict() for setting in tuner.settings],
+        "when": tuner.when,
+        "answer": tuner.answer,
+        "program": tuner.program,
     }

@@ -1,22 +1,25 @@
-"""apply and restore as whole runs: the lock, the journal, the writes, and the look afterwards."""
+"""apply and restore as whole runs: the lock, the journal, the writes, and reading the host again."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.host.sysroot import Sysroot, WritableSysroot
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.writable import WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
-from tunectl.tuning.apply import Applied, Result, execute, settle, tell, untold
+from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
+from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, load, peek
-from tunectl.tuning.lock import hold, make_directory
-from tunectl.tuning.session import Session
+from tunectl.tuning.lock import hold, make_directory, remove_directories
 
-# A driver that answers to its own change by setting up new interrupts gets them moved in a second pass.
+# A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
 _PASSES = 3
 
 
@@ -25,7 +28,7 @@ class Run(NamedTuple):
 
     applied: Applied
     plan: Plan
-    session: Session
+    inspection: Inspection
 
 
 def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
@@ -35,63 +38,100 @@ def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str])
         raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
 
 
-def run_apply(session: Session, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
+def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
     """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed."""
-    plan = session.assess()
-    if not wanted(plan, runtime_only) and not untold(session.journal):
-        return Run(Applied([], [], []), plan, session)
+    plan = inspection.assess()
+    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal):
+        return Run(Applied([], [], []), plan, inspection)
+    with _io_errors_end_the_run(), _state_directory(state) as created:
+        require_private(root, state)
+        with hold(state, "apply", wait_s):
+            journal = load(state)
+            _require_same_host(journal, root, state)
+            _require_whole(journal)
+            _require_boot_id(root, inspection.identity.boot_id)
+            inspection = replace(inspection, root=root, journal=journal)
+            first = is_first(journal, inspection.identity.boot_id)
+            journal.prune(inspection.identity.boot_id)
+            journal.start(inspection.identity.boot_id, root.root, created)
+            decide_open_writes(root, journal)
+            return _passes(inspection, root, runtime_only, first)
+
+
+@contextmanager
+def _state_directory(state: str) -> Iterator[tuple[str, ...]]:
+    """Makes the state directory, and yields the directories that had to be made for it.
+
+    Where the run ends before its first record, no journal knows of them, and they are removed again. Taking the lock
+    once more removes the file of a lock that could not be taken.
+    """
     created = make_directory(state)
-    require_private(root, state)
-    with hold(state, "apply", wait_s):
-        journal = load(state)
-        _require_same_host(journal, root, state)
-        if journal.damaged:
-            lines = ", ".join(map(str, journal.damaged))
-            raise TunectlError(
-                f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
-            )
-        session = replace(session, root=root, journal=journal)
-        first = is_first(journal, session.identity.boot_id)
-        journal.prune(session.identity.boot_id)
-        journal.start(session.identity.boot_id, root.root, created)
-        settle(root, journal)
-        return _passes(session, root, runtime_only, first)
+    try:
+        yield created
+    except BaseException:
+        journal = os.path.join(state, NAME)
+        if created:
+            with suppress(OSError, TunectlError), hold(state, "apply", 0):
+                if os.path.lexists(journal) and not os.stat(journal).st_size:
+                    os.unlink(journal)
+            remove_directories(created)
+        raise
+
+
+@contextmanager
+def _io_errors_end_the_run() -> Iterator[None]:
+    """An error of the disk that no single change explains becomes a TunectlError; the journal knows what was done."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise TunectlError(
+            f"{where}{error.strerror or error}", "what was changed before that, `tunectl restore` undoes"
+        ) from error
+
+
+def _require_whole(journal: Journal) -> None:
+    if journal.damaged:
+        lines = ", ".join(map(str, journal.damaged))
+        raise TunectlError(
+            f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
+        )
 
 
 def is_first(journal: Journal, boot_id: str) -> bool:
-    """Is this the first apply of this boot? What the isolated CPUs have to be asked for is asked then, and only then:
+    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
 
-    a firmware's energy bias would else stand for good on the very CPUs it matters for. A later one, a repair in the
-    middle of the day among them, finds this boot in the journal.
+    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
+    repair in the middle of the day, finds this boot in the journal.
     """
     return all(entry.boot_id != boot_id for entry in journal.entries.values())
 
 
-def _passes(session: Session, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
+def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
     results: dict[str, Result] = {}
-    earlier = tell(root, session.journal)
+    earlier = notify(root, inspection.journal)
     not_run = dict.fromkeys(earlier.not_run)
     failed = dict.fromkeys(earlier.failed.values())
-    plan = replace(session, settling=first).assess()
+    plan = replace(inspection, settling=first).assess()
     again: set[str] = set()
     for _ in range(_PASSES):
         changes = [one for one in wanted(plan, runtime_only) if one.target not in results or one.target in again]
         if not changes:
             break
-        applied = execute(root, session.view(), changes, session.journal, session.identity.boot_id)
+        applied = execute(root, inspection.view(), changes, inspection.journal, inspection.identity.boot_id)
         again = _once_more(applied, results)
         results.update({result.change.target: result for result in applied.results})
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
-        plan = session.assess()
-    session.journal.end()
-    return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, session)
+        plan = inspection.assess()
+    inspection.journal.end()
+    return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
 
 
 def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
-    """The targets that were written for the first time, and show something else: what came later may help them.
+    """The targets that were written for the first time and show something else: a later change may help them.
 
-    systemd's own control groups give CPUs up only when systemd is told, after the partition asked for them.
+    systemd's own control groups give up CPUs only once systemd is notified, which is after the partition asks for them.
     """
     first = (one for one in applied.results if one.change.target not in earlier and not applied.failed)
     return {one.change.target for one in first if (one.result, one.errno) == ("failed", None)}
@@ -118,12 +158,20 @@ def run_restore(
 
     What somebody changed since stays in the journal, to be restored by `force`.
     """
-    if not os.path.isdir(state):
-        return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+    with _io_errors_end_the_run():
+        if not _is_directory(state):
+            return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+        return _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+
+
+def _locked_restore(
+    root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float, force: bool
+) -> Undone:
     require_private(root, state)
-    with hold(state, "restore", wait_s):
+    with hold(state, "restore", wait_s) as lock:
         journal = load(state)
         _require_same_host(journal, root, state)
+        _require_boot_id(root, boot_id)
         _refuse_damaged(journal, salvage)
         notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
         outcome = backwards.restore(root, journal, boot_id, force=force)
@@ -140,13 +188,21 @@ def run_restore(
             journal.remove()
         if journal.torn:
             notes.append("the journal's last line was cut off: the write it announced was never made")
-    if not failed:
-        journal.remove_directories()
-    return Undone(outcome, notes, not failed, set_aside)
+    kept = [] if failed else journal.remove_directories()
+    kept += [lock.trouble] if lock.trouble else []
+    return Undone(outcome, [*notes, *kept], not failed and not kept, set_aside)
+
+
+def _is_directory(path: str) -> bool:
+    """OSError where that cannot be known: it must not pass for a host on which apply never ran."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
-    """What run_restore() would do; nothing is locked, swept or written."""
+    """What run_restore() would do. Nothing is locked, removed or written."""
     journal = peek(state)
     notes = ["nothing was written: --dry-run"]
     if journal.unreadable:
@@ -164,13 +220,31 @@ def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> N
         )
 
 
+def _require_boot_id(root: WritableSysroot, boot_id: str) -> None:
+    """Values of another boot are forgotten: a boot id that could not be read must not pass for another boot's."""
+    if boot_id:
+        return
+    try:
+        shown = root.read_value("proc/sys/kernel/random/boot_id")
+    except FileNotFoundError:  # a recorded host without one
+        return
+    if shown:
+        raise TunectlError("the boot id could not be read: nothing was touched", "run it again")
+
+
 def require_private(root: WritableSysroot, state: str) -> None:
-    """Root obeys the journal: nobody else may have written it. TunectlError otherwise."""
+    """Root obeys the journal: nobody else may have written it. TunectlError otherwise.
+
+    Only root gets here on the running host: require_root().
+    """
     for path in (state, os.path.join(state, NAME)):
-        if not root.live or os.geteuid() != 0 or not os.path.exists(path):
+        if not root.live:
             continue
-        info = os.lstat(path)
-        if info.st_uid != 0 or info.st_mode & 0o022:
+        try:
+            info = os.lstat(path)
+        except FileNotFoundError:
+            continue
+        if info.st_uid != os.geteuid() or info.st_mode & 0o022:
             raise TunectlError(
                 f"{path} can be written by others than root; nothing was touched", "a journal says what root writes"
             )

@@ -1,1 +1,1 @@
-"""How a target is enumerated, read and written: one module a way."""
+"""How targets are found, read and written: one module for each kind of target."""

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
-from tunectl.bootloader.detect import Loader, detect
-from tunectl.bootloader.families import FAMILIES
+from tunectl.bootloader.families import FAMILIES, FILES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Family, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -26,14 +26,14 @@ _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
 
 class BootFacts(NamedTuple):
-    """One argument at its points; what was asked is the setting."""
+    """What is known of one argument, except what was asked for, which is the setting."""
 
     next: Any  # None: the next boot will not have it
     next_known: bool
     next_problem: str
     booted: Any  # None: this boot did not have it
     kernel: CpuSet  # what the kernel shows
-    accepted: bool  # is that what it must show? True where it shows nothing
+    accepted: bool  # does the kernel show what it must? True where it shows nothing
     evidence: str  # where it shows it, and what; "" where it does not
     likely: str  # why a kernel does not accept it
     refusal: str  # why tunectl does not write this host's boot configuration; "" where it does
@@ -60,7 +60,8 @@ class BootArg(NamedTuple):
         try:
             line = view.root.read_text("proc/cmdline")
         except OSError as error:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/proc/cmdline: {error.strerror}")
+            reason = f"/proc/cmdline: {error.strerror}"
+            yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
             return
         if self.kernel and view.root.exists(_ISOLATED) and not view.root.exists(self.kernel):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
@@ -71,7 +72,8 @@ class BootArg(NamedTuple):
         try:
             kernel, accepted, evidence = self._accepted(view, want)
         except (OSError, UsageError) as error:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}")
+            number = error.errno if isinstance(error, OSError) else None
+            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}", errno=number)
             return
         obstacle, remedy = boot.obstacle(self.key)
         booted = self._value(knob, view, parse_cmdline(line), want)
@@ -105,7 +107,7 @@ class BootArg(NamedTuple):
         return value, known, why
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
-        """The value the kernel heeds, typed; a text it would refuse counts as none."""
+        """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
         nr_cpus = view.scope.nr_cpus
         values = []
         for key in filter(None, (self.key, self.implied_by)):
@@ -147,6 +149,11 @@ class BootArg(NamedTuple):
         """The argument, and where what the kernel made of it shows."""
         return (f"{self.key}=", *(("/" + self.kernel,) if self.kernel else ()))
 
+    def reads(self) -> tuple[str, ...]:
+        """What this boot had and what the kernel made of it, and every boot loader's configuration."""
+        shown = (self.kernel, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
+        return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
+
 
 class _Boot(NamedTuple):
     """What all boot arguments of one host share."""
@@ -161,12 +168,12 @@ class _Boot(NamedTuple):
         if self.plan is None:
             return "", ""
         if self.plan.problem:
-            return self.plan.problem, "mend that"
+            return self.plan.problem, "fix that"
         for text in self.plan.conflicts:
             if re.search(rf"\b{re.escape(key)}\b", text):
                 return text, "remove that setting"
         if not self.plan.writes and self.next and self.next.problem and self.family:
-            return self.next.problem, self.family.remedy or "mend that"
+            return self.next.problem, self.family.remedy or "fix that"
         return "", ""
 
 
@@ -212,8 +219,7 @@ def _same(nr_cpus: int, key: str, one: str, other: str) -> bool:
 def _rcu_offloaded(view: View) -> CpuSet | None:
     """The CPUs that have an rcuo thread; None where kernel threads cannot be seen (a container, a recording)."""
     if "rcu" not in view.memo:
-        pids = [name for name in view.root.listdir("proc") if name.isdecimal()]
-        comms = [view.root.get(f"proc/{pid}/comm") for pid in pids]
+        comms = [comm for _, comm in read_comms(view.root)]
         seen = (_RCU_THREAD.fullmatch(comm) for comm in comms)
         visible = "kthreadd" in comms
         view.memo["rcu"] = frozenset(int(one[1]) for one in seen if one) if visible else None
@@ -223,7 +229,10 @@ def _rcu_offloaded(view: View) -> CpuSet | None:
 
 def _read_back(root: Sysroot, view: View) -> str | None:
     """What is wrong with the written configuration: read again, and what the default entry now boots."""
-    family = FAMILIES[detect(root, view.bootloader).name]
+    loader = detect(root, view.bootloader)
+    if not loader.supported:  # its files could be read when they were written
+        return loader.refusal
+    family = FAMILIES[loader.name]
     same = partial(_same, view.scope.nr_cpus)
     if family.confirm and (problem := family.confirm(root, _desired(view), same)):
         return problem

@@ -6,11 +6,10 @@ Source: Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files"; kerne
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST, WORD, Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -23,7 +22,7 @@ CGROUP = f"{ROOT}/{SLICE}"
 _CONTROL = f"{ROOT}/cgroup.subtree_control"
 _CPUS, _PARTITION = f"{CGROUP}/cpuset.cpus", f"{CGROUP}/cpuset.cpus.partition"
 _EFFECTIVE = f"{CGROUP}/cpuset.cpus.effective"
-# "isolated invalid (why)" is what became of the word `isolated`: that word is what brings it back.
+# A partition that became invalid shows "isolated invalid (why)"; writing `isolated` again is what restores it.
 PARTITION = WORD._replace(name="partition", encode=lambda value: str(value).partition(" ")[0])
 
 
@@ -53,7 +52,7 @@ class PartitionFacts(NamedTuple):
     shown: str  # cpuset.cpus.partition: member, root, isolated, isolated invalid (why); "" without a cgroup
     cpus: CpuSet  # cpuset.cpus, what was asked for
     online: CpuSet
-    rivals: tuple[str, ...]  # sibling control groups that ask for one of the CPUs by name
+    others: tuple[str, ...]  # sibling control groups that ask for one of the CPUs by name
 
 
 class IsolatedPartition:
@@ -64,10 +63,10 @@ class IsolatedPartition:
         root = view.root
         shown = root.get(_PARTITION).strip()
         problem = _problem(root)
-        cpus = _cpus(root, _CPUS)
-        effective = _cpus(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
-        rivals = _rivals(root, want or frozenset())
-        facts = PartitionFacts(problem, shown, cpus, view.scope.online, rivals)
+        cpus = read_cpu_list(root, _CPUS)
+        effective = read_cpu_list(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
+        others = _others(root, want or frozenset())
+        facts = PartitionFacts(problem, shown, cpus, view.scope.online, others)
         yield Reading(knob.name, "", State.READ, effective, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -82,7 +81,7 @@ class IsolatedPartition:
                 yield Step("value", _CONTROL, "+cpuset", (change,), CONTROLLER)
             if not root.exists(CGROUP):
                 yield Step("directory", CGROUP, "directory", (change,))
-            if _cpus(root, _CPUS) != change.value:
+            if read_cpu_list(root, _CPUS) != change.value:
                 yield Step("value", _CPUS, CPULIST.encode(change.value), (change,), CPULIST)
             if " invalid" in root.get(_PARTITION):
                 # Up to 6.6 the kernel leaves an invalid partition as it is, for whatever word but this one.
@@ -99,6 +98,11 @@ class IsolatedPartition:
         """The files of the control group."""
         return tuple("/" + path for path in (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL))
 
+    def reads(self) -> tuple[str, ...]:
+        """These files, the controllers that the kernel offers, and the CPUs that other control groups name."""
+        groups = (f"{ROOT}/cgroup.controllers", f"{ROOT}/*/cpuset.cpus")
+        return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, *groups, f"etc/systemd/system/{SLICE}")
+
 
 def _problem(root: Sysroot) -> str:
     """Why this host cannot have a partition at all."""
@@ -111,14 +115,8 @@ def _problem(root: Sysroot) -> str:
     return ""
 
 
-def _rivals(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
-    """Other control groups of the first level that name one of the CPUs: a partition's must be its own."""
+def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:
+    """Other control groups of the first level that name one of the CPUs. A partition must have its CPUs to itself."""
     names = sorted(name for name in root.listdir(ROOT) if name != SLICE)
-    claims = ((name, _cpus(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)
+    claims = ((name, read_cpu_list(root, f"{ROOT}/{name}/cpuset.cpus") & want) for name in names)
     return tuple(f"{name} ({format_cpulist(cpus)})" for name, cpus in claims if cpus)
-
-
-def _cpus(root: Sysroot, path: str) -> CpuSet:
-    with suppress(UsageError):
-        return parse_shown(root.get(path))
-    return frozenset()

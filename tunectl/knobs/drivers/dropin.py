@@ -1,4 +1,4 @@
-"""A file of our own in a directory of which a program reads every file: the others' files stay as they are."""
+"""A file of our own in a directory where a program reads every file; the other files stay as they are."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from tunectl.model import Reading, State
 
 
 class DropIn(NamedTuple):
-    """`needs` is there where the program is; `read` gives the value in force of all files, a note, and its file."""
+    """`needs` exists where the program is installed; `read` gives the value in force, a note, and its file."""
 
     path: str
     needs: str
     read: Callable[[View], tuple[Any, str, str]]
     render: Callable[[Any], str]
+    sources: tuple[str, ...]  # shell patterns of the files that `read` reads
     commands: tuple[str, ...] = ()
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
@@ -39,3 +40,7 @@ class DropIn(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """Our file."""
         return ("/" + self.path,)
+
+    def reads(self) -> tuple[str, ...]:
+        """Every file that may say something else."""
+        return self.sources

@@ -31,7 +31,7 @@ ACTION=="add|move", SUBSYSTEM=="net", DEVPATH!="*/virtual/*", \\
 def render(invocation: tuple[str, ...]) -> str:
     """The unit. At boot, when every NIC is announced, it waits for the service that applies everything.
 
-    Who disables that service (its unit stays, its link goes) has a boot that applies nothing, by no other way either.
+    An operator who disables that service (its unit stays, its link goes) wants a boot that applies nothing at all.
     """
     command = " ".join(quoted(word) for word in invocation)
     return f"""\
@@ -55,21 +55,21 @@ SuccessExitStatus=4
 
 
 class ReapplyRule:
-    """The rule, and the unit that it has systemd start."""
+    """The rule, and the unit that systemd starts because of it."""
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
-        """One reading: as of the service at boot, and `outdated` where the rule is not this version's."""
+        """One reading, as for the service at boot; `outdated` also where the rule is not the one of this version."""
         for directory in ("etc/udev", "etc/systemd/system"):
             if not view.root.exists(directory):
                 yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
                 return
-        value, problem = read_service(view, UNIT, RULE, render(()))
-        if value == "enabled" and view.root.get_text(RULE) != _RULE:
-            value = "outdated"
-        yield Reading(knob.name, "", State.UNREADABLE if problem else State.READ, value, problem)
+        found = read_service(view, UNIT, RULE, render(()))
+        if found.value == "enabled" and view.root.get_text(RULE) != _RULE:
+            found = found._replace(value="outdated")
+        yield Reading(knob.name, "", *found)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
-        """The unit, systemd is told, then the rule; udev looks for itself whether its rules changed."""
+        """The unit, then systemd is told, then the rule; udev notices by itself when its rules change."""
         for _, change in batch:
             text = render(view.invocation or ("/usr/bin/tunectl",))
             yield Step("file", UNIT, text, (change,), commands=("reload-systemd",))
@@ -78,3 +78,7 @@ class ReapplyRule:
     def describe(self) -> tuple[str, ...]:
         """The rule and the unit."""
         return ("/" + RULE, "/" + UNIT)
+
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return (RULE, UNIT)

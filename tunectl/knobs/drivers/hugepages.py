@@ -1,6 +1,6 @@
-"""Huge pages of one size, reserved on each NUMA node: memory of a thread is to lie on the node it runs on.
+"""Huge pages of one size, reserved on each NUMA node: a thread's memory must be on the node where it runs.
 
-Source: Documentation/admin-guide/mm/hugetlbpage.rst. Writing reserves what can be had at that moment: the kernel may
+Source: Documentation/admin-guide/mm/hugetlbpage.rst. A write reserves what is free at that moment, so the kernel may
 show less than was asked for.
 """
 
@@ -59,9 +59,9 @@ class HugePages(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no {self.describe()[0]}")
             return
         for node in chosen:
-            value, state, reason = read_value(view.root, self._file(str(node)), knob.codec)
             wanted = named[node] if named else want
-            yield Reading(knob.name, str(node), state, value, reason, wanted=wanted)
+            found = read_value(view.root, self._file(str(node)), knob.codec)
+            yield Reading(knob.name, str(node), *found, wanted=wanted)
         for node in sorted(set(named or ()) - set(nodes)):
             yield Reading(knob.name, str(node), State.ABSENT, reason=f"this host has no NUMA node {node}")
 
@@ -74,3 +74,7 @@ class HugePages(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The file of one node."""
         return ("/" + self._file("N"),)
+
+    def reads(self) -> tuple[str, ...]:
+        """The file of every node."""
+        return (self._file("[0-9]*"),)

@@ -1,4 +1,4 @@
-"""cpuidle states of a CPU: the value is the longest exit latency it may still meet.
+"""cpuidle states of a CPU: the value is the longest exit latency that it can still have.
 
 Source: Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpuidle/sysfs.c.
 """
@@ -38,7 +38,7 @@ class IdleStates:
                 deepest = max(deepest, int(view.root.read_value(f"{directory}/{state}/latency")))
         except OSError as error:
             state_ = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
-            return Reading(knob.name, str(cpu), state_, reason=f"/{directory}: {error.strerror}")
+            return Reading(knob.name, str(cpu), state_, reason=f"/{directory}: {error.strerror}", errno=error.errno)
         except ValueError:
             return Reading(knob.name, str(cpu), State.UNREADABLE, reason=f"/{directory}: a latency is not a number")
         if not states:
@@ -59,3 +59,8 @@ class IdleStates:
         """The states' files."""
         directory = "/" + _IDLE.format(cpu="N")
         return (f"{directory}/stateM/latency", f"{directory}/stateM/disable")
+
+    def reads(self) -> tuple[str, ...]:
+        """The states' files of every CPU."""
+        directory = _IDLE.format(cpu="[0-9]*")
+        return (f"{directory}/state*/latency", f"{directory}/state*/disable")

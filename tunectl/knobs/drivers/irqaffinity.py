@@ -1,23 +1,28 @@
 """Each interrupt's affinity: asked for in smp_affinity_list, judged by effective_affinity_list.
 
+IrqAffinity is all of them, QueueIrqs those of the NICs that the host file names, each on one CPU of its own where there
+are enough.
+
 Source: kernel/irq/proc.c; Documentation/core-api/irq/irq-affinity.rst.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.host.attribute import Folder, open_folder
+from tunectl.host.folder import Folder, open_folder
+from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.host.sysroot import ABSENT_ERRNOS
+from tunectl.knobs.drivers.nicfile import interfaces
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 
 class IrqFacts(NamedTuple):
-    """What the judge of one interrupt needs: where it may go, where it goes, and who owns it."""
+    """What the judge of one interrupt needs: where it may be delivered, where it is, and its driver."""
 
     asked: CpuSet
     effective: CpuSet
@@ -54,7 +59,8 @@ class IrqAffinity:
             asked, effective = parse_shown(shown), parse_shown(delivered)
         except OSError as error:
             state = State.ABSENT if error.errno in ABSENT_ERRNOS else State.UNREADABLE
-            return Reading(knob.name, irq, state, reason=f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}")
+            reason = f"/proc/irq/{irq}/smp_affinity_list: {error.strerror}"
+            return Reading(knob.name, irq, state, reason=reason, errno=error.errno)
         except UsageError as error:
             return Reading(knob.name, irq, State.UNREADABLE, reason=f"/proc/irq/{irq}: {error}")
         if effective <= want and (not asked.isdisjoint(want) if effective else asked <= want) and (effective or asked):
@@ -79,3 +85,43 @@ class IrqAffinity:
     def describe(self) -> tuple[str, ...]:
         """What is written, and what is judged."""
         return ("/proc/irq/N/smp_affinity_list", "/proc/irq/N/effective_affinity_list")
+
+    def reads(self) -> tuple[str, ...]:
+        """Where each may be delivered, where it is, and which driver it belongs to."""
+        directory = "proc/irq/[0-9]*"
+        lists = (f"{directory}/smp_affinity_list", f"{directory}/effective_affinity_list")
+        return (*lists, "sys/kernel/irq/[0-9]*/actions")
+
+
+def spread(irqs: Sequence[int], cpus: CpuSet, local: CpuSet) -> dict[int, int]:
+    """One CPU for each interrupt, in turn; those near the device (`local`) where there is one among `cpus`."""
+    order = sorted(cpus & local or cpus)
+    return {irq: order[turn % len(order)] for turn, irq in enumerate(irqs)} if order else {}
+
+
+class QueueIrqs(IrqAffinity):
+    """Of /proc/irq/N, those that are vectors of a named interface: written like all others."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading an interrupt; `wanted` is the CPU that is to be its own."""
+        with open_folder(view.root, "proc/irq") as folder:
+            for nic, problem in interfaces(view):
+                irqs = () if problem else read_vectors(view.root, nic)
+                if not irqs:
+                    reason = problem or f"{nic} has no interrupt of its own"
+                    yield Reading(knob.name, nic, State.ABSENT, reason=reason)
+                if irqs and not want & view.scope.online:
+                    reason = f"none of the CPUs {format_cpulist(want)} is online: there is nowhere to place them"
+                    yield Reading(knob.name, nic, State.UNREADABLE, reason=reason)
+                local = read_local_cpus(view.root, nic) if irqs else frozenset[int]()
+                for irq, cpu in spread(irqs, want & view.scope.online, local).items():
+                    yield self._pinned(knob, view, folder, str(irq), frozenset({cpu}))
+
+    def _pinned(self, knob: Knob, view: View, folder: Folder, irq: str, own: CpuSet) -> Reading:
+        """Also right only if it may go nowhere else: otherwise the next change of any mask may move it."""
+        reading = self.read(knob, view, folder, irq, own, {})._replace(wanted=own)
+        if reading.state is State.READ and reading.facts is None:
+            asked = parse_shown(view.root.get(f"proc/irq/{irq}/smp_affinity_list"))
+            if asked != own:
+                return reading._replace(facts=self.facts(view, irq, asked, reading.value))
+        return reading

@@ -6,26 +6,25 @@ to nothing, it bans exactly what is listed. IRQBALANCE_BANNED_CPUS (a mask) is t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.irqbalance import read_configured_ban
-from tunectl.knobs.drivers.pseudofile import kernel_isolated
+from tunectl.host.irqbalance import PATTERNS, read_configured_ban
+from tunectl.host.shellvars import assignments
+from tunectl.knobs.drivers.pseudofile import KERNEL_ISOLATED, kernel_isolated
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
-_SETTING = re.compile(rf"^[ \t]*({_LIST}|{_MASK})=(.*)$", re.MULTILINE)
 
 
 def with_ban(text: str, cpus: CpuSet) -> str:
     """The configuration with exactly this ban list: the last line that sets one is replaced, or one is added."""
     line = f"{_LIST}={format_cpulist(cpus)}"
-    lines = text.splitlines()
-    places = [number for number, old in enumerate(lines) if _SETTING.match(old)]
+    lines = text.removesuffix("\n").split("\n") if text else []
+    places = [one.line - 1 for one in assignments(text) if one.name in (_LIST, _MASK)]
     if places:
         lines[places[-1]] = line
         lines = [old for number, old in enumerate(lines) if number not in places[:-1]]
@@ -38,7 +37,7 @@ class BanList:
     """The ban list as a CPU set; what is written is its union with what was banned before."""
 
     def _file(self, view: View) -> str | None:
-        """The file there is, or, where only the program is there, the one its distribution would use."""
+        """The file that exists; where only the program is installed, the file that its distribution would use."""
         for path in FILES:
             if view.root.exists(path):
                 return path
@@ -56,11 +55,12 @@ class BanList:
             try:
                 view.root.read_text(path)
             except OSError as error:
-                yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{path}: {error.strerror}")
+                reason = f"/{path}: {error.strerror}"
+                yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
                 return
         ban = read_configured_ban(view.root)
         if ban.problem:
-            # irqbalance ignores what it cannot read: nothing is banned, and the line is ours to replace.
+            # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
             yield Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
             return
         explicit = ban.cpus
@@ -79,3 +79,7 @@ class BanList:
     def describe(self) -> tuple[str, ...]:
         """Either of the two files."""
         return tuple("/" + path for path in FILES)
+
+    def reads(self) -> tuple[str, ...]:
+        """Wherever a ban may be configured, and the CPUs that irqbalance bans by itself."""
+        return (*PATTERNS, *KERNEL_ISOLATED)

@@ -12,18 +12,18 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.errors import UsageError
-from tunectl.host.procs import Thread, parse_allowed, parse_stat
+from tunectl.host.procs import Thread, parse_allowed, parse_stat, read_pids
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
-# They go by masks that other rows see to: workqueue.cpumask, and an interrupt's own affinity.
+# Other rows place these, by masks: workqueue.cpumask, and the affinity of each interrupt.
 _ELSEWHERE = ("kworker/u", "irq/")
 _SHOWN = 8  # names of threads that cannot move, in one line
 
 
 class KthreadFacts(NamedTuple):
-    """Which thread a reading is about; of the summary, which belong to isolated CPUs and stay."""
+    """The thread that a reading is about; for the summary, the threads that belong to isolated CPUs and stay."""
 
     comm: str
     bound: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Kthreads:
                 bound.append(thread.comm)
                 continue
             facts = KthreadFacts(thread.comm)
-            # What else restricts the thread stays; one that may run on isolated CPUs only may go anywhere wanted.
+            # Other restrictions of the thread stay. One with isolated CPUs only gets all that are wanted.
             target = allowed & want or want
             value = allowed & view.scope.present
             offenders.append(Reading(knob.name, str(thread.pid), State.READ, value, write=target, facts=facts))
@@ -70,12 +70,16 @@ class Kthreads:
         """Where the affinity shows."""
         return ("/proc/PID/status (Cpus_allowed_list, of kernel threads)",)
 
+    def reads(self) -> tuple[str, ...]:
+        """Files of every process: only its stat says whether it is a kernel thread."""
+        return ("proc/[0-9]*/stat", "proc/[0-9]*/status")
+
 
 def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
-    for name in sorted(filter(str.isdecimal, view.root.listdir("proc")), key=int):
-        thread = parse_stat(view.root.get(f"proc/{name}/stat"), int(name))
+    for pid in read_pids(view.root):
+        thread = parse_stat(view.root.get(f"proc/{pid}/stat"), pid)
         if thread and thread.kernel and thread.alive:
-            yield thread, f"proc/{name}/status"
+            yield thread, f"proc/{pid}/status"
 
 
 def some_of(names: tuple[str, ...]) -> str:

@@ -7,11 +7,11 @@ four bytes is a number as the CPU holds it, any other length is read as hexadeci
 from __future__ import annotations
 
 import math
-import re
 import struct
 from collections.abc import Iterator
 from typing import Any
 
+from tunectl.host.inifiles import values_of
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -20,7 +20,6 @@ UNIT = f"etc/systemd/system/{NAME}"
 LINK = f"etc/systemd/system/multi-user.target.wants/{NAME}"
 _SYSTEM = "etc/systemd/system"
 _GROUP = f"sys/fs/cgroup/system.slice/{NAME}"
-_LIMIT = re.compile(r"^Description=.* ([0-9]+) us$", re.MULTILINE)
 
 
 def render(limit_us: int) -> str:
@@ -45,6 +44,12 @@ WantedBy=multi-user.target
 """
 
 
+def _limit_of(unit: str) -> int | None:
+    """The microseconds in the description of a unit that render() made."""
+    words = " ".join(values_of(unit, "Unit", "Description")).split()
+    return int(words[-2]) if words[-1:] == ["us"] and words[-2].isdecimal() else None
+
+
 class LatencyHold:
     """Microseconds; no constraint where the service is not there, not enabled, not running, or not as we wrote it."""
 
@@ -58,18 +63,17 @@ class LatencyHold:
             yield Reading(knob.name, "", State.ABSENT, reason="this kernel has no /dev/cpu_dma_latency")
             return
         text = root.get_text(UNIT)
-        limit = _LIMIT.search(text)
+        limit = _limit_of(text)
         problem = ""
-        if not limit:
+        if limit is None:
             problem = "nothing holds /dev/cpu_dma_latency for tunectl"
-        elif text != render(int(limit[1])):
+        elif text != render(limit):
             problem = f"/{UNIT} is not as tunectl wrote it"
         elif not root.exists(LINK):
             problem = f"{NAME} is not enabled"
         elif root.live and root.exists("run/systemd/system") and not root.exists(_GROUP):
             problem = f"{NAME} does not run"
-        value = int(limit[1]) if limit and not problem else math.inf
-        yield Reading(knob.name, "", State.READ, value, problem)
+        yield Reading(knob.name, "", State.READ, math.inf if problem else limit, problem)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, the link; then systemd is told, and the service takes the new limit."""
@@ -80,3 +84,7 @@ class LatencyHold:
     def describe(self) -> tuple[str, ...]:
         """The unit and the link."""
         return ("/" + UNIT, "/" + LINK)
+
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return (UNIT, LINK)

@@ -20,7 +20,7 @@ class NicFile(NamedTuple):
 
     path: str
     most: str = ""  # the path of the largest value the device takes, for which "hardware-max" stands
-    resets: bool = False  # drivers set queues and interrupts up anew for it
+    resets: bool = False  # a write makes drivers set up new queues and interrupts
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """A reading for each interface (`eth0`) or queue (`eth0/rx-3`)."""
@@ -48,26 +48,27 @@ class NicFile(NamedTuple):
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
         path = self._file(instance)
-        value, state, reason = read_value(view.root, path, knob.codec)
-        if state is not State.READ:
-            if state is State.ABSENT and path.startswith(PREFIX):
-                reason = f"the driver of {instance} has no {self._named()} to set"
-            return Reading(knob.name, instance, state, reason=reason)
+        found = read_value(view.root, path, knob.codec)
+        if found.state is State.ABSENT and path.startswith(PREFIX):
+            found = found._replace(reason=f"the driver of {instance} has no {self._named()} to set")
+        if found.state is not State.READ:
+            return Reading(knob.name, instance, *found)
+        value = found.value
         if isinstance(value, frozenset):
             value &= view.scope.present
-        write = value & want if knob.match is Match.NO_OTHER else None  # who was let in by hand, stays
+        write = value & want if knob.match is Match.NO_OTHER else None  # wanted CPUs that an operator added stay
         wanted, blocked = self._limit(knob, view, instance, want)
-        return Reading(knob.name, instance, state, value, wanted=wanted, write=write, blocked=blocked)
+        return Reading(knob.name, instance, State.READ, value, wanted=wanted, write=write, blocked=blocked)
 
     def _limit(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
         """What "hardware-max" stands for, and why a number cannot be had."""
         if not self.most:
             return None, ""
-        most, state, reason = read_value(view.root, self._file(instance, self.most), knob.codec)
+        most = read_value(view.root, self._file(instance, self.most), knob.codec)
         if want == "hardware-max":
-            return most, reason
-        if state is State.READ and want > most:
-            return None, f"{instance} takes at most {most}"
+            return most.value, most.reason
+        if most.state is State.READ and want > most.value:
+            return None, f"{instance} takes at most {most.value}"
         return None, ""
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -87,9 +88,14 @@ class NicFile(NamedTuple):
             return (f"ethtool netlink: {self._named()}",)
         return ("/" + self.path.format(nic="N", rx="rx-M", tx="tx-M"),)
 
+    def reads(self) -> tuple[str, ...]:
+        """The files of every interface. The settings of ethtool are no files; each recording holds all of them."""
+        paths = (self.path, "sys/class/net/{nic}/operstate")
+        return tuple(path.format(nic="*", rx="rx-*", tx="tx-*") for path in paths if not path.startswith(PREFIX))
+
 
 def queue_files(root: Sysroot, nic: str) -> tuple[str, ...]:
-    """What is set of an interface's queues and interrupts one by one, and is lost when they are set up anew."""
+    """The settings of single queues and interrupts of an interface, which are lost when the driver sets up new ones."""
     names = {"rx": ("rps_cpus", "rps_flow_cnt"), "tx": ("xps_cpus", "xps_rxqs", "tx_maxrate")}
     queues = sorted(root.listdir(f"{_NET}/{nic}/queues"))
     files = [f"{_NET}/{nic}/queues/{queue}/{name}" for queue in queues for name in names.get(queue[:2], ())]

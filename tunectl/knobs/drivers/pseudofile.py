@@ -4,16 +4,19 @@ entry of a directory where it holds `{name}`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
+from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cgroup import partitioned
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
+
+# isolcpus=domain and nohz_full=, as this boot's kernel took them
+KERNEL_ISOLATED = ("sys/devices/system/cpu/isolated", "sys/devices/system/cpu/nohz_full")
 
 
 class PseudoFile(NamedTuple):
@@ -23,12 +26,12 @@ class PseudoFile(NamedTuple):
     cpus: str = "online"  # which CPUs `{cpu}` runs over; see instances()
     words: tuple[tuple[str, str], ...] = ()  # a desired word, and the file that gives its value on this CPU
     choices: str = ""  # the file that lists what may be written
-    disturbs: bool = False  # reading it interrupts the CPU it belongs to (FACTS 2.3)
+    disturbs: bool = False  # reading it interrupts the CPU it belongs to (docs/kernel-facts.md)
     interrupts: Callable[[View, str], CpuSet] | None = None  # the CPUs that reading an instance interrupts
-    idle: Callable[[View], str] | None = None  # says why the attribute is there and has nothing to act on, else ""
+    idle: Callable[[View], str] | None = None  # why the attribute exists and has no effect here; "" where it has one
 
     def instances(self, view: View) -> list[str]:
-        """One empty instance for the host's one file, else the CPU numbers, or the entries that have the file."""
+        """One empty instance for a file of the host; otherwise the CPU numbers, or the entries that have the file."""
         if "{name}" in self.path:
             directory = self.path.partition("/{name}")[0]
             return [name for name in sorted(view.root.listdir(directory)) if view.root.exists(self.file(name))]
@@ -52,7 +55,7 @@ class PseudoFile(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=why)
             return
         readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
-        if all(reading.state is State.ABSENT for reading in readings):  # of none, too
+        if all(reading.state is State.ABSENT for reading in readings):  # also where there is no instance
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no {self.describe()[0]}")
             return
         yield from readings
@@ -61,11 +64,11 @@ class PseudoFile(NamedTuple):
         if disturbed := self._disturbed(view, instance):
             reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
-        value, state, reason = read_value(view.root, self.file(instance), knob.codec)
-        if state is not State.READ:
-            return Reading(knob.name, instance, state, reason=reason)
+        found = read_value(view.root, self.file(instance), knob.codec)
+        if found.state is not State.READ:
+            return Reading(knob.name, instance, *found)
         wanted, blocked = self._wanted(knob, view, instance, want)
-        return Reading(knob.name, instance, State.READ, _present(value, view), wanted=wanted, blocked=blocked)
+        return Reading(knob.name, instance, State.READ, _present(found.value, view), wanted=wanted, blocked=blocked)
 
     def _disturbed(self, view: View, instance: str) -> CpuSet:
         """The isolated CPUs that a reading on this host would interrupt."""
@@ -75,13 +78,13 @@ class PseudoFile(NamedTuple):
         return cpus & _undisturbed(view)
 
     def _wanted(self, knob: Knob, view: View, instance: str, want: Any) -> tuple[Any, str]:
-        """What a desired word stands for on this CPU; and why it cannot be had, where it cannot."""
+        """What a desired word stands for on this CPU; and why it cannot be written, where that is so."""
         if not isinstance(want, str):
             return None, ""
         for word, path in self.words:
             if word == want:
-                value, _, reason = read_value(view.root, _filled(path, instance), knob.codec)
-                return value, reason
+                found = read_value(view.root, _filled(path, instance), knob.codec)
+                return found.value, found.reason
         offered = view.root.get(_filled(self.choices, instance)).split() if self.choices else []
         if offered and want not in [word.strip("[]") for word in offered]:
             return None, f"this kernel offers only {', '.join(offered)}"
@@ -97,6 +100,11 @@ class PseudoFile(NamedTuple):
     def describe(self) -> tuple[str, ...]:
         """The path, with `N` for a CPU."""
         return ("/" + self.file("N"),)
+
+    def reads(self) -> tuple[str, ...]:
+        """The attribute, and those that say what may be written."""
+        paths = (self.path, *(path for _, path in self.words), *filter(None, (self.choices,)))
+        return tuple(path.replace("{cpu}", "[0-9]*").replace("{name}", "*") for path in paths)
 
 
 def _filled(path: str, instance: str) -> str:
@@ -122,8 +130,7 @@ class FirstOf(NamedTuple):
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has neither {names}")
             return
         for instance in option[0].instances(view):
-            value, state, reason = read_value(view.root, option[0].file(instance), option[1])
-            yield Reading(knob.name, instance, state, value, reason)
+            yield Reading(knob.name, instance, *read_value(view.root, option[0].file(instance), option[1]))
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One write a change, in the attribute's own sense of on and off."""
@@ -137,23 +144,36 @@ class FirstOf(NamedTuple):
         """Every path it may be."""
         return tuple(path for file, _ in self.options for path in file.describe())
 
+    def reads(self) -> tuple[str, ...]:
+        """Of every option."""
+        return tuple(path for file, _ in self.options for path in file.reads())
 
-def read_value(root: Sysroot, path: str, codec: Codec) -> tuple[Any, State, str]:
-    """One attribute decoded: (value, state, reason)."""
+
+class ReadResult(NamedTuple):
+    """What reading one file gave: the fields of a Reading, without its knob and instance."""
+
+    state: State
+    value: Any = None
+    reason: str = ""
+    errno: int | None = None
+
+
+def read_value(root: Sysroot, path: str, codec: Codec) -> ReadResult:
+    """One attribute, decoded. Never raises for what a host may lack."""
     try:
         text = root.read_value(path)
     except OSError as error:
         if error.errno in ABSENT_ERRNOS:
-            return None, State.ABSENT, f"this host has no /{path}"
-        return None, State.UNREADABLE, f"/{path}: {error.strerror}"
+            return ReadResult(State.ABSENT, None, f"this host has no /{path}")
+        return ReadResult(State.UNREADABLE, None, f"/{path}: {error.strerror}", error.errno)
     try:
-        return codec.decode(text), State.READ, ""
+        return ReadResult(State.READ, codec.decode(text))
     except (ValueError, UsageError) as error:
-        return None, State.UNREADABLE, f"/{path} holds {text[:60]!r}: {error}"
+        return ReadResult(State.UNREADABLE, None, f"/{path} holds {text[:60]!r}: {error}")
 
 
 def _present(value: Any, view: View) -> Any:
-    """A mask covers every CPU that may ever be plugged in; those that are not there are nobody's."""
+    """A mask covers every CPU that may ever be plugged in; the CPUs that are not there do not count."""
     return value & view.scope.present if isinstance(value, frozenset) else value
 
 
@@ -168,10 +188,8 @@ def _undisturbed(view: View) -> CpuSet:
 def kernel_isolated(view: View) -> CpuSet:
     """The CPUs the kernel isolates now, by isolcpus=domain or nohz_full=."""
     if "kernel_isolated" not in view.memo:
-        found = set[int]()
-        for name in ("isolated", "nohz_full"):
-            with suppress(UsageError):  # no list: nothing is known to be isolated
-                found |= parse_shown(view.root.get(f"sys/devices/system/cpu/{name}"))
-        view.memo["kernel_isolated"] = frozenset(found)
+        view.memo["kernel_isolated"] = frozenset[int]().union(
+            *(read_cpu_list(view.root, one) for one in KERNEL_ISOLATED)
+        )
     isolated: CpuSet = view.memo["kernel_isolated"]
     return isolated

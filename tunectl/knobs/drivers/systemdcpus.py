@@ -1,20 +1,19 @@
 """CPU sets in systemd's configuration: a drop-in of ours beside each unit's files, sorted last.
 
 Source: systemd.resource-control(5), AllowedCPUs=; systemd-system.conf(5), CPUAffinity=. Both add up over several
-assignments, and an empty one starts anew: ours begins with one.
+assignments, and an empty one drops what came before: our file begins with an empty one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
-from tunectl.errors import UsageError
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import assignments, united
+from tunectl.host.systemdconf import assignments, patterns_of, united
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -29,12 +28,12 @@ class Place(NamedTuple):
     section: str
     key: str
     file: str  # ours
-    shows: str = ""  # the cpuset the kernel made of it; "" where it shows nowhere at once
-    unit: str = ""  # what stands before the section, where ours is the whole unit
+    shows: str = ""  # the cpuset that the kernel made of it; "" where no file shows it
+    unit: str = ""  # the text before the section, where the whole unit is ours
 
 
 def dropin(name: str, section: str, key: str = "AllowedCPUs") -> Place:
-    """A drop-in beside a unit. A host without that unit takes no notice of it."""
+    """A drop-in beside a unit. It does nothing on a host without that unit."""
     shows = f"sys/fs/cgroup/{name}/cpuset.cpus.effective"
     return Place(name, section, key, f"{_SYSTEM}/{name}.d/zz-tunectl.conf", shows)
 
@@ -45,7 +44,7 @@ class UnitFacts(NamedTuple):
     effective: CpuSet | None  # None where the kernel does not show it
     shows: str
     file: str
-    last: str  # the file that has the last word
+    last: str  # the file that is read last
 
 
 class SystemdCpus(NamedTuple):
@@ -54,7 +53,7 @@ class SystemdCpus(NamedTuple):
     places: tuple[Place, ...]
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
-        """One reading a place; with nothing wanted, only those where our file stands."""
+        """One reading for each place; where nothing is wanted, only for places that have our file."""
         root = view.root
         if not root.exists(_SYSTEM):
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{_SYSTEM}")
@@ -63,9 +62,7 @@ class SystemdCpus(NamedTuple):
             if want is None and not root.exists(place.file):
                 continue
             assigned = assignments(root, place.name, place.section, place.key)
-            effective: CpuSet | None = None
-            with suppress(UsageError):
-                effective = parse_shown(root.get(place.shows)) if place.shows and root.exists(place.shows) else None
+            effective = read_cpu_list(root, place.shows) if place.shows and root.exists(place.shows) else None
             facts = UnitFacts(effective, place.shows, place.file, assigned[-1].file if assigned else "")
             instance = place.name if len(self.places) > 1 else ""
             yield Reading(knob.name, instance, State.READ, united(assigned), facts=facts)
@@ -90,6 +87,11 @@ class SystemdCpus(NamedTuple):
         """Our files, and where their effect shows."""
         return tuple("/" + path for place in self.places for path in (place.file, place.shows) if path)
 
+    def reads(self) -> tuple[str, ...]:
+        """Every file that configures the units, and where the effect shows."""
+        shown = tuple(place.shows for place in self.places if place.shows)
+        return (*(path for place in self.places for path in patterns_of(place.name)), *shown)
+
 
 def render(place: Place, cpus: CpuSet) -> str:
     """Our file: the CPUs, whatever other files said before."""
@@ -98,10 +100,10 @@ def render(place: Place, cpus: CpuSet) -> str:
 
 
 def _read_back(root: Sysroot, place: Place, want: CpuSet) -> str | None:
-    """What is wrong with the written configuration: a file that sorts after ours adds to it or starts anew."""
+    """What is wrong with the written configuration: a file that sorts after ours adds CPUs or replaces them."""
     assigned = assignments(root, place.name, place.section, place.key)
     stands = united(assigned)
     if stands == want:
         return None
-    last = f", for /{assigned[-1].file} has the last word" if assigned and assigned[-1].file != place.file else ""
+    last = f", because /{assigned[-1].file} is read last" if assigned and assigned[-1].file != place.file else ""
     return f"{place.key}= of {place.name} is {format_cpulist(stands) or 'empty'}{last}"

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from tunectl.host.inifiles import values_of
+from tunectl.knobs.drivers.pseudofile import ReadResult
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 _SYSTEM = "etc/systemd/system"
 UNIT = f"{_SYSTEM}/tunectl-apply.service"
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
-_EXEC = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
 
 
 def render(invocation: tuple[str, ...]) -> str:
@@ -57,15 +58,19 @@ def _split(command: str) -> list[str]:
         return []
 
 
+def _but_command(text: str) -> list[str]:
+    return [line for line in text.split("\n") if not line.startswith("ExecStart=")]
+
+
 def host_file_of(words: Sequence[str]) -> str:
     """The host file a command line names; "" for the default."""
     return next((after for word, after in pairwise(words) if word == "--host"), "")
 
 
-def read_service(view: View, unit: str, companion: str, ours: str) -> tuple[str, str]:
-    """How a service of ours stands, and why it cannot be told. `companion` is the file that has it started.
+def read_service(view: View, unit: str, companion: str, ours: str) -> ReadResult:
+    """The state of a service of ours, or why it is not known. `companion` is the file that has it started.
 
-    `enabled`: both files are there, for this host file, and the program too. Else `disabled`, `outdated` (it
+    `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
     applies another host file, or is not `ours`, this version's unit, but for the command it starts) or `broken`
     (its program is gone).
     """
@@ -73,15 +78,15 @@ def read_service(view: View, unit: str, companion: str, ours: str) -> tuple[str,
     try:
         text = root.read_text(unit) if root.exists(unit) else ""
     except OSError as error:
-        return "", f"/{unit}: {error.strerror}"
-    found = _EXEC.search(text)
-    words = [word.replace("%%", "%").replace("$$", "$") for word in _split(found[1])] if found else []
+        return ReadResult(State.UNREADABLE, "", f"/{unit}: {error.strerror}", error.errno)
+    command = next(iter(values_of(text, "Service", "ExecStart")), "")
+    words = [word.replace("%%", "%").replace("$$", "$") for word in _split(command)]
     if not text or not root.exists(companion):
-        return "disabled", ""
+        return ReadResult(State.READ, "disabled")
     if not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
-        return "broken", ""
-    current = _EXEC.sub("", text) == _EXEC.sub("", ours) and host_file_of(words) == host_file_of(view.invocation)
-    return "enabled" if current else "outdated", ""
+        return ReadResult(State.READ, "broken")
+    current = _but_command(text) == _but_command(ours) and host_file_of(words) == host_file_of(view.invocation)
+    return ReadResult(State.READ, "enabled" if current else "outdated")
 
 
 class ApplyService:
@@ -92,8 +97,7 @@ class ApplyService:
         if not view.root.exists(_SYSTEM):
             yield Reading(knob.name, "", State.ABSENT, reason="this host has no /etc/systemd/system")
             return
-        value, problem = read_service(view, UNIT, LINK, render(()))
-        yield Reading(knob.name, "", State.UNREADABLE if problem else State.READ, value, problem)
+        yield Reading(knob.name, "", *read_service(view, UNIT, LINK, render(())))
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then the link, then systemd is told."""
@@ -104,3 +108,7 @@ class ApplyService:
     def describe(self) -> tuple[str, ...]:
         """The unit and the link."""
         return ("/" + UNIT, "/" + LINK)
+
+    def reads(self) -> tuple[str, ...]:
+        """Both."""
+        return (UNIT, LINK)

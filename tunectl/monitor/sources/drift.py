@@ -117,7 +117,7 @@ class _Kept:
         for finding in findings:
             if _bad(finding):
                 self.once_bad.add(finding.target)
-            if _bad(finding) or finding.target in self.once_bad or finding.target == name:
+            if _bad(finding) or finding.target in self.once_bad or not finding.instance:
                 yield _sample(finding)
             else:
                 quiet += 1

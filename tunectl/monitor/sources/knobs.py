@@ -83,7 +83,7 @@ class Knobs:
         self._store(plan, fresh)
 
     def _observe(self, view: View, settings: Sequence[Setting]) -> list[Reading]:
-        """As tuning/observe.py, remembering what was read for which knob."""
+        """As tuning/inspection.py, remembering what was read for which knob."""
         readings = []
         for setting in settings:
             self.root.begin()
@@ -112,7 +112,7 @@ class Knobs:
         self.texts = {path: self.texts[path] if path in self.texts else self.text(path) for path in self.owners}
         self._held.keep(self.owners)
         irqs = self.findings.get("irq.affinity", ())
-        good = {f"proc/irq/{one.target[13:-1]}{_EFFECTIVE}" for one in irqs if one.outcome is Outcome.COMPLIANT}
+        good = {f"proc/irq/{one.instance}{_EFFECTIVE}" for one in irqs if one.outcome is Outcome.COMPLIANT}
         self._good = {text for path, text in self.texts.items() if path in good and isinstance(text, bytes)}
 
     def text(self, path: str) -> bytes | int | frozenset[str]:

@@ -1,4 +1,4 @@
-"""Who else tunes this host now: irqbalance, TuneD and the others of host/managers.py, as they start and stop.
+"""Who else tunes this host now: irqbalance, TuneD and the others of tuners/table.py, as they start and stop.
 
 Each look asks only for their control groups; processes started by hand are looked for when processes have been made,
 and no more often than costs a thousandth of a CPU. Ban lists and profiles are read when something has changed.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from tunectl.checking.tuners import complaint
-from tunectl.host.managers import CGROUPS, TOOLS, Manager, names_of
+from tunectl.host.procs import read_pids
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import CONTESTED, Sample
 from tunectl.monitor.sources.source import Source
-from tunectl.rivals.table import read_programs
+from tunectl.tuners.conflicts import objection
+from tunectl.tuners.find import CGROUPS, read_programs
+from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.table import PROGRAMS
 
 _NAME = "managers"
 _SHARE = 0.001
@@ -24,11 +26,11 @@ _YOUNG = 3  # a process may become another program (execve) soon after it was ma
 
 
 class _Processes:
-    """The processes that bear a tool's name, without reading again the names of old ones."""
+    """The processes that bear a tuner's name, without reading again the names of old ones."""
 
     def __init__(self, root: Sysroot) -> None:
         self._root = root
-        self._names = {name for tool in TOOLS for name in names_of(tool)}
+        self._names = {name for tuner in PROGRAMS for name in tuner.process_names}
         self._seen: dict[int, int] = {}  # pid: how often it was looked at
         self._found: dict[int, str] = {}
         self._last = ""
@@ -50,7 +52,7 @@ class _Processes:
         return self._root.exists(f"proc/{pid}/comm")
 
     def _scan(self) -> None:
-        pids = {int(name) for name in self._root.listdir("proc") if name.isdecimal()}
+        pids = set(read_pids(self._root))
         self._seen = {pid: self._seen.get(pid, 0) for pid in pids}
         self._found = {pid: name for pid, name in self._found.items() if pid in pids}
         self._young = False
@@ -69,7 +71,7 @@ class _Kept:
 
     def __init__(self, eyes: Eyes) -> None:
         self.processes = _Processes(eyes.root)
-        self.units = {unit for tool in TOOLS for unit in tool.units}
+        self.units = {unit for tuner in PROGRAMS for unit in tuner.units}
         self.state: object = None
         self.read_at = 0.0
         self.samples: dict[str, Sample] = {}
@@ -90,12 +92,12 @@ def read(eyes: Eyes) -> Iterator[Sample]:
     yield from kept.samples.values()
 
 
-def _sample(eyes: Eyes, name: str, manager: Manager | None) -> Sample:
+def _sample(eyes: Eyes, name: str, manager: FoundTuner | None) -> Sample:
     """The words of check.other_tuners, so that both say the same of one host."""
     if manager is None or not manager.active:
         return Sample("manager", name, "inactive", _NAME)
     wanted = {setting.knob: setting.value for setting in eyes.wishes.settings}
-    against = complaint(manager, wanted, eyes.isolated, eyes.facts)
+    against = objection(manager, wanted, eyes.isolated, eyes.facts)
     if against is None:
         detail = f" ({manager.detail})" if manager.detail else ""
         return Sample("manager", name, "active", _NAME, reason=f"leaves alone what is asked for here{detail}")

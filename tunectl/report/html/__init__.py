@@ -1,8 +1,8 @@
 """One self-contained page: plots as inline SVG, no script, nothing loaded from anywhere.
 
 jinja2 escapes every value. The page's policy allows no script and no source but the one style sheet, by its digest.
-The plots are templates, too: a plotting library would not follow the reader's light or dark theme, and the light ones
-draw no logarithmic axes.
+The plots are templates, too: a plotting library would not follow the reader's light or dark theme, and the small
+libraries cannot draw logarithmic axes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
+from tunectl.report.figures import nanoseconds, plain
 from tunectl.report.html.fleet import fleet_view
-from tunectl.report.html.view import compare_view, file_view
-from tunectl.report.measures import nanoseconds, plain
+from tunectl.report.html.report import compare_view, file_view
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
@@ -56,7 +56,7 @@ def _fleet(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # the document's name -> its template, and what that shows of a body
-_PAGES = {"report": ("page.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
+_PAGES = {"report": ("report.html.j2", _report), "fleet": ("fleet.html.j2", _fleet)}
 
 
 @cache
@@ -74,5 +74,5 @@ def _environment() -> Environment:
 
 
 def _safe(value: object) -> object:
-    """Characters that would turn the reading direction around, or end a line, are shown as what they are."""
+    """Characters that would reverse the reading direction or end a line are replaced by their escapes."""
     return printable(value) if type(value) is str else value

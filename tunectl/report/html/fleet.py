@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.report.fleets import MEANS, MEASURES, alike, odd_hosts, tally, times, word, written
-from tunectl.report.html.scale import LogScale
-from tunectl.report.machines import folded, machine_name
+from tunectl.report.charts import LogScale
+from tunectl.report.hosts import MEANS, MEASURES, alike, folded, machine_name, odd_hosts, tally, times, word, written
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
 _WIDTH = 960
-_LEAST = 1.0  # ns; where the axis begins at the latest
+_LEAST = 1.0  # ns; the axis begins here or below
 
 
 def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,7 +91,7 @@ def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: s
 def _plot(
     ident: str, measure: str, usual: Mapping[str, Any], values: Mapping[str, float | None], odd: set[tuple[str, str]]
 ) -> dict[str, Any]:
-    """A stroke for each host on a logarithmic axis, and behind them what is usual."""
+    """A stroke for each host on a logarithmic axis; the usual range is shown behind them."""
     known = {host: max(value, _LEAST) for host, value in values.items() if value is not None}
     low, high = max(usual["low"], _LEAST), max(usual["high"], _LEAST)
     axis = LogScale.over(min(low, *known.values()), max(high, *known.values()), 4, _WIDTH - 4)

@@ -1,4 +1,4 @@
-"""Text for people: one file a document, each with `render(body, sheet)`. rich is for colour only, and only here."""
+"""Text for people: one function a document, `print(body, page)`. rich is used for colour only, and only here."""
 
 from __future__ import annotations
 
@@ -10,61 +10,62 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.text.layout import prose
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.page import TextPage, prose
 
-_PAGES: dict[str, str] = {
-    "show": "show",
-    "propose": "propose",
-    "knobs": "knobs",
-    "plan": "plan",
-    "apply": "apply",
-    "restore": "restore",
-    "verify": "verify",
-    "check": "check",
-    "probe.jitter": "jitter",
-    "probe.wake": "wake",
-    "probe.selftest": "selftest",
-    "preflight": "preflight",
-    "compare": "compare",
-    "report": "report",
-    "snapshot": "snapshot",
-    "monitor": "watch",
-    "service": "service",
-    "fleet": "fleet",
-    "fleet.session": "fleet_session",
-    "fleet.history": "fleet_history",
+# the document's name -> the module and the function that print its body
+_PAGES: dict[str, tuple[str, str]] = {
+    "show": ("show", "show"),
+    "propose": ("files", "propose"),
+    "knobs": ("knobs", "knobs"),
+    "plan": ("changes", "plan"),
+    "apply": ("changes", "apply"),
+    "restore": ("changes", "restore"),
+    "verify": ("findings", "judged"),
+    "check": ("findings", "judged"),
+    "probe.jitter": ("probe_jitter", "jitter"),
+    "probe.selftest": ("probe_jitter", "selftest"),
+    "probe.wake": ("probe_wake", "wake"),
+    "preflight": ("preflight", "preflight"),
+    "compare": ("compare", "compare"),
+    "report": ("files", "report"),
+    "snapshot": ("files", "snapshot"),
+    "service": ("files", "service"),
+    "monitor": ("monitor", "monitor"),
+    "fleet": ("fleet", "report"),
+    "fleet.session": ("fleet", "session"),
+    "fleet.history": ("fleet", "history"),
 }
-# Pages that say of themselves which host they are about, or are about none.
+# Pages that name their host themselves, or are about no host.
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
 _NARROWEST = 40
 
 
-class Page(Protocol):
-    """What a page's module offers as `render`."""
+class Printer(Protocol):
+    """What _PAGES names."""
 
-    def __call__(self, body: Mapping[str, Any], sheet: Sheet) -> None:
-        """Prints the document's body."""
+    def __call__(self, body: Mapping[str, Any], page: TextPage) -> None:
+        """Prints the document's body on the page."""
 
 
 def render(document: Document, *, width: int = 100, colour: bool = False) -> str:
-    """The document as text, at most `width` cells wide but for words that cannot be broken.
+    """The document as text, at most `width` cells wide, except for words that cannot be broken.
 
     Raises TunectlError for a document that has no page.
     """
     if document.name not in _PAGES:
         raise TunectlError(f"'{document.name}' has no text form", "try --format json")
-    page: Page = import_module(f"{__name__}.{_PAGES[document.name]}").render
-    sheet = Sheet(max(width, _NARROWEST), document.verbose)
-    page(document.body, sheet)
+    module, name = _PAGES[document.name]
+    print_body: Printer = getattr(import_module(f"{__name__}.{module}"), name)
+    page = TextPage(max(width, _NARROWEST), document.verbose)
+    print_body(document.body, page)
     if document.name not in _UNSIGNED:
-        _sign(document, sheet)
-    # The pages escape what others chose, but a lone surrogate must not reach a stream whatever they do.
-    return (sheet.coloured() if colour else sheet.plain()).encode("utf-8", "backslashreplace").decode()
+        _sign(document, page)
+    # The pages escape text that others chose. A lone surrogate must not reach a stream even if a page forgets to.
+    return (page.coloured() if colour else page.plain()).encode("utf-8", "backslashreplace").decode()
 
 
-def _sign(document: Document, sheet: Sheet) -> None:
+def _sign(document: Document, page: TextPage) -> None:
     host = document.host
     known = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", host.machine, document.at]
-    sheet.line()
-    prose(sheet, " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"]), style="dim")
+    page.line()
+    prose(page, " · ".join([*(printable(part) for part in known if part), f"tunectl {__version__}"]), style="dim")

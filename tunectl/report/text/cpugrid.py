@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
-from tunectl.report.text.layout import Part, columns, line
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.page import Part, TextPage, columns, line
 
-MAX_CORES = 64  # of a host with more, a picture of each core would fill screens
+MAX_CORES = 64  # with more, a picture of every core would fill several screens
 _KINDS = {"performance": "P", "efficiency": "E"}
 _INDENT = 4
 
 Cpu = Mapping[str, Any]
 
 
-def draw(sheet: Sheet, body: Mapping[str, Any]) -> None:
+def draw(page: TextPage, body: Mapping[str, Any]) -> None:
     """Prints every online CPU of a tunectl.show/1 body, by package and NUMA node."""
     cores = _cores(body["cpus"])
     memory = {node["node"]: node["memory_bytes"] for node in body["numa_nodes"]}
@@ -24,13 +23,13 @@ def draw(sheet: Sheet, body: Mapping[str, Any]) -> None:
     for core in cores:
         places.setdefault((core[0]["package"], core[0]["numa_node"]), []).append(core)
     if len(cores) > MAX_CORES:
-        _summary(sheet, places, memory)
+        _summary(page, places, memory)
     else:
         for (package, node), members in places.items():
-            line(sheet, "  ", (_place(package, node, memory), "dim"))
-            _rows(sheet, members)
+            line(page, "  ", (_place(package, node, memory), "dim"))
+            _rows(page, members)
     for node in sorted(memory.keys() - {node for _, node in places}):
-        line(sheet, "  ", (f"node {node}, {size(memory[node])}, without CPUs", "dim"))
+        line(page, "  ", (f"node {node}, {size(memory[node])}, without CPUs", "dim"))
 
 
 def legend(body: Mapping[str, Any]) -> str:
@@ -61,7 +60,7 @@ def _place(package: int | None, node: int | None, memory: Mapping[int, int | Non
     return ", ".join(parts) or "one package"
 
 
-def _rows(sheet: Sheet, cores: Sequence[Sequence[Cpu]]) -> None:
+def _rows(page: TextPage, cores: Sequence[Sequence[Cpu]]) -> None:
     groups: dict[tuple[str, str], list[Sequence[Cpu]]] = {}
     for core in cores:
         groups.setdefault((core[0]["last_level_cache"], core[0]["core_type"]), []).append(core)
@@ -70,13 +69,13 @@ def _rows(sheet: Sheet, cores: Sequence[Sequence[Cpu]]) -> None:
     for (_, kind), members in groups.items():
         label = _KINDS.get(kind, "L3" if len(caches) > 1 else "")
         lead = _INDENT + (len(label) + 1 if label else 0)
-        fit = max((sheet.width - lead) // (width + 1), 1)
+        fit = max((page.width - lead) // (width + 1), 1)
         for at in range(0, len(members), fit):
             parts: list[Part] = [" " * _INDENT]
             parts += [(label if at == 0 else " " * len(label), "dim"), " "] if label else []
             for core in members[at : at + fit]:
                 parts += [*_cell(core, width), " "]
-            line(sheet, *parts)
+            line(page, *parts)
 
 
 def _name(core: Sequence[Cpu]) -> str:
@@ -88,13 +87,13 @@ def _cell(core: Sequence[Cpu], width: int) -> list[Part]:
     name = _name(core)
     if all(isolated):
         return [" " * (width - len(name) - 2), (f"[{name}]", "bold cyan")]
-    if any(isolated):  # half a core is never quiet: the one thing on this page that is wrong in itself
+    if any(isolated):  # SMT siblings share a core, so half a core is never quiet: this is always a mistake
         return [" " * (width - len(name) - 2), (f"({name})", "bold red")]
     return [" " * (width - len(name) - 1), name, " "]
 
 
 def _summary(
-    sheet: Sheet,
+    page: TextPage,
     places: Mapping[tuple[int | None, int | None], Sequence[Sequence[Cpu]]],
     memory: Mapping[int, int | None],
 ) -> None:
@@ -107,7 +106,7 @@ def _summary(
         ]
         rows.append((_place(package, node, memory), str(len(cores)), *lists))
     columns(
-        sheet,
+        page,
         rows,
         indent=2,
         right=(1,),

@@ -1,73 +1,84 @@
-"""`tunectl fleet report`: the verdict, every host that is not GO with its reasons, who differs from its peers."""
+"""The pages of `fleet report`, `fleet history` and `fleet open`."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.fleets import MEANS, MEASURES, VERDICTS, Alike, alike, odd_hosts, tally, times, word, written
-from tunectl.report.machines import folded, machine_name
-from tunectl.report.text.layout import VERDICT_STYLES, banner, columns, heading, line, prose
-from tunectl.report.text.notes import notes
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.hosts import (
+    MEANS,
+    MEASURES,
+    VERDICTS,
+    Alike,
+    alike,
+    folded,
+    machine_name,
+    odd_hosts,
+    tally,
+    times,
+    word,
+    written,
+)
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
 
-_FEW = 3  # reasons of a host, but for -v
-_ODDEST = 20  # hosts unlike their peers, but for -v
+_FEW = 3  # reasons shown for a host without -v
+_ODDEST = 20  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
 
-def render(body: Mapping[str, Any], sheet: Sheet) -> None:
+def report(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.fleet/1 body."""
     verdict = str(body["verdict"])
-    banner(sheet, verdict, f"{tally(body['counts'])}; {MEANS.get(verdict, '')}")
+    banner(page, verdict, f"{tally(body['counts'])}; {MEANS.get(verdict, '')}")
     session = body["session"]
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
-    prose(sheet, " · ".join(printable(part) for part in said if part), indent=2, style="dim")
+    prose(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim")
     hidden, gathered = 0, alike(body["hosts"])
     for named in VERDICTS:
-        hidden += _verdict(sheet, named, [one for one in gathered if one.verdict == named])
+        hidden += _verdict(page, named, [one for one in gathered if one.verdict == named])
     if hidden:
-        sheet.line()
-        prose(sheet, f"{hidden:,} more reasons: -v shows all, --format json has them by host", style="dim")
-    _outliers(sheet, body["outliers"])
+        page.line()
+        prose(page, f"{hidden:,} more reasons: -v shows all, --format json has them by host", style="dim")
+    _outliers(page, body["outliers"])
     for group in body["groups"]:
-        _group(sheet, group)
-    notes(sheet, body["warnings"], "Warnings")
+        _group(page, group)
+    notes(page, body["warnings"], "Warnings")
 
 
-def _verdict(sheet: Sheet, verdict: str, gathered: Sequence[Alike]) -> int:
-    """The hosts of one verdict, those that say the same together; returns how many reasons were left out."""
+def _verdict(page: TextPage, verdict: str, gathered: Sequence[Alike]) -> int:
+    """The hosts of one verdict, grouped by their reasons; returns how many reasons were left out."""
     if not gathered:
         return 0
     hosts = sum(len(one.hosts) for one in gathered)
-    sheet.line()
-    line(sheet, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), f": {hosts:,} host{'' if hosts == 1 else 's'}")
+    page.line()
+    line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), f": {hosts:,} host{'' if hosts == 1 else 's'}")
     for one in gathered:
-        prose(sheet, ", ".join(folded(one.hosts)), indent=2, style="bold" if one.reasons else "")
-        shown = one.reasons if sheet.verbose else one.reasons[:_FEW]
+        prose(page, ", ".join(folded(one.hosts)), indent=2, style="bold" if one.reasons else "")
+        shown = one.reasons if page.verbose else one.reasons[:_FEW]
         for number, reason in enumerate(shown, 1):
-            prose(sheet, reason, indent=4, label=f"{number}. ".rjust(len(str(len(shown))) + 2))
-    return _left_out(sheet, gathered)
+            prose(page, reason, indent=4, label=f"{number}. ".rjust(len(str(len(shown))) + 2))
+    return _left_out(page, gathered)
 
 
-def _left_out(sheet: Sheet, gathered: Sequence[Alike]) -> int:
-    return 0 if sheet.verbose else sum(max(len(one.reasons) - _FEW, 0) for one in gathered)
+def _left_out(page: TextPage, gathered: Sequence[Alike]) -> int:
+    return 0 if page.verbose else sum(max(len(one.reasons) - _FEW, 0) for one in gathered)
 
 
-def _outliers(sheet: Sheet, outliers: Sequence[Mapping[str, Any]]) -> None:
+def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
     if not outliers:
         return
-    heading(sheet, "Unlike their peers", ", by the median and its absolute deviation")
+    heading(page, "Unlike their peers", ", by the median and its absolute deviation")
     hosts = odd_hosts(outliers)
-    shown = hosts if sheet.verbose else hosts[:_ODDEST]
+    shown = hosts if page.verbose else hosts[:_ODDEST]
     rows = [_odd(one, is_first=number == 0) for _, found in shown for number, one in enumerate(found)]
-    columns(sheet, rows, indent=2, right=(2, 3, 4, 5), header=("", "", "value", "median", "ratio", "score"))
+    columns(page, rows, indent=2, right=(2, 3, 4, 5), header=("", "", "value", "median", "ratio", "score"))
     differing = [(host, text) for host, found in shown for text in found[0]["differs"]]
     for host, text in differing:
-        prose(sheet, text, indent=2, label=f"{printable(host)}: ", style="yellow")
+        prose(page, text, indent=2, label=f"{printable(host)}: ", style="yellow")
     if len(hosts) > len(shown):
-        prose(sheet, f"and {len(hosts) - len(shown):,} more hosts: -v shows all", indent=2, style="dim")
+        prose(page, f"and {len(hosts) - len(shown):,} more hosts: -v shows all", indent=2, style="dim")
 
 
 def _odd(one: Mapping[str, Any], is_first: bool) -> list[str]:
@@ -77,19 +88,55 @@ def _odd(one: Mapping[str, Any], is_first: bool) -> list[str]:
     return [one["host"] if is_first else "", what, *figures, times(one["ratio"]), f"{one['score']:.3g}"]
 
 
-def _group(sheet: Sheet, group: Mapping[str, Any]) -> None:
+def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     hosts, compared = group["hosts"], group["compared"]
-    sheet.line()
-    prose(sheet, machine_name(group["hardware"]), style="bold")
-    prose(sheet, f"{len(hosts):,} host{'' if len(hosts) == 1 else 's'}, {len(compared):,} compared", indent=2)
+    page.line()
+    prose(page, machine_name(group["hardware"]), style="bold")
+    prose(page, f"{len(hosts):,} host{'' if len(hosts) == 1 else 's'}, {len(compared):,} compared", indent=2)
     rows = [
         [MEASURES[name], written(name, one["median"]), f"{written(name, one['low'])} to {written(name, one['high'])}"]
         for name in _SHOWN
         if (one := group["usual"].get(name))
     ]
     if rows:
-        columns(sheet, rows, indent=2, right=(1,), header=("", "median", "usual"))
-    if sheet.verbose or not rows:
-        prose(sheet, ", ".join(folded(hosts)), indent=2, style="dim")
+        columns(page, rows, indent=2, right=(1,), header=("", "median", "usual"))
+    if page.verbose or not rows:
+        prose(page, ", ".join(folded(hosts)), indent=2, style="dim")
     for note in group["notes"]:
-        prose(sheet, note, indent=2, label="- ")
+        prose(page, note, indent=2, label="- ")
+
+
+_IN_HISTORY = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
+
+
+def history(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.fleet.history/1 body."""
+    line(page, (printable(body["name"]), "bold"), f" in {len(body['sessions'])} sessions")
+    page.line()
+    rows = [_session(one) for one in body["sessions"]]
+    header = ("session", "verdict", "longest", "P99.9", "rate", "stolen")
+    columns(page, rows, indent=2, right=(2, 3, 4, 5), header=header)
+    for one in body["sessions"]:
+        if one["changed"] or one["reasons"]:
+            heading(page, one["session"]["name"], ": ", (word(one["verdict"]), VERDICT_STYLES.get(one["verdict"], "")))
+        for text in one["changed"]:
+            prose(page, text, indent=2, label="changed: ", style="yellow")
+        for text in one["reasons"] if page.verbose else one["reasons"][:1]:
+            prose(page, text, indent=2, label="- ")
+        if not page.verbose and len(one["reasons"]) > 1:
+            prose(page, f"and {len(one['reasons']) - 1} more reasons: -v shows them", indent=4, style="dim")
+    if body["compare"]:
+        heading(page, "The last two side by side")
+        line(page, "  tunectl compare ", " ".join(shlex.quote(path) for path in body["compare"]))
+
+
+def _session(one: Mapping[str, Any]) -> list[str]:
+    measured = one["measured"] or {}
+    return [one["session"]["name"], word(one["verdict"]), *(written(name, measured.get(name)) for name in _IN_HISTORY)]
+
+
+def session(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.fleet.session/1 body."""
+    line(page, (printable(body["directory"]), "bold"))
+    hosts = body["hosts"]
+    prose(page, f"{len(hosts):,} to be asked: {', '.join(folded(hosts))}", indent=2)

@@ -7,13 +7,11 @@ from typing import Any
 
 from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
-from tunectl.report.machines import machine_name
-from tunectl.report.summary import brief
+from tunectl.report.findings import brief
+from tunectl.report.hosts import machine_name
 from tunectl.report.text.findings import findings, parsed
-from tunectl.report.text.jitter import measured
-from tunectl.report.text.layout import VERDICT_STYLES, banner, heading, line, prose
-from tunectl.report.text.notes import notes
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, heading, line, notes, prose
+from tunectl.report.text.probe_jitter import measured
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -23,63 +21,63 @@ _MEANS = {
 }
 
 
-# Each of these is among the numbered reasons; `tunectl verify` and `tunectl check` show them at length.
+# Findings of these outcomes are among the numbered reasons; `tunectl verify` and `tunectl check` show them in full.
 _REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
 
 
-def render(body: Mapping[str, Any], sheet: Sheet) -> None:
+def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.preflight/1 body."""
     verdict = str(body["verdict"])
-    banner(sheet, verdict, _MEANS.get(verdict, ""))
+    banner(page, verdict, _MEANS.get(verdict, ""))
     if hardware := body.get("hardware"):
-        prose(sheet, machine_name(hardware), indent=2, style="dim")
-    _cpu_sets(sheet, body.get("cpu_sets") or {})
+        prose(page, machine_name(hardware), indent=2, style="dim")
+    _cpu_sets(page, body.get("cpu_sets") or {})
     reasons = body.get("reasons", ())
     for number, reason in enumerate(reasons, 1):
-        prose(sheet, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
+        prose(page, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
     for name, title in (("verify", "Tuning"), ("check", "Checks")):
-        _section(sheet, title, body.get(name), body.get("notes", ()))
-    _probe(sheet, body.get("probe"))
-    _section(sheet, "Thermal state", body.get("thermal"), ())
-    notes(sheet, body.get("notes", ()))
+        _section(page, title, body.get(name), body.get("notes", ()))
+    _probe(page, body.get("probe"))
+    _section(page, "Thermal state", body.get("thermal"), ())
+    notes(page, body.get("notes", ()))
 
 
-def _cpu_sets(sheet: Sheet, sets: Mapping[str, Any]) -> None:
+def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
     """Which CPUs this is about."""
     if sets:
         isolated, rest = shown(sets.get("isolated")), shown(sets.get("housekeeping"))
         text = f"CPUs {shown(sets.get('online'))} online: {isolated} to trade on, {rest} for everything else"
-        prose(sheet, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
-        sheet.line()
+        prose(page, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
+        page.line()
 
 
-def _section(sheet: Sheet, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
-    """One part's verdict, counts and findings; of its notes only those the page does not say `elsewhere`."""
+def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
+    """One part's verdict, counts and findings, and those of its notes that the page does not show `elsewhere`."""
     if section is None:
-        heading(sheet, title, ": not run")
+        heading(page, title, ": not run")
         return
     verdict = str(section["verdict"])
     found = parsed(section.get("findings", ()))
-    sheet.line()
+    page.line()
     word = printable(verdict).replace("-", " ")
-    line(sheet, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
-    prose(sheet, brief(found), indent=2)
-    findings(sheet, found, indent=2, told=() if sheet.verbose else _REASONS)
-    _evidence(sheet, section.get("evidence") or {})
-    notes(sheet, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
+    line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
+    prose(page, brief(found), indent=2)
+    findings(page, found, indent=2, told=() if page.verbose else _REASONS)
+    _evidence(page, section.get("evidence") or {})
+    notes(page, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
 
 
-def _evidence(sheet: Sheet, evidence: Mapping[str, Any]) -> None:
-    """What a judgement rests on, nested names joined with dots."""
+def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:
+    """The values that a judgement is based on."""
     known = {name: value for name, value in evidence.items() if value}
     if known:
-        sheet.line()
+        page.line()
     for name, value in known.items():
         if isinstance(value, Mapping):
             text = ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items())
         else:
             text = _plain(value)
-        prose(sheet, text, indent=2, label=f"{printable(str(name))}: ")
+        prose(page, text, indent=2, label=f"{printable(str(name))}: ")
 
 
 def _plain(value: Any) -> str:
@@ -90,10 +88,10 @@ def _plain(value: Any) -> str:
     return shown(value)
 
 
-def _probe(sheet: Sheet, probe: Mapping[str, Any] | None) -> None:
+def _probe(page: TextPage, probe: Mapping[str, Any] | None) -> None:
     if probe is None:
-        heading(sheet, "Probe", ": not run")
+        heading(page, "Probe", ": not run")
         return
-    heading(sheet, "Probe")
-    measured(probe, sheet, indent=2)
-    notes(sheet, probe.get("warnings", ()), "Probe: warnings")
+    heading(page, "Probe")
+    measured(probe, page, indent=2)
+    notes(page, probe.get("warnings", ()), "Probe: warnings")

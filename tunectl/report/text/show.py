@@ -1,16 +1,14 @@
-"""`tunectl show`: the host at a glance."""
+"""`tunectl show`: the host at a glance, and what it is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.text.cpugrid import draw, legend
+from tunectl.report.text.cpugrid import draw, legend, size
 from tunectl.report.text.findings import plural
-from tunectl.report.text.hardware import render_hardware
-from tunectl.report.text.layout import columns, heading, line, prose
-from tunectl.report.text.sheet import Sheet
+from tunectl.report.text.page import TextPage, columns, heading, line, prose
 
 MAX_IRQS = 8
 MAX_NICS = 16
@@ -18,35 +16,35 @@ _LABEL = 12
 _OUTCOME_STYLES = {"drifted": "red", "pending-reboot": "yellow", "unreadable": "magenta", "compliant": "green"}
 
 
-def render(body: Mapping[str, Any], sheet: Sheet) -> None:
+def show(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.show/1 body."""
-    _header(sheet, body)
+    _system(page, body)
     explained = legend(body)
-    heading(sheet, "CPUs", (f"   {explained}" if explained else "", "dim"))
-    draw(sheet, body)
+    heading(page, "CPUs", (f"   {explained}" if explained else "", "dim"))
+    draw(page, body)
     if offline := body["cpu_sets"]["offline"]:
-        prose(sheet, offline, indent=2, label="offline ")
-    render_hardware(sheet, body)
-    _network(sheet, body)
-    _interrupts(sheet, body)
-    _tuned(sheet, body)
-    _managers(sheet, body["managers"])
+        prose(page, offline, indent=2, label="offline ")
+    _hardware(page, body)
+    _network(page, body)
+    _interrupts(page, body)
+    _tuned(page, body)
+    _managers(page, body["managers"])
 
 
-def _header(sheet: Sheet, body: Mapping[str, Any]) -> None:
+def _system(page: TextPage, body: Mapping[str, Any]) -> None:
     system, sets = body["system"], body["cpu_sets"]
     name = printable(system["hostname"] or "this host")
     known = [system["os"], f"Linux {system['kernel']}" if system["kernel"] else "", system["machine"]]
-    line(sheet, (name, "bold"), "  ", ", ".join(printable(part) for part in known if part))
+    line(page, (name, "bold"), "  ", ", ".join(printable(part) for part in known if part))
     if machine := ", ".join(part for part in (system["model"], _virtual(system["hypervisor"])) if part):
-        prose(sheet, machine)
+        prose(page, machine)
     online = [cpu for cpu in body["cpus"] if cpu["online"]]
     cores = {tuple(cpu["smt_siblings"]) for cpu in online}
     counts = [plural(len(online), "CPU"), plural(len(cores), "core")]
     counts += [f"{max(map(len, cores))} threads a core"] if max(map(len, cores)) > 1 else []
     counts.append(plural(len({cpu["package"] for cpu in online}), "package"))
     counts += [plural(len(body["numa_nodes"]), "NUMA node")] if body["numa_nodes"] else []
-    prose(sheet, ", ".join(counts))
+    prose(page, ", ".join(counts))
     rows = [("isolated", f"{sets['isolated']}, from {body['roles_from']}")] if sets["isolated"] else []
     rows += [("housekeeping", sets["housekeeping"])] if sets["isolated"] else []
     if body["roles_from"] != "the kernel":
@@ -55,9 +53,9 @@ def _header(sheet: Sheet, body: Mapping[str, Any]) -> None:
         rows.append(("this boot", said or "isolates none"))
     if loader := body.get("bootloader"):
         rows.append(("boot loader", f"{loader['name']}, by {', '.join(loader['evidence'])}".removesuffix(", by ")))
-    columns(sheet, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
+    columns(page, [(label, printable(text)) for label, text in rows], styles=("dim", "cyan"))
     if not sets["isolated"]:
-        prose(sheet, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
+        prose(page, "no CPU is isolated; `tunectl propose` says which could be", style="yellow")
 
 
 def _virtual(hypervisor: str) -> str:
@@ -66,11 +64,11 @@ def _virtual(hypervisor: str) -> str:
     return "a virtual machine" if hypervisor == "unknown" else f"a virtual machine ({hypervisor})"
 
 
-def _network(sheet: Sheet, body: Mapping[str, Any]) -> None:
+def _network(page: TextPage, body: Mapping[str, Any]) -> None:
     nics = body["nics"]
     if not nics:
         return
-    heading(sheet, "Network")
+    heading(page, "Network")
     where = {irq["irq"]: irq for irq in body["irqs"]}
     rows = []
     for nic in nics[:MAX_NICS]:
@@ -81,14 +79,14 @@ def _network(sheet: Sheet, body: Mapping[str, Any]) -> None:
         hits = sum(where[number]["hits_isolated"] for number in nic["irqs"] if number in where)
         irqs += f", {hits} to isolated CPUs" if hits else ""
         rows.append((printable(nic["name"]), printable(nic["driver"]), speed, printable(nic["state"]), node, irqs))
-    columns(sheet, rows, indent=2, right=(2,), styles=("cyan",))
+    columns(page, rows, indent=2, right=(2,), styles=("cyan",))
     if len(nics) > MAX_NICS:
-        prose(sheet, f"and {len(nics) - MAX_NICS} more", indent=2)
+        prose(page, f"and {len(nics) - MAX_NICS} more", indent=2)
 
 
-def _interrupts(sheet: Sheet, body: Mapping[str, Any]) -> None:
+def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
     irqs = body["irqs"]
-    heading(sheet, "Interrupts")
+    heading(page, "Interrupts")
     managed = sum(irq["managed"] == "yes" for irq in irqs)
     told = all(irq["managed"] != "unknown" for irq in irqs)
     said = (
@@ -99,7 +97,7 @@ def _interrupts(sheet: Sheet, body: Mapping[str, Any]) -> None:
     hits = sorted((irq for irq in irqs if irq["hits_isolated"]), key=lambda irq: (-irq["count_isolated"], irq["irq"]))
     if body["cpu_sets"]["isolated"]:
         said += f"; {len(hits):,} may arrive on isolated CPUs" if hits else "; none arrives on an isolated CPU"
-    prose(sheet, said, indent=2)
+    prose(page, said, indent=2)
     movers = {"yes": "kernel-managed", "no": "movable", "unknown": ""}
     rows = [
         (
@@ -111,34 +109,112 @@ def _interrupts(sheet: Sheet, body: Mapping[str, Any]) -> None:
         )
         for irq in hits[:MAX_IRQS]
     ]
-    columns(sheet, rows, indent=4, right=(0, 3), styles=("", "cyan"))
+    columns(page, rows, indent=4, right=(0, 3), styles=("", "cyan"))
     if len(hits) > MAX_IRQS:
-        prose(sheet, f"and {len(hits) - MAX_IRQS:,} more; --format json lists each", indent=4)
+        prose(page, f"and {len(hits) - MAX_IRQS:,} more; --format json lists each", indent=4)
 
 
-def _tuned(sheet: Sheet, body: Mapping[str, Any]) -> None:
+def _tuned(page: TextPage, body: Mapping[str, Any]) -> None:
     if counts := {outcome: count for outcome, count in (body.get("tuned") or {}).items() if count}:
-        heading(sheet, "Tuned")
+        heading(page, "Tuned")
         parts = [
             (f"{count:,} {outcome.replace('-', ' ')}", _OUTCOME_STYLES.get(outcome, ""))
             for outcome, count in counts.items()
         ]
         separated = [part for each in parts for part in (", ", each)][1:]
-        line(sheet, "  ", *separated, "; `tunectl verify` lists each")
+        line(page, "  ", *separated, "; `tunectl verify` lists each")
 
 
-def _managers(sheet: Sheet, managers: Sequence[Mapping[str, Any]]) -> None:
-    heading(sheet, "Who else tunes this host")
+def _managers(page: TextPage, managers: Sequence[Mapping[str, Any]]) -> None:
+    heading(page, "Who else tunes this host")
     working = [manager for manager in managers if manager["active"] or manager["enabled"]]
     for manager in working:
         program = manager.get("program", True)
         state = "runs" if manager["active"] else "starts at boot"
         said = "; ".join(filter(None, (state, manager["detail"]))) if program else manager["detail"]
-        prose(sheet, said, indent=2, label=f"{manager['name']}  ", hang=_LABEL)
+        prose(page, said, indent=2, label=f"{manager['name']}  ", hang=_LABEL)
         known = manager["settings"] or not manager["overwrites"]
         what = ", ".join(manager["overwrites"]) or "nothing that tunectl sets"
-        prose(sheet, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow")
+        prose(page, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow")
     if idle := [manager["name"] for manager in managers if manager not in working]:
-        prose(sheet, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
+        prose(page, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
     if not managers:
-        prose(sheet, "nobody that tunectl knows of", indent=2)
+        prose(page, "nobody that tunectl knows of", indent=2)
+
+
+_LABEL = 12
+# What some of the kernel's words in smt/control mean.
+_SMT = {"notsupported": "none: one thread a core", "notimplemented": "", "forceoff": "off until the next boot"}
+
+
+def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
+    """Prints caches, frequencies, idle states and clock of a tunectl.show/1 body."""
+    drivers = body["drivers"]
+    heading(page, "Hardware and drivers")
+    rows = {
+        "caches": "; ".join(_caches(body["caches"])),
+        "frequency": "; ".join(_frequency(body)) or "no cpufreq: the host below or the firmware decides",
+        "idle": _idle(drivers),
+        "clock": _clock(drivers),
+        "SMT": _SMT.get(drivers["smt"], drivers["smt"]),
+        "mitigations": _mitigations(drivers.get("vulnerabilities", ())),
+        "lockdown": drivers["lockdown"] if drivers["lockdown"] not in ("", "none") else "",
+    }
+    for label, text in rows.items():
+        if text:
+            prose(page, text, indent=2, label=label, hang=_LABEL)
+
+
+def _caches(caches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for cache in caches:
+        letter = {"Data": "d", "Instruction": "i"}.get(cache["kind"], "")
+        instances = len(cache["shared_by"])
+        yield f"L{cache['level']}{letter} {size(cache['size_bytes'])}" + (f" x {instances}" if instances > 1 else "")
+
+
+def _frequency(body: Mapping[str, Any]) -> Iterator[str]:
+    """A phrase for each kind of CPU, then the driver."""
+    drivers = body["drivers"]
+    kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for cpu in body["cpus"]:
+        if cpu["online"]:
+            kinds.setdefault((cpu["core_type"], cpu["min_khz"], cpu["max_khz"], cpu["base_khz"]), []).append(cpu)
+    for (kind, low, high, base), cpus in kinds.items():
+        parts = [f"{_ghz(low)} to {_ghz(high)} GHz"] if low and high else []
+        parts += [f"base {_ghz(base)} GHz ({cpus[0]['base_source']})"] if base else []
+        if parts:
+            yield (f"{kind} cores " if kind != "unknown" else "") + ", ".join(parts)
+    if drivers["cpufreq"]:
+        status = f" ({drivers['cpufreq_status']})" if drivers["cpufreq_status"] else ""
+        governors = sorted({cpu["governor"] for cpu in body["cpus"] if cpu["governor"]})
+        boost = {True: ", boost on", False: ", boost off", None: ""}[drivers["boost"]]
+        yield f"{drivers['cpufreq']}{status}, governor {', '.join(governors)}{boost}"
+
+
+def _ghz(khz: int) -> str:
+    return f"{khz / 1_000_000:.2f}".rstrip("0").rstrip(".")
+
+
+def _idle(drivers: Mapping[str, Any]) -> str:
+    if not drivers["idle_states"]:
+        return "no cpuidle states"
+    states = ", ".join(f"{state['name']} {state['latency_us']}" for state in drivers["idle_states"])
+    named = [name for name in (drivers["cpuidle"], drivers["cpuidle_governor"]) if name]
+    return f"{', '.join(named)}; exit latency in us: {states}"
+
+
+def _mitigations(flaws: Sequence[Mapping[str, Any]]) -> str:
+    """How many of the CPU's flaws are mitigated, and which are not; tunectl changes none unasked."""
+    affected = [flaw for flaw in flaws if not flaw["state"].startswith("Not affected")]
+    open_ = [printable(flaw["name"]) for flaw in affected if flaw["state"].startswith("Vulnerable")]
+    if not flaws:
+        return ""
+    if not affected:
+        return "none needed: this CPU has none of the flaws the kernel knows"
+    left = f"; vulnerable: {', '.join(open_)}" if open_ else ""
+    return f"against {len(affected) - len(open_)} of {len(affected)} flaws of this CPU{left}"
+
+
+def _clock(drivers: Mapping[str, Any]) -> str:
+    others = [name for name in drivers["clocksources"] if name != drivers["clocksource"]]
+    return str(drivers["clocksource"]) + (f" (also {', '.join(others)})" if others else "")

@@ -1,0 +1,1 @@
+"""Golden contracts: what every command, format, payload, unit and option looks like, recorded."""

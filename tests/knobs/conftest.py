@@ -1,0 +1,57 @@
+"""Hosts on which every row of the table is asked for and applied."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import write_host_file
+from tests.hosts.builder import HostFactory
+from tests.tuned import apply
+from tunectl.cpulist import parse_cpulist
+
+ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23", "epyc": "12-15,28-31", "sites": "2-3"}
+# Arguments that no profile asks for: on a host whose boot had them.
+SITES_WORDS = {
+    "mitigations": "mitigations=auto",
+    "intel_pstate": "intel_pstate=passive",
+    "amd_pstate": "amd_pstate=active",
+    "pcie_aspm": "pcie_aspm=off",
+}
+OWN = {  # what no profile asks for
+    "lab4": '"cpufreq.min_khz" = "hardware-max"\n',
+    "xeon2s": '"smt.control" = "on"\n"cpufreq.boost" = true\n"cpufreq.min_khz" = "hardware-max"\n'
+    '"cpufreq.energy_performance_preference" = "performance"\n"cpufreq.intel_pstate" = "active"\n'
+    '"cpufreq.min_perf_pct" = 100\n"cpufreq.hwp_dynamic_boost" = false\n"clocksource.current" = "tsc"\n'
+    '"mm.hugepages_2mib" = 512\n"mm.hugepages_1gib" = "1:4"\n"kernel.soft_watchdog" = false\n'
+    '"cpuidle.dma_latency_us" = 3\n"limits.memlock_logins" = "unlimited"\n"limits.memlock_services" = "unlimited"\n'
+    '"net.combined_channels" = 8\n"net.rx_channels" = 2\n"net.tx_channels" = "hardware-max"\n"net.rx_ring" = 512\n'
+    '"net.tx_ring" = "hardware-max"\n"net.rx_frames" = 1\n"net.tx_usecs" = 4\n"net.tx_frames" = 16\n'
+    '"net.ntuple" = true\n"net.gro" = false\n"net.gro_flush_timeout_ns" = 20000\n"net.napi_defer_hard_irqs" = 2\n'
+    '"net.rps_flow_cnt" = 0\n"net.xps_cpus" = "isolated"\n"net.queue_irqs" = "housekeeping"\n',
+    "epyc": '"cpufreq.amd_pstate" = "active"\n"cpufreq.policy_boost" = true\n',
+    "sites": "".join(f'"boot.{word.replace("=", chr(34) + " = " + chr(34))}"\n' for word in SITES_WORDS.values()),
+}
+NICS = {"lab4": "eth0", "xeon2s": 'ens2f0", "eno1'}
+
+
+@pytest.fixture(scope="session")
+def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The hosts, booted as asked and applied: to be copied."""
+    trees = {}
+    for name, cpus in ISOLATED.items():
+        host = host_root("lab4" if name == "sites" else name, tuned_boot=parse_cpulist(cpus))
+        trees[name] = tmp_path_factory.mktemp("applied") / name
+        subprocess.run(["cp", "-a", host, trees[name]], check=True)
+        line = (trees[name] / "proc/cmdline").read_text().rstrip()
+        extra = SITES_WORDS.values() if name == "sites" else ()
+        (trees[name] / "proc/cmdline").write_text(" ".join([line, *extra]) + "\n")
+        own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n'
+        own += 'isolation = "both"\n' if name == "lab4" else ""
+        own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""
+        own += f"[knobs]\n{OWN[name]}"
+        write_host_file(trees[name], own)
+        apply(trees[name])
+    return trees

@@ -1,0 +1,53 @@
+"""What `snapshot` records follows from the table: every row reads the same on the host and on its recording."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.knobs.conftest import ISOLATED
+from tests.tuned import session_on
+from tunectl.host.recording import record
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs import KNOBS, files_read
+from tunectl.model import State
+from tunectl.tuning.inspection import observe
+
+
+@pytest.mark.parametrize("name", ISOLATED)
+def test_a_recording_holds_what_every_row_reads(applied: dict[str, Path], tmp_path: Path, name: str) -> None:
+    inspection = session_on(applied[name])
+    for menu in applied[name].glob("boot/grub*/grub.cfg"):  # a recording keeps no times
+        os.utime(menu, (2**32, 2**32))
+    record(inspection.root, str(tmp_path / "host.tar.gz"), files=files_read())
+    (tmp_path / "copy").mkdir()
+    subprocess.run(["tar", "xf", tmp_path / "host.tar.gz", "-C", tmp_path / "copy"], check=True)
+    copy = replace(inspection, root=Sysroot(str(tmp_path / "copy")))
+    for setting in inspection.wishes.settings:
+        assert observe(copy.view(), [setting]) == observe(inspection.view(), [setting]), setting.knob
+
+
+def test_every_row_is_read_on_one_of_these_hosts(applied: dict[str, Path]) -> None:
+    """Otherwise the test above could not fail for it."""
+    read: set[str] = set()
+    for root in applied.values():
+        inspection = session_on(root)
+        readings = observe(inspection.view(), inspection.wishes.settings)
+        read |= {one.knob for one in readings if one.state is State.READ}
+    assert read == set(KNOBS)
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_what_a_row_describes_is_recorded(name: str) -> None:
+    """In a path of the catalogue N, M and PID stand for an instance."""
+    driver = KNOBS[name].driver
+    for path in driver.describe():
+        one = re.sub(r"(?<=[a-z/-])([NM]|PID)(?=/|$)", "0", path.partition(" ")[0])
+        if one.startswith("/"):
+            assert [pattern for pattern in driver.reads() if fnmatch.fnmatchcase(one[1:], pattern)], path

@@ -1,0 +1,340 @@
+"""The endpoint and the textfile: names and units, bounds, what is stale, and only /metrics to read."""
+
+from __future__ import annotations
+
+import http.client
+import shutil
+import socket
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.monitor.receivers.samples import DROP, OWN, board, fired
+from tests.report.documents import document, hostile
+from tunectl.errors import UsageError
+from tunectl.monitor.model import Board, Health, Sample, Severity
+from tunectl.monitor.receivers import check_exporters, open_exporters
+from tunectl.monitor.receivers.metric_rows import MOST
+from tunectl.monitor.receivers.metrics import Shown
+from tunectl.monitor.receivers.prometheus import Endpoint, parse_listen
+from tunectl.monitor.settings import Monitor, Prometheus
+from tunectl.report import render
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def series(text: str) -> Series:
+    """Every sample by name and labels; a duplicate or a time stamp fails."""
+    found: Series = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            key = sample.name, frozenset(sample.labels.items())
+            assert key not in found, key
+            assert sample.timestamp is None
+            found[key] = sample.value
+    return found
+
+
+def shown(*boards: Board) -> Series:
+    of = Shown()
+    for each in boards:
+        of.see(each)
+    return series(generate_latest(of.registry).decode())
+
+
+def value(found: Series, name: str, **labels: str) -> float | None:
+    return found.get((f"tunectl_{name}", frozenset(labels.items())))
+
+
+def names(found: Series) -> set[str]:
+    return {name for name, _ in found}
+
+
+def test_every_quantity_in_base_units() -> None:
+    found = shown(board())
+    assert value(found, "core_throttles_total", core="0") == 7
+    assert value(found, "package_throttles_total", package="0") == 9
+    assert value(found, "thermal_interrupts_total", cpu="1") == 3
+    assert value(found, "cpu_base_frequency_hertz", cpu="0") == 3.5e9
+    assert value(found, "cpu_frequency_limit_hertz", cpu="2", limit="bios") == 1.2e9
+    assert value(found, "cpu_frequency_limit_hertz", cpu="2", limit="max") == 3.8e9
+    assert value(found, "package_frequency_hertz", package="0") == 3_499_123_000
+    assert value(found, "temperature_celsius", zone="0") == 61.5
+    assert value(found, "temperature_trip_celsius", zone="0") == 95
+    assert value(found, "cooling_state", device="2") == 1
+    assert value(found, "cpu_interrupts_total", cpu="2", kind="timer") == 1000
+    assert value(found, "cpu_interrupts_total", cpu="2", kind="function-call") == 20
+    assert value(found, "cpu_interrupts_total", cpu="2", kind="reschedule") == 30
+    assert value(found, "knob_drifted", knob="irq.affinity", target="irq.affinity[42]") == 1
+    assert value(found, "knob_drifted", knob="cpufreq.governor", target="cpufreq.governor[2]") is None
+    assert value(found, "manager_active", manager="irqbalance") == 1
+    assert value(found, "manager_active", manager="tuned") == 0
+    assert value(found, "device_events_total", kind="net", action="add") == 1
+    assert value(found, "latency_p99_9_seconds", subject="application") == pytest.approx(12.5e-6)
+    assert value(found, "latency_max_seconds", subject="application") == pytest.approx(48e-6)
+    assert value(found, "latency_window_samples", subject="application") == 100_000
+    assert value(found, "latency_worst_p99_9_seconds", subject="application") == pytest.approx(22.5e-6)
+    assert value(found, "latency_worst_max_seconds", subject="application") == pytest.approx(98e-6)
+    assert value(found, "latency_open_max_seconds", subject="application") == pytest.approx(8e-6)
+    assert value(found, "latency_bad_input_total", subject="application") == 1
+    assert value(found, "latency_dropped_total", subject="application") == 2
+    assert value(found, "latency_max_seconds", subject="sentinel") is None
+    assert value(found, "cpu_isolated", cpu="2") == 1
+    assert value(found, "cpu_isolated", cpu="0") == 0
+
+
+def test_a_frequency_has_its_source_and_its_health() -> None:
+    found = shown(board())
+    assert value(found, "cpu_frequency_hertz", cpu="0", source="frequency") == 3_499_123_000
+    assert value(found, "cpu_frequency_hertz", cpu="2", source="clock") == 3_480_000_500
+    assert value(found, "cpu_frequency_health", cpu="0", source="frequency", health="fresh") == 1
+    # Stale: its value is shown apart, where no alert and no graph takes it for a measurement.
+    assert value(found, "cpu_frequency_hertz", cpu="1", source="frequency") is None
+    assert value(found, "cpu_frequency_stale_hertz", cpu="1", source="frequency") == 8e8
+    assert value(found, "cpu_frequency_health", cpu="1", source="frequency", health="stale") == 1
+    assert value(found, "cpu_frequency_hertz", cpu="3", source="frequency") is None
+    assert value(found, "cpu_frequency_health", cpu="3", source="frequency", health="no-data") == 1
+    assert value(found, "cpu_base_frequency_hertz", cpu="1") is None
+    assert not [labels for name, labels in found if ("cpu", "host") in labels]
+    assert value(found, "samples", source="clock", quantity="core_khz", health="absent") == 1
+    assert value(found, "samples", source="limits", quantity="base_khz", health="no-data") == 1
+    assert value(found, "samples", source="limits", quantity="base_khz", health="fresh") == 1
+
+
+def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() -> None:
+    found = shown(board())
+    landed = [dict(labels) for name, labels in found if name == "tunectl_isolated_interrupts_total"]
+    assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0'}]
+
+
+def test_alerts_and_the_monitor_itself() -> None:
+    found = shown(board(firing=(DROP, fired(1, severity=Severity.WARNING))))
+    assert value(found, "alert_firing", rule="FrequencyDrop", subject="package0", severity="critical") == 1
+    assert value(found, "alert_firing", rule="FrequencyDrop", subject="package1", severity="warning") == 1
+    assert value(found, "alerts_firing", severity="critical") == 1
+    assert value(found, "alerts_firing", severity="info") == 0
+    assert value(found, "alert_since_timestamp_seconds", rule="FrequencyDrop", subject="package0") == 1795253400
+    assert value(found, "conditions", rule="CoolingActive", verdict="unknown") == 1
+    assert value(found, "monitor_last_cycle_timestamp_seconds") == 1795253401
+    assert value(found, "monitor_cpu_seconds_total") == 1.25
+    assert value(found, "monitor_outbox_depth", notifier="webhook-am-1") == 3
+    assert value(found, "monitor_outbox_lost_total", notifier="webhook-am-1") == 1
+
+
+def test_what_comes_once_is_added_up() -> None:
+    """A scrape sees one cycle in ten: what a single cycle says must not be lost in between."""
+    quiet = board(Sample("own_interruptions", "cpu2", 0, "audit"), seconds=102)
+    first = board()
+    found = shown(first, first, board(seconds=101), quiet)
+    assert value(found, "own_interruptions_total", cpu="2") == 4, "the same board shown twice counts once"
+    assert value(found, "device_events_total", kind="net", action="add") == 2
+
+
+def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> None:
+    samples = [Sample("interrupts", f"irq{number}", number, "interrupts", reason="nvme") for number in range(5000)]
+    samples += [Sample("knob", f"irq.affinity[{number}]", "drifted", "drift") for number in range(5000)]
+    firing = (*(fired(number, severity=Severity.WARNING) for number in range(3000)), DROP)
+    of = shown(board(*samples, firing=firing))
+    counts = {name: sum(name == each for each, _ in of) for name in names(of)}
+    assert counts["tunectl_isolated_interrupts_total"] == MOST
+    assert counts["tunectl_knob_drifted"] == MOST
+    assert counts["tunectl_alert_firing"] == MOST
+    assert value(of, "alert_firing", rule="FrequencyDrop", subject="package0", severity="critical") == 1
+    assert value(of, "alerts_firing", severity="warning") == 3000
+    assert value(of, "monitor_series_dropped", metric="tunectl_knob_drifted") == 4900
+    assert value(of, "monitor_series_dropped", metric="tunectl_isolated_interrupts_total") == 4899
+    for number in range(500):
+        samples.append(Sample("latency_max_ns", f"app{number}", 1, "latency"))
+    of = shown(board(*samples))
+    assert sum(name == "tunectl_latency_max_seconds" for name, _ in of) == 100
+
+
+def test_a_host_of_512_cpus_is_shown_whole() -> None:
+    samples = [Sample("frequency_khz", f"cpu{cpu}", 3_000_000, "frequency") for cpu in range(512)]
+    found = shown(board(*samples))
+    assert sum(name == "tunectl_cpu_frequency_hertz" for name, _ in found) == 512
+
+
+_values = st.none() | st.booleans() | st.integers() | st.floats() | hostile
+
+
+@given(st.lists(st.builds(Sample, hostile | st.sampled_from(["frequency_khz", "interrupts", "knob", "device"]),
+                          hostile, _values, hostile, st.sampled_from(Health), hostile)))  # fmt: skip
+def test_no_sample_breaks_the_format(samples: list[Sample]) -> None:
+    assert value(shown(board(*samples)), "monitor_cpu_seconds_total") == 1.25
+
+
+def test_before_the_first_board() -> None:
+    assert names(shown()) == {"tunectl_monitor_info"}
+
+
+def test_promtool_likes_the_names() -> None:
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("promtool is not installed (Debian package: prometheus)")
+    of = Shown()
+    of.see(board())
+    text = generate_latest(of.registry)
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
+
+
+def test_the_monitors_metrics_are_not_the_reports() -> None:
+    """Both may stand in one textfile directory, where the same name with another text is refused."""
+    reports = {name for each in ("verify", "preflight") for name in names(series(render(document(each), "prometheus")))}
+    assert not reports & names(shown(board()))
+
+
+# --- the endpoint
+
+
+@pytest.fixture(scope="module")  # its end takes half a second
+def endpoint() -> Iterator[Endpoint]:
+    made = Endpoint("127.0.0.1", 0)
+    made.show(board())
+    yield made
+    made.close()
+
+
+def ask(endpoint: Endpoint, method: str = "GET", path: str = "/metrics", **headers: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", endpoint.port, timeout=10)
+    connection.request(method, path, headers=headers)
+    return connection.getresponse()
+
+
+def test_get_and_head(endpoint: Endpoint) -> None:
+    answer = ask(endpoint)
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/plain; version=")
+    found = series(answer.read().decode())
+    assert value(found, "core_throttles_total", core="0") == 7
+    head = ask(endpoint, "HEAD")
+    assert (head.status, head.read()) == (200, b"")
+    assert int(head.headers["Content-Length"]) > 1000
+    newer = ask(endpoint, Accept="application/openmetrics-text; version=1.0.0")
+    assert newer.read().endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
+def test_nothing_else_can_be_done(endpoint: Endpoint, method: str) -> None:
+    answer = ask(endpoint, method)
+    assert answer.status == 405
+    assert answer.headers["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("path", ["/", "/metrics/", "/metrics/../etc/passwd", "/favicon.ico"])
+def test_nothing_else_can_be_read(endpoint: Endpoint, path: str) -> None:
+    assert ask(endpoint, path=path).status == 404
+
+
+def test_its_threads_end_with_the_process_and_are_few(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tunectl.monitor.receivers.prometheus._Handler.timeout", 0.5)
+    silent = [socket.create_connection(("127.0.0.1", endpoint.port)) for _ in range(50)]
+    time.sleep(0.2)
+    own = [
+        thread
+        for thread in threading.enumerate()
+        if "process_request" in thread.name or thread.name == "tunectl-metrics"
+    ]
+    assert len(own) <= 9
+    assert all(thread.daemon for thread in own)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:  # who says nothing is hung up on
+        try:
+            if ask(endpoint).status == 200:
+                break
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.1)
+    else:
+        pytest.fail("silent clients keep everybody out")
+    for each in silent:
+        each.close()
+
+
+def test_a_port_that_is_taken_is_tried_again(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tunectl.monitor.receivers.prometheus._AGAIN_S", 0.0)
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        made = Endpoint("127.0.0.1", holder.getsockname()[1])
+        made.show(board())
+        assert caplog.text.count("Address already in use") == 1
+    made.show(board())
+    assert ask(made).status == 200
+    made.close()
+
+
+@pytest.mark.parametrize("listen", ["9750", ":9750", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", "::1:9750", ""])
+def test_an_address_that_cannot_be_listened_on(listen: str) -> None:
+    with pytest.raises(UsageError, match="listen"):
+        parse_listen(listen)
+
+
+def test_addresses() -> None:
+    assert parse_listen("[::1]:9750") == ("::1", 9750)
+    assert parse_listen("0.0.0.0:9750") == ("0.0.0.0", 9750)
+
+
+# --- the textfile
+
+
+def opened(path: Path | str) -> Monitor:
+    return Monitor(prometheus=Prometheus(textfile=str(path)))
+
+
+def test_a_textfile_is_whole_and_readable(tmp_path: Path) -> None:
+    path = tmp_path / "tunectl.prom"
+    (exporter,) = open_exporters(opened(path), lambda: {"outbox_depth[hook-x]": 4.0})
+    exporter.show(board())
+    found = series(path.read_text())
+    assert value(found, "core_throttles_total", core="0") == 7
+    assert value(found, "monitor_outbox_depth", notifier="hook-x") == 4
+    assert value(found, "monitor_cycles_total") == OWN["cycles_total"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert [each.name for each in tmp_path.iterdir()] == ["tunectl.prom"]
+
+
+def test_it_is_written_when_it_is_time_or_something_fires(tmp_path: Path) -> None:
+    path = tmp_path / "tunectl.prom"
+    (exporter,) = open_exporters(opened(path))
+    exporter.show(board(firing=(), seconds=100))
+    path.unlink()
+    exporter.show(board(firing=(), seconds=105))
+    assert not path.exists()
+    exporter.show(board(seconds=106))
+    assert path.exists()
+    path.unlink()
+    exporter.show(board(seconds=117))
+    assert path.exists()
+
+
+def test_a_directory_that_is_missing_for_a_while(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "late" / "tunectl.prom"
+    (exporter,) = open_exporters(opened(path))
+    exporter.show(board(seconds=100))
+    exporter.show(board(seconds=120))
+    assert caplog.text.count("No such file") == 1
+    path.parent.mkdir()
+    exporter.show(board(seconds=140))
+    assert path.exists()
+
+
+def test_a_file_that_no_collector_reads() -> None:
+    for path in ("tunectl.prom", "/tmp/tunectl.txt"):
+        with pytest.raises(UsageError, match=r"\.prom"):
+            open_exporters(opened(path))
+        with pytest.raises(UsageError, match=r"\.prom"):
+            check_exporters(opened(path))
+
+
+def test_nothing_configured_is_nothing_opened() -> None:
+    assert open_exporters(Monitor()) == ()

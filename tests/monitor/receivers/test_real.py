@@ -1,0 +1,243 @@
+"""A real Prometheus scrapes us and loads our rules; a real Alertmanager is told, tells on, and hears of the end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.monitor.delivering import Process
+from tests.monitor.receivers.receiver import Receiver, receiving
+from tests.monitor.receivers.samples import HOST, board, fired, over
+from tunectl.monitor.delivery_queue import Backoff
+from tunectl.monitor.model import Alert
+from tunectl.monitor.receivers.prometheus import Endpoint
+from tunectl.monitor.receivers.webhook import open_webhook
+from tunectl.monitor.settings import Webhook
+
+SHIPPED = Path(__file__).parents[3] / "tunectl" / "shipped"
+PATIENCE_S = 40.0
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
+def ask(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        text = answer.read()
+    return json.loads(text) if text.startswith((b"{", b"[")) else text
+
+
+def until(true: Callable[[], Any], what: str) -> Any:
+    """The first true answer; an address that does not answer yet is asked again."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            if found := true():
+                return found
+        except OSError:
+            pass
+        time.sleep(0.1)
+    pytest.fail(f"not within {PATIENCE_S:g} s: {what}")
+
+
+@contextmanager
+def process(place: Path, program: str, *words: str) -> Iterator[None]:
+    """A program of our own, in a directory of its own; its output is shown where the test fails."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed (Debian package: {program})")
+    place.mkdir(exist_ok=True)
+    with (place / "log").open("wb") as log:
+        child = subprocess.Popen([found, *words], cwd=place, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        try:
+            yield
+        except BaseException:
+            print((place / "log").read_text()[-4000:])
+            raise
+        finally:
+            child.terminate()
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+
+@contextmanager
+def alertmanager(place: Path, desk: str, **changed: str) -> Iterator[str]:
+    """The shipped example, with another receiver's address; its own address."""
+    text = (SHIPPED / "alertmanager" / "alertmanager.yml").read_text()
+    for old, new in {"http://127.0.0.1:9099/": desk, **changed}.items():
+        assert old in text
+        text = text.replace(old, new)
+    place.mkdir()
+    (place / "alertmanager.yml").write_text(text)
+    port = free_port()
+    words = ("--config.file=alertmanager.yml", "--storage.path=data", "--cluster.listen-address=")
+    with process(place, "prometheus-alertmanager", *words, f"--web.listen-address=127.0.0.1:{port}"):
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: ask(f"{url}/-/ready"), "Alertmanager is ready")
+        yield url
+
+
+@contextmanager
+def prometheus(place: Path, endpoint: Endpoint, manager: str) -> Iterator[str]:
+    """The shipped example with the shipped rules, faster, and with our addresses."""
+    place.mkdir()
+    text = (SHIPPED / "prometheus" / "prometheus.yml").read_text()
+    for old, new in {
+        "127.0.0.1:9750": f"127.0.0.1:{endpoint.port}",
+        "127.0.0.1:9093": manager.removeprefix("http://"),
+        "15s": "1s",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    (place / "prometheus.yml").write_text(text)
+    shutil.copy(SHIPPED / "prometheus" / "tunectl.rules.yml", place)
+    port = free_port()
+    words = ("--config.file=prometheus.yml", "--storage.tsdb.path=data", f"--web.listen-address=127.0.0.1:{port}")
+    with process(place, "prometheus", *words):
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: ask(f"{url}/-/ready"), "Prometheus is ready")
+        yield url
+
+
+def now(seconds: float = 0) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def told(desk: Receiver, status: str, name: str) -> list[dict[str, Any]]:
+    """What the desk was told of alerts of this name and status."""
+    alerts = [alert for request in desk.taken for alert in request.body["alerts"]]
+    return [alert for alert in alerts if alert["status"] == status and alert["labels"]["alertname"] == name]
+
+
+def shows(url: str) -> set[str]:
+    """The subjects of the alerts that Alertmanager shows as active."""
+    return {alert["labels"]["subject"] for alert in ask(f"{url}/api/v2/alerts?active=true")}
+
+
+@pytest.fixture
+def desk() -> Iterator[Receiver]:
+    with receiving() as server:
+        yield server
+
+
+def test_alertmanager_is_told_that_it_fires_and_that_it_is_over(desk: Receiver, tmp_path: Path) -> None:
+    with alertmanager(tmp_path / "am", desk.url) as url:
+        queue = Process(tmp_path / "state", open_webhook(Webhook(url, format="alertmanager"), HOST))
+        queue.start()
+        alert = fired(since=now(-2), at=now(-1))
+        queue.post([alert])
+        shown = until(lambda: ask(f"{url}/api/v2/alerts"), "the alert is shown")
+        assert [each["labels"]["alertname"] for each in shown] == ["FrequencyDrop"]
+        assert shown[0]["labels"]["instance"] == "tx-04"
+        assert shown[0]["annotations"]["summary"] == alert.summary
+        assert shown[0]["status"]["state"] == "active"
+        assert shown[0]["startsAt"].startswith(alert.since[:19])
+        assert until(lambda: told(desk, "firing", "FrequencyDrop"), "the desk is told")
+        queue.post([over(alert, at=now())])
+        until(lambda: not shows(url), "it is over")
+        # The desk hears of it with the next group_interval, a minute later; the test below does not wait that long.
+        queue.end()
+
+
+def test_a_resolve_reaches_the_desk(desk: Receiver, tmp_path: Path) -> None:
+    with alertmanager(tmp_path / "am", desk.url, **{"group_interval: 1m": "group_interval: 1s"}) as url:
+        notifier = open_webhook(Webhook(url, format="alertmanager"), HOST)
+        alert = fired(since=now(-2), at=now(-1))
+        notifier.deliver([alert])
+        until(lambda: told(desk, "firing", "FrequencyDrop"), "the desk is told that it fires")
+        notifier.deliver([over(alert, at=now())])
+        (resolved,) = until(lambda: told(desk, "resolved", "FrequencyDrop"), "the desk is told that it is over")
+        assert resolved["startsAt"].startswith(alert.since[:19])
+
+
+def test_what_fires_outlasts_resolve_timeout_only_if_it_is_said_again(desk: Receiver, tmp_path: Path) -> None:
+    with alertmanager(tmp_path / "am", desk.url, **{"resolve_timeout: 5m": "resolve_timeout: 2s"}) as url:
+        queues = []
+        for number, resend_s in enumerate((0.5, 3600.0)):
+            webhook = Webhook(f"{url}/{'' if number else '?'}", format="alertmanager", resend_s=resend_s)
+            queue = Process(tmp_path / f"state{number}", open_webhook(webhook, HOST))
+            queue.start()
+            queue.post([fired(number, since=now(-2), at=now())])
+            queues.append(queue)
+        until(lambda: shows(url) == {"package0", "package1"}, "both are shown")
+        until(lambda: shows(url) == {"package0"}, "the one that is not said again is over")
+        time.sleep(3)
+        assert shows(url) == {"package0"}
+        for queue in queues:
+            queue.end()
+
+
+def test_an_alertmanager_that_comes_later_hears_everything(desk: Receiver, tmp_path: Path) -> None:
+    port = free_port()
+    receiver = open_webhook(Webhook(f"http://127.0.0.1:{port}", format="alertmanager"), HOST)
+    queue = Process(tmp_path / "state", receiver, backoff=Backoff(0.05, 0.2))
+    queue.start()
+    alerts: list[Alert] = [fired(number, since=now(-2), at=now()) for number in range(5)]
+    queue.post([*alerts, over(alerts[3], at=now())])
+    time.sleep(0.5)
+    (tmp_path / "am").mkdir()
+    shutil.copy(SHIPPED / "alertmanager" / "alertmanager.yml", tmp_path / "am")
+    words = ("--config.file=alertmanager.yml", "--storage.path=data", "--cluster.listen-address=")
+    with process(tmp_path / "am", "prometheus-alertmanager", *words, f"--web.listen-address=127.0.0.1:{port}"):
+        url = f"http://127.0.0.1:{port}"
+        until(lambda: shows(url) == {"package0", "package1", "package2", "package4"}, "all that fires is shown")
+        until(lambda: queue.own("depth") == 0, "the queue is empty")
+        queue.end()
+
+
+def test_prometheus_scrapes_us_loads_our_rules_and_passes_alerts_on(desk: Receiver, tmp_path: Path) -> None:
+    endpoint = Endpoint("127.0.0.1", 0)
+    seconds = iter(range(100, 10_000))
+
+    def show(*firing: Alert) -> None:
+        each = board(firing=firing, seconds=next(seconds))
+        endpoint.show(each._replace(look=each.look._replace(at=now())))
+
+    show(fired())
+    faster = {"group_interval: 1m": "group_interval: 1s"}
+    with (
+        alertmanager(tmp_path / "am", desk.url, **faster) as manager,
+        prometheus(tmp_path / "prometheus", endpoint, manager) as url,
+    ):
+        rules = ask(f"{url}/api/v1/rules")["data"]["groups"]
+        assert sum(len(group["rules"]) for group in rules) == 8
+
+        def target() -> Any:
+            return [each for each in ask(f"{url}/api/v1/targets")["data"]["activeTargets"] if each["health"] == "up"]
+
+        (up,) = until(target, "we are scraped")
+        assert (up["labels"]["job"], up["lastError"]) == ("tunectl", "")
+
+        def value(expr: str) -> list[Any]:
+            found = ask(f"{url}/api/v1/query?query={urllib.request.quote(expr)}")["data"]["result"]  # type: ignore[attr-defined]
+            return [each["value"][1] for each in found]
+
+        assert until(lambda: value("tunectl_package_frequency_hertz"), "our metrics are there") == ["3499123000"]
+        assert value('tunectl_cpu_frequency_health{health="stale"}') == ["1"]
+        until(lambda: told(desk, "firing", "TunectlAlert"), "the alert reaches the desk")
+        (alert,) = told(desk, "firing", "TunectlAlert")[:1]
+        assert alert["labels"]["rule"] == "FrequencyDrop"
+        assert alert["labels"]["severity"] == "critical"
+        show()
+        until(lambda: told(desk, "resolved", "TunectlAlert"), "and so does its end")
+        broken = [each for group in ask(f"{url}/api/v1/rules")["data"]["groups"] for each in group["rules"]]
+        assert {each["health"] for each in broken} == {"ok"}
+    endpoint.close()

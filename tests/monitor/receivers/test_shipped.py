@@ -1,0 +1,131 @@
+"""What is shipped for Prometheus, Alertmanager and Grafana, read by their own programs; and nobody asks for a metric
+that is not there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.monitor.receivers.samples import board
+from tests.monitor.receivers.test_prometheus import names, shown
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = ROOT / "tunectl" / "shipped"
+RULES = SHIPPED / "prometheus" / "tunectl.rules.yml"
+DASHBOARD = SHIPPED / "grafana" / "tunectl.json"
+METRIC = re.compile(r"\btunectl_[a-z0-9_]+")
+VARIABLES = {"$__rate_interval": "1m", "$__interval": "1m", "$instance": ".*"}
+
+
+def tool(name: str, package: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed (Debian package: {package})")
+    return found
+
+
+def checked(*words: object) -> str:
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def dashboard() -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(DASHBOARD.read_text())
+    return made
+
+
+def expressions() -> Iterator[str]:
+    """Every expression of the dashboard, its variables filled in as Grafana does."""
+    made = dashboard()
+    found = [target["expr"] for panel in made["panels"] for target in panel.get("targets", ())]
+    for expr in [*found, *(each["expr"] for each in made["annotations"]["list"])]:
+        for name, value in VARIABLES.items():
+            expr = expr.replace(name, value)
+        assert "$" not in expr
+        yield expr
+
+
+def test_promtool_takes_the_rules() -> None:
+    promtool = tool("promtool", "prometheus")
+    assert "SUCCESS" in checked(promtool, "check", "rules", RULES)
+    checked(promtool, "check", "config", SHIPPED / "prometheus" / "prometheus.yml")
+
+
+def test_each_rule_fires_and_is_silent() -> None:
+    cases = Path(__file__).with_name("rules.test.yml")
+    assert "SUCCESS" in checked(tool("promtool", "prometheus"), "test", "rules", cases)
+    text = cases.read_text()
+    for alert in re.findall(r"- alert: (\w+)", RULES.read_text()):
+        about = re.findall(rf"alertname: {alert}\b(.*)", text)
+        assert len(about) >= 2, alert
+        assert "" in about, f"{alert} is never seen to fire"
+
+
+def test_every_rule_has_a_severity_and_words() -> None:
+    rules = RULES.read_text().split("- alert: ")[1:]
+    assert len(rules) == 8
+    for rule in rules:
+        assert "severity:" in rule or rule.startswith("TunectlAlert\n")
+        assert "summary:" in rule
+        assert "description:" in rule
+
+
+def test_amtool_takes_the_example() -> None:
+    checked(tool("amtool", "prometheus-alertmanager"), "check-config", SHIPPED / "alertmanager" / "alertmanager.yml")
+
+
+def test_every_expression_of_the_dashboard_parses(tmp_path: Path) -> None:
+    promtool = tool("promtool", "prometheus")
+    rules = [{"record": f"e{number}", "expr": expr} for number, expr in enumerate(expressions())]
+    assert len(rules) > 25
+    path = tmp_path / "dashboard.yml"  # JSON is YAML
+    path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    assert f"{len(rules)} rules found" in checked(promtool, "check", "rules", path)
+
+
+@pytest.mark.parametrize("path", [RULES, DASHBOARD], ids=["rules", "dashboard"])
+def test_every_metric_that_is_asked_for_is_exported(path: Path) -> None:
+    asked = set(METRIC.findall(path.read_text() if path == RULES else "\n".join(expressions())))
+    assert asked - names(shown(board())) - {"tunectl_samples"} == set()
+    assert len(asked) >= 7
+
+
+@pytest.mark.parametrize("name", ["tunectl_cpu_frequency_stale_hertz", "tunectl_samples", "tunectl_monitor_info"])
+def test_every_metric_that_is_only_talked_of_is_exported(name: str) -> None:
+    assert name in names(shown(board()))
+
+
+def test_the_dashboard_is_one_that_grafana_provisions() -> None:
+    made = dashboard()
+    assert made["uid"] == "tunectl"
+    assert "id" not in made
+    ids = [panel["id"] for panel in made["panels"]]
+    assert len(ids) == len(set(ids))
+    for panel in made["panels"]:
+        place = panel["gridPos"]
+        assert 0 <= place["x"] < place["x"] + place["w"] <= 24
+        assert panel["type"] == "row" or panel["datasource"]["uid"] == "${datasource}"
+    cells = [
+        (x, y)
+        for panel in made["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(cells) == len(set(cells)), "panels overlap"
+
+
+def test_no_label_is_asked_for_that_is_not_there() -> None:
+    """A misspelt label is no error anywhere: the panel is empty, or its legend is."""
+    labels = {key for _, pairs in shown(board()) for key, _ in pairs} | {"instance", "job"}
+    text = DASHBOARD.read_text() + RULES.read_text()
+    asked = set(re.findall(r"\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}", text))
+    asked |= {label for listed in re.findall(r"by \(([a-z_, ]+)\)", text) for label in listed.split(", ")}
+    assert asked <= labels

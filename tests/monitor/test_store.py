@@ -1,0 +1,371 @@
+"""The store: what was promised is there after a crash, damage costs as little as it can, and one monitor has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.monitor.receivers.samples import fired, over
+from tunectl.monitor.alerts import Alerts
+from tunectl.monitor.database import open_database
+from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.store import FILE, LOCK, OccupiedError, Store
+from tunectl.tuning.records import line_of
+
+
+@contextmanager
+def opened(place: Path) -> Iterator[Store]:
+    store = Store(str(place))
+    store.open()
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def alerts_of(store: Store, receiver: str = "them") -> list[Alert]:
+    return [one.alert for one in store.waiting(receiver)]
+
+
+def add(store: Store, alerts: Sequence[Alert], receiver: str = "them") -> None:
+    store.add(receiver, alerts)
+    store.save(now=True)
+
+
+def filled(place: Path, count: int = 5) -> None:
+    """`count` alerts and a state, the first two acknowledged."""
+    with opened(place) as store:
+        store.remember({"alerts": {"count": count}})
+        add(store, [fired(number) for number in range(count)])
+        store.remove(store.waiting("them")[:2])
+
+
+def test_what_waits_survives_and_what_is_done_does_not(tmp_path: Path) -> None:
+    alerts = [fired(0), over(fired(0)), fired(1, observed="µ\n\udc80", cpus=""), fired(2, observed=2.5, expected=None)]
+    with opened(tmp_path / "deep" / "down") as store:
+        assert (store.receivers, store.state) == ([], {})
+        add(store, alerts)
+        add(store, [fired(9)], "others")
+        store.remember({"alerts": {"a": [1, "µ"]}})
+        store.remove(store.waiting("them")[:1])
+    with opened(tmp_path / "deep" / "down") as store:
+        assert alerts_of(store) == alerts[1:]
+        assert alerts_of(store, "others") == [fired(9)]
+        assert store.receivers == ["others", "them"]
+        assert isinstance(alerts_of(store)[0].status, Status)
+        assert isinstance(alerts_of(store)[0].severity, Severity)
+        assert store.state == {"alerts": {"a": [1, "µ"]}}
+        store.remove(list(store.waiting("them")))
+    with opened(tmp_path / "deep" / "down") as store:
+        assert store.receivers == ["others"]
+
+
+def test_a_directory_has_one_monitor(tmp_path: Path) -> None:
+    with opened(tmp_path) as first:
+        add(first, [fired()])
+        (tmp_path / FILE).read_bytes()  # closing any descriptor of it drops SQLite's own locks
+        with pytest.raises(OccupiedError, match="another monitor"):
+            Store(str(tmp_path)).open()
+        add(first, [fired(1)])
+    with opened(tmp_path) as second:
+        assert alerts_of(second) == [fired(), fired(1)]
+
+
+def test_the_files_are_private(tmp_path: Path) -> None:
+    filled(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
+    assert not (tmp_path / FILE).stat().st_mode & 0o027
+    assert not (tmp_path / f"{FILE}-journal").stat().st_mode & 0o027
+
+
+def test_what_is_saved_is_on_disk_and_an_acknowledgement_has_its_space(tmp_path: Path) -> None:
+    with opened(tmp_path):
+        assert (tmp_path / f"{FILE}-journal").stat().st_blocks * 512 >= 1 << 16
+    with closing(open_database(str(tmp_path / FILE))) as database:
+        asked = {name: database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")}
+        assert asked == {"synchronous": 2, "journal_mode": "persist"}  # FULL
+
+
+@pytest.mark.parametrize("name", [FILE, f"{FILE}-journal", LOCK])
+def test_a_link_is_not_followed(tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    place = tmp_path / "state"
+    place.mkdir()
+    (place / name).symlink_to(tmp_path / "elsewhere")
+    with opened(place) as store:
+        add(store, [fired()])
+        assert len(store.unsaved) == 1
+    assert not (tmp_path / "elsewhere").exists()
+    assert "Too many levels of symbolic links; they are kept in memory" in caplog.text
+
+
+def test_what_is_written_together_is_there_together(tmp_path: Path) -> None:
+    """A state that knows of an alert of which one receiver will never hear: no crash may leave that."""
+    with opened(tmp_path) as store:
+        add(store, [fired(0)])
+        before = (tmp_path / FILE).read_bytes()
+        store.remember({"alerts": 1})
+        for receiver in ("first", "second", "third"):
+            store.add(receiver, [fired(1)])
+            assert (tmp_path / FILE).read_bytes() == before
+        store.save(now=True)
+    with opened(tmp_path) as store:
+        assert (store.state, store.receivers) == ({"alerts": 1}, ["first", "second", "them", "third"])
+
+
+def test_a_late_acknowledgement_after_the_end_harms_nobody(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        add(store, [fired()])
+    store.remove(list(store.waiting("them")))
+    store.save(now=True)
+    with opened(tmp_path) as again:
+        assert alerts_of(again) == [fired()], "told again, under the same id"
+
+
+# --- disks
+
+
+def test_a_full_disk_leaves_the_old_content_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with opened(tmp_path) as store:
+        store.remember({"alerts": {}})
+        add(store, [fired(0)])
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / FILE).stat().st_size, before[1]))
+        try:
+            store.remember({"alerts": {"x": "y" * 100_000}})
+            add(store, [fired(1)])
+            assert [one.alert for one in store.unsaved][-1] == fired(1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        copy = tmp_path / "copy"
+        copy.mkdir()
+        for name in (FILE, f"{FILE}-journal"):  # as a crash would leave it
+            (copy / name).write_bytes((tmp_path / name).read_bytes())
+        with opened(copy) as found:
+            assert (alerts_of(found), found.state) == ([fired(0)], {"alerts": {}})
+        store.save(now=True)
+        assert store.is_saved
+    with opened(tmp_path) as again:
+        assert alerts_of(again) == [fired(0), fired(1)]
+        assert len(again.state["alerts"]["x"]) == 100_000
+    assert caplog.text.count("they are kept in memory") == caplog.text.count("saved again") == 1
+
+
+def test_a_place_that_cannot_be_for_a_while(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What an earlier process left comes first when the file can be opened at last."""
+    filled(tmp_path / "state", 3)
+    (tmp_path / "state").rename(tmp_path / "gone")
+    (tmp_path / "state").write_text("")
+    now_s = [0.0]
+    store = Store(str(tmp_path / "state"), clock=lambda: now_s[0])
+    store.open()
+    add(store, [fired(7)])
+    store.remember({"alerts": "new"})
+    assert caplog.text.count("not remembered over a restart") == 1
+    (tmp_path / "state").unlink()
+    (tmp_path / "gone").rename(tmp_path / "state")
+    now_s[0] = 9.9
+    store.save()
+    assert not store.is_saved
+    now_s[0] = 10.1
+    store.save()
+    assert store.is_saved
+    assert alerts_of(store) == [fired(2), fired(7)]
+    store.close()
+    with opened(tmp_path / "state") as again:
+        assert (alerts_of(again), again.state) == ([fired(2), fired(7)], {"alerts": "new"})
+
+
+def test_a_directory_that_was_cleared_away_under_a_monitor_is_made_again(tmp_path: Path) -> None:
+    with opened(tmp_path / "state") as store:
+        store.remember({"alerts": 1})
+        add(store, [fired(0), fired(1)])
+        for path in (tmp_path / "state").iterdir():
+            path.unlink()
+        (tmp_path / "state").rmdir()
+        store.remove(store.waiting("them")[:1])
+        store.save(now=True)
+        add(store, [fired(2)])
+    with opened(tmp_path / "state") as again:
+        assert (alerts_of(again), again.state) == ([fired(1), fired(2)], {"alerts": 1})
+
+
+# --- damage
+
+
+def goes_on(place: Path) -> None:
+    """Whatever was found: a new alert is saved and found again."""
+    with opened(place) as store:
+        found, state = alerts_of(store), store.state
+        add(store, [fired(99)])
+        assert store.is_saved
+    with opened(place) as store:
+        assert (alerts_of(store), store.state) == ([*found, fired(99)], state)
+
+
+@pytest.mark.parametrize("length", [15, 100, 4095, 4096, 5000, 8191, 8192, 12_288])
+def test_cut_off(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path, 40)
+    data = (tmp_path / FILE).read_bytes()
+    assert len(data) > length
+    (tmp_path / FILE).write_bytes(data[:length])
+    with opened(tmp_path) as store:
+        assert [alert for alert in alerts_of(store) if alert not in [fired(number) for number in range(2, 40)]] == []
+    assert "is damaged" in caplog.text
+    assert (tmp_path / f"{FILE}.damaged").exists()
+    goes_on(tmp_path)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(st.integers(0, 40_000), st.binary(min_size=1, max_size=9))
+def test_damage_anywhere_ends_nothing_and_makes_up_nothing(tmp_path: Path, place: int, noise: bytes) -> None:
+    for path in tmp_path.iterdir():
+        path.unlink()
+    filled(tmp_path)
+    data = bytearray((tmp_path / FILE).read_bytes())
+    place = place * 16_333 % len(data)  # hypothesis likes small numbers
+    data[place : place + len(noise)] = noise
+    (tmp_path / FILE).write_bytes(data)
+    with opened(tmp_path) as store:
+        known = [fired(number) for number in range(5)]
+        found = alerts_of(store)
+        assert [alert for alert in found if alert not in known] == []
+        assert store.state in ({"alerts": {"count": 5}}, {})
+    goes_on(tmp_path)
+
+
+def test_a_damaged_record_costs_itself_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path)
+    data = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(data.replace(b'"package3"', b'"package8"'))
+    with opened(tmp_path) as store:
+        assert alerts_of(store) == [fired(2), fired(4)]
+        assert store.lost == {"them": 1}
+    assert "them: 1 damaged records" in caplog.text
+
+
+def test_of_a_damaged_file_what_can_be_read_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path, 4)
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:  # a page of which nobody knows
+        database.execute("CREATE TABLE more (text)")
+        database.execute("PRAGMA writable_schema=ON")
+        database.execute("DELETE FROM sqlite_master WHERE name = 'more'")
+        database.commit()
+    with opened(tmp_path) as store:
+        assert alerts_of(store) == [fired(2), fired(3)]
+    assert "is damaged" in caplog.text
+    goes_on(tmp_path)
+
+
+def test_another_versions_file_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path)
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("PRAGMA user_version=2")
+    with opened(tmp_path) as store:
+        assert alerts_of(store) == []
+    assert "it is of version 2, not 1" in caplog.text
+    goes_on(tmp_path)
+
+
+# --- what an earlier version left
+
+
+def spool(place: Path, receiver: str, *lines: bytes) -> Path:
+    path = place / "spool" / f"{receiver}.spool"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def line(mark: bytes, alert: Alert) -> bytes:
+    return mark + b" " + line_of(alert._asdict())
+
+
+def remembered(*alerts: Alert, **more: Any) -> Mapping[str, Any]:
+    """alerts.json as it was saved while these fired."""
+    tracks = [
+        {"rule": one.rule, "subject": one.subject, "recent": "x", "good": 0, "since": one.since, "alert": one._asdict()}
+        for one in alerts
+    ]
+    return {"version": 1, "alerts": {"version": 1, "tracks": tracks}, **more}
+
+
+def test_old_spools_and_the_old_state_are_taken_over_once(tmp_path: Path) -> None:
+    spool(tmp_path, "webhook-a", line(b"-", fired(0)), line(b"+", fired(1)), line(b"+", over(fired(1))))
+    spool(tmp_path, "journal")
+    spool(tmp_path, "hook-b", line(b"+", fired(2)))
+    (tmp_path / "alerts.json").write_text(json.dumps(remembered(fired(1), fired(2), untold=[fired(2)._asdict()])))
+    for _ in range(2):
+        with opened(tmp_path) as store:
+            assert alerts_of(store, "webhook-a") == [fired(1), over(fired(1))]
+            assert alerts_of(store, "hook-b") == [fired(2)]
+            assert Alerts.load(store.state["alerts"]).firing == (fired(1), fired(2))
+            assert store.state["untold"] == [fired(2)._asdict()]
+            assert store.is_saved
+        assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
+
+
+def test_killed_before_the_old_files_were_removed(tmp_path: Path) -> None:
+    path = spool(tmp_path, "them", line(b"+", fired(1)), line(b"+", fired(2)))
+    data = path.read_bytes()
+    with opened(tmp_path):
+        pass
+    path.parent.mkdir()
+    path.write_bytes(data)
+    with opened(tmp_path) as store:
+        assert alerts_of(store) == [fired(1), fired(2)]
+
+
+def test_what_of_an_old_spool_is_damaged_or_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    hurt = line(b"+", fired(1)).replace(b"package1", b"packageX")
+    other = b"+ " + line_of({"rule": "New", "colour": "red"})
+    spool(
+        tmp_path,
+        "them",
+        line(b"+", fired(0)),
+        hurt,
+        other,
+        b"garbage\n",
+        line(b"+", fired(3)),
+        line(b"+", fired(4))[:-9],
+    )
+    with opened(tmp_path) as store:
+        assert alerts_of(store) == [fired(0), fired(3)]
+        assert store.lost == {"them": 3}
+    assert "3 damaged records" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 2}', "\udcff"])
+def test_an_old_state_that_is_damaged_is_said_and_not_believed(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "alerts.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with opened(tmp_path) as store:
+        assert store.state == {}
+    assert "start anew" in caplog.text
+
+
+def test_old_files_wait_for_a_disk_that_takes_them(tmp_path: Path) -> None:
+    path = spool(tmp_path, "them", *(line(b"+", fired(number)) for number in range(100)))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        store = Store(str(tmp_path))
+        store.open()
+        assert len(store.waiting("them")) == len(store.unsaved) == 100
+        assert path.exists()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    store.save(now=True)
+    assert store.is_saved
+    assert not path.exists()
+    store.close()

@@ -1,0 +1,1 @@
+"""Faults made on purpose: each breaks one rule of the product, and a test has to notice."""

@@ -1,0 +1,157 @@
+"""One failing system call anywhere in apply or restore: afterwards `restore` brings every byte and mode back.
+
+Each call that touches a file fails once: with EIO, with EINTR, and with ENOSPC from there on. What restore itself
+cannot do while the error lasts, it names, and exits with an error; the next restore does it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.hosts.builder import HostFactory
+from tests.trees import differences, picture
+from tests.tuned import apply, restore
+from tests.tuning.calls import Kind, changes, count_calls, failing_at, looks, on
+from tests.tuning.hosts import edited_host, small_host
+from tests.tuning.stride import STRIDES
+from tunectl.errors import TunectlError
+from tunectl.host.writable import WritableSysroot
+
+
+class Said(NamedTuple):
+    """How a command ended, and what it told its user."""
+
+    complete: bool
+    text: str
+
+
+def applied(root: WritableSysroot) -> Said:
+    try:
+        run = apply(root)
+    except TunectlError as error:
+        return Said(False, str(error))
+    return Said(all(one.result == "changed" for one in run.applied.results), str(run.applied))
+
+
+def restored(root: WritableSysroot) -> Said:
+    try:
+        undone = restore(root)
+    except TunectlError as error:
+        return Said(False, str(error))
+    return Said(undone.complete and not undone.set_aside, str(undone))
+
+
+class Walk:
+    """One host whose tree must come back after each fault."""
+
+    def __init__(self, tree: Path) -> None:
+        self.before = picture(tree)
+        self.tree = tree
+        self.root = WritableSysroot(str(tree))
+
+    def calls(self, victim: str, kind: Kind) -> int:
+        """How many calls of this kind a run without faults makes."""
+        if victim == "restore":
+            apply(self.root)
+            return count_calls(kind, lambda: restored(self.root))
+        calls = count_calls(kind, lambda: applied(self.root))
+        assert restored(self.root).complete
+        return calls
+
+    def check(self, victim: str, place: int, kind: Kind, number: int) -> None:
+        """One fault; then what was said must be true, and a restore by a healthy process must do the rest."""
+        if victim == "restore":
+            apply(self.root)
+        work = applied if victim == "apply" else restored
+        said = failing_at(place, kind, number, lambda: work(self.root), lasting=number == errno.ENOSPC)
+        assert said
+        where = f"{victim}, call {place}, {os.strerror(number)}: {said.text}"
+        if victim == "restore" and said.complete:
+            assert not differences(self.before, self.tree), where
+        again = restored(self.root)
+        assert again.complete, f"{where}\n{again.text}"
+        left = differences(self.before, self.tree)
+        if victim == "restore" and not said.complete:
+            for path in [path for path in reversed(left) if f"{self.tree}/{path}" in said.text]:
+                (self.tree / path).rmdir()  # a state directory that was named, once its journal is gone
+                del left[path]
+        assert not left, f"{where}\n{again.text}"
+
+
+ERRORS = pytest.mark.parametrize("number", [errno.EIO, errno.EINTR, errno.ENOSPC], ids=errno.errorcode.get)
+VICTIMS = pytest.mark.parametrize("victim", ["apply", "restore"])
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@ERRORS
+@VICTIMS
+def test_a_call_that_writes_fails(
+    host_root: HostFactory, tmp_path: Path, victim: str, number: int, stride: int
+) -> None:
+    walk = Walk(small_host(host_root, tmp_path))
+    calls = walk.calls(victim, changes)
+    assert calls > 70
+    few = 3 if number == errno.ENOSPC and stride > 1 else 1  # a full disk refuses all that follows: the places overlap
+    for place in range(1, calls + 1, few * stride):
+        walk.check(victim, place, changes, number)
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@VICTIMS
+def test_a_call_that_reads_fails(host_root: HostFactory, tmp_path: Path, victim: str, stride: int) -> None:
+    """What cannot be looked at is not taken for absent. Most of these calls follow a path: few of them are enough."""
+    walk = Walk(small_host(host_root, tmp_path))
+    calls = walk.calls(victim, looks)
+    assert calls > 700
+    for place in range(1, calls + 1, stride if stride == 1 else 20 * stride):
+        walk.check(victim, place, looks, errno.EIO)
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@VICTIMS
+def test_a_call_fails_where_the_operators_own_file_is_edited(
+    host_root: HostFactory, tmp_path: Path, victim: str, stride: int
+) -> None:
+    walk = Walk(edited_host(host_root, tmp_path))
+    for kind, step in ((changes, stride), (looks, stride if stride == 1 else 20 * stride)):
+        for place in range(1, walk.calls(victim, kind) + 1, step):
+            walk.check(victim, place, kind, errno.EIO)
+
+
+CRUCIAL = [
+    ("apply", "open", "random/boot_id"),
+    ("apply", "lstat", "etc/default/irqbalance"),
+    ("apply", "lstat", "etc/systemd/system"),
+    ("apply", "lstat", "cgroup/isolated.slice"),
+    ("apply", "open", "proc/2/status"),
+    ("apply", "rename", "irqbalance.tunectl-tmp"),
+    ("apply", "unlink", "tunectl/lock"),
+    ("restore", "open", "random/boot_id"),
+    ("restore", "stat", "lib/tunectl"),
+    ("restore", "builtins.open", "journal.jsonl"),
+    ("restore", "lstat", "cgroup/isolated.slice"),
+    ("restore", "lstat", "etc/systemd/system/machine.slice.d"),
+    ("restore", "lstat", "etc/systemd/system/tunectl-apply.service"),
+    ("restore", "open", "proc/2/status"),
+    ("restore", "unlink", "journal.jsonl"),
+    ("restore", "unlink", "tunectl/lock"),
+    ("restore", "rmdir", "lib/tunectl"),
+    ("restore", "rmdir", "cgroup/isolated.slice"),
+]
+
+
+@pytest.mark.parametrize("which", ["first", "last", "each"])
+@pytest.mark.parametrize(("victim", "name", "path"), CRUCIAL)
+def test_what_cannot_be_known_or_done_is_not_passed_over(
+    host_root: HostFactory, tmp_path: Path, victim: str, name: str, path: str, which: str
+) -> None:
+    """The calls of which a silent failure would cost most, each by its name."""
+    walk = Walk(small_host(host_root, tmp_path))
+    calls = walk.calls(victim, on(name, path))
+    assert calls
+    walk.check(victim, {"first": 1, "last": calls, "each": 0}[which], on(name, path), errno.EIO)

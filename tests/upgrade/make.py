@@ -1,0 +1,143 @@
+"""Makes the fixtures from an installed earlier version: see README.md. Runs in a checkout of that version.
+
+python -m tests.upgrade.make OUT: the trees before.tar.xz, applied.tar.xz, watched.tar.xz and fleet.tar.xz, and
+waiting.json, in the directory OUT.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zlib
+from pathlib import Path
+
+from tests.hosts.builder import build_named
+
+PROGRAM = Path(sys.prefix) / "bin/tunectl"
+ROOT = Path("/tmp/host")  # it stands in the journal: tests put their own in its place
+WORK = Path("/tmp/host-work")  # where the hook runs
+# The hook takes nothing until somebody makes the file `taking` in the monitor's working directory.
+HOST_FILE = """\
+profile = "low-latency"
+isolated = "2-3"
+[monitor]
+log = "none"
+interval_s = 0.1
+[[monitor.hooks]]
+command = ["/bin/sh", "-c", "test -e taking && cat >>taken"]
+[[monitor.webhooks]]
+url = "http://127.0.0.1:9/alerts"
+"""
+# The process ends when it has saved what it is about to tell, and has told nobody: as with a power failure.
+_CUT_OFF = """
+import os, sys
+from tunectl.monitor.state import State
+save = State.save
+def cut_off(self, content):
+    save(self, content)
+    if content.get("untold"):
+        os._exit(9)
+State.save = cut_off
+sys.argv[0] = "tunectl"
+from tunectl.cli.main import main
+main()
+"""
+
+
+def main(out: Path) -> None:
+    """Writes every fixture."""
+    out.mkdir(parents=True, exist_ok=True)
+    for place in (ROOT, WORK):
+        shutil.rmtree(place, ignore_errors=True)
+    WORK.mkdir()
+    build_named(ROOT, "lab4", tuned_boot=frozenset({2, 3}))
+    (ROOT / "etc/tunectl").mkdir(parents=True, exist_ok=True)
+    (ROOT / "etc/tunectl/host.toml").write_text(HOST_FILE)
+    _pack(ROOT, out / "before.tar.xz")
+    tunectl("apply", "--yes", "--root", str(ROOT))
+    for service in ("monitor", "repair"):
+        tunectl("service", "install", service, "--root", str(ROOT))
+    _pack(ROOT, out / "applied.tar.xz")
+    _watch()
+    (out / "waiting.json").write_text(json.dumps(_waiting(), indent=1) + "\n")
+    _pack(ROOT, out / "watched.tar.xz")
+    _fleet(out)
+    for place in (ROOT, WORK):
+        shutil.rmtree(place)
+
+
+def tunectl(*words: str, stdin: str = "") -> str:
+    """The installed program."""
+    done = subprocess.run([PROGRAM, *words], input=stdin, capture_output=True, text=True, cwd=WORK)
+    assert not done.stderr or "monitor" in words, done.stderr
+    return done.stdout
+
+
+def _watch() -> None:
+    """A monitor whose receivers take nothing; then one that is cut off."""
+    monitor = ("monitor", "--root", str(ROOT), "--duration", "1.5")
+    limits = [ROOT / f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq" for cpu in (2, 3)]
+    before = [limit.read_text() for limit in limits]
+    limits[0].write_text("1200000\n")
+    (ROOT / "proc/sys/vm/swappiness").write_text("60\n")
+    tunectl(*monitor)
+    limits[0].write_text(before[0])
+    limits[1].write_text("1200000\n")
+    tunectl(*monitor)
+    limits[1].write_text(before[1])
+    done = subprocess.run([sys.executable, "-c", _CUT_OFF, *monitor], cwd=WORK, capture_output=True, text=True)
+    assert done.returncode == 9, done
+
+
+def _waiting() -> dict[str, list[dict[str, str]]]:
+    """What waits for each receiver, oldest first, and what nobody has been told of yet (`untold`), as the files say."""
+    state = ROOT / "var/lib/tunectl/monitor"
+    found = {"untold": json.loads((state / "alerts.json").read_text())["untold"]}
+    for spool in sorted((state / "spool").iterdir()):
+        lines = spool.read_bytes().splitlines()
+        found[spool.stem] = [_record(line[2:]) for line in lines if line.startswith(b"+ ")]
+    assert len(found) == 3
+    assert all(found.values()), found
+    names = ("rule", "subject", "status", "since", "at")
+    return {receiver: [{name: row[name] for name in names} for row in rows] for receiver, rows in found.items()}
+
+
+def _record(line: bytes) -> dict[str, str]:
+    crc, _, body = line.partition(b" ")
+    assert int(crc, 16) == zlib.crc32(body)
+    record: dict[str, str] = json.loads(body)
+    return record
+
+
+def _fleet(out: Path) -> None:
+    """A session of three hosts: one was reached, one was not, one is silent."""
+    store = WORK / "store"
+    hosts = json.dumps(["lab4", "gone", "silent"])
+    root = ("--root", str(ROOT))
+    tunectl("fleet", "open", "--store", str(store), "--hosts", "-", "--name", "morning", *root, stdin=hosts)
+    document = tunectl("preflight", "--window", "0.1", "--format", "json", *root)
+    tunectl("fleet", "record", str(store / "morning"), "lab4", stdin=document)
+    tunectl("fleet", "record", str(store / "morning"), "gone", "--unreachable", "No route to host")
+    _pack(store, out / "fleet.tar.xz")
+
+
+def _pack(tree: Path, archive: Path) -> None:
+    """The tree, with nothing in it of who made it or when."""
+
+    def plain(one: tarfile.TarInfo) -> tarfile.TarInfo:
+        one.uid = one.gid = one.mtime = 0
+        one.uname = one.gname = ""
+        return one
+
+    with tarfile.open(archive, "w:xz") as out:
+        for path in sorted(tree.rglob("*")):
+            out.add(path, str(path.relative_to(tree)), recursive=False, filter=plain)
+
+
+if __name__ == "__main__":
+    os.umask(0o022)
+    main(Path(sys.argv[1]).absolute())

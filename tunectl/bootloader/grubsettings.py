@@ -1,0 +1,217 @@
+"""GRUB's settings as grub-mkconfig sees them: /etc/default/grub, then /etc/default/grub.d/*.cfg, later over earlier.
+
+They are evaluated without a shell. Where they are more than assignments, and to read back what was written, a real `sh`
+is asked, on a live host only: update-grub, which tunectl runs as well, sources the very same files. The files of a
+recorded host are never run.
+Source: grub-mkconfig of Debian's grub-common (the directory of drop-ins is Debian's addition); 10_linux for the order.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tunectl.bootloader.cmdline import Arg, parse_cmdline
+from tunectl.bootloader.grubmenu import Menu, parse_grub_cfg, parse_grubenv
+from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
+from tunectl.errors import TunectlError
+from tunectl.host.shellvars import Piece, Value, Variables, evaluate
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+
+MAIN = "etc/default/grub"
+DIRECTORY = "etc/default/grub.d"
+DROPIN = f"{DIRECTORY}/99-tunectl.cfg"  # ours
+GRUB_CFG = "boot/grub/grub.cfg"
+GRUB2_CFG = "boot/grub2/grub.cfg"  # SUSE's and Red Hat's name for it
+GRUBENVS = ("boot/grub/grubenv", "boot/grub2/grubenv")
+FILES = (MAIN, f"{DIRECTORY}/*.cfg", GRUB_CFG, GRUB2_CFG, *GRUBENVS)  # as shell patterns
+LINUX = "GRUB_CMDLINE_LINUX"
+DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
+
+# grub-mkconfig sets these itself before it reads the files, so their values are not in the files.
+_MKCONFIGS_OWN = re.compile(r"GRUB_(DEVICE(_BOOT)?(_(PART)?UUID)?|FS|DISABLE_OS_PROBER|EARLY_INITRD_LINUX_STOCK)")
+_TIMEOUT_S = 20
+# `set -e` as grub-mkconfig has it; what a file prints must not be taken for a value.
+_SCRIPT = (
+    'set -e; for file do . "$file" >&2; done; '
+    'printf "%s\\0%s\\0." "${GRUB_CMDLINE_LINUX}" "${GRUB_CMDLINE_LINUX_DEFAULT}"'
+)
+
+
+class Placed(NamedTuple):
+    """An argument, and where it is written: `/etc/default/grub:6`."""
+
+    arg: Arg
+    where: str
+
+
+class Configured(NamedTuple):
+    """What the files give to every normal entry. With a `problem`, the two variables are not to be relied on."""
+
+    linux: str = ""
+    linux_default: str = ""
+    files: tuple[str, ...] = ()
+    problem: str | None = None
+    placed: tuple[Placed, ...] = ()
+    default_set_at: str = ""  # where GRUB_CMDLINE_LINUX_DEFAULT was assigned last
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        """The arguments as the kernel will split them, GRUB's own reading of the line included."""
+        return tuple(placed.arg for placed in self.placed)
+
+    @property
+    def line(self) -> str:
+        """`GRUB_CMDLINE_LINUX GRUB_CMDLINE_LINUX_DEFAULT`, in 10_linux's order."""
+        return f"{self.linux} {self.linux_default}".strip()
+
+
+def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[str, str] | None = None) -> Configured:
+    """The configuration as the files stand; with `overlay`, as it would be with these files ({path: text}) in place.
+
+    A `problem` says which file cannot be read, or `needs a shell: FILE:LINE` where it depends on a command; on a
+    live host a shell is then asked, unless there is an overlay.
+    """
+    texts = dict(overlay or {})
+    paths = set(settings_files(root, without_ours=without_ours)) | texts.keys()
+    order = sorted(paths, key=lambda path: (path != MAIN, os.fsencode(path)))
+    read: list[tuple[str, str]] = []
+    for path in order:
+        try:
+            read.append(("/" + path, texts[path] if path in texts else root.read_text(path)))
+        except OSError as error:
+            if error.errno not in ABSENT_ERRNOS:  # a dangling link is skipped, as `[ -e ]` does
+                return Configured(problem=f"cannot read /{path}: {error.strerror}")
+    variables = evaluate_settings(read)
+    files = tuple(name for name, _ in read)
+    unknown = variables.unknown(LINUX) or variables.unknown(DEFAULT)
+    problem = variables.problem or (f"needs a shell: {unknown}" if unknown else None)
+    if problem and root.live and overlay is None:
+        return source_live(root, without_ours=without_ours)
+    return _settings_of(root, variables, files, problem)
+
+
+def evaluate_settings(files: Iterable[tuple[str, str]]) -> Variables:
+    """The variables that these (name, text) leave. GRUB_* is empty where neither they nor grub-mkconfig set it."""
+    return evaluate(files, lambda name: name.startswith("GRUB_") and not _MKCONFIGS_OWN.fullmatch(name))
+
+
+def settings_files(root: Sysroot, *, without_ours: bool = False) -> tuple[str, ...]:
+    """The files grub-mkconfig sources, in its order (dash sorts a glob by bytes)."""
+    names = sorted((n for n in root.listdir(DIRECTORY) if n.endswith(".cfg") and n[0] != "."), key=os.fsencode)
+    paths = [MAIN, *(f"{DIRECTORY}/{name}" for name in names)]
+    return tuple(path for path in paths if root.exists(path) and not (without_ours and path == DROPIN))
+
+
+def _settings_of(root: Sysroot, variables: Variables, files: tuple[str, ...], problem: str | None) -> Configured:
+    """The two variables as a Configured, every argument with its place."""
+    values = [variables.values.get(name, ()) for name in (LINUX, DEFAULT)]
+    line: Value = (*values[0], Piece(" ", ""), *values[1])
+    placed = () if problem else _placed(root, line)
+    assigned = variables.assigned.get(DEFAULT, "")
+    return Configured(variables.text(LINUX), variables.text(DEFAULT), files, problem, placed, assigned)
+
+
+def _placed(root: Sysroot, line: Value) -> tuple[Placed, ...]:
+    """The arguments with their places. 10_linux writes the line into grub.cfg as it is, so GRUB reads it once more."""
+    text = "".join(piece.text or "" for piece in line)
+    words: list[Word] = []
+    for word in split_words(text):
+        if word.mark:  # a ";" or a brace ends GRUB's linux command
+            break
+        words.append(word)
+    menu = read_menu(root) if "$" in text else None  # TuneD's $tuned_params is set in grub.cfg
+    variables = menu.variables if isinstance(menu, Menu) else {}
+    result: list[Placed] = []
+    room = MAX_EXPANDED
+    for word in words:
+        where = _where(line, word.at)
+        names = [part.text for part in word.parts if part.variable]
+        shown = f"${names[0]} of /{menu_path(root)}, from {where}" if names else where
+        given = kernel_text(expand(word, variables))
+        room -= len(given)
+        if room < 0:
+            break
+        result += [Placed(arg, shown) for arg in parse_cmdline(given)]
+    return tuple(result)
+
+
+def _where(line: Value, at: int) -> str:
+    for piece in line:
+        at -= len(piece.text or "")
+        if at < 0:
+            return piece.where
+    return ""
+
+
+def menu_path(root: Sysroot) -> str:
+    """The grub.cfg of this host: GRUB is `grub` or `grub2`, depending on the distribution."""
+    return GRUB2_CFG if root.exists(GRUB2_CFG) and not root.exists(GRUB_CFG) else GRUB_CFG
+
+
+def generator(root: Sysroot) -> str:
+    """The command with which an operator makes grub.cfg from the settings."""
+    return "grub2-mkconfig" if menu_path(root) == GRUB2_CFG else "update-grub"
+
+
+def read_menu(root: Sysroot) -> Menu | OSError:
+    """The menu of grub.cfg with the saved entry of the grubenv beside it; or why it cannot be read."""
+    path = menu_path(root)
+    try:
+        text = root.read_text(path)
+    except OSError as error:
+        return error
+    return parse_grub_cfg(text, parse_grubenv(root.get_text(path.replace("grub.cfg", "grubenv"))))
+
+
+def source_live(root: Sysroot, without_ours: bool = False) -> Configured:
+    """What a real shell makes of the files. Only on a live host, and only files that only root may write.
+
+    For the read-back after writing: equal to configured(), or the evaluation here was wrong.
+    """
+    paths = settings_files(root, without_ours=without_ours)
+    files = tuple("/" + path for path in paths)
+    if not root.live:
+        return Configured(files=files, problem="needs a shell, and files of a recorded host are never run")
+    for path in paths:
+        if unsafe := others_can_write(root, path):
+            return Configured(files=files, problem=f"needs a shell, and {unsafe}: not run")
+    return run_shell(root, files)
+
+
+def run_shell(root: Sysroot, files: tuple[str, ...]) -> Configured:
+    """Sources files by absolute path with sh. The caller has made sure that they may be run."""
+    from tunectl.host.run import run  # subprocess is not cheap to import, and rarely needed
+
+    try:
+        done = run(("/bin/sh", "-c", _SCRIPT, "tunectl", *files), timeout_s=_TIMEOUT_S)
+    except TunectlError as error:
+        return Configured(files=files, problem=error.message)
+    linux, _, rest = done.stdout.partition("\0")
+    default, _, end = rest.partition("\0")
+    if done.returncode or end != ".":
+        said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+        return Configured(files=files, problem=f"sh cannot read {', '.join(files)}: {said}")
+    where = "the settings in " + ", ".join(files)
+    values: dict[str, Value] = {LINUX: (Piece(linux, where),), DEFAULT: (Piece(default, where),)}
+    return _settings_of(root, Variables(values, {DEFAULT: where}, None), files, None)
+
+
+def others_can_write(root: Sysroot, path: str) -> str | None:
+    """Why somebody other than root could have written a file of a live host or a directory above it, or None."""
+    try:
+        place = root.resolve(path)
+        while True:
+            status = root.lstat(place.lstrip("/"))
+            if status.st_uid != 0:
+                return f"{place} belongs to user {status.st_uid}, not to root"
+            if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return f"{place} may be written by others than root"
+            if place == "/":
+                return None
+            place = os.path.dirname(place)
+    except OSError as error:
+        return f"/{path}: {error.strerror}"

@@ -1,0 +1,116 @@
+"""Files and directories that survive a loss of power: the one way to replace a file.
+
+A file is written beside its place, synced, renamed over it, and the directory is synced. fsync(2) of a file does not
+make its name durable; fsync(2) of the directory does.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from contextlib import suppress
+
+
+def replace_file(
+    path: str,
+    data: bytes,
+    *,
+    mode: int | None = 0o644,
+    owner: tuple[int, int] | None = None,
+    beside: str = "",
+    durable: bool = True,
+) -> None:
+    """Replaces a file as a whole: after any crash there is the old one or the new one. A link is itself replaced.
+
+    `mode` None leaves the mode to the umask. `owner` is (uid, gid). `beside` is the name to write to first: a caller
+    that lets in one writer at a time gives one, so that it finds what a kill left; other callers get a name of their
+    own, because two may write at once. Without `durable` nothing is synced: for a file that is written every few
+    seconds. OSError where it fails. Nothing is left beside the file then, but the new file may stand already: when
+    only the last step, the sync of the directory, failed.
+    """
+    fd, temporary = _create(path, beside, mode)
+    try:
+        try:
+            write_all(fd, data)
+            if owner:
+                os.fchown(fd, *owner)
+            if mode is not None:
+                os.fchmod(fd, mode)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    if durable:
+        sync_directory(os.path.dirname(path))
+
+
+def _create(path: str, beside: str, mode: int | None) -> tuple[int, str]:
+    """A new file to write to, private until it is complete: descriptor and path."""
+    if not beside:
+        return tempfile.mkstemp(prefix=".tunectl-", dir=os.path.dirname(os.path.abspath(path)))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    return os.open(beside, flags, 0o666 if mode is None else 0o600), beside
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """All of it, in as many write(2)s as that takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def replace_link(path: str, target: str, *, beside: str) -> None:
+    """Puts a symbolic link in place as replace_file() does a file. OSError, under the same rule."""
+    with suppress(FileNotFoundError):
+        os.unlink(beside)
+    try:
+        os.symlink(target, beside)
+        os.rename(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    sync_directory(os.path.dirname(path))
+
+
+def rename(path: str, to: str) -> None:
+    """Gives a file another name in the same directory. OSError; the new name may stand all the same."""
+    os.rename(path, to)
+    sync_directory(os.path.dirname(to))
+
+
+def make_directory(path: str) -> None:
+    """One directory, mode 0755 whatever the umask; its parent must exist. OSError, FileExistsError among them."""
+    os.mkdir(path, 0o755)
+    os.chmod(path, 0o755)
+    sync_directory(os.path.dirname(path))
+
+
+def remove_file(path: str) -> None:
+    """A file or link goes away. OSError, FileNotFoundError among them."""
+    os.unlink(path)
+    sync_directory(os.path.dirname(path))
+
+
+def remove_directory(path: str) -> None:
+    """An empty directory goes away. OSError, FileNotFoundError among them."""
+    os.rmdir(path)
+    sync_directory(os.path.dirname(path))
+
+
+def sync_directory(directory: str) -> None:
+    """What was made, renamed or removed in a directory is on disk when this returns. "" is the working directory."""
+    fd = os.open(directory or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a directory of the cgroup file system is on no disk
+            raise
+    finally:
+        os.close(fd)

@@ -1,0 +1,61 @@
+"""Who hears of each transition once (receivers), and where everything is shown in each cycle (exporters)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tunectl.model import HostId
+from tunectl.monitor.model import Board
+from tunectl.monitor.receivers.receiver import DeliveryError, Exporter, Receiver
+from tunectl.monitor.settings import Monitor, Prometheus
+
+__all__ = ["DeliveryError", "Exporter", "Receiver", "check_exporters", "open_exporters", "open_receivers"]
+
+
+def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
+    """A receiver for the log and for each webhook and hook of [monitor]. UsageError where an address is no address.
+
+    They deliver at once and raise DeliveryError; the delivery queues keep, order and retry. To add a kind: one file
+    with an opener, and one line in the table below.
+    """
+    from tunectl.monitor.receivers import hook, journald, syslog, webhook  # ssl and http.client are slow to import
+
+    logs = {"journal": journald.open_journal, "syslog": syslog.open_syslog}
+    found = [
+        *(logs[name](host) for name in [settings.log] if name in logs),
+        *(webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks, 1)),
+        *(hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks, 1)),
+    ]
+    unique: dict[str, Receiver] = {}
+    for receiver in found:  # the same receiver twice would share one queue
+        unique.setdefault(receiver.name, receiver)
+    return tuple(unique.values())
+
+
+def check_exporters(settings: Monitor) -> None:
+    """UsageError for what `open_exporters` would refuse, before a queue or a port is held."""
+    _exporters(settings.prometheus)
+
+
+def open_exporters(settings: Monitor, own: Callable[[], Mapping[str, float]] = dict) -> tuple[Exporter, ...]:
+    """The HTTP endpoint and the textfile, as [monitor.prometheus] has them; `own` adds to what a board says of us."""
+    opened = [open_() for open_ in _exporters(settings.prometheus)]
+    return tuple(exporter._replace(show=_adding(exporter.show, own)) for exporter in opened)
+
+
+def _exporters(asked: Prometheus) -> list[Callable[[], Exporter]]:
+    """Checked, and not open yet."""
+    if asked == Prometheus():
+        return []
+    from tunectl.monitor.receivers import prometheus, textfile
+
+    found: list[Callable[[], Exporter]] = []
+    if asked.listen is not None:
+        found.append(prometheus.endpoint(asked.listen))
+    if asked.textfile is not None:
+        found.append(textfile.file_exporter(asked.textfile))
+    return found
+
+
+def _adding(show: Callable[[Board], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Board], None]:
+    return lambda board: show(board._replace(own={**board.own, **own()}))

@@ -1,0 +1,52 @@
+"""A program of the operator's: started without a shell, the alert as JSON on its standard input.
+
+Exit status 0: taken. 65 (sysexits.h, EX_DATAERR): refused, not tried again. Anything else, and a program that does
+not end in time, is tried again, a few times: one alert that a hook cannot digest must not hold up all that follow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.model import HostId
+from tunectl.monitor.model import Alert
+from tunectl.monitor.receivers.message import delivery_id, document
+from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
+from tunectl.monitor.settings import Hook
+
+_REFUSED = 65
+_TRIES = 10
+
+
+def open_hook(hook: Hook, host: HostId, number: int = 1) -> Receiver:
+    """The receiver that starts `hook`. UsageError where its command is not an absolute path."""
+    if not hook.command or not os.path.isabs(hook.command[0]):
+        raise UsageError(
+            f"[[monitor.hooks]] number {number}: command has no program with its whole path",
+            'command = ["/usr/local/bin/page-me"]',
+        )
+
+    def deliver(alerts: Sequence[Alert]) -> None:
+        for alert in alerts:
+            _start(hook, alert, host)
+
+    program = os.path.basename(hook.command[0])
+    digest = hashlib.sha256("\0".join(hook.command).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return Receiver(f"hook-{program}-{digest}", deliver, tries=_TRIES)
+
+
+def _start(hook: Hook, alert: Alert, host: HostId) -> None:
+    from tunectl.host.run import run  # subprocess is not cheap to import
+
+    # Only the program's name is said: its arguments may be secrets of the operator's.
+    env = {"HOME": "/", "TUNECTL_ALERT_ID": delivery_id(alert, host)}
+    try:
+        done = run(hook.command, timeout_s=hook.timeout_s, env=env, stdin=document(alert, host), capture=False)
+    except TunectlError as error:
+        raise DeliveryError(str(error)) from None
+    if done.returncode:
+        refused = done.returncode == _REFUSED
+        raise DeliveryError(f"{hook.command[0]} ended with status {done.returncode}", retry=not refused)

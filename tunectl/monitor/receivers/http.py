@@ -1,0 +1,140 @@
+"""One HTTP POST to an address of the operator's: TLS verified, no redirect, no proxy, an end in time, no secret said.
+
+http.client follows nothing and reads no environment variable. What a failure says holds the server's name and port
+and never the path, the headers or what the server answered: each of those can be, or repeat, a secret.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Mapping
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from tunectl.monitor.receivers.receiver import DeliveryError
+
+# These say that this very request is wrong, so another try is as well. Everything else can pass: a token is renewed,
+# a proxy finds its server again, a path is mended.
+_REFUSED = {400, 413, 422}
+_LONGEST_PAUSE_S = 300.0  # the most that a Retry-After is believed
+
+
+class Address(NamedTuple):
+    """Where to post to."""
+
+    tls: bool
+    host: str
+    port: int | None
+    path: str  # with the query
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}{f':{self.port}' if self.port else ''}"
+
+    @property
+    def loopback(self) -> bool:
+        """Does nobody else hear what is sent there without TLS?"""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def parse_address(url: str) -> Address:
+    """ValueError, with a reason that holds no part of the address, where `url` is nothing to post to."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("it has characters that no URL has")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError("it is no URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it does not begin with https://host or http://host")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("it holds a name or a password: put a token into a file and name it in token_file")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Address(parts.scheme == "https", parts.hostname, port, path)
+
+
+def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, ca_file: str | None) -> None:
+    """Returns once the server has answered 2xx within `timeout_s` of the connection; otherwise DeliveryError."""
+    failed = ""
+    status, pause = 0, None
+    try:
+        status, pause = _exchange(address, body, headers, timeout_s, ca_file)
+    except ssl.SSLCertVerificationError as error:
+        failed = f"its TLS certificate is not trusted: {error.verify_message}"
+    except ssl.SSLError as error:
+        failed = f"TLS failed: {error.reason}"
+    except TimeoutError:
+        failed = f"no answer within {timeout_s:g} s"
+    except OSError as error:
+        failed = error.strerror or "the connection was closed without an answer"
+    except (http.client.HTTPException, ValueError) as error:
+        failed = f"what it answers is not HTTP ({type(error).__name__})"
+    # Raised here, not above: no exception that may quote what was sent is chained to it.
+    if failed:
+        raise DeliveryError(f"{address}: {failed}")
+    if not 200 <= status < 300:
+        raise DeliveryError(f"{address} answers {_said(status)}", retry=status not in _REFUSED, after_s=pause)
+
+
+def _exchange(
+    address: Address, body: bytes, headers: Mapping[str, str], timeout_s: float, ca_file: str | None
+) -> tuple[int, float | None]:
+    connection = _connection(address, timeout_s, ca_file)
+    late = threading.Event()
+    try:
+        connection.connect()
+        sock = connection.sock
+
+        def give_up() -> None:
+            late.set()
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+        # The socket's own time limit starts again with each byte: a server that sends one now and then would hold us.
+        timer = threading.Timer(timeout_s, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            connection.request("POST", address.path, body, {**headers, "Connection": "close"})
+            answer = connection.getresponse()
+        finally:
+            timer.cancel()
+        return answer.status, _seconds(answer.getheader("Retry-After"))
+    except Exception:
+        if late.is_set():
+            raise TimeoutError from None
+        raise
+    finally:
+        connection.close()
+
+
+def _connection(address: Address, timeout_s: float, ca_file: str | None) -> http.client.HTTPConnection:
+    if not address.tls:
+        return http.client.HTTPConnection(address.host, address.port, timeout=timeout_s)
+    try:  # made again for each try: a CA file that was renewed counts at once
+        context = ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise DeliveryError(f"ca_file {ca_file}: {error.strerror or 'holds no certificate'}") from None
+    return http.client.HTTPSConnection(address.host, address.port, timeout=timeout_s, context=context)
+
+
+def _said(status: int) -> str:
+    if 300 <= status < 400:
+        return f"{status}, a redirect, which is not followed: name the right address in the host file"
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
+
+
+def _seconds(text: str | None) -> float | None:
+    """A Retry-After in seconds; its other form, a date, is not used by what receives alerts."""
+    return min(float(text), _LONGEST_PAUSE_S) if text and text.isascii() and text.isdigit() else None

@@ -1,0 +1,65 @@
+"""An alert as text, as fields, as JSON, and the names by which a receiver knows that it has seen it. Pure."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from tunectl.model import Document, HostId
+from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.report import render
+from tunectl.report.escape import printable
+
+# A fixed name space, so that the same event has the same id in every process (RFC 4122, version 5).
+_NAMESPACE = uuid.UUID("6f0a9c5e-6d0f-5b3e-9a86-0f6d0b7c2a41")
+# syslog(3)'s levels. A resolved alert is news and no longer trouble.
+_LEVELS = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
+_NOTICE = 5
+
+
+def event_id(alert: Alert, host: HostId) -> str:
+    """The same for the firing and the resolve of one event."""
+    return str(uuid.uuid5(_NAMESPACE, "\0".join((host.hostname, alert.rule, alert.subject, alert.since))))
+
+
+def delivery_id(alert: Alert, host: HostId) -> str:
+    """The same each time this transition is sent, and another for every other one: the Idempotency-Key."""
+    return f"{event_id(alert, host)}-{alert.status.value}"
+
+
+def level(alert: Alert) -> int:
+    """syslog(3)'s level: 2 critical, 4 warning, 5 notice (resolved), 6 info."""
+    return _NOTICE if alert.status is Status.RESOLVED else _LEVELS[alert.severity]
+
+
+def line(alert: Alert) -> str:
+    """FrequencyDrop[package0] firing: summary; to do: fix."""
+    todo = f"; to do: {alert.fix}" if alert.fix and alert.status is Status.FIRING else ""
+    return printable(f"{alert.identity} {alert.status.value}: {alert.summary}{todo}")
+
+
+def fields(alert: Alert, host: HostId) -> dict[str, str]:
+    """Everything an alert carries, as text; what is empty is left out."""
+    known = {
+        "event": event_id(alert, host),
+        "rule": alert.rule,
+        "subject": alert.subject,
+        "status": alert.status.value,
+        "severity": alert.severity.value,
+        "since": alert.since,
+        "at": alert.at,
+        "observed": "" if alert.observed is None else str(alert.observed),
+        "expected": "" if alert.expected is None else str(alert.expected),
+        "source": alert.source,
+        "cpus": alert.cpus,
+        "summary": alert.summary,
+        "fix": alert.fix,
+    }
+    return {name: printable(text) for name, text in known.items() if text}
+
+
+def document(alert: Alert, host: HostId) -> str:
+    """docs/schema/tunectl.alert-1.json: one transition of one alert."""
+    ids = {"id": delivery_id(alert, host), "event": event_id(alert, host)}
+    body: dict[str, Any] = {**ids, **alert._asdict()}
+    return render(Document("alert", host, alert.at, body), "json")

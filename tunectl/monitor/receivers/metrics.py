@@ -1,0 +1,201 @@
+"""A board as metrics. Names begin with tunectl_; no metric has a time stamp, since a textfile must not have one."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from tunectl import __version__
+from tunectl.monitor.model import Alert, Board, Look, Sample, Severity
+from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
+
+_OWN = {
+    "cycle_seconds": "How long the last cycle took.",
+    "cycle_cpu_seconds": "CPU time of the last cycle.",
+    "cpu_seconds_total": "CPU time of the monitor.",
+    "cycles_total": "Cycles since the monitor started.",
+    "outbox_depth": "Alerts that wait for a receiver.",
+    "outbox_unsaved": "Alerts that wait in memory only, because the disk takes none.",
+    "outbox_oldest_seconds": "How long the oldest alert has waited for a receiver.",
+    "outbox_delivered_total": "Alerts that a receiver acknowledged.",
+    "outbox_failures_total": "Deliveries that were not acknowledged.",
+    "outbox_lost_total": "Alerts that will never be delivered: refused, or more than the outbox holds.",
+}
+
+
+_TALLIED = frozenset({"own_interruptions", "device"})
+
+
+class _Family:
+    """A metric whose series are bounded, and none of which comes twice."""
+
+    def __init__(self, name: str, text: str, labels: Iterable[str] = (), *, counter: bool = False) -> None:
+        kind = CounterMetricFamily if counter else GaugeMetricFamily
+        self.metric = kind(f"tunectl_{name}", text, labels=tuple(labels))
+        self.name = f"tunectl_{name}{'_total' if counter else ''}"
+        self.dropped = 0
+        self._seen: set[tuple[str, ...]] = set()
+
+    def add(self, values: tuple[str, ...], value: float, most: int = MOST) -> None:
+        if values in self._seen:
+            return
+        if len(self._seen) >= most:
+            self.dropped += 1
+            return
+        self._seen.add(values)
+        self.metric.add_metric(values, value)
+
+
+class Tally:
+    """What one board cannot say and a scrape must not miss: counts over all boards of one process."""
+
+    def __init__(self) -> None:
+        self.own_interruptions: Counter[str] = Counter()  # by CPU
+        self.events: Counter[tuple[str, str]] = Counter()  # (net, add)
+        self._last: Look | None = None
+
+    def add(self, board: Board) -> None:
+        """Counts a board once, however often it is shown."""
+        if board.look is self._last:
+            return
+        self._last = board.look
+        for sample in [each for each in board.look.samples if each.quantity in _TALLIED]:  # of ten thousand
+            if sample.quantity == "device":
+                self.events[label(sample.subject.partition("/")[0]), label(str(sample.value))] += 1
+            elif (count := number(sample)) is not None:
+                self.own_interruptions[number_of(sample.subject)] += int(count)
+
+
+class Shown:
+    """The last board as a registry that the library can write out."""
+
+    def __init__(self) -> None:
+        self._board: Board | None = None
+        self._tally = Tally()
+        self._lock = threading.Lock()
+        self.registry = CollectorRegistry(auto_describe=False)
+        self.registry.register(self)
+
+    def see(self, board: Board) -> None:
+        """Cheap: called in each cycle."""
+        with self._lock:
+            self._tally.add(board)
+            self._board = board
+
+    def collect(self) -> Iterator[Metric]:
+        """For the library."""
+        with self._lock:
+            return iter(tuple(families(self._board, self._tally)))
+
+
+def families(board: Board | None, tally: Tally) -> Iterator[Metric]:
+    """Every metric of a board; before the first, only who we are."""
+    info = _Family("monitor_info", "The tunectl that watches.", ("version",))
+    info.add((__version__,), 1)
+    yield info.metric
+    if board is None:
+        return
+    made = [*_samples(board.look.samples), *_tallied(tally), *_judged(board), *_about(board)]
+    dropped = _Family("monitor_series_dropped", "Series that a metric has too many of to be shown.", ("metric",))
+    for family in made:
+        yield family.metric
+        if family.dropped:
+            dropped.add((family.name,), family.dropped)
+    yield dropped.metric
+
+
+def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:
+    found: dict[str, _Family] = {}
+    health = Counter((sample.source, sample.quantity, sample.health) for sample in samples)
+    for sample in samples:
+        for row in ROWS.get(sample.quantity, ()):
+            value = row.value(sample)
+            if value is not None:
+                _family(found, row).add(row.of(sample), value, row.most)
+    counts = _Family(
+        "samples", "Samples of the last cycle by how well they are known.", ("source", "quantity", "health")
+    )
+    for (source, quantity, state), count in sorted(health.items()):
+        counts.add((label(source), label(quantity), state.value), count, 10 * MOST)
+    return [*found.values(), counts]
+
+
+def _family(found: dict[str, _Family], row: Row) -> _Family:
+    if row.name not in found:
+        found[row.name] = _Family(row.name, row.text, row.labels, counter=row.counter)
+    return found[row.name]
+
+
+def _tallied(tally: Tally) -> Iterator[_Family]:
+    text = "Interruptions of isolated CPUs that came while the monitor itself was at work."
+    own = _Family("own_interruptions", text, ("cpu",), counter=True)
+    for cpu, count in tally.own_interruptions.items():
+        own.add((cpu,), count, 10 * MOST)
+    yield own
+    events = _Family("device_events", "CPUs, NICs and queues that came or went.", ("kind", "action"), counter=True)
+    for values, count in sorted(tally.events.items()):
+        events.add(values, count)
+    yield events
+
+
+def _judged(board: Board) -> Iterator[_Family]:
+    conditions = _Family("conditions", "Subjects by what a rule says of them.", ("rule", "verdict"))
+    said = Counter((label(each.rule), each.verdict.value) for each in board.conditions)
+    for values, count in sorted(said.items()):
+        conditions.add(values, count, 10 * MOST)
+    yield conditions
+    totals = _Family("alerts_firing", "How many alerts fire.", ("severity",))
+    for severity in Severity:
+        totals.add((severity.value,), sum(alert.severity is severity for alert in board.firing))
+    yield totals
+    firing = _Family("alert_firing", f"1 for an alert that fires; the first {MOST}.", ("rule", "subject", "severity"))
+    since = _Family("alert_since_timestamp_seconds", "When what fires began, since the epoch.", ("rule", "subject"))
+    for alert in sorted(board.firing, key=_worst_first):
+        names = label(alert.rule), label(alert.subject)
+        firing.add((*names, alert.severity.value), 1)
+        if (at := _epoch(alert.since)) is not None:
+            since.add(names, at)
+    yield firing
+    yield since
+
+
+def _worst_first(alert: Alert) -> tuple[int, str, str]:
+    return list(Severity).index(alert.severity), alert.rule, alert.subject
+
+
+def _about(board: Board) -> Iterator[_Family]:
+    isolated = _Family("cpu_isolated", "1 for an isolated CPU, 0 for a housekeeping CPU.", ("cpu",))
+    for cpu in sorted(board.isolated | board.housekeeping):
+        isolated.add((str(cpu),), float(cpu in board.isolated), 10 * MOST)
+    yield isolated
+    if (at := _epoch(board.look.at)) is not None:
+        last = _Family("monitor_last_cycle_timestamp_seconds", "When the last cycle ended, since the epoch.")
+        last.add((), at)
+        yield last
+    yield from _own(board.own).values()
+
+
+def _own(own: Mapping[str, float]) -> dict[str, _Family]:
+    """`cycle_seconds` and `outbox_depth[webhook-x]`: the brackets hold the receiver; its label is `notifier`."""
+    found: dict[str, _Family] = {}
+    for key, value in own.items():
+        name, _, receiver = key.removesuffix("]").partition("[")
+        counter = name.endswith("_total")
+        text = _OWN.get(name, f"The monitor's own {name}.")
+        labels = ("notifier",) if receiver else ()
+        if name not in found:
+            found[name] = _Family(f"monitor_{name.removesuffix('_total')}", text, labels, counter=counter)
+        found[name].add((label(receiver),) if receiver else (), value)
+    return found
+
+
+def _epoch(at: str) -> float | None:
+    try:
+        return datetime.fromisoformat(at).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,58 @@
+"""A file for node_exporter's textfile collector: written beside and renamed, so that it is never half there.
+
+Source: node_exporter, collector/textfile.go: *.prom only, and no time stamps; it exports each file's age itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+
+from prometheus_client import generate_latest
+
+from tunectl.durable import replace_file
+from tunectl.errors import UsageError
+from tunectl.monitor.model import Board
+from tunectl.monitor.receivers.metrics import Shown
+from tunectl.monitor.receivers.receiver import Exporter
+
+LOG = logging.getLogger("tunectl.monitor.textfile")
+_EVERY_S = 10.0  # Prometheus asks node_exporter each 15 s by default; what fires is written at once
+
+
+def file_exporter(path: str) -> Callable[[], Exporter]:
+    """Opens the exporter to `path`. UsageError, now, where no textfile collector would read it."""
+    if not os.path.isabs(path) or not path.endswith(".prom"):
+        hint = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
+        raise UsageError(f"[monitor.prometheus] textfile = {path!r} is no whole path that ends in .prom", hint)
+    return lambda: Exporter("textfile", Textfile(path).show, lambda: None)
+
+
+class Textfile:
+    """One file. A full disk or a missing directory is said once; the next write tries again."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._shown = Shown()
+        self._due_s = float("-inf")
+        self._firing: frozenset[str] = frozenset()
+        self._trouble = ""
+
+    def show(self, board: Board) -> None:
+        """Writes, if it is time or something began or ceased to fire."""
+        self._shown.see(board)
+        firing = frozenset(alert.identity for alert in board.firing)
+        if board.look.monotonic_s < self._due_s and firing == self._firing:
+            return
+        self._due_s, self._firing = board.look.monotonic_s + _EVERY_S, firing
+        try:
+            # Readable for everybody, whatever our umask: node_exporter is another user.
+            data = generate_latest(self._shown.registry)
+            replace_file(self._path, data, beside=f"{self._path}.new", durable=False)
+        except OSError as error:
+            if str(error) != self._trouble:
+                LOG.error("cannot write %s: %s", self._path, error.strerror)
+            self._trouble = str(error)
+        else:
+            self._trouble = ""

@@ -1,0 +1,112 @@
+"""Webhooks: Alertmanager's API, and one JSON document an alert for anything else.
+
+The token stands in a file that is read at each try, so that it can be renewed under a running monitor. It goes into
+one header and nowhere else, and only over TLS or to this very host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from tunectl import __version__
+from tunectl.errors import UsageError
+from tunectl.model import HostId
+from tunectl.monitor.model import Alert, Status
+from tunectl.monitor.receivers.http import Address, parse_address, post
+from tunectl.monitor.receivers.message import delivery_id, document, fields
+from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
+from tunectl.monitor.settings import Webhook
+
+_API = "/api/v2/alerts"
+_LONGEST_TOKEN = 16_384  # bytes; a device or a log named by mistake is not read to its end
+
+
+def open_webhook(webhook: Webhook, host: HostId, number: int = 1) -> Receiver:
+    """The receiver that posts to `webhook`. UsageError, which does not repeat the URL, where it cannot be used."""
+    try:
+        address = parse_address(webhook.url)
+    except ValueError as error:
+        raise UsageError(f"[[monitor.webhooks]] number {number}: url cannot be used: {error}") from None
+    if webhook.token_file and not address.tls and not address.loopback:
+        raise UsageError(
+            f"[[monitor.webhooks]] number {number}: its token would cross the network in the clear", "use https://"
+        )
+    digest = hashlib.sha256(webhook.url.encode()).hexdigest()[:8]
+    name = f"webhook-{address.host.replace(':', '_')}-{digest}"
+    if webhook.format == "alertmanager":
+        path = address.path if address.path.endswith(_API) else address.path.rstrip("/") + _API
+        return Receiver(name, _alertmanager(webhook, address._replace(path=path), host), repeat_s=webhook.resend_s)
+    return Receiver(name, _plain(webhook, address, host))
+
+
+def _plain(webhook: Webhook, address: Address, host: HostId) -> Callable[[Sequence[Alert]], None]:
+    def deliver(alerts: Sequence[Alert]) -> None:
+        for alert in alerts:
+            body = document(alert, host).encode()
+            _post(webhook, address, body, {"Idempotency-Key": delivery_id(alert, host)})
+
+    return deliver
+
+
+def _alertmanager(webhook: Webhook, address: Address, host: HostId) -> Callable[[Sequence[Alert]], None]:
+    def deliver(alerts: Sequence[Alert]) -> None:
+        _post(webhook, address, json.dumps([posted(alert, host) for alert in alerts]).encode(), {})
+
+    return deliver
+
+
+def posted(alert: Alert, host: HostId) -> dict[str, object]:
+    """One postableAlert of Alertmanager's API v2; its labels, which are its identity there, never change.
+
+    A firing alert has no endsAt: Alertmanager ends it a resolve_timeout after it last heard of it, by its own clock.
+    """
+    known = fields(alert, host)
+    names = ("summary", "fix", "observed", "expected", "source", "cpus", "event")
+    made: dict[str, object] = {
+        "labels": {
+            "alertname": alert.rule,
+            "job": "tunectl",
+            "instance": host.hostname,
+            "subject": alert.subject,
+            "severity": alert.severity.value,
+        },
+        "annotations": {name: known[name] for name in names if name in known},
+        "startsAt": alert.since,
+    }
+    if alert.status is Status.RESOLVED:
+        made["endsAt"] = _later(alert.since, alert.at)
+    return made
+
+
+def _later(since: str, at: str) -> str:
+    """A clock that was set back makes an end before its start, which Alertmanager refuses."""
+    try:
+        return at if datetime.fromisoformat(at) >= datetime.fromisoformat(since) else since
+    except (ValueError, TypeError):
+        return at
+
+
+def _post(webhook: Webhook, address: Address, body: bytes, headers: dict[str, str]) -> None:
+    whole = {"Content-Type": "application/json", "User-Agent": f"tunectl/{__version__}", **headers}
+    if webhook.token_file:
+        whole["Authorization"] = f"Bearer {_token(webhook.token_file)}"
+    post(address, body, whole, timeout_s=webhook.timeout_s, ca_file=webhook.ca_file)
+
+
+def _token(path: str) -> str:
+    failed = ""
+    token = b""
+    try:
+        with open(path, "rb") as file:
+            token = file.read(_LONGEST_TOKEN + 1).strip()
+    except OSError as error:
+        failed = error.strerror or "cannot be read"
+    if failed:
+        raise DeliveryError(f"token file {path}: {failed}")
+    # What is no header's value would be quoted in http.client's own complaint.
+    if not token or len(token) > _LONGEST_TOKEN or not all(0x21 <= byte <= 0x7E for byte in token):
+        raise DeliveryError(f"token file {path} holds no token: one line of letters, digits and signs")
+    return token.decode("ascii")

@@ -1,0 +1,276 @@
+"""What must outlive the process: which alerts fire, and what each receiver has not acknowledged. One SQLite file.
+
+A transition, its deliveries and the state of the alerts are one transaction: a process that is killed has written all
+of it or nothing. An acknowledgement is an UPDATE in place, which a full disk takes. While the process lives,
+its memory is what counts, and the file follows as well as the disk allows: a full or damaged disk costs no alert.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tunectl.errors import TunectlError
+from tunectl.monitor.alerts import alert_of
+from tunectl.monitor.database import ERRORS, is_damage, open_database, record_of, set_aside, transaction
+from tunectl.monitor.earlier import Earlier, read_earlier, remove_earlier
+from tunectl.monitor.model import Alert
+from tunectl.tuning.records import decode
+
+LOG = logging.getLogger("tunectl.monitor.store")
+FILE, LOCK = "monitor.sqlite3", "lock"
+SAVE_AGAIN_S = 10.0  # how often a disk that refuses is tried again
+_MOST_ID = 1 << 62
+# A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.
+_WAITING = """SELECT id, CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
+              FROM delivery WHERE NOT done ORDER BY id"""
+_STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
+
+
+class OccupiedError(TunectlError):
+    """Another monitor holds the state directory: two would send every alert twice."""
+
+
+@dataclass(eq=False, slots=True)
+class Delivery:
+    """An alert that waits for one receiver."""
+
+    receiver: str
+    alert: Alert
+    queued_s: float
+    id: int | None = None  # its row; the same however often it is written
+    is_saved: bool = False
+    is_busy: bool = False  # a thread is delivering it
+    tries: int = 0
+
+
+class Store:
+    """The alerts of one state directory. Whoever touches it holds `lock`. Nothing but `open` raises."""
+
+    def __init__(self, directory: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self.path = os.path.join(directory, FILE)
+        self.lock = threading.RLock()
+        self.state: Mapping[str, Any] = {}
+        self.lost: Counter[str] = Counter()  # by receiver: damaged records
+        self._waiting: dict[str, list[Delivery]] = defaultdict(list)  # the oldest first
+        self._acknowledged: set[int] = set()  # rows that are not marked so yet
+        self._state_waits = self._is_closed = False
+        self._directory, self._clock = directory, clock
+        self._database: sqlite3.Connection | None = None
+        self._inode = 0  # of the open file: while it is open, no other has the same
+        self._is_read = False  # what was left behind is in memory
+        self._earlier = Earlier()
+        self._next_id = 1
+        self._lock_fd = -1
+        self._again_s = 0.0  # when the disk is tried again
+        self._trouble = ""  # with the disk, as it was said
+
+    def open(self) -> None:
+        """Takes the directory and reads what is there. OccupiedError where another monitor is at work in it."""
+        try:
+            self._hold()
+        except OSError as error:
+            self._failed(error)
+        else:
+            self.save(now=True)
+
+    def waiting(self, receiver: str) -> Sequence[Delivery]:
+        """What this receiver has not acknowledged, the oldest first."""
+        return self._waiting[receiver]
+
+    @property
+    def receivers(self) -> list[str]:
+        """Those for whom something waits."""
+        return sorted(name for name, waiting in self._waiting.items() if waiting)
+
+    def add(self, receiver: str, alerts: Iterable[Alert]) -> None:
+        """They wait for this receiver; in memory until `save`."""
+        self._waiting[receiver] += [Delivery(receiver, alert, self._clock()) for alert in alerts]
+
+    def remember(self, state: Mapping[str, Any]) -> None:
+        """What fires; in memory until `save`."""
+        self.state, self._state_waits = state, True
+
+    def remove(self, deliveries: Iterable[Delivery]) -> None:
+        """They are acknowledged or given up: nobody delivers them again; in memory until `save`."""
+        for one in deliveries:
+            self._waiting[one.receiver].remove(one)
+            if one.id is not None:
+                self._acknowledged.add(one.id)
+
+    @property
+    def unsaved(self) -> list[Delivery]:
+        """What a crash would cost."""
+        return [one for one in self._all() if not one.is_saved]
+
+    @property
+    def is_saved(self) -> bool:
+        """Is the file as the memory is?"""
+        return not (self._database is None or self._state_waits or self._acknowledged or self.unsaved)
+
+    def save(self, *, now: bool = False) -> None:
+        """Brings the file up to the memory; where the disk refuses, that is said once and tried again later."""
+        with self.lock:
+            if self._is_closed or (not now and (self.is_saved or self._clock() < self._again_s)):
+                return
+            try:
+                try:
+                    self._write(self._opened())
+                except ERRORS as error:
+                    if not is_damage(error):
+                        raise
+                    self._disconnect()
+                    kept = f"set aside as {set_aside(self.path)}; what could be read is kept"
+                    LOG.error("%s is damaged (%s): %s", self.path, error, kept)
+                    self._write(self._opened())
+            except (OSError, OccupiedError, *ERRORS) as error:
+                self._failed(error)
+                return
+            if self._trouble:
+                LOG.warning("alerts are saved again in %s", self.path)
+            self._trouble = ""
+
+    def close(self) -> None:
+        """Saves what can be saved and lets other monitors in."""
+        with self.lock:
+            self.save(now=True)
+            if unsaved := self.unsaved:
+                LOG.error("%d alerts were neither delivered nor saved", len(unsaved))
+            self._is_closed = True
+            self._disconnect()
+            if self._lock_fd >= 0:
+                os.close(self._lock_fd)
+                self._lock_fd = -1
+
+    def _all(self) -> Iterator[Delivery]:
+        return (one for waiting in self._waiting.values() for one in waiting)
+
+    def _hold(self) -> None:
+        """A lock of its own: SQLite's ends with any descriptor of its file that this process closes."""
+        path = os.path.join(self._directory, LOCK)
+        if self._lock_fd >= 0:
+            if _inode(path) == os.fstat(self._lock_fd).st_ino:
+                return
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+        os.makedirs(self._directory, mode=0o755, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(fd)
+            said = f"another monitor is at work in {self._directory}"
+            raise OccupiedError(said, "stop it, or give --state") from error
+        self._lock_fd = fd
+
+    def _opened(self) -> sqlite3.Connection:
+        """The database. It is opened where it is not, or where its file was cleared away under us."""
+        if self._database is not None and _inode(self.path) == self._inode:
+            return self._database
+        self._disconnect()
+        self._hold()
+        self._database = database = open_database(self.path)
+        self._inode = _inode(self.path)
+        if self._is_read:  # what stands in this file is not known: everything is written again, under the same ids
+            self._state_waits = True
+            for one in self._all():
+                one.is_saved = False
+        else:
+            self._read(database)
+        return database
+
+    def _read(self, database: sqlite3.Connection) -> None:
+        """What was left behind comes first; of a damaged file as much as can be read, and its error is raised then."""
+        left: list[Delivery] = []
+        damage = None
+        try:
+            for id_, receiver, record in database.execute(_WAITING):
+                if (alert := alert_of(decode(record))) is None or id_ > _MOST_ID:
+                    self._acknowledged.add(id_)
+                    self._lose(receiver, 1)
+                else:
+                    left.append(Delivery(receiver, alert, self._clock(), id_, is_saved=True))
+            for (record,) in () if self._state_waits else database.execute(_STATE):
+                self.state = decode(record) or {}
+            if (said := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(said)
+        except ERRORS as error:
+            if not is_damage(error):
+                raise
+            damage = error
+        self._take_over(left)
+        for one in reversed(left):
+            self._waiting[one.receiver].insert(0, one)
+        self._next_id = 1 + max((one.id for one in left if one.id is not None), default=0)
+        self._is_read = True
+        if damage:
+            raise damage
+
+    def _take_over(self, left: list[Delivery]) -> None:
+        """What an earlier version left in its own files. A process killed before it removed them reads them again."""
+        self._earlier = earlier = read_earlier(self._directory)
+        there = {(one.receiver, one.alert) for one in left}
+        left += [Delivery(*one, self._clock()) for one in earlier.waiting if one not in there]
+        for receiver, count in earlier.lost.items():
+            self._lose(receiver, count)
+        if earlier.state is not None and not self._state_waits:
+            self.remember(earlier.state)
+
+    def _write(self, database: sqlite3.Connection) -> None:
+        if self._acknowledged:  # apart: on a full disk there is room for this and not for more
+            with transaction(database):
+                ids = [(id_,) for id_ in self._acknowledged]
+                database.executemany("UPDATE delivery SET done = 1 WHERE id = ?", ids)
+            self._acknowledged.clear()
+        unsaved = self.unsaved
+        if unsaved or self._state_waits:
+            for one in unsaved:
+                if one.id is None:
+                    one.id, self._next_id = self._next_id, self._next_id + 1
+            rows = [(one.id, one.receiver, record_of(one.alert._asdict())) for one in unsaved]
+            with transaction(database):
+                database.execute("DELETE FROM delivery WHERE done")
+                database.execute("REPLACE INTO state VALUES (0, ?)", (record_of(self.state),))
+                database.executemany("REPLACE INTO delivery VALUES (?, ?, 0, ?)", rows)
+            for one in unsaved:
+                one.is_saved = True
+            self._state_waits = False
+        remove_earlier(self._earlier)
+        self._earlier = Earlier()
+
+    def _lose(self, receiver: str, count: int) -> None:
+        self.lost[receiver] += count
+        LOG.error("%s: %d damaged records in %s are lost", receiver, count, self._directory)
+
+    def _failed(self, error: Exception) -> None:
+        is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        if not is_full:  # anything else may be a matter of this connection, or of this file
+            self._disconnect()
+        self._again_s = self._clock() + SAVE_AGAIN_S
+        why = os.strerror(errno.ENOSPC) if is_full else str(getattr(error, "strerror", None) or error)
+        if why != self._trouble:
+            kept = "they are kept in memory and not remembered over a restart"
+            LOG.error("cannot save alerts in %s: %s; %s", self.path, why, kept)
+        self._trouble = why
+
+    def _disconnect(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+
+def _inode(path: str) -> int:
+    """0 where nothing is there."""
+    try:
+        return os.stat(path).st_ino
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,124 @@
+"""Hosts for people: what one is built of, many names in few words, and how a fleet's hosts stand. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tunectl.report.escape import printable
+from tunectl.report.figures import nanoseconds, plain
+
+_PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
+
+
+def machine_name(hardware: Mapping[str, Any] | None) -> str:
+    """`PowerEdge R650 (Dell Inc.), Intel(R) Xeon(R) Gold 6334, 2 sockets, 16 cores, 32 CPUs`"""
+    if not hardware:
+        return "unknown hardware"
+    product, vendor = str(hardware.get("product") or ""), str(hardware.get("vendor") or "")
+    parts = [f"{product} ({vendor})" if product and vendor else product or vendor, str(hardware.get("cpu_model") or "")]
+    for key, one, many in (("sockets", "socket", "sockets"), ("cores", "core", "cores"), ("cpus", "CPU", "CPUs")):
+        count = hardware.get(key) or 0
+        parts.append(f"{count} {one if count == 1 else many}" if count else "")
+    if hypervisor := hardware.get("hypervisor"):
+        parts.append(f"on {hypervisor}" if hypervisor != "unknown" else "virtual")
+    return printable(", ".join(filter(None, parts))) or "unknown hardware"
+
+
+def folded(names: Iterable[str]) -> list[str]:
+    """`tx-[01-17,20].ny4` for names that differ in a number, as clush and nodeset write it; other names stay.
+
+    Numbers with leading zeros are grouped by their width, so that every name can be read back from the result.
+    """
+    listed = [(name, _PLAIN.fullmatch(name)) for name in names]
+    padded = {(found[1], found[3]) for _, found in listed if found and found[2][0] == "0" and len(found[2]) > 1}
+    families: dict[tuple[str, int, str] | str, list[int]] = {}
+    for name, found in listed:
+        if not found:
+            families[printable(name) or "(no name)"] = []
+            continue
+        width = len(found[2]) if (found[1], found[3]) in padded else 0
+        families.setdefault((found[1], width, found[3] or ""), []).append(int(found[2]))
+    return [one if isinstance(one, str) else _family(*one, numbers) for one, numbers in families.items()]
+
+
+def _family(prefix: str, width: int, suffix: str, numbers: Iterable[int]) -> str:
+    spans: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    texts = [f"{low:0{width}}" if low == high else f"{low:0{width}}-{high:0{width}}" for low, high in spans]
+    inner = ",".join(texts)
+    return f"{prefix}{inner}{suffix}" if inner.isdecimal() else f"{prefix}[{inner}]{suffix}"
+
+
+VERDICTS = ("no-go", "unknown", "pending-reboot", "go")
+MEANS = {
+    "go": "every host is ready to trade",
+    "no-go": "do not trade on the hosts below",
+    "pending-reboot": "configured everywhere, but not in force everywhere before a reboot",
+    "unknown": "could not find out enough about some hosts",
+}
+_WORDS = {"go": "GO", "no-go": "NO-GO", "pending-reboot": "pending reboot", "unknown": "UNKNOWN"}
+MEASURES = {
+    "max_ns": "longest",
+    "p99_9_ns": "arrival P99.9",
+    "interruptions_per_s": "interruptions",
+    "stolen_ppm": "stolen",
+    "loop_ns": "loop turn",
+}
+
+
+class Alike(NamedTuple):
+    """Hosts with the same verdict and the same reasons."""
+
+    verdict: str
+    reasons: tuple[str, ...]
+    hosts: tuple[str, ...]
+
+
+def tally(counts: Mapping[str, int]) -> str:
+    """`200 hosts: 3 NO-GO, 16 UNKNOWN, 181 GO`"""
+    hosts = counts.get("hosts", 0)
+    parts = [f"{counts.get(verdict, 0):,} {_WORDS[verdict]}" for verdict in VERDICTS if counts.get(verdict)]
+    return f"{hosts:,} host{'' if hosts == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
+
+
+def alike(hosts: Iterable[Mapping[str, Any]]) -> list[Alike]:
+    """The hosts grouped by verdict and reasons: the worst verdict first, then the largest group."""
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for host in hosts:
+        found.setdefault((host["verdict"], tuple(host["reasons"])), []).append(host["name"])
+    made = [Alike(verdict, reasons, tuple(names)) for (verdict, reasons), names in found.items()]
+    order = {verdict: place for place, verdict in enumerate(VERDICTS)}
+    return sorted(made, key=lambda one: (order.get(one.verdict, 1), -len(one.hosts)))
+
+
+def word(verdict: str) -> str:
+    """A verdict as it is written for people."""
+    return _WORDS.get(verdict, verdict)
+
+
+def written(measure: str, value: float | None) -> str:
+    """A figure with its unit; `-` for None."""
+    if value is None:
+        return "-"
+    if measure.endswith("_ns"):
+        return nanoseconds(value)
+    return f"{plain(value)}/s" if measure == "interruptions_per_s" else f"{plain(value)} ppm"
+
+
+def times(ratio: float) -> str:
+    """How far from the median, as a factor."""
+    return f"\N{MULTIPLICATION SIGN}{plain(ratio)}"
+
+
+def odd_hosts(outliers: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """The outliers host by host, the oddest first."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in outliers:
+        found.setdefault(one["host"], []).append(one)
+    return list(found.items())

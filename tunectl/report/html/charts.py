@@ -1,0 +1,204 @@
+"""The charts of the HTML page: plain numbers and paths that the templates draw as SVG. Pure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tunectl.report.charts import LogScale, Slice, run_ns, timeline
+from tunectl.report.figures import nanoseconds, plain
+
+WIDTH, HEIGHT = 480, 300
+LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
+SLICES = 240
+SPARKLINE_HEIGHT = 48
+_LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
+_NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
+
+
+class Curve(NamedTuple):
+    """A run or a CPU: its gaps as (ns, count), ascending, in `run_ns` of time."""
+
+    name: str
+    gaps: Sequence[tuple[float, int]]
+    run_ns: float
+
+
+def curve(name: str, body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> Curve:
+    """The gaps of these CPUs together."""
+    buckets = sorted(
+        (min((low + high) / 2, cpu["max_ns"]), count) for cpu in cpus for low, high, count in cpu["histogram"] if count
+    )
+    return Curve(name, buckets, sum(run_ns(body, cpu) for cpu in cpus))
+
+
+def frequency_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
+    """How many gaps a second of one CPU are longer than so many ns; None where there is no gap at all."""
+    known = [one for one in curves if one.gaps and one.run_ns]
+    if not known:
+        return None
+    rates = [sum(count for _, count in one.gaps) * 1e9 / one.run_ns for one in known]
+    x = _across(known)
+    y = LogScale.over(min(1e9 / one.run_ns for one in known), max(rates), HEIGHT - BOTTOM, TOP)
+    paths = []
+    for one in curves:
+        left = sum(count for _, count in one.gaps)
+        points = []
+        for ns, count in one.gaps:
+            points.append((x.at(ns), y.at(left * 1e9 / one.run_ns)))
+            left -= count
+        paths.append({"name": one.name, "d": _steps(points, HEIGHT - BOTTOM)})
+    marks = [{"at": y.at(rate), "label": plain(rate)} for rate in y.decades()]
+    return {"paths": paths, "x": _time_marks(x), "y": _thinned(marks), **_box("a gap is longer than", "times a second")}
+
+
+def wait_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
+    """Which share of random arrivals waits longer than so many ns; None where none does."""
+    known = [one for one in curves if one.gaps and one.run_ns]
+    shares = [sum(ns * count for ns, count in one.gaps) / one.run_ns for one in known]
+    if not known or max(shares) <= _LEAST_SHARE:
+        return None
+    x = _across(known)
+    y = LogScale.over(_LEAST_SHARE, min(max(shares), 1.0), HEIGHT - BOTTOM, TOP)
+    paths = [{"name": one.name, "d": _line([(x.at(ns), y.at(share)) for ns, share in _waits(one)])} for one in curves]
+    marks = [{"at": y.at(share), "label": _nine(share)} for share in y.decades()]
+    return {
+        "paths": paths,
+        "x": _time_marks(x),
+        "y": marks,
+        **_box("an arrival waits longer than", "share of arrivals"),
+    }
+
+
+def _waits(one: Curve) -> list[tuple[float, float]]:
+    """(ns, share of moments that wait longer), down to the lowest share on the axis.
+
+    Between two gap lengths the share falls in a straight line, which logarithmic axes bend. So points are added between
+    them: one for each factor of 1.1 in share and of 1.2 in time.
+    """
+    points: list[tuple[float, float]] = []
+    total = float(sum(ns * count for ns, count in one.gaps))
+    left = sum(count for _, count in one.gaps)
+    before = one.gaps[0][0] if one.gaps else 0.0
+    for ns, count in one.gaps:
+        end = min(ns, (total - _LEAST_SHARE * one.run_ns) / left)
+        if end < before:
+            return points
+        shares = [(total - left * at) / one.run_ns for at in (before, end)]
+        times = {before, end, *_between(before, end, 1.2)}
+        times |= {(total - share * one.run_ns) / left for share in _between(shares[1], shares[0], 1.1)}
+        points += [(at, (total - left * at) / one.run_ns) for at in sorted(times)]
+        total -= ns * count
+        left -= count
+        before = ns
+    return points
+
+
+def _between(low: float, high: float, factor: float) -> list[float]:
+    """Values between `low` and `high`, each `factor` times the one before."""
+    steps = math.floor(math.log(high / low) / math.log(factor)) if 0 < low < high else 0
+    return [low * factor**step for step in range(1, steps + 1)]
+
+
+def _nine(share: float) -> str:
+    known = [name for value, name in _NINES.items() if math.isclose(value, share)]
+    return known[0] if known else ("all" if share >= 1 else f"{share * 1e6:g} ppm")
+
+
+def _across(curves: Sequence[Curve]) -> LogScale:
+    shortest = min(one.gaps[0][0] for one in curves)
+    return LogScale.over(max(shortest, 1.0), max(one.gaps[-1][0] for one in curves), LEFT, WIDTH - RIGHT)
+
+
+def _time_marks(x: LogScale) -> list[dict[str, Any]]:
+    return _thinned([{"at": x.at(ns), "label": nanoseconds(ns)} for ns in x.decades()])
+
+
+def _thinned(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """At most eight labels: of more, only every second (third, ...) stays. All lines stay."""
+    step = -(-len(marks) // 8)
+    return [mark if at % step == 0 else {**mark, "label": ""} for at, mark in enumerate(marks)]
+
+
+def _box(x_title: str, y_title: str) -> dict[str, Any]:
+    sizes = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "top": TOP}
+    return {**sizes, "right": WIDTH - RIGHT, "bottom": HEIGHT - BOTTOM, "x_title": x_title, "y_title": y_title}
+
+
+def _steps(points: Sequence[tuple[float, float]], floor: float) -> str:
+    """A path of steps: level up to each length, then down; after the longest, down to the axis."""
+    if not points:
+        return ""
+    path = f"M{points[0][0]:g} {points[0][1]:g}"
+    drawn = points[0]
+    for x, y in points[1:]:
+        if (x, y) != drawn:
+            path += f"H{drawn[0]:g}V{y:g}" if y != drawn[1] else ""
+            drawn = (x, y)
+    return path + f"H{points[-1][0]:g}V{floor:g}"
+
+
+def _line(points: Sequence[tuple[float, float]]) -> str:
+    unique = list(dict.fromkeys(points))
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in unique) if unique else ""
+
+
+def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
+    """A CPU over time: bars of the longest gap in each slice on a logarithmic scale from `floor` to `top`, and of the
+    stolen share; None where the times of the gaps are not known."""
+    slices = timeline(body, cpu, SLICES)
+    if not slices:
+        return None
+    height = LogScale.over(floor, top, 2, SPARKLINE_HEIGHT)
+    known = [one for one in slices if one]
+    most = max((one.stolen for one in known), default=0.0)
+    return {
+        "cpu": cpu["cpu"],
+        "slices": len(slices),
+        "longest": _bars([height.at(one.longest_ns) if one and one.longest_ns else 0.0 for one in slices]),
+        "stolen": _bars([one.stolen / most * SPARKLINE_HEIGHT / 2 if one and most else 0.0 for one in slices]),
+        "known": len(known),
+        "most_percent": most * 100,
+        "low": nanoseconds(height.low),
+        "high": nanoseconds(height.high),
+        "end": nanoseconds(run_ns(body, cpu)),
+        "said": _said(body, cpu, slices),
+    }
+
+
+def _bars(heights: Sequence[float]) -> str:
+    """Bars, each one unit wide, as one path."""
+    return "".join(
+        f"M{at} 0v{round(height, 1):g}h1v{-round(height, 1):g}" for at, height in enumerate(heights) if height
+    )
+
+
+def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slice | None]) -> str:
+    """The chart in words, for readers who cannot see it."""
+    longest = [one.longest_ns if one else 0.0 for one in slices]
+    quiet = sum(one is not None and not one.longest_ns for one in slices)
+    at = run_ns(body, cpu) * longest.index(max(longest)) / len(slices)
+    text = (
+        f"Longest gap {nanoseconds(max(longest))} after {nanoseconds(at)}; {quiet} of {len(slices)} slices without one"
+    )
+    unknown = sum(one is None for one in slices)
+    return f"{text}; {unknown} not recorded" if unknown else text
+
+
+def range_marks(case: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
+    """The positions of a wake case's median, P99 and longest; None without messages."""
+    percentiles = case.get("percentiles_ns") or {}
+    if not case.get("n") or "50" not in percentiles:
+        return None
+    far = percentiles.get("99", percentiles["50"])
+    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(case["max_ns"] or far)}
+
+
+def warmth(value: float, least: float, most: float, classes: int = 5) -> int:
+    """Which of `classes` shades, on a logarithmic scale."""
+    if most <= least:
+        return 0
+    edges = [least * (most / least) ** (at / classes) for at in range(1, classes)]
+    return bisect_left(edges, value)

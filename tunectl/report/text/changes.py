@@ -1,0 +1,180 @@
+"""The pages of `plan`, `apply` and `restore`: what would be written, what was written, and what was restored."""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tunectl.model import Outcome, Scalar, Target, parse_target
+from tunectl.report.escape import printable, shown
+from tunectl.report.findings import brief, compact, generalised, name_of, spread
+from tunectl.report.text.findings import findings, parsed, plural
+from tunectl.report.text.page import TextPage, banner, column_widths, columns, heading, not_run, notes, prose, reboot
+
+MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
+_LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
+Changes = Sequence[Mapping[str, Any]]
+
+
+def plan(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.plan/1 body."""
+    changes: Changes = body["changes"]
+    found = parsed(body.get("findings", ()))
+    if changes:
+        prose(page, f"{plan_of(changes)}. Nothing was written.", style="bold")
+    else:
+        prose(page, "Nothing to change.", style="bold green")
+    if found:
+        prose(page, f"As it stands: {brief(found)}.")
+    change_blocks(page, changes)
+    reboot(page, body)
+    # A drifted target is already in the changes above, unless nothing can be done about it.
+    planned = {_target(change) for change in changes}
+    rest = [
+        finding
+        for finding in found
+        if finding.outcome is not Outcome.COMPLIANT and (finding.knob, finding.instance) not in planned
+    ]
+    findings(page, rest)
+    notes(page, body.get("notes", ()))
+
+
+def plan_of(changes: Changes) -> str:
+    """`14 changes: 9 for this boot, 5 for the next`."""
+    found = Counter(change["lifetime"] for change in changes)
+    parts = [f"{found[word]} for {text}" for word, text in (("runtime", "this boot"), ("boot", "the next boot"))]
+    return f"{plural(len(changes), 'change')}: " + ", ".join(part for part in parts if not part.startswith("0 "))
+
+
+def change_blocks(page: TextPage, changes: Changes, last: Callable[[Mapping[str, Any]], str] | None = None) -> None:
+    """A table of targets, `observed → desired` and lifetime (or `last`), with the reason under each knob's rows.
+
+    A change that carries a `message` (of the kernel, when it was applied) shows it under its rows too.
+    """
+    blocks: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for change in changes:
+        instance = _target(change).instance
+        said = generalised(change["reason"], instance), generalised(change.get("message") or "", instance)
+        blocks.setdefault((change["knob"], *said), []).append(change)
+    tables = [_rows(members, last or _lifetime) for members in blocks.values()]
+    widths = column_widths([row for table in tables for row in table], page.width)
+    for (_, reason, message), members, table in zip(blocks, blocks.values(), tables, strict=True):
+        page.line()
+        columns(page, table[:MAX_VALUES], widths=widths, styles=("bold", "", "cyan"))
+        if len(table) > MAX_VALUES:
+            prose(page, f"and {len(table) - MAX_VALUES} more values; --format json lists each", indent=4)
+        alone = members[0] if len(members) == 1 else {}
+        prose(page, alone.get("reason", reason), indent=4, style="dim")
+        if message:
+            prose(page, alone.get("message", message), indent=4, style="yellow")
+
+
+def _target(change: Mapping[str, Any]) -> Target:
+    return parse_target(change["target"], change["knob"])
+
+
+def _lifetime(change: Mapping[str, Any]) -> str:
+    return _LIFETIMES.get(change["lifetime"], printable(change["lifetime"]))
+
+
+def _rows(members: Changes, last: Callable[[Mapping[str, Any]], str]) -> list[tuple[str, str, str]]:
+    """One row for each value; the most frequent first where there are too many to show."""
+    knob = members[0]["knob"]
+    rows: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for change in members:
+        value = f"{shown(change['observed'])} → {shown(change['desired'])}"
+        rows.setdefault((value, last(change)), []).append(change)
+    words = {word for _, word in rows}
+    if len(rows) > MAX_VALUES and len(words) == 1:
+        within = spread([each["observed"] for each in members], [each["desired"] for each in members])
+        if within:
+            rows = {(f"{within} → {shown(members[0]['desired'])}", words.pop()): list(members)}
+    listed = list(rows.items())
+    if len(listed) > MAX_VALUES:
+        listed.sort(key=lambda row: -len(row[1]))
+    return [(name_of(knob, [_target(each).instance for each in same]), *row) for row, same in listed]
+
+
+_LASTS = {"boot": ", next boot"}
+
+
+def apply(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.apply/1 body."""
+    changes = body["changes"]
+    found = Counter(change["result"] for change in changes)
+    said = ", ".join(f"{found[word]} {word}" for word in ("changed", "refused", "failed") if found[word])
+    done = f"{plural(len(changes), 'change')}: {said}." if changes else "Nothing to change; nothing was written."
+    if body.get("verdict"):
+        banner(page, str(body["verdict"]), done)
+    else:
+        prose(page, done, style="bold")
+    change_blocks(page, changes, _result)
+    not_run(page, body)
+    reboot(page, body)
+    notes(page, body.get("notes", ()))
+    if changes and body.get("journal"):
+        page.line()
+        prose(page, f"Journal: {body['journal']}; `tunectl restore` goes back.")
+
+
+def _result(change: Mapping[str, Any]) -> str:
+    number = change.get("errno")
+    code = f" ({errno.errorcode.get(number, number)})" if number else ""
+    return printable(f"{change['result']}{code}") + _LASTS.get(change["lifetime"], "")
+
+
+# result: what it means, and whether the values belong on the page
+_RESULTS = {
+    "failed": ("Could not be restored", True),
+    "changed-since": ("Left alone: someone changed these after tunectl did", True),
+    "gone": ("Left alone: no longer there", True),
+    "already": ("Stood as before already", False),
+    "would-restore": ("Would be restored", False),
+    "restored": ("Restored", False),
+}
+
+
+def restore(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.restore/1 body."""
+    results: Sequence[Mapping[str, Any]] = body["results"]
+    found = Counter(result["result"] for result in results)
+    words = [f"{found[word]} {word.replace('-', ' ')}" for word in reversed(_RESULTS) if found[word]]
+    said = f"{plural(len(results), 'file')}: {', '.join(words)}." if results else "Nothing to restore."
+    prose(page, said, style="bold" if set(found) <= {"restored", "would-restore", "already"} else "bold yellow")
+    for result, (title, in_full) in _RESULTS.items():
+        members = [each for each in results if each["result"] == result]
+        if members:
+            heading(page, f"{title} ({len(members)})")
+            (_in_full if in_full else _in_brief)(page, members)
+    not_run(page, body)
+    reboot(page, body)
+    notes(page, body.get("notes", ()))
+
+
+def _in_full(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
+    for each in members:
+        prose(page, printable(each["path"]), indent=2)
+        prose(page, _values(each.get("observed"), each.get("before")), indent=6)
+        if each.get("message"):
+            prose(page, each["message"], indent=6, style="yellow")
+
+
+def _values(observed: Scalar, before: Scalar) -> str:
+    now = "" if observed is None else f"holds {shown(observed)}; "
+    return now + ("was not there before" if before is None else f"before it held {shown(before)}")
+
+
+def _in_brief(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
+    """By knob: `irq.affinity [24,27,30-33]`; a file without a target by its path."""
+    knobs: dict[str, list[str]] = {}
+    for each in members:
+        for target in each.get("targets") or [each["path"]]:
+            knob, instance = parse_target(target)
+            knobs.setdefault(knob, []).append(instance)
+    cells = []
+    for knob, instances in knobs.items():
+        inner = compact(instance for instance in instances if instance)
+        cells.append((printable(knob), f"[{inner}]" if inner else ""))
+    columns(page, cells, indent=2)

@@ -1,0 +1,80 @@
+"""The pages of commands that write files: `propose`, `service`, `snapshot` and `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tunectl.report.escape import printable
+from tunectl.report.text.findings import plural
+from tunectl.report.text.page import TextPage, columns, heading, line, notes, prose
+
+
+def propose(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.propose/1 body."""
+    if refusal := body.get("refusal"):
+        prose(page, refusal, style="bold red")
+    else:
+        columns(page, [(role, body[role]) for role in ("isolated", "housekeeping")], styles=("dim", "bold"))
+        heading(page, f"Why ({plural(body['count'], 'isolated CPU')})")
+        for reason in body["reasons"]:
+            style = "cyan" if reason["role"] == "isolated" else ""
+            columns(page, [(reason["role"], reason["cpus"])], indent=2, styles=(style, style))
+            prose(page, reason["text"], indent=4, style="dim")
+    if body["notes"]:
+        heading(page, "Note")
+        for note in body["notes"]:
+            prose(page, note, indent=2, label="- ")
+    if body["host_file"]:
+        heading(page, "Host file", ("  for /etc/tunectl/host.toml; --output FILE writes it", "dim"))
+        # Not wrapped, because it is meant to be copied. Its comments repeat the reasons above, so they are left out.
+        for text in body["host_file"].rstrip().split("\n"):
+            if not text.startswith("#") and text:
+                line(page, "  ", printable(text))
+
+
+_STYLES = {"written": "green", "removed": "green", "foreign": "red", "outdated": "yellow"}
+
+
+def service(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.service/1 body."""
+    if body["action"] == "show":
+        _units(page, body)
+    else:
+        columns(page, [(unit["state"], printable(unit["path"])) for unit in body["units"]])
+        for argv in body["ran"]:
+            prose(page, " ".join(map(str, argv)), label="ran  ")
+    notes(page, body["notes"])
+
+
+def _units(page: TextPage, body: Mapping[str, Any]) -> None:
+    for number, unit in enumerate(body["units"]):
+        if number:
+            page.line()
+        line(page, (f"# {printable(unit['path'])} ({unit['state']})", f"bold {_STYLES.get(unit['state'], '')}".strip()))
+        for text in unit["text"].splitlines():  # not wrapped: it may be copied from here
+            line(page, text)
+
+
+MAX_SKIPPED = 20
+
+
+def snapshot(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.snapshot/1 body."""
+    prose(page, f"{body['file']}: {plural(body['files'], 'file')}, {plural(body['bytes'], 'byte')}", style="bold")
+    skipped = body.get("skipped", ())
+    if skipped:
+        heading(page, f"Not recorded ({len(skipped)})")
+        cells = [(printable(each["path"]), printable(each["reason"])) for each in skipped[:MAX_SKIPPED]]
+        columns(page, cells, indent=2, styles=("", "dim"))
+    if len(skipped) > MAX_SKIPPED:
+        prose(page, f"and {len(skipped) - MAX_SKIPPED} more; --format json lists each", indent=2)
+
+
+def report(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.report/1 body."""
+    line(page, (printable(body["written"]), "bold"), f": {body['bytes']:,} bytes")
+    for file in body["sources"]:
+        prose(page, printable(file), indent=2, label="from ")
+    if body["note"]:
+        prose(page, body["note"], indent=2)

@@ -1,0 +1,213 @@
+"""`tunectl monitor`: every CPU's clock and what disturbs it, the temperatures, what fires, what could not be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tunectl.cpulist import format_cpulist
+from tunectl.report.escape import printable, shown
+from tunectl.report.text.findings import plural
+from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
+
+MAX_ROWS = 24  # with more CPUs, those that look alike share a row
+MAX_ALERTS = 5
+MAX_OF_RULE = 2
+MAX_INTERRUPTS = 2
+_SEVERITIES = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_HEALTHS = {"fresh": "", "stale": "stale", "no-data": "no data", "absent": "unknown"}
+_HEADER = ("", "CPU", "role", "GHz", "base", "seen by", "throttled", "tick/s", "IPI/s", "interrupts")
+_ROOMY = 100  # cells; on a narrower page "housekeeping" would leave no room for the interrupts' names
+
+Row = Mapping[str, Any]
+
+
+def monitor(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.monitor/1 body."""
+    banner(page, str(body["verdict"]), _said(body))
+    heading(page, "CPUs", (f"   {_sets(body)}", "dim"))
+    rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
+    columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
+    _zones(page, body["zones"])
+    ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
+    firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
+    _alerts(page, "Firing", firing, fixes=True)
+    shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
+    edges = (
+        alert for alert in body["recent"] if (alert["identity"], alert["since"], alert["status"]) not in shown_above
+    )
+    _alerts(page, "Last alerts", list(edges), fixes=False)
+    _sources(page, body)
+    notes(page, body["notes"])
+
+
+def _said(body: Mapping[str, Any]) -> str:
+    parts = [plural(len(body["alerts"]), "alert") + " firing"] if body["alerts"] else []
+    if not parts:
+        parts = [str(body["reasons"][0])] if body["reasons"] else ["nothing is wrong that could be seen"]
+        parts += [f"and {len(body['reasons']) - 1} more"] if len(body["reasons"]) > 1 else []
+    own = body["own"]
+    if "cycle_seconds" in own:
+        parts.append(f"a cycle takes {own['cycle_seconds'] * 1000:.1f} ms")
+    return "; ".join(parts)
+
+
+def _sets(body: Mapping[str, Any]) -> str:
+    isolated = f"isolated {body['isolated']}" if body["isolated"] else "none is isolated"
+    return f"{isolated}; housekeeping {body['housekeeping']}" if body["housekeeping"] else isolated
+
+
+def _groups(cpus: Sequence[Row]) -> Iterator[list[Row]]:
+    """Few CPUs: one in each group. Many CPUs: those that a person would look at in the same way are one group."""
+    alike: dict[Any, list[Row]] = {}
+    for cpu in cpus:
+        key = (
+            cpu["role"],
+            cpu["package"],
+            cpu["frequency_health"],
+            cpu["frequency_from"],
+            bool(cpu["throttles_new"]),
+            tuple(cpu["alerts"]),
+            tuple(cpu["interrupts"]),
+        )
+        alike.setdefault(key if len(cpus) > MAX_ROWS else cpu["cpu"], []).append(cpu)
+    yield from alike.values()
+
+
+def _cells(group: Sequence[Row], gathered: bool, tight: bool) -> tuple[str, ...]:
+    first = group[0]
+    name = format_cpulist(row["cpu"] for row in group) if gathered else str(first["cpu"])
+    return (
+        "!" if any(row["alerts"] for row in group) else "",
+        name,
+        "house" if tight and first["role"] == "housekeeping" else printable(first["role"]),
+        *_speed(group),
+        _witness(first, tight),
+        _throttled(group),
+        _range([row["ticks_per_s"] for row in group], 1, 0),
+        _range([_ipis(row) for row in group], 1, 0),
+        _interrupts(group),
+    )
+
+
+def _speed(group: Sequence[Row]) -> tuple[str, str]:
+    """The clock and its share of the base frequency; where it was not measured, the highest that is permitted."""
+    if group[0]["frequency_health"] == "fresh":
+        key, sign = "frequency_khz", ""
+    else:
+        key, sign = "limit_khz", "≤"
+    shares = [row[key] / row["base_khz"] if row[key] and row["base_khz"] else None for row in group]
+    said = _range([row[key] for row in group], 1e6, 2), _range(shares, 0.01, 0, "%")
+    return said if said[0] == "-" else (sign + said[0], said[1] if said[1] == "-" else sign + said[1])
+
+
+def _witness(row: Row, tight: bool) -> str:
+    """What measured the clock, or why nothing did: `package0`, `sysfs: stale`."""
+    name, state = printable(str(row["frequency_from"])), _HEALTHS.get(row["frequency_health"], "?")
+    if not name or row["frequency_health"] == "absent":
+        return "nobody"
+    if not state:
+        return name
+    return state if tight else f"{name}: {state}"
+
+
+def _ipis(row: Row) -> float | None:
+    known = [row[key] for key in ("calls_per_s", "reschedules_per_s") if row[key] is not None]
+    return sum(known) if known else None
+
+
+def _range(values: Sequence[float | None], unit: float, digits: int, suffix: str = "") -> str:
+    """`3.50`, `1.20-3.50`, `-` without any value; `3.50?` where only some have a value."""
+    known = [value / unit for value in values if isinstance(value, int | float)]
+    if not known:
+        return "-"
+    ends = list(dict.fromkeys(f"{value:.{digits}f}" for value in (min(known), max(known))))
+    return "-".join(ends) + ("?" if len(known) < len(values) else "") + suffix
+
+
+def _throttled(group: Sequence[Row]) -> str:
+    new = max((row["throttles_new"] or 0 for row in group), default=0)
+    count = _range([row["throttles"] for row in group], 1, 0)
+    return f"{count} +{new:g}" if new else count
+
+
+def _interrupts(group: Sequence[Row]) -> str:
+    landed = list(dict.fromkeys(name for row in group for name in row["interrupts"]))
+    more = [f"and {len(landed) - MAX_INTERRUPTS} more"] if len(landed) > MAX_INTERRUPTS else []
+    return ", ".join([*landed[:MAX_INTERRUPTS], *more])
+
+
+def _zones(page: TextPage, zones: Sequence[Row]) -> None:
+    zones = [zone for zone in zones if zone["health"] != "absent"]
+    if not zones:
+        return
+    hottest = sorted(zones, key=lambda zone: -(zone["temperature_mc"] or 0))[:4]
+    parts = [
+        f"{zone['kind'] or zone['zone']} {_celsius(zone['temperature_mc'])}"
+        + (f" of {_celsius(zone['trip_mc'])}" if zone["trip_mc"] else "")
+        for zone in hottest
+    ]
+    parts += [f"and {len(zones) - len(hottest)} cooler"] if len(zones) > len(hottest) else []
+    page.line()
+    prose(page, ", ".join(parts), label="Temperature  ")
+
+
+def _celsius(value: Any) -> str:
+    return f"{value / 1000:g} C" if isinstance(value, int | float) else "unknown"
+
+
+def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
+    """At most MAX_ALERTS, and of one rule at most MAX_OF_RULE: forty drifted knobs must not hide a hot CPU."""
+    if not alerts:
+        return
+    heading(page, title)
+    kept: list[Row] = []
+    for alert in alerts:
+        if sum(one["rule"] == alert["rule"] for one in kept) < MAX_OF_RULE and len(kept) < MAX_ALERTS:
+            kept.append(alert)
+    for alert in kept:
+        _alert(page, alert, fixes)
+    left = Counter(alert["rule"] for alert in alerts) - Counter(alert["rule"] for alert in kept)
+    if left:
+        prose(page, "and " + ", ".join(f"{count} more {printable(rule)}" for rule, count in left.items()), indent=2)
+
+
+def _alert(page: TextPage, alert: Row, fixes: bool) -> None:
+    firing = alert["status"] == "firing"
+    word, style = (alert["severity"], _SEVERITIES.get(alert["severity"], "")) if firing else (alert["status"], "green")
+    line(page, "  ", (word, style), "  ", (alert["identity"], "bold"), "  ", (_when(alert), "dim"))
+    if fixes:
+        values = f"; {shown(alert['expected'])} → {shown(alert['observed'])}" if _short(alert) else ""
+        prose(page, f"{alert['summary']}{values}", indent=4)
+        if alert["fix"]:
+            prose(page, alert["fix"], indent=4, label="fix  ")
+
+
+def _when(alert: Row) -> str:
+    return f"since {_clock(alert['since'])}" if alert["status"] == "firing" else f"at {_clock(alert['at'])}"
+
+
+def _clock(at: Any) -> str:
+    """The time of day of an RFC 3339 time; any other text as it is."""
+    text = str(at)
+    return text[11:19] if len(text) >= 20 and text[10] == "T" else text
+
+
+def _short(alert: Row) -> bool:
+    return alert["observed"] is not None and len(shown(alert["observed"])) + len(shown(alert["expected"])) < 60
+
+
+def _sources(page: TextPage, body: Mapping[str, Any]) -> None:
+    """The sources without fresh samples, and why: what was not read must not look like what is well."""
+    # The audit is about the monitor, not the host, and its samples are stale between two audits by design.
+    rows = [row for row in body["sources"] if row["name"] != "audit"]
+    blind = [row for row in rows if row["stale"] or row["no_data"] or not row["fresh"]]
+    if not blind:
+        return
+    heading(page, "Not seen")
+    for row in blind:
+        counts = [f"{row[key]} {word}" for key, word in (("stale", "stale"), ("no_data", "no data")) if row[key]]
+        why = "; ".join(map(str, row["reasons"]))
+        said = ", ".join(counts) or "this host has none"
+        prose(page, f"{said}: {why}" if why else said, indent=2, label=f"{printable(row['name'])}  ", style="dim")

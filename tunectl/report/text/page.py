@@ -1,0 +1,227 @@
+"""A text page: lines of styled parts, wrapped prose, columns, and what a page says beside its result.
+
+rich is imported only to colour the lines, and for wide characters. What it does by itself to long lines cuts or folds
+words; a command in a text must stay whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tunectl.report.escape import printable
+
+Styled = tuple[str, str]  # a text, and its style in rich's words; "" for no style
+
+
+class TextPage:
+    """The lines of a page so far; `width` is in terminal cells."""
+
+    def __init__(self, width: int, verbose: int = 0) -> None:
+        self.width = width
+        self.verbose = verbose
+        self.lines: list[Sequence[Styled]] = []
+
+    def line(self) -> None:
+        """A blank line."""
+        self.lines.append(())
+
+    def add(self, parts: Sequence[Styled]) -> None:
+        """A line, neither wrapped nor cut."""
+        self.lines.append(parts)
+
+    def plain(self) -> str:
+        """The page without styles."""
+        return "".join("".join(text for text, _ in parts).rstrip() + "\n" for parts in self.lines)
+
+    def coloured(self) -> str:
+        """The page with a terminal's escape sequences. Nothing in it is taken for markup: `[never]` stays."""
+        from io import StringIO
+
+        from rich.console import Console
+        from rich.text import Text
+
+        memory = StringIO()
+        console = Console(
+            file=memory,
+            width=self.width,
+            color_system="standard",
+            force_terminal=True,
+            force_jupyter=False,
+            markup=False,
+            highlight=False,
+            emoji=False,
+            legacy_windows=False,
+            _environ={},  # the caller decides what the text looks like, not COLUMNS or FORCE_COLOR
+        )
+        for parts in self.lines:
+            text = Text()
+            for words, style in parts:
+                text.append(words, style)
+            text.rstrip()
+            console.print(text, soft_wrap=True)
+        return memory.getvalue()
+
+
+Part = str | tuple[str, str]  # a text, or a text and its style
+
+VERDICT_STYLES = {
+    "compliant": "green",
+    "go": "green",
+    "ok": "green",
+    "pending-reboot": "yellow",
+    "drifted": "red",
+    "no-go": "red",
+    "throttled": "red",
+    "warning": "yellow",
+    "critical": "red",
+    "unreadable": "magenta",
+    "unknown": "magenta",
+}
+_GAP = 2
+_LEAST = 6  # cells; a column is made no narrower
+_LEAST_LAST = 24
+_COMBINING = "\u0300"  # the first printable character that does not take exactly one cell
+
+
+def cell_len(text: str) -> int:
+    """The cells a text takes on a terminal. rich knows wide characters, and is imported only for them."""
+    if text.isprintable() and max(text, default="") < _COMBINING:
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def line(page: TextPage, *parts: Part) -> None:
+    """One line of parts, neither wrapped nor cut. All text of a page passes through here, and is made safe to print."""
+    page.add([(printable(part), "") if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts])
+
+
+def heading(page: TextPage, text: str, *rest: Part) -> None:
+    """A blank line and a section's title."""
+    page.line()
+    line(page, (printable(text), "bold"), *rest)
+
+
+def prose(page: TextPage, text: str, *, indent: int = 0, label: str = "", hang: int = 0, style: str = "") -> None:
+    """A wrapped paragraph; `label` stands in front; all lines are indented by `hang` cells, or by the label's width."""
+    hang = max(hang, cell_len(label))
+    for number, wrapped in enumerate(wrap(text, page.width - indent - hang)):
+        lead = label if number == 0 else ""
+        line(page, " " * indent, (lead, "dim"), " " * (hang - cell_len(lead)), (wrapped, style))
+
+
+def banner(page: TextPage, verdict: str, said: str) -> None:
+    """A verdict in capitals, then what it rests on."""
+    word = printable(verdict).upper().replace("PENDING-REBOOT", "PENDING REBOOT")
+    style = VERDICT_STYLES.get(verdict, "magenta")
+    hang = cell_len(word) + _GAP
+    for number, wrapped in enumerate(wrap(said, page.width - hang)):
+        line(page, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` cells, broken at white space only; a longer word has its own line."""
+    lines: list[str] = []
+    used = 0
+    for word in text.split():
+        safe = printable(word)
+        cells = cell_len(safe)
+        if lines and used + 1 + cells <= width:
+            lines[-1] += f" {safe}"
+            used += 1 + cells
+        else:
+            lines.append(safe)
+            used = cells
+    return lines or [""]
+
+
+def columns(
+    page: TextPage,
+    rows: Sequence[Sequence[str]],
+    *,
+    indent: int = 0,
+    right: Collection[int] = (),
+    styles: Sequence[str] = (),
+    header: Sequence[str] = (),
+    widths: Sequence[int] = (),
+) -> None:
+    """Rows in columns as wide as they need. If that is too wide, the widest becomes narrower and wraps.
+
+    `right` are the columns that are aligned right, `styles` one style for each column; the header is bold. `widths`
+    come from column_widths() where several tables share their columns.
+    """
+    whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
+    if not whole:
+        return
+    widths = widths or column_widths(whole, page.width - indent)
+    for number, row in enumerate(whole):
+        looks = ["bold"] * len(row) if header and number == 0 else [*styles, *[""] * len(row)]
+        cells = [_cell(text, width) for text, width in zip(row, widths, strict=True)]
+        for at in range(max(map(len, cells))):
+            parts: list[Part] = [" " * indent]
+            for column, (lines, width) in enumerate(zip(cells, widths, strict=True)):
+                text = lines[at] if at < len(lines) else ""
+                pad = " " * (width - cell_len(text))
+                parts += [pad, (text, looks[column])] if column in right else [(text, looks[column]), pad]
+                parts.append(" " * _GAP)
+            line(page, *parts)
+
+
+def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """How wide each column of `rows` is, in cells, so that all fit in `room`."""
+    widths = [min(max(map(cell_len, column)), room) for column in zip(*rows, strict=True)]
+    room -= _GAP * (len(widths) - 1)
+    while sum(widths) > room and max(widths) > _LEAST:
+        # The last column usually is a sentence, which wraps well; a name that is broken in two is hard to read.
+        widths[-1 if widths[-1] > _LEAST_LAST else widths.index(max(widths))] -= 1
+    return widths
+
+
+def _cell(text: str, width: int) -> list[str]:
+    """A cell's lines: broken at white space, otherwise after a comma, otherwise where the column ends."""
+    if cell_len(text) <= width:
+        return [text]
+    return [piece for wrapped in wrap(text, width) for piece in _fold(wrapped, width)]
+
+
+def _fold(text: str, width: int) -> Iterator[str]:
+    if cell_len(text) <= width:
+        yield text
+        return
+    held = ""
+    for piece in re.findall(r"[^,]*,|[^,]+", text):
+        if held and cell_len(held + piece) > width:
+            yield held
+            held = ""
+        held += piece
+        if cell_len(held) > width:
+            from rich.cells import chop_cells
+
+            *full, held = chop_cells(held, width)
+            yield from full
+    if held:
+        yield held
+
+
+def notes(page: TextPage, texts: Iterable[str], title: str = "Notes") -> None:
+    """Each note as a paragraph of its own; without notes no title either."""
+    listed = list(texts)
+    if listed:
+        heading(page, title)
+    for text in listed:
+        prose(page, str(text), indent=2, label="- ")
+
+
+def not_run(page: TextPage, body: Mapping[str, Any]) -> None:
+    """The programs a recorded host cannot run."""
+    notes(page, body.get("not_run", ()), "Not run")
+
+
+def reboot(page: TextPage, body: Mapping[str, Any]) -> None:
+    """Says that a reboot is needed, if one is."""
+    if body.get("reboot_required"):
+        page.line()
+        prose(page, "A reboot is needed before all of this is in force.", style="yellow")

@@ -1,0 +1,149 @@
+"""Which of the values asked for here a tuner writes as well, with another value than ours, and what ends that. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts
+from tunectl.host.irqbalance import Ban
+from tunectl.host.sysctld import Setting
+from tunectl.knobs import KNOBS
+from tunectl.knobs.codecs import satisfies
+from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.places import normal_path, places
+
+# Several requests stand side by side, and the kernel goes by the strictest: nobody overwrites another's.
+_SHARED = frozenset({"cpuidle.dma_latency_us"})
+
+
+class Conflict(NamedTuple):
+    """One knob that two write. `value` is the other's text, "" where that shows only when it writes."""
+
+    knob: str
+    value: str
+    place: str  # file:line, "" where none says so
+    key: str = ""  # its name there
+
+    def __str__(self) -> str:
+        said = f"{self.key or self.knob}{' = ' if self.value else ''}{self.value}"
+        return f"{said} ({self.place})" if self.place else said
+
+
+def is_at_work(tuner: FoundTuner) -> bool:
+    """Does it write on this host: does it run, or did it at boot? TuneD without a profile runs and writes nothing."""
+    if tuner.name == "tuned" and not tuner.profile:
+        return False
+    return tuner.active or (tuner.enabled and tuner.once)
+
+
+def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
+    """The knobs of `settings` ({knob: value}) that it sets otherwise. One that agrees is no matter."""
+    if not is_at_work(tuner):
+        return []
+    settings = {knob: value for knob, value in settings.items() if knob not in _SHARED}
+    if tuner.settings or not tuner.overwrites:
+        against = [one for one in tuner.settings if one.wins and one.knob in settings and _differs(one, settings)]
+        return [Conflict(one.knob, one.value, _place(one), one.key if one.line else "") for one in against]
+    matching = (knob for knob in settings if any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites))
+    return [Conflict(knob, "", "") for knob in sorted(matching)]
+
+
+def _place(setting: Setting) -> str:
+    return f"{setting.path}:{setting.line}" if setting.line else ""
+
+
+def _differs(setting: Setting, settings: Mapping[str, Any]) -> bool:
+    knob, desired = KNOBS[setting.knob], settings[setting.knob]
+    if setting.value == desired:  # a word that stands for a value of the machine, such as hardware-max
+        return False
+    codec = places().codecs.get(normal_path(setting.key), knob.codec)
+    try:
+        return not satisfies(knob.match, codec.decode(setting.value), desired)
+    except (ValueError, TypeError, UsageError):
+        return True  # not known, or a text that the kernel refuses: the operator should know
+
+
+def notes_of(tuners: Iterable[FoundTuner], settings: Mapping[str, Any]) -> list[str]:
+    """One sentence for each tuner that is against us: what it writes, when, and what `apply` does about it."""
+    said = []
+    for tuner in tuners:
+        against = conflicts(tuner, settings)
+        if tuner.name == "irqbalance" and "irqbalance.banned_cpus" in settings:
+            continue  # its ban list is in the plan itself
+        if against:
+            name = f"{tuner.name} (profile {tuner.profile})" if tuner.profile else tuner.name
+            said.append(f"{name} writes {', '.join(map(str, against))}, {tuner.when}: {tuner.answer}")
+    return said
+
+
+class Objection(NamedTuple):
+    """What another tuner does against us, and what ends it."""
+
+    reason: str
+    fix: str
+    observed: str
+    desired: str
+
+
+def objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
+    """What speaks against a tuner on this host; None where it leaves our knobs alone, or does not run."""
+    if tuner.name == "irqbalance":
+        return _irqbalance(tuner, isolated, facts) if is_at_work(tuner) else None
+    against = conflicts(tuner, settings)
+    if not against:
+        return None
+    if not tuner.program:
+        return _lines(tuner, against, settings)
+    name, detail = tuner.name, f" ({tuner.detail})" if tuner.detail else ""
+    does = "runs" if tuner.active else "writes at each boot"
+    return Objection(
+        f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: " + ", ".join(map(str, against)),
+        f"systemctl disable --now {name}; or leave those knobs to it, or waive check.other_tuners[{name}]",
+        "active" if tuner.active else "enabled",
+        "inactive",
+    )
+
+
+def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
+    """The ban of each process that runs counts: a file changed since its start changes nothing yet."""
+    automatic = facts.kernel_isolated | facts.nohz_full
+
+    def bans(ban: Ban | None) -> CpuSet:
+        if ban is None or (ban.cpus is None and not ban.problem):
+            return automatic
+        return ban.cpus or frozenset()
+
+    ban = min(tuner.running_bans or (tuner.ban,), key=lambda one: len(isolated & bans(one)))
+    missing = isolated - bans(ban)
+    if not missing:
+        return None
+    wanted = format_cpulist(isolated | bans(ban) | automatic)
+    if ban and ban.stray_pid:
+        fix = f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+    elif isolated <= bans(tuner.ban):
+        fix = "systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
+    else:
+        fix = f"tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
+    return Objection(
+        f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
+        + (ban.describe() if ban else "bans the CPUs the kernel isolates"),
+        fix,
+        format_cpulist(bans(ban)),
+        wanted,
+    )
+
+
+def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
+    """Lines of files: each can be taken out, or made to agree."""
+    lines = [f"{one.place} sets {one.key} = {one.value}".removesuffix(" = ") for one in against]
+    wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
+    return Objection(
+        f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
+        f"take {', '.join(one.place for one in against)} out, or say {'; '.join(wanted)} there",
+        "; ".join(f"{one.key} = {one.value}" for one in against),
+        "; ".join(wanted),
+    )

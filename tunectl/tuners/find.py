@@ -1,0 +1,116 @@
+"""Which tuners are on this host, and what each writes.
+
+Evidence, none of it a command: a unit's control group and processes (it runs now), the links that start it at boot
+(enabled), its unit file (installed), the lines of files that tune by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.host.irqbalance import read_configured_ban, read_running_ban
+from tunectl.host.procs import read_comms
+from tunectl.host.sysctld import Setting
+from tunectl.host.sysroot import Sysroot
+from tunectl.tuners.found import FoundTuner
+from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
+
+CGROUPS = ("sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice", "sys/fs/cgroup/unified/system.slice")
+_UNITS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
+
+
+def read_tuners(root: Sysroot) -> list[FoundTuner]:
+    """The programs found on this host with what each writes, then the files that tune by themselves. Never raises."""
+    return [*read_programs(root), *_read_files(root)]
+
+
+def read_programs(root: Sysroot) -> list[FoundTuner]:
+    """Of read_tuners, those that are programs: they start and stop while the host runs. Never raises."""
+    processes: dict[str, list[int]] = {}
+    for pid, comm in read_comms(root):
+        processes.setdefault(comm, []).append(pid)
+    wanted = _wanted_units(root)
+    return [found for tuner in PROGRAMS if (found := _find(root, tuner, processes, wanted))]
+
+
+def _wanted_units(root: Sysroot) -> dict[str, str]:
+    """{unit: the link that starts it at boot}."""
+    found: dict[str, str] = {}
+    for directory in _UNITS:
+        for name in root.listdir(directory):
+            if name.endswith((".wants", ".requires")):
+                for unit in root.listdir(f"{directory}/{name}"):
+                    found.setdefault(unit, f"{directory}/{name}/{unit}")
+    return found
+
+
+def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: dict[str, str]) -> FoundTuner | None:
+    running = [f"{slice_}/{unit}" for slice_ in CGROUPS for unit in tuner.units if root.exists(f"{slice_}/{unit}")]
+    pids = [pid for comm in tuner.process_names for pid in processes.get(comm, ())]
+    running += [f"proc/{pid}/comm" for pid in pids]
+    masked = {unit for unit in tuner.units if root.readlink(f"etc/systemd/system/{unit}") == "/dev/null"}
+    enabled = [wanted[unit] for unit in tuner.units if unit in wanted and unit not in masked]
+    files = [f"{where}/{unit}" for where in _UNITS for unit in tuner.units if unit not in masked]
+    installed = [path for path in files if root.exists(path)]
+    if not (running or enabled or installed):
+        return None
+    extra = _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
+    settings = tuner.settings(root) if tuner.settings else None
+    return FoundTuner(
+        tuner.name,
+        active=bool(running),
+        enabled=bool(enabled),
+        installed=bool(installed or running),
+        overwrites=tuner.overwrites if settings is None else _written(settings),
+        evidence=tuple("/" + path for path in [*running, *enabled, *installed]),
+        settings=settings or (),
+        when=tuner.when,
+        answer=tuner.answer,
+        once=tuner.once,
+        **extra,  # type: ignore[arg-type]
+    )
+
+
+def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
+    configured = read_configured_ban(root)
+    running = tuple(ban for pid in pids if (ban := read_running_ban(root, pid)))
+    detail = "; ".join(ban.describe() for ban in running or (configured,))
+    if any(ban.cpus != configured.cpus for ban in running):
+        detail += f"; configured, after a restart: {configured.describe()}"
+    return {"ban": configured, "running_bans": running, "detail": detail}
+
+
+def _tuned(root: Sysroot) -> dict[str, object]:
+    profile = " ".join(root.get("etc/tuned/active_profile").split())
+    return {"profile": profile, "detail": f"profile {profile}" if profile else "no profile chosen"}
+
+
+def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
+    for files in FILES:
+        if settings := files.settings(root):
+            yield _found_files(files, settings)
+
+
+def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
+    lines = [f"{_place(one)} sets {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    return FoundTuner(
+        files.name,
+        active=True,
+        enabled=True,
+        installed=True,
+        overwrites=_written(settings),
+        evidence=tuple(dict.fromkeys(setting.path for setting in settings)),
+        detail="; ".join(lines),
+        settings=settings,
+        when=files.when,
+        answer=files.answer,
+        program=False,
+    )
+
+
+def _written(settings: tuple[Setting, ...]) -> tuple[str, ...]:
+    return tuple(sorted({setting.knob for setting in settings if setting.wins}))
+
+
+def _place(setting: Setting) -> str:
+    return f"{setting.path}:{setting.line}" if setting.line else setting.path

@@ -1,0 +1,29 @@
+"""A tuner that was found on a host: the evidence, and what it writes. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tunectl.host.irqbalance import Ban
+from tunectl.host.sysctld import Setting
+
+
+@dataclass(frozen=True)
+class FoundTuner:
+    """One tuner on this host. `overwrites` are patterns of knobs, as fnmatch reads them."""
+
+    name: str
+    active: bool
+    enabled: bool
+    installed: bool
+    overwrites: tuple[str, ...]
+    evidence: tuple[str, ...]  # paths, with a leading slash
+    detail: str = ""
+    ban: Ban | None = None  # irqbalance: configured
+    running_bans: tuple[Ban, ...] = ()  # irqbalance: of each daemon that runs
+    profile: str = ""  # TuneD
+    settings: tuple[Setting, ...] = ()  # what its configuration says it writes
+    when: str = ""  # at what moments it writes
+    answer: str = ""  # what `apply` does about that
+    once: bool = False  # it writes at boot and ends: enabled is as good as running
+    program: bool = True  # False: files that the boot or udev reads

@@ -1,0 +1,146 @@
+"""What the programs with a configuration of `key = value` lines write: TLP, cpupower, cpufrequtils, auto-cpufreq, KSM.
+
+Source: tlp.conf's own comments and defaults.conf; cpupower(1) and its service's file; auto-cpufreq's example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+
+from tunectl.host.inifiles import Option, parse_ini
+from tunectl.host.shellvars import assignments
+from tunectl.host.sysctld import Setting, last_wins
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
+
+# A server is on AC; what is for the battery alone is never in force here.
+_TLP = {
+    "CPU_SCALING_GOVERNOR_ON_AC": ("cpufreq.governor",),
+    "CPU_SCALING_MIN_FREQ_ON_AC": ("cpufreq.min_khz",),
+    "CPU_SCALING_MAX_FREQ_ON_AC": ("cpufreq.max_khz",),
+    "CPU_MIN_PERF_ON_AC": ("cpufreq.min_perf_pct",),
+    "CPU_MAX_PERF_ON_AC": ("cpufreq.max_perf_pct",),
+    "CPU_ENERGY_PERF_POLICY_ON_AC": ("cpufreq.energy_performance_preference", "cpufreq.energy_perf_bias"),
+    "CPU_BOOST_ON_AC": ("cpufreq.boost",),
+    "CPU_HWP_DYN_BOOST_ON_AC": ("cpufreq.hwp_dynamic_boost",),
+    "CPU_DRIVER_OPMODE_ON_AC": ("cpufreq.intel_pstate", "cpufreq.amd_pstate"),
+    "NMI_WATCHDOG": ("kernel.nmi_watchdog",),
+    "PCIE_ASPM_ON_AC": ("pcie.aspm_policy",),
+}
+# Whichever distribution: names differ in case and in the prefix only.
+_CPUPOWER = {
+    "governor": ("cpufreq.governor",),
+    "min_freq": ("cpufreq.min_khz",),
+    "max_freq": ("cpufreq.max_khz",),
+    "freq": ("cpufreq.min_khz", "cpufreq.max_khz"),
+    "min_speed": ("cpufreq.min_khz",),
+    "max_speed": ("cpufreq.max_khz",),
+    "perf_bias": ("cpufreq.energy_perf_bias",),
+    "epp": ("cpufreq.energy_performance_preference",),
+    "turbo_boost": ("cpufreq.boost",),
+}
+_FLAGS = {"-g": "governor", "--governor": "governor", "-d": "min_freq", "--min": "min_freq"}
+_FLAGS |= {"-u": "max_freq", "--max": "max_freq", "-f": "freq", "--freq": "freq"}
+_AUTO = {
+    "governor": ("cpufreq.governor",),
+    "energy_performance_preference": ("cpufreq.energy_performance_preference",),
+    "energy_perf_bias": ("cpufreq.energy_perf_bias",),
+    "scaling_min_freq": ("cpufreq.min_khz",),
+    "scaling_max_freq": ("cpufreq.max_khz",),
+    "turbo": ("cpufreq.boost",),
+}
+_UNITS = {"khz": 1, "mhz": 1000, "ghz": 1_000_000}
+_BUILT_IN = "its own choice"
+
+
+def parse_assignments(text: str) -> Iterator[Option]:
+    """`NAME="value" # why` lines as options without a section."""
+    return (Option("", one.name, one.value, one.line) for one in assignments(text))
+
+
+def read_tlp(root: Sysroot) -> tuple[Setting, ...] | None:
+    """Its defaults, then /etc/tlp.d by name, then /etc/tlp.conf; the last line of a key counts. None without files."""
+    files = ("usr/share/tlp/defaults.conf", *files_in_force(root, ("etc/tlp.d",)), "etc/tlp.conf")
+    options = [(path, option) for path in files for option in parse_assignments(root.get_text(path))]
+    if not options:
+        return None
+    enabled = [option.value for _, option in options if option.key == "TLP_ENABLE"]
+    if enabled and enabled[-1] != "1":
+        return ()
+    return _settings(options, _TLP)
+
+
+def read_cpupower(root: Sysroot) -> tuple[Setting, ...] | None:
+    """Its service's file: Arch and upstream name values, Red Hat gives the program's arguments. None without one."""
+    options: list[tuple[str, Option]] = []
+    files = ("etc/default/cpupower", "etc/cpupower-service.conf", "etc/sysconfig/cpupower")
+    if not any(root.exists(path) for path in files):
+        return None
+    for path in files:
+        for option in parse_assignments(root.get_text(path)):
+            options += [(path, one) for one in _spelled_out(option)]
+    return _settings(options, _CPUPOWER)
+
+
+def read_cpufrequtils(root: Sysroot) -> tuple[Setting, ...]:
+    """/etc/default/cpufrequtils; without it the init script picks the governor. A limit of 0 is none."""
+    path = "etc/default/cpufrequtils"
+    options = [(path, option._replace(key=option.key.lower())) for option in parse_assignments(root.get_text(path))]
+    chosen = _settings([one for one in options if one[1].value != "0"], _CPUPOWER)
+    return chosen if any(one.knob == "cpufreq.governor" for one in chosen) else (*_own("cpufreq.governor"), *chosen)
+
+
+def read_auto_cpufreq(root: Sysroot) -> tuple[Setting, ...]:
+    """Governor, preference and turbo always, by load; limits where /etc/auto-cpufreq.conf gives them."""
+    path = "etc/auto-cpufreq.conf"
+    options = [(path, one) for one in parse_ini(root.get_text(path), continued=False) if one.section == "charger"]
+    chosen = _settings([(path, one._replace(value=_load_dependent(one))) for path, one in options], _AUTO)
+    always = ("cpufreq.governor", "cpufreq.energy_performance_preference", "cpufreq.boost")
+    return (*_own(*(knob for knob in always if knob not in {one.knob for one in chosen})), *chosen)
+
+
+def read_ksm(root: Sysroot) -> tuple[Setting, ...]:
+    """ksm.service starts merging at boot; ksmtuned starts and stops it by the memory that is free."""
+    return _own("mm.ksm")
+
+
+def _load_dependent(option: Option) -> str:
+    words = {"always": "1", "never": "0", "auto": ""}
+    return words.get(option.value, option.value) if option.key == "turbo" else option.value
+
+
+def _own(*knobs: str) -> tuple[Setting, ...]:
+    """What a program writes without being configured to."""
+    return tuple(Setting(knob, knob, "", _BUILT_IN, 0, wins=True) for knob in knobs)
+
+
+def _spelled_out(option: Option) -> Iterable[Option]:
+    """`CPUPOWER_START_OPTS="frequency-set -g performance"` as the options it stands for."""
+    key = option.key.lower()
+    if not key.endswith("start_opts"):
+        return [option._replace(key=key)]
+    words = option.value.split()
+    return [option._replace(key=_FLAGS[flag], value=value) for flag, value in pairwise(words) if flag in _FLAGS]
+
+
+def _settings(options: Iterable[tuple[str, Option]], knob_of: Mapping[str, tuple[str, ...]]) -> tuple[Setting, ...]:
+    """The options that stand for knobs of ours; an empty one sets nothing."""
+    last = {option.key: (path, option) for path, option in options if option.key in knob_of}
+    found = []
+    for path, option in last.values():
+        if option.value or option.key == "turbo":
+            found += [
+                Setting(knob, option.key, _in_our_terms(knob, option), "/" + path, option.line, wins=True)
+                for knob in knob_of[option.key]
+            ]
+    return tuple(last_wins(found))
+
+
+def _in_our_terms(knob: str, option: Option) -> str:
+    """A frequency in kHz, whatever its unit; anything else as it stands."""
+    match = re.fullmatch(r"([0-9.]+)\s*([kmg]hz)", option.value.lower())
+    if knob.endswith("_khz") and match:
+        return str(round(float(match[1]) * _UNITS[match[2]]))
+    return option.value

@@ -1,0 +1,165 @@
+"""The tuners: who they are, how each says what it writes, when it writes, and what `apply` does about it.
+
+A new one is a row here, and a reader where it has a configuration of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tunectl.host.sysctld import Setting
+from tunectl.host.sysroot import Sysroot
+from tunectl.tuners import directories, keyfiles
+from tunectl.tuners.tuned import read_tuned
+
+_COMM_LENGTH = 15  # the kernel keeps no more of a process's name
+_AT_BOOT = "apply writes its own value; so does tunectl-apply.service after each boot, where apply_at_boot is enabled"
+_COMES_BACK = "apply writes its own value and stops nobody's service: it stands until then, and verify names it"
+_FREQUENCY = ("cpufreq.governor", "cpufreq.min_khz", "cpufreq.max_khz")
+
+
+class Tuner(NamedTuple):
+    """A program that tunes: its units, its processes, the knobs it writes, and how to read what it writes."""
+
+    name: str
+    units: tuple[str, ...]
+    overwrites: tuple[str, ...]  # patterns of knobs, where its configuration does not say more
+    when: str
+    answer: str
+    settings: Callable[[Sysroot], tuple[Setting, ...] | None] | None = None  # gives None where it cannot be known
+    once: bool = False  # it writes once, at boot, and ends: enabled is as good as running
+    comms: tuple[str, ...] = ()  # where its processes have another name than it has
+
+    @property
+    def process_names(self) -> tuple[str, ...]:
+        """What its processes are called in /proc/PID/comm."""
+        return self.comms or (self.name[:_COMM_LENGTH],)
+
+
+class Files(NamedTuple):
+    """Files that tune without a program of their own: the boot or udev reads them."""
+
+    name: str
+    settings: Callable[[Sysroot], tuple[Setting, ...]]
+    when: str
+    answer: str
+
+
+PROGRAMS = (
+    # What TuneD writes depends on its profile; these are its cpu, sysctl, vm, scheduler, irq and bootloader plugins.
+    Tuner(
+        "tuned",
+        ("tuned.service", "tuned-ppd.service"),
+        (
+            "boot.*",
+            "cpufreq.*",
+            "cpuidle.*",
+            "irq.*",
+            "kernel.*",
+            "mm.*",
+            "net.busy_*",
+            "uncore.*",
+            "workqueue.cpumask",
+        ),
+        "when it starts and when a profile is chosen; when it stops, the values of before come back",
+        "apply writes its own value, and tunectl-apply.service runs after it at each boot; a profile that is chosen "
+        "later writes over it. `tunectl propose --from-tuned` takes its set-up over, `tuned-adm off` ends it",
+        read_tuned,
+    ),
+    Tuner(
+        "irqbalance",
+        ("irqbalance.service",),
+        ("irq.affinity", "net.queue_irqs"),
+        "about every ten seconds",
+        "apply writes its ban list and restarts it",
+    ),
+    Tuner(
+        "power-profiles-daemon",
+        ("power-profiles-daemon.service",),
+        (
+            "cpufreq.governor",
+            "cpufreq.energy_performance_preference",
+            "cpufreq.energy_perf_bias",
+            "cpufreq.boost",
+        ),
+        "when it starts and when a power profile is chosen",
+        _COMES_BACK,
+    ),
+    Tuner(
+        "thermald",
+        ("thermald.service",),
+        ("cpufreq.max_khz", "cpufreq.max_perf_pct", "cpufreq.boost"),
+        "when a temperature nears its limit",
+        _COMES_BACK,
+    ),
+    Tuner(
+        "tlp",
+        ("tlp.service",),
+        ("cpufreq.*", "kernel.nmi_watchdog", "pcie.aspm_policy"),
+        "at the end of the boot and when power is plugged in",
+        _COMES_BACK,
+        keyfiles.read_tlp,
+        once=True,
+    ),
+    Tuner(
+        "auto-cpufreq",
+        ("auto-cpufreq.service",),
+        ("cpufreq.*",),
+        "every few seconds, by load",
+        _COMES_BACK,
+        keyfiles.read_auto_cpufreq,
+    ),
+    Tuner(
+        "system76-power",
+        ("com.system76.PowerDaemon.service",),
+        ("cpufreq.*",),
+        "when it starts and when a profile is chosen",
+        _COMES_BACK,
+        comms=("system76-power",),
+    ),
+    Tuner(
+        "cpupower",
+        ("cpupower.service", "cpupower-service.service"),
+        _FREQUENCY,
+        "once, at boot",
+        _AT_BOOT,
+        keyfiles.read_cpupower,
+        once=True,
+    ),
+    Tuner(
+        "cpufrequtils",
+        ("cpufrequtils.service", "ondemand.service"),
+        _FREQUENCY,
+        "once, at boot",
+        _AT_BOOT,
+        keyfiles.read_cpufrequtils,
+        once=True,
+    ),
+    Tuner(
+        "ksmtuned",
+        ("ksmtuned.service", "ksm.service"),
+        ("mm.ksm",),
+        "as memory fills and empties",
+        _COMES_BACK,
+        keyfiles.read_ksm,
+    ),
+)
+FILES = (
+    Files("sysctl.d", directories.read_sysctl_d, "at boot, and when a package calls sysctl --system", _AT_BOOT),
+    Files("tmpfiles.d", directories.read_tmpfiles_d, "at boot", _AT_BOOT),
+    Files("sysfs.conf", directories.read_sysfs_conf, "at boot", _AT_BOOT),
+    Files("udev rules", directories.read_udev_rules, "when the device appears or changes", _COMES_BACK),
+    Files(
+        "GRUB",
+        directories.read_grub_d,
+        "when GRUB's menu is written",
+        "apply's own file is read after every other, so it wins where the kernel takes the last of several; where "
+        "it takes the first (isolcpus, nohz_full) the other setting has to go, and apply says so",
+    ),
+)
+
+
+def tuner_units() -> tuple[str, ...]:
+    """The systemd units of every program of the table."""
+    return tuple(unit for tuner in PROGRAMS for unit in tuner.units)
