@@ -63,10 +63,7 @@ def test_nothing_imports_the_command_line() -> None:
         (
             "msgspec",
             (
-                "tunectl.tuning.profile",
-                "tunectl.tuning.hostfile",
-                "tunectl.tuning.threads",
-                "tunectl.monitor.settings",
+                "tunectl.hostfile",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
                 "tunectl.fleet.documents",
@@ -106,9 +103,18 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
+    *(
+        "cpulist",
+        "model",
+        "verdict",
+        "preflight/gate",
+        "preflight/thermal",
+        "knobs/codecs",
+        "tuning/plan",
+        "tuning/propose",
+    ),
     *("tuners/conflicts", "tuners/lines", "tuners/places", "tuners/tunedvars", "tuning/fromtuned"),
-    *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
+    *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
 ]
 
 
@@ -139,8 +145,17 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 
-def test_facts_do_not_know_policy() -> None:
-    assert not {name for name in importers("tunectl.tuning") if name.startswith(("tunectl.knobs", "tunectl.host"))}
+@pytest.mark.parametrize("policy", ["tunectl.tuning", "tunectl.hostfile"])
+def test_facts_do_not_know_policy(policy: str) -> None:
+    facts = ("tunectl.knobs", "tunectl.host", "tunectl.probe", "tunectl.bootloader")
+    assert importers(policy) == outside(importers(policy), *facts)
+
+
+def test_the_host_file_is_read_below_everything_that_acts_on_it() -> None:
+    above = {f"tunectl.{room}" for room in ("cli", "preflight", "monitor", "checking", "tuning", "report", "fleet")}
+    for path in (PACKAGE / "hostfile").glob("*.py"):
+        own = set(imports(path))
+        assert own == outside(own, *above), path
 
 
 def test_host_files_are_opened_in_one_module() -> None:
@@ -148,7 +163,7 @@ def test_host_files_are_opened_in_one_module() -> None:
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
         "tunectl.tuning.lock",
-        "tunectl.tuning.profile",
+        "tunectl.hostfile.toml",
         "tunectl.cli.main",
         "tunectl.cli.probe",
         "tunectl.monitor.repair",
@@ -172,8 +187,3 @@ def test_only_apply_and_restore_hold_a_writable_root() -> None:
         "tunectl.cli.apply",
         "tunectl.cli.restore",
     }
-
-
-def test_modules_stay_short() -> None:
-    long = {name_of(path): count for path in MODULES if (count := len(path.read_text().splitlines())) > 280}
-    assert not long

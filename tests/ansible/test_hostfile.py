@@ -14,9 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ansible.units import load
-from tunectl.monitor.settings import Hook, Monitor, Prometheus, Sentinel, Sla, Webhook
-from tunectl.tuning.hostfile import Budget, HostFile, Network, Thermal, WaiverRow, read_hostfile
-from tunectl.tuning.threads import ThreadRow
+from tunectl.hostfile.config import read_hostfile
+from tunectl.hostfile.shape import (
+    Budget,
+    Hook,
+    HostFile,
+    Monitor,
+    Network,
+    Prometheus,
+    Sentinel,
+    Sla,
+    Thermal,
+    ThreadRow,
+    WaiverRow,
+    Webhook,
+)
 
 hostfile = load("hostfile")
 TEXT = st.text(st.characters(codec="utf-8"))

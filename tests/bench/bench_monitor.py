@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 from tests.hosts.builder import build, generated
 from tests.monitor.watched import CPU, Watched
 from tunectl.cpulist import format_cpulist
-from tunectl.monitor import held
+from tunectl.monitor import open_files
 from tunectl.monitor.interrupt_table import InterruptTable
-from tunectl.monitor.look import take_look
+from tunectl.monitor.sources import take_look
 
 ROUND = 10  # looks; one round of drift
 READER = r"""
@@ -92,7 +92,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
-        held._pread_recorded = os.pread  # type: ignore[assignment]
+        open_files._pread_recorded = os.pread  # type: ignore[assignment]
         host = prepare(work / "host", options.cpus, options.irqs)
         restless = Restless(host)
         start = time.thread_time()
@@ -201,7 +201,7 @@ def record(host: Watched, restless: Restless) -> list[str]:
 def held_files(host: Watched) -> list[Any]:
     """The groups of files the sources hold open."""
     kept = host.eyes._kept
-    numbers = [one.numbers for one in kept.values() if isinstance(getattr(one, "numbers", None), held.Numbers)]
+    numbers = [one.numbers for one in kept.values() if isinstance(getattr(one, "numbers", None), open_files.Numbers)]
     return [*numbers, kept["drift"].knobs._held]
 
 

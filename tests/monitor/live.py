@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.watched_host import Eyes
 from tunectl.tuning.session import open_session
 
 

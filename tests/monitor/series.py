@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from tunectl.model import Finding
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Health, Look, Sample, Status, Value, Verdict
-from tunectl.monitor.rules import RULES, History, Limits, judge
+from tunectl.monitor.rules import RULES, judge
+from tunectl.monitor.rules.history import History, Limits
+from tunectl.tuners.conflicts import Objection
 
 BASE_KHZ = 3_500_000
 PACKAGE0 = frozenset(range(8))
@@ -22,9 +25,10 @@ def sample(
     health: Health = Health.FRESH,
     reason: str = "",
     cpus: Iterable[int] = (),
+    seen: Finding | Objection | None = None,
 ) -> Sample:
     """A sample; its source, unless told, is named after the quantity."""
-    return Sample(quantity, subject, value, source or quantity, health, reason, frozenset(cpus))
+    return Sample(quantity, subject, value, source or quantity, health, reason, frozenset(cpus), seen)
 
 
 def base(cpus: Iterable[int] = ISOLATED, khz: int = BASE_KHZ) -> list[Sample]:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from tests.monitor.series import Watch, base, limits, look, sample
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Condition, Health, Sample, Severity, Status, Verdict
-from tunectl.monitor.rules import FAILED, History, Rule, judge
+from tunectl.monitor.rules import FAILED, Rule, judge
+from tunectl.monitor.rules.history import History
 
 BAD, GOOD, BETWEEN, UNKNOWN = Verdict.BAD, Verdict.GOOD, Verdict.BETWEEN, Verdict.UNKNOWN
 

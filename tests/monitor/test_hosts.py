@@ -10,7 +10,8 @@ from tests.monitor.watched import CPU, Watched, watch
 from tunectl.host.devices import DeviceEvent
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Severity
-from tunectl.monitor.rules import History, Limits, judge
+from tunectl.monitor.rules import judge
+from tunectl.monitor.rules.history import History, Limits
 
 # A recorded host is not tuned, and a look at it is not a running host.
 _ALWAYS = ("KnobDrift", "SourceLost", "FrequencyUnknown", "MonitorDisturbs")

@@ -401,7 +401,7 @@ _VICTIM = """
 import sys, time
 from tests.monitor.sinks.samples import HOST, fired
 from tunectl.monitor.outbox import Backoff, Outbox
-from tunectl.monitor.settings import Webhook
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.sinks.webhook import open_webhook
 box = Outbox(open_webhook(Webhook(sys.argv[1]), HOST), sys.argv[2], backoff=Backoff(0.005, 0.01))
 box.start()
@@ -433,7 +433,7 @@ def test_kill_9_in_the_middle(tmp_path: Path) -> None:
             following = said[-1] + 2  # the next may have been saved and not promised
         server.acts = []
         notifier_name = next(tmp_path.glob("*.spool")).stem
-        from tunectl.monitor.settings import Webhook
+        from tunectl.hostfile.shape import Webhook
         from tunectl.monitor.sinks.webhook import open_webhook
 
         outbox = Outbox(open_webhook(Webhook(server.url), HOST), str(tmp_path))

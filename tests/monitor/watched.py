@@ -9,9 +9,9 @@ from tests.hosts.builder import build, named
 from tests.hosts.spec import HostSpec
 from tunectl.cpulist import format_cpulist
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Look, Sample
+from tunectl.monitor.sources import take_look
+from tunectl.monitor.watched_host import Eyes
 from tunectl.tuning.session import open_session
 
 CPU = "sys/devices/system/cpu"

@@ -16,7 +16,8 @@ from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_scope_facts
-from tunectl.monitor.assembly import Watcher, kernel_wishes
+from tunectl.hostfile.config import kernel_wishes
+from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.once import look_twice, verdict_of
 from tunectl.tuning.journal import peek

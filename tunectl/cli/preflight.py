@@ -13,7 +13,7 @@ from tunectl.cli.progress import progress
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
-from tunectl.preflight import Flight, Request, run_preflight
+from tunectl.preflight.run import Flight, Request, run_preflight
 
 
 @tunectl_command(formats=GATE)

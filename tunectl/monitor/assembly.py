@@ -6,20 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.topology import CpuFacts
-from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.eyes import Eyes, boottime
-from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Alert, Board, Condition, Look, Severity
 from tunectl.monitor.outbox import Outboxes
 from tunectl.monitor.repair import Repair
-from tunectl.monitor.rules import RULES, History, Limits, judge
-from tunectl.monitor.settings import Monitor
+from tunectl.monitor.rules import RULES, judge
+from tunectl.monitor.rules.history import History, Limits
 from tunectl.monitor.sinks import Exporter, Notifier, check_exporters, open_exporters, open_notifiers
-from tunectl.tuning.hostfile import Thermal, Wishes
+from tunectl.monitor.sources import take_look
+from tunectl.monitor.watched_host import Eyes, boottime
 from tunectl.tuning.session import Session
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
@@ -33,13 +30,6 @@ class Places(NamedTuple):
     interval_s: float | None = None
     repair: bool = False
     sinks: bool = True  # a second look at a watched host must not tell everything twice
-
-
-def kernel_wishes(facts: CpuFacts) -> Wishes:
-    """Without a host file: the CPUs that this boot isolates, no wish for any knob."""
-    isolated = facts.quiet & facts.present
-    scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
-    return Wishes(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
 
 
 class Watcher:

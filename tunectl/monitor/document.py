@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.model import Finding, Outcome, target_name
-from tunectl.monitor.cpurows import cpu_rows
-from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Verdict
+from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Sample, Verdict
 
 _OUTCOMES = {
     Verdict.BAD: Outcome.DRIFTED,
@@ -94,3 +94,129 @@ def _zones(look: Look) -> Iterator[dict[str, Any]]:
             "health": one.health.value,
             "kind": one.reason,
         }
+
+
+# The clock of a CPU, the best witness first: what it measured itself, its own file, its package's sentinel.
+_CLOCKS = ("core_khz", "frequency_khz", "sentinel_khz")
+_PER_SECOND = {"ticks_per_s": "timer_ticks", "calls_per_s": "function_calls", "reschedules_per_s": "reschedules"}
+
+
+class _Index(NamedTuple):
+    """The samples of one look: of each CPU by quantity, and each by its own name."""
+
+    of_cpu: Mapping[int, Mapping[str, Sample]]
+    by_name: Mapping[tuple[str, str], Sample]
+
+
+def cpu_rows(board: Board, before: Look | None) -> list[dict[str, Any]]:
+    """One row a CPU of the host, ascending."""
+    now, then = _index(board.look), _index(before) if before else None
+    seconds = board.look.monotonic_s - before.monotonic_s if before else 0.0
+    landed = _landed(board.look, then)
+    alerts = _alerts(board)
+    rows = []
+    for cpu in sorted(board.isolated | board.housekeeping | now.of_cpu.keys()):
+        mine = now.of_cpu.get(cpu, {})
+        rows.append(
+            {
+                "cpu": cpu,
+                "role": "isolated" if cpu in board.isolated else "housekeeping",
+                "package": _package(mine),
+                **_clock(mine),
+                "base_khz": number_of(mine.get("base_khz")),
+                "limit_khz": min(
+                    (khz for name in ("bios_limit_khz", "max_khz") if (khz := number_of(mine.get(name)))), default=None
+                ),
+                **_throttles(mine, then),
+                **{name: _rate(mine.get(quantity), then, seconds) for name, quantity in _PER_SECOND.items()},
+                "interrupts": landed.get(cpu, []),
+                "alerts": alerts.get(cpu, []),
+            }
+        )
+    return rows
+
+
+def _index(look: Look) -> _Index:
+    of_cpu: dict[int, dict[str, Sample]] = defaultdict(dict)
+    for sample in look.samples:
+        if sample.quantity != "interrupts":  # of a device: told apart in _landed
+            for cpu in members(sample):
+                of_cpu[cpu][sample.quantity] = sample
+    return _Index(of_cpu, {(one.quantity, one.subject): one for one in look.samples})
+
+
+def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
+    """The best there is: a fresh witness before a stale one, a stale one before none."""
+    clocks = [mine[name] for name in _CLOCKS if name in mine]
+    ranks = list(Health)
+    best = min(clocks, key=lambda one: ranks.index(one.health), default=None)
+    if best is None:
+        return {"frequency_khz": None, "frequency_from": "", "frequency_health": "absent", "frequency_reason": ""}
+    return {
+        "frequency_khz": number_of(best),
+        "frequency_from": {"core_khz": "measured", "frequency_khz": "sysfs"}.get(best.quantity, best.subject),
+        "frequency_health": best.health.value,
+        "frequency_reason": best.reason,
+    }
+
+
+def _package(mine: Mapping[str, Sample]) -> int | None:
+    names = {one.subject for one in mine.values() if one.subject.startswith("package")}
+    numbers = [int(name.removeprefix("package")) for name in names if name.removeprefix("package").isdecimal()]
+    return min(numbers, default=None)
+
+
+def _throttles(mine: Mapping[str, Sample], then: _Index | None) -> dict[str, Any]:
+    """Of the core and of its package together: either slows the CPU."""
+    counters = [mine[name] for name in ("core_throttles", "package_throttles") if name in mine]
+    counts = [count for one in counters if (count := number_of(one)) is not None]
+    rises = [_rise(one, then) for one in counters]
+    return {
+        "throttles": sum(counts) if counts else None,
+        "throttles_new": sum(rise for rise in rises if rise) if counts else None,
+    }
+
+
+def _rise(sample: Sample, then: _Index | None) -> float | None:
+    earlier = then.by_name.get((sample.quantity, sample.subject)) if then else None
+    now, before = number_of(sample), number_of(earlier)
+    return None if now is None or before is None else max(0, now - before)  # a counter that fell began anew
+
+
+def _rate(sample: Sample | None, then: _Index | None, seconds: float) -> float | None:
+    rise = _rise(sample, then) if sample and seconds > 0 else None
+    return None if rise is None else round(rise / seconds, 1)
+
+
+def _landed(look: Look, then: _Index | None) -> Mapping[int, list[str]]:
+    """Device interrupts that came to each isolated CPU since the look before: `eth0-rx-1 +3`."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for sample in look.of("interrupts"):
+        rise = _rise(sample, then)
+        if rise:
+            for cpu in sample.cpus:
+                found[cpu].append(f"{sample.reason or sample.subject} +{rise:g}")
+    return found
+
+
+def _alerts(board: Board) -> Mapping[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for alert in board.firing:
+        for cpu in parse_shown(alert.cpus):
+            found[cpu].append(alert.identity)
+    return found
+
+
+def number_of(sample: Sample | None) -> float | None:
+    """A sample's number; None where it has none that may be shown."""
+    if sample is None or sample.health in (Health.NO_DATA, Health.ABSENT) or isinstance(sample.value, str | None):
+        return None
+    return sample.value
+
+
+def members(sample: Sample) -> CpuSet | Iterable[int]:
+    """The CPUs a sample speaks of: those it names, else the one its subject is."""
+    number = sample.subject.removeprefix("cpu")
+    if sample.cpus or not number.isdecimal():
+        return sample.cpus
+    return (int(number),)

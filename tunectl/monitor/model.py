@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.model import Finding
+from tunectl.tuners.conflicts import Objection
 
 Value = float | int | str | None
 
@@ -37,6 +39,7 @@ class Sample(NamedTuple):
     health: Health = Health.FRESH
     reason: str = ""  # why it is not fresh; otherwise what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
+    seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
 
 
 class Look(NamedTuple):

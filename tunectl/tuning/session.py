@@ -14,12 +14,13 @@ from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import CpuFacts, read_scope_facts, read_topology
+from tunectl.hostfile.config import Wishes, read_hostfile, resolve
+from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import HostId, Plan, Reading, Setting
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.observe import observe
 from tunectl.tuning.plan import diff

@@ -31,7 +31,7 @@ _NUMBER: dict[str, Any] = {"type": "float"}
 _PATH: dict[str, Any] = {"type": "str"}
 _WORDS: dict[str, Any] = {"type": "list", "elements": "str"}
 
-# The host file's keys in Ansible's words; a test compares them with tunectl's own (tuning/hostfile.py).
+# The host file's keys in Ansible's words; a test compares them with tunectl's own (tunectl/hostfile/shape.py).
 OPTIONS: dict[str, Any] = {
     "profile": {"type": "str", "default": "low-latency"},
     "isolated": {"type": "str", "default": PROPOSAL},

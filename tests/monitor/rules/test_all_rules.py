@@ -9,15 +9,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, look, sample
+from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Health, Sample, Status
-from tunectl.monitor.rules import History, Limits, judge
+from tunectl.monitor.rules import judge
+from tunectl.monitor.rules.history import History, Limits
+from tunectl.tuners.conflicts import Objection
+
+
+def governor(outcome: Outcome) -> Sample:
+    """One knob, judged."""
+    target = "cpufreq.governor[2]"
+    return sample("knob", target, outcome, "drift", seen=Finding("cpufreq.governor", target, outcome, "a", "b", "c"))
+
 
 COOL = [
     *base(),
     *limits(BASE_KHZ),
     sample("core_khz", "cpu2", 3_600_000, "clock", cpus={2}),
-    sample("knob", "cpufreq.governor[2]", "compliant", "drift"),
+    governor(Outcome.COMPLIANT),
     sample("interrupts", "irq42", 7, "interrupts", cpus={3}),
 ]
 DARK = [one._replace(health=Health.NO_DATA, value=None) for one in COOL]
@@ -25,7 +35,7 @@ HOT = [
     *base(),
     *limits(1_200_000),
     sample("core_khz", "cpu2", 1_200_000, "clock", cpus={2}),
-    sample("knob", "cpufreq.governor[2]", "drifted", "drift", reason="observed a, desired b: c; fix: d"),
+    governor(Outcome.DRIFTED),
     sample("interrupts", "irq42", 9, "interrupts", cpus={3}),
 ]
 AFTER = [*COOL[:-1], HOT[-1]]
@@ -108,8 +118,16 @@ samples = st.builds(
     VALUES,
     st.sampled_from(["limits", "clock", "drift"]),
     st.sampled_from(list(Health)),
-    st.sampled_from(["", "why", "runs; fix: stop it", "observed 1, desired 2: x; fix: y"]),
+    st.sampled_from(["", "why"]),
     st.sampled_from([frozenset(), ISOLATED, PACKAGE0, frozenset({2})]),
+    st.sampled_from(
+        [
+            None,
+            Objection("runs", "stop it", "active", "inactive"),
+            governor(Outcome.DRIFTED).seen,
+            governor(Outcome.WAIVED).seen,
+        ]
+    ),
 )
 
 

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from tests.monitor.series import BASE_KHZ, Watch, base, limits, sample, told, verdicts
+from tunectl.model import Finding, Outcome, Scalar
 from tunectl.monitor.model import Health, Sample, Severity, Verdict
+from tunectl.tuners.conflicts import Objection
+
+FIX = "tunectl apply --yes"
 
 
-def knob(target: str, outcome: str, observed: str = "powersave") -> Sample:
-    health = Health.NO_DATA if outcome == "unreadable" else Health.FRESH
-    reason = f"observed {observed}, desired performance: it costs latency; fix: tunectl apply --yes"
-    return sample("knob", target, outcome, "drift", health=health, reason="" if outcome == "compliant" else reason)
+def knob(target: str, outcome: str, observed: Scalar = "powersave") -> Sample:
+    name = target.partition("[")[0]
+    seen = Finding(name, target, Outcome(outcome), observed, "performance", "it costs latency", FIX)
+    return judged(seen)
+
+
+def judged(finding: Finding) -> Sample:
+    health = Health.NO_DATA if finding.outcome is Outcome.UNREADABLE else Health.FRESH
+    return sample("knob", finding.target, str(finding.outcome), "drift", health=health, seen=finding)
 
 
 def governor(cpu: int, outcome: str) -> Sample:
     return knob(f"cpufreq.governor[{cpu}]", outcome)
 
 
-def manager(value: str, reason: str) -> Sample:
-    return sample("manager", "irqbalance", value, "managers", reason=reason)
+def manager(value: str, against: Objection | None = None) -> Sample:
+    return sample("manager", "irqbalance", value, "managers", seen=against)
 
 
 def device(subject: str, action: str, path: str = "/devices/pci0000:00/0000:00:1f.6") -> Sample:
@@ -45,7 +54,7 @@ def test_somebody_who_changes_sixty_four_targets_is_one_alert() -> None:
 
 
 def cap(observed: int, outcome: str = "drifted") -> Sample:
-    return knob("cpufreq.max_khz[0]", outcome, str(observed))
+    return knob("cpufreq.max_khz[0]", outcome, observed)
 
 
 def test_what_the_kernel_lowers_with_the_firmwares_limit_is_no_second_alert() -> None:
@@ -91,24 +100,26 @@ def test_an_unreadable_target_resolves_nothing_and_blocks_nothing() -> None:
     assert [name for _, name in watch.names([governor(3, "compliant"), dark])] == ["-KnobDrift[cpufreq.governor]"]
 
 
-def test_a_boot_that_is_drifted_parses_without_its_reason() -> None:
-    odd = [sample("knob", "boot.nohz_full", "drifted", "drift", reason="something else")]
-    (edge,) = Watch().see(odd)
-    assert (edge[2].observed, edge[2].fix) == ("something else", "tunectl apply")
+def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> None:
+    odd = Finding("boot.nohz_full", "boot.nohz_full", Outcome.DRIFTED, "2, desired 3: x", "4: y; fix: z", "a; fix: b")
+    (edge,) = Watch().see([judged(odd)])
+    assert (edge[2].observed, edge[2].expected, edge[2].fix) == ("2, desired 3: x", "4: y; fix: z", "tunectl apply")
+    assert edge[2].summary == "boot.nohz_full drifted: observed 2, desired 3: x, desired 4: y; fix: z: a; fix: b"
 
 
 def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
-    off, on = manager("inactive", ""), manager("contested", "tlp runs and overwrites a.b; fix: systemctl disable tlp")
+    against = Objection("tlp runs and overwrites a.b; fix: none", "systemctl disable tlp", "active", "inactive")
+    off, on = manager("inactive"), manager("contested", against)
     edges = Watch().see([off], [on], [off])
     assert [(at, name) for at, name, _ in edges] == [
         (1.0, "+ManagerStarted[irqbalance]"),
         (2.0, "-ManagerStarted[irqbalance]"),
     ]
-    assert (edges[0][2].summary, edges[0][2].fix) == ("tlp runs and overwrites a.b", "systemctl disable tlp")
+    assert (edges[0][2].summary, edges[0][2].fix) == against[:2]
 
 
 def test_a_manager_with_other_keys_is_no_trouble() -> None:
-    harmless = manager("active", "leaves alone what is asked for here")
+    harmless = manager("active")
     assert Watch().names([harmless]) == []
     unknown = sample("manager", "tuned", None, "managers", health=Health.NO_DATA)
     assert verdicts("ManagerStarted", [[unknown]]) == [{"tuned": Verdict.UNKNOWN}]
@@ -162,7 +173,5 @@ def test_a_source_without_data_is_told_once_and_a_stale_one_is_not() -> None:
 
 
 def test_a_source_that_broke_off_is_lost_whatever_it_said_before() -> None:
-    rows = [
-        [sample("knob", "a.b", "compliant", "drift"), sample("source", "drift", None, "drift", health=Health.NO_DATA)]
-    ]
+    rows = [[knob("a.b", "compliant"), sample("source", "drift", None, "drift", health=Health.NO_DATA)]]
     assert verdicts("SourceLost", rows) == [{"drift": Verdict.BAD}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, verdicts
 from tunectl.monitor.model import Health, Sample, Severity, Status, Verdict
-from tunectl.monitor.rules import Limits
+from tunectl.monitor.rules.history import Limits
 
 
 def package(khz: int | None, health: Health = Health.FRESH) -> Sample:

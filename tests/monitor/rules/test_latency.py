@@ -6,8 +6,8 @@ import random
 
 from tests.monitor.series import Watch, sample, told, verdicts
 from tunectl.monitor.model import Sample, Verdict
-from tunectl.monitor.rules import Limits
-from tunectl.monitor.windows import Messages, Windows
+from tunectl.monitor.rules.history import Limits
+from tunectl.monitor.sources.windows import Messages, Windows
 
 PROMISED = Limits(p99_9_ns=100_000, max_ns=1_000_000, isolated=frozenset({2, 3}))
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tunectl.monitor.model import Look
-from tunectl.monitor.rules import DEPTH, RULES, History, Rule
+from tunectl.monitor.rules import RULES, Rule
+from tunectl.monitor.rules.history import DEPTH, History
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "monitor.md").read_text()
 

@@ -11,7 +11,7 @@ import pytest
 from tests.monitor.sinks.samples import HOST, fired, over
 from tunectl.errors import UsageError
 from tunectl.host.run import run
-from tunectl.monitor.settings import Hook
+from tunectl.hostfile.shape import Hook
 from tunectl.monitor.sinks.hook import open_hook
 from tunectl.monitor.sinks.kinds import SinkError
 from tunectl.monitor.sinks.message import delivery_id

@@ -9,7 +9,7 @@ import pytest
 
 from tests.monitor.sinks.samples import HOST
 from tunectl.errors import UsageError
-from tunectl.monitor.settings import Hook, Monitor, Webhook
+from tunectl.hostfile.shape import Hook, Monitor, Webhook
 from tunectl.monitor.sinks import open_notifiers
 
 

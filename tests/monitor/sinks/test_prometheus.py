@@ -21,8 +21,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.monitor.sinks.samples import DROP, OWN, board, fired
 from tests.report.documents import document, hostile
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Monitor, Prometheus
 from tunectl.monitor.model import Board, Health, Sample, Severity
-from tunectl.monitor.settings import Monitor, Prometheus
 from tunectl.monitor.sinks import check_exporters, open_exporters
 from tunectl.monitor.sinks.places import parse_listen
 from tunectl.monitor.sinks.prometheus import Endpoint, Shown

@@ -18,9 +18,9 @@ import pytest
 
 from tests.monitor.sinks.receiver import Receiver, receiving
 from tests.monitor.sinks.samples import HOST, board, fired, over
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.model import Alert
 from tunectl.monitor.outbox import Backoff, Outbox
-from tunectl.monitor.settings import Webhook
 from tunectl.monitor.sinks.prometheus import Endpoint
 from tunectl.monitor.sinks.webhook import open_webhook
 

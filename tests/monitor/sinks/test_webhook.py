@@ -19,8 +19,8 @@ from jsonschema import Draft202012Validator
 from tests.monitor.sinks.receiver import Receiver, receiving
 from tests.monitor.sinks.samples import HOST, fired, over
 from tunectl.errors import TunectlError, UsageError
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.outbox import Backoff, Outbox
-from tunectl.monitor.settings import Webhook
 from tunectl.monitor.sinks.kinds import SinkError
 from tunectl.monitor.sinks.message import delivery_id
 from tunectl.monitor.sinks.webhook import open_webhook, posted

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.watched import Watched, of, watch
-from tunectl.monitor.look import take_look
 from tunectl.monitor.model import Health, Look
-from tunectl.monitor.sources import SOURCES
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.sources import SOURCES, take_look
+from tunectl.monitor.watched_host import Source
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
-from tunectl.model import Outcome
+from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Health
 from tunectl.monitor.sources import drift, knobs
 
@@ -40,8 +40,7 @@ def test_the_samples_are_what_verify_finds(xeon: Watched) -> None:
     assert bad
     assert {name for name, one in found.items() if one.value == "drifted"} == set(bad)
     target, finding = next(iter(bad.items()))
-    assert found[target].reason.startswith(f"observed {finding.observed}, desired {finding.desired}: ")
-    assert found[target].reason.endswith(f"; fix: {finding.fix}")
+    assert found[target].seen == finding
     assert (found["irq.affinity"].value, found["irq.affinity"].health) == ("compliant", Health.FRESH)
 
 
@@ -71,7 +70,8 @@ def test_any_knob_is_seen_to_drift_within_ten_looks(xeon: Watched, path: str, va
     xeon.write(path, good.get(path, "0"))
     xeon.look(10)
     found = of(xeon.look(10), "knob")[target]  # it stays named, so that its end can be told
-    assert (found.value, found.reason) == ("compliant", "")
+    assert isinstance(found.seen, Finding)
+    assert (found.value, found.seen.outcome) == ("compliant", Outcome.COMPLIANT)
 
 
 @pytest.mark.parametrize("kind", ["event", "manager", "interrupt", "journal"])

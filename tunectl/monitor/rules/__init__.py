@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from tunectl.monitor.model import Condition, Severity, Verdict
-from tunectl.monitor.rules import (
-    changes,
-    frequency,
-    interrupts,
-    latency,
-    sources,
-    temperature,
-    throttling,
-)
-from tunectl.monitor.rules.history import DEPTH, History, Limits
-from tunectl.monitor.rules.rule import FAILED, Rule
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-__all__ = ["DEPTH", "FAILED", "RULES", "History", "Limits", "Rule", "judge"]
+from tunectl.monitor.model import Condition, Severity, Verdict
+from tunectl.monitor.rules import changes, frequency, interrupts, latency, thermal, unknown
+from tunectl.monitor.rules.history import History
+
+FAILED = "rule"  # the subject of the one condition of a rule that broke: nothing is known of any other
+
+
+class Rule(NamedTuple):
+    """How one kind of trouble is told, and when that is worth an alert."""
+
+    name: str  # as its alerts are named
+    severity: Severity
+    why: str  # the mechanism, one sentence
+    source_of_truth: str  # which reading decides, and who says so
+    judge: Callable[[History], Iterable[Condition]]
+    bad: tuple[int, int] = (1, 1)  # fires when N of the last M looks that could tell were bad
+    good: int = 3  # resolves after so many good looks in a row; what is unknown between them counts for nothing
+    lasts: bool = False  # a subject that no look mentions any more stays as it was; otherwise it is over after `good`
+    explained_by: tuple[str, ...] = ()  # while an alert of these rules fires for the same CPUs, this is its evidence
+
 
 _CRITICAL, _WARNING = Severity.CRITICAL, Severity.WARNING
 _SLOW = ("FrequencyDrop", "ThermalThrottle")
@@ -35,7 +44,7 @@ RULES: tuple[Rule, ...] = (
         _CRITICAL,
         "a core that gets too hot is slowed at once, by its own hardware",
         "core_throttle_count and package_throttle_count (drivers/thermal/intel/therm_throt.c)",
-        throttling.judge,
+        thermal.judge_throttling,
         explained_by=_SLOW,
     ),
     Rule(
@@ -43,7 +52,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "at this trip the kernel begins to slow CPUs, or stops the host",
         "thermal zones whose reading interrupts no CPU, against their lowest passive, hot or critical trip",
-        temperature.judge_zones,
+        thermal.judge_zones,
         bad=(2, 3),
         explained_by=_SLOW,
     ),
@@ -52,7 +61,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "a cooling device at work lowers frequencies or forces idle time",
         "cur_state of cooling devices that act on CPUs (Documentation/driver-api/thermal/sysfs-api.rst)",
-        temperature.judge_cooling,
+        thermal.judge_cooling,
         explained_by=_SLOW,
     ),
     Rule(
@@ -118,7 +127,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "a host on which a slow core cannot be told is not known to be fast",
         "no fresh limit, clock, sentinel or throttle counter with a known base frequency",
-        frequency.judge_unknown,
+        unknown.judge_frequency,
         bad=(5, 5),
     ),
     Rule(
@@ -126,7 +135,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "what cannot be read is not watched",
         "every source's own samples",
-        sources.judge,
+        unknown.judge_sources,
         bad=(5, 5),
     ),
 )

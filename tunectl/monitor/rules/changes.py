@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from tunectl.monitor.model import CLAMPED, CONTESTED, Condition, Health, Sample, Verdict
+from tunectl.model import Finding
+from tunectl.monitor.model import CLAMPED, Condition, Health, Sample, Verdict
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.say import cpu_of
+from tunectl.monitor.rules.subjects import cpu_of
+from tunectl.tuners.conflicts import Objection
 
 # INTERFACE, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
@@ -19,7 +20,6 @@ _OUTCOMES = {
     "pending-reboot": Verdict.GOOD,
     "unreadable": Verdict.UNKNOWN,
 }
-_TOLD = re.compile(r"observed (?P<observed>.*?), desired (?P<desired>.*?)(?:: .*)?$", re.DOTALL)
 _VIRTUAL = "/devices/virtual/"  # a container's or a tunnel's interface has no interrupt
 _LISTED = 4  # targets named in a summary
 _CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.GOOD, "add": Verdict.GOOD}
@@ -28,8 +28,9 @@ _CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.
 def judge_knobs(history: History) -> Iterator[Condition]:
     """KnobDrift: one condition a knob, however many of its targets somebody changed at once."""
     knobs: dict[str, list[Sample]] = {}
-    for subject, sample in history.get("knob").items():
-        knobs.setdefault(subject.partition("[")[0], []).append(sample)
+    for sample in history.get("knob").values():
+        if isinstance(sample.seen, Finding):
+            knobs.setdefault(sample.seen.knob, []).append(sample)
     for knob, samples in knobs.items():
         yield _knob(history, knob, samples)
 
@@ -49,35 +50,33 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         verdict = Verdict.UNKNOWN if is_open else Verdict.BETWEEN if Verdict.BETWEEN in verdicts else Verdict.GOOD
         return Condition("KnobDrift", knob, verdict, source=samples[0].source)
     first = drifted[0]
-    told, fix, observed, desired = _told(first)
+    finding = _finding(first)
     names = ", ".join(sample.subject for sample in drifted[:_LISTED])
     more = f" and {len(drifted) - _LISTED} more" if len(drifted) > _LISTED else ""
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
-    summary = f"{names}{more} drifted: {told}"
-    return Condition(
-        "KnobDrift", knob, Verdict.BAD, observed, desired, first.source, summary, fix or "tunectl apply", cpus
-    )
+    observed, desired = str(finding.observed), str(finding.desired)
+    summary = f"{names}{more} drifted: observed {observed}, desired {desired}: {finding.reason}"
+    fix = finding.fix or "tunectl apply"
+    return Condition("KnobDrift", knob, Verdict.BAD, observed, desired, first.source, summary, fix, cpus)
 
 
-def _verdict(history: History, sample: Sample, clamps: frozenset[str] | None) -> Verdict:
+def _finding(sample: Sample) -> Finding:
+    assert isinstance(sample.seen, Finding)  # judge_knobs takes no other
+    return sample.seen
+
+
+def _verdict(history: History, sample: Sample, clamps: frozenset[int] | None) -> Verdict:
     """A drift that is the firmware's doing is FrequencyDrop's to tell."""
     verdict = _outcome(sample)
     if verdict is not Verdict.BAD or clamps is None:
         return verdict
     # The limits are read before the knobs, and the firmware may act between: the next look's limits tell.
     before = history.previous("knob").get(sample.subject)
-    is_new = before is None or before.reason != sample.reason
-    return Verdict.BETWEEN if is_new or _told(sample)[2] in clamps else verdict
+    is_new = before is None or before.seen != sample.seen
+    return Verdict.BETWEEN if is_new or _finding(sample).observed in clamps else verdict
 
 
-def _told(sample: Sample) -> tuple[str, str, str, str | None]:
-    """A drifted sample's words, its fix, and the two values; all its words stand for a value that is not told."""
-    told, _, fix = sample.reason.partition("; fix: ")
-    match = _TOLD.search(told)
-    return (told, fix, match["observed"], match["desired"]) if match else (told, fix, told, None)
-
-
-def _clamps(history: History) -> frozenset[str] | None:
+def _clamps(history: History) -> frozenset[int] | None:
     """The firmware's limits below the base frequency, of the last looks; None where it shows no limit."""
     bases = [khz for sample in history.get("base_khz").values() if (khz := number(sample))]
     least = min(bases, default=0) * history.limits.min_ratio
@@ -86,7 +85,7 @@ def _clamps(history: History) -> frozenset[str] | None:
         for subject, sample in history.get(quantity).items():
             values = map(number, (sample, *history.all_earlier(quantity, subject)))
             found |= {khz for khz in values if khz is not None}
-    return frozenset(str(round(khz)) for khz in found if khz < least) if found else None
+    return frozenset(round(khz) for khz in found if khz < least) if found else None
 
 
 def _had_drifted(history: History, sample: Sample) -> bool:
@@ -100,11 +99,9 @@ def judge_managers(history: History) -> Iterator[Condition]:
             continue
         if sample.health is not Health.FRESH:
             yield Condition("ManagerStarted", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
-        elif sample.value == CONTESTED:
-            summary, _, fix = sample.reason.partition("; fix: ")
-            yield Condition(
-                "ManagerStarted", subject, Verdict.BAD, "active", "inactive", sample.source, summary, fix, sample.cpus
-            )
+        elif isinstance(sample.seen, Objection):
+            said = (sample.seen.reason, sample.seen.fix)
+            yield Condition("ManagerStarted", subject, Verdict.BAD, "active", "inactive", sample.source, *said)
         else:
             yield Condition("ManagerStarted", subject, Verdict.GOOD, sample.value, "inactive", sample.source)
 

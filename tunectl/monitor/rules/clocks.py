@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from tunectl.monitor.model import Sample
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.packages import packages
-from tunectl.monitor.rules.say import COOL, cpu_of
+from tunectl.monitor.rules.subjects import COOL, cpu_of, packages
 
 _HYSTERESIS = 0.02  # of the base frequency, above the least
 _SOFT = "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply"

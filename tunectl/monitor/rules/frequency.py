@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from tunectl.monitor.model import Condition, Verdict
 from tunectl.monitor.rules.clocks import KINDS, Fact, Package, survey
 from tunectl.monitor.rules.history import History
-from tunectl.monitor.rules.say import ghz, on
-from tunectl.monitor.rules.throttling import rises
+from tunectl.monitor.rules.subjects import ghz, on
+from tunectl.monitor.rules.thermal import rises
 
 NAME = "FrequencyDrop"
-UNKNOWN = "FrequencyUnknown"
-_TELL = "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
 
 
 def judge(history: History) -> Iterator[Condition]:
@@ -24,26 +22,6 @@ def judge(history: History) -> Iterator[Condition]:
         evidence = heat.said if heat and heat.count else ""
         yield _of_package(subject, package, lone, evidence)
         yield from _of_cpus(history, subject, package, lone)
-
-
-def judge_unknown(history: History) -> Iterator[Condition]:
-    """Can a slow CPU be told at all? Not knowing is not being well."""
-    heats, found = history.once(rises), history.once(survey)
-    for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
-        package, heat = found.get(subject, Package()), heats.get(subject)
-        if package.can_tell or (heat and heat.can_tell):
-            yield Condition(UNKNOWN, subject, Verdict.GOOD, source="frequency")
-        else:
-            why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
-            summary = f"{subject}: whether its CPUs run slow cannot be told"
-            yield Condition(
-                UNKNOWN, subject, Verdict.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
-            )
-
-
-def _absorbed(found: dict[str, Package]) -> set[str]:
-    """A single CPU without a known package must not turn the whole host unknown."""
-    return {"host"} if len(found) > 1 and "host" in found and not found["host"].high else set()
 
 
 def _of_package(subject: str, package: Package, lone: int | None, evidence: str) -> Condition:

@@ -11,7 +11,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.monitor.model import Health, Look, Sample
 
 if TYPE_CHECKING:
-    from tunectl.tuning.hostfile import Wishes
+    from tunectl.hostfile.config import Wishes
 
 T = TypeVar("T")
 

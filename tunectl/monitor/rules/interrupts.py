@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tunectl.monitor.model import Condition, Health, Verdict
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.say import cpu_of, on
+from tunectl.monitor.rules.subjects import cpu_of, on
 
 _MOVE = "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply"
 _REPORT = "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tunectl.hostfile.shape import Monitor
 from tunectl.model import HostId
 from tunectl.monitor.model import Board
-from tunectl.monitor.settings import Monitor
 from tunectl.monitor.sinks.kinds import Exporter, Notifier, SinkError
 from tunectl.monitor.sinks.places import check_textfile, parse_listen
 

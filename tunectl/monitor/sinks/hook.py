@@ -11,9 +11,9 @@ import os
 from collections.abc import Sequence
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
-from tunectl.monitor.settings import Hook
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
 from tunectl.monitor.sinks.message import delivery_id, document
 

@@ -13,9 +13,9 @@ from datetime import datetime
 
 from tunectl import __version__
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, Status
-from tunectl.monitor.settings import Webhook
 from tunectl.monitor.sinks.http import Address, parse_address, post
 from tunectl.monitor.sinks.kinds import Notifier, SinkError
 from tunectl.monitor.sinks.message import delivery_id, document, fields

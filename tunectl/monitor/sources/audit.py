@@ -11,10 +11,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
 from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "audit"
 _SHARE = 0.0005  # of one CPU for the second reading, at most

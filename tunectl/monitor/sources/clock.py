@@ -1,19 +1,132 @@
 """The core's own clock, measured by the resident sentinel against the TSC; and the gaps in its spinning.
 
-It is the one frequency that is true of a CPU without a tick. The sentinel is started only where [monitor.sentinel]
-names the CPU it may have; `monitor --once --clock LIST` takes a single short sample of CPUs that somebody names.
+It is the one frequency that is true of a CPU without a tick: no file shows it. The sentinel (`tunectl-probe sentinel`)
+is started only where [monitor.sentinel] names the CPU it may have. It is read without waiting, and started again when
+it died.
+`monitor --once --clock LIST` takes a single short sample of CPUs that somebody names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
-from tunectl.monitor.eyes import Eyes
+from tunectl.host.run import Resident
+from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sentinel import PERIOD_S, STALE_PERIODS, Sentinel, sample_clock
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.windows import Gaps, Windows
+from tunectl.monitor.sources.windows import Gaps, Windows
+from tunectl.monitor.watched_host import Eyes, Source
+from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
+
+SCHEMA = "tunectl.probe.sentinel/1"
+# Two lines and a look of a second later are less than two seconds: that soon must a drop be known.
+PERIOD_S = 0.4
+STALE_PERIODS = 3
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 60.0
+_SAMPLE_LIMIT_S = 10.0
+
+
+class Reading(NamedTuple):
+    """One line."""
+
+    core_khz: float
+    spun_ns: float
+    gap_ns: tuple[tuple[float, int], ...]
+
+
+class Sentinel:
+    """The program and what it said last. `look` once a look, from a thread that lasts."""
+
+    def __init__(self, cpu: int, start: Callable[[Sequence[str], CpuSet], Resident] = stay) -> None:
+        self.cpu = cpu
+        self.problem = "it has not spoken yet"  # why it says nothing
+        self.spoke_at: float | None = None  # when its last line was read
+        self.core_khz: float | None = None  # the faster of its last two lines: a disturbance can only slow it down
+        self.starts = 0
+        self._start = start
+        self._program: Resident | None = None
+        self._started_at = 0.0
+        self._next_at = 0.0
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._earlier_khz: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The program's process id, while there is one."""
+        return self._program.pid if self._program else None
+
+    def look(self, now: float) -> list[Reading]:
+        """The lines since the last look; starts the program where it does not run and it is time to."""
+        if self._program is None and now >= self._next_at:
+            self._begin(now)
+        if self._program is None:
+            return []
+        ended = self._program.ended()  # first: what it said before it died is still read
+        readings = [reading for line in self._program.lines() if (reading := _reading(line))]
+        for reading in readings:
+            self.core_khz = max(reading.core_khz, self._earlier_khz or 0.0)
+            self._earlier_khz = reading.core_khz
+            self.spoke_at = now
+        if ended is not None:
+            self._bury(now, ended.removeprefix(f"{PROGRAM}: "))
+        return readings
+
+    def _begin(self, now: float) -> None:
+        try:
+            words = ["sentinel", "--cpu", str(self.cpu), "--period", f"{PERIOD_S:g}"]
+            self._program = self._start(words, frozenset({self.cpu}))
+        except TunectlError as error:
+            self._bury(now, error.message)
+        else:
+            self.starts += 1
+            self._started_at = now
+
+    def _bury(self, now: float, why: str) -> None:
+        if self._program is not None:
+            self._program.close()
+            if now - self._started_at >= _LONGEST_BACKOFF_S:
+                self._backoff_s = _FIRST_BACKOFF_S
+        self._program = None
+        fence = fenced(Sysroot(), frozenset({self.cpu})) if self.spoke_at is None else ""
+        self.problem = f"the sentinel on CPU {self.cpu} ended: {why}" + (f" ({fence})" if fence else "")
+        self.spoke_at = self.core_khz = self._earlier_khz = None
+        self._next_at = now + self._backoff_s
+        self._backoff_s = min(self._backoff_s * 2, _LONGEST_BACKOFF_S)
+
+    def close(self) -> None:
+        """Ends the program."""
+        if self._program is not None:
+            self._program.close()
+            self._program = None
+
+
+def _reading(line: str) -> Reading | None:
+    """None for a line that is none of ours: it is as if it had not come, and staleness tells."""
+    try:
+        row: Any = json.loads(line)
+        if row["schema"] != SCHEMA:
+            return None
+        gaps = tuple((float(length), int(count)) for length, count in row["gap_ns"])
+        return Reading(float(row["core_khz"]), float(row["spin_ns"]), gaps)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def sample_clock(cpu: int) -> float:
+    """The clock of a CPU's core in kHz, from a run of an eighth of a second on that CPU. TunectlError where that fails.
+
+    It takes the CPU from whoever runs there for some 20 ms: on request only.
+    """
+    words = ["sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
+    document = document_of(start(words, frozenset({cpu}), timeout_s=_SAMPLE_LIMIT_S))
+    reading = _reading(json.dumps(document))
+    if reading is None:
+        raise TunectlError(f"{PROGRAM}: expected a line of schema {SCHEMA}")
+    return reading.core_khz
+
 
 _NAME = "clock"
 _SUBJECT = "sentinel"

@@ -14,10 +14,9 @@ from itertools import chain
 
 from tunectl.errors import TunectlError
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import Health, Sample
 from tunectl.monitor.sources.knobs import Knobs
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "drift"
 _EVENTFUL = frozenset({"cpu", "net", "queues", "pci"})
@@ -122,7 +121,8 @@ class _Kept:
             else:
                 quiet += 1
         if quiet and quiet == len(findings):
-            yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets")
+            all_well = Finding(name, name, Outcome.COMPLIANT)
+            yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets", seen=all_well)
 
 
 def _bad(finding: Finding) -> bool:
@@ -132,14 +132,17 @@ def _bad(finding: Finding) -> bool:
 
 
 def _sample(finding: Finding) -> Sample:
-    reason = ""
-    if finding.outcome is not Outcome.COMPLIANT:
-        values = f"observed {finding.observed}, desired {finding.desired}"
-        reason = f"{values}: {finding.reason}" + (f"; fix: {finding.fix}" if finding.fix else "")
-    # A refusal without an effect is how that machine is: INTERFACE, "Outcomes".
+    # A refusal without an effect is how that machine is (docs/interface.md, "Outcomes").
     harmless = finding.outcome is Outcome.REFUSED and not finding.harmful
     value = Outcome.COMPLIANT if harmless else finding.outcome
-    return Sample("knob", finding.target, str(value), _NAME, _HEALTH.get(finding.outcome, Health.FRESH), reason)
+    health = _HEALTH.get(finding.outcome, Health.FRESH)
+    reason = "" if health is Health.FRESH else _why_unknown(finding)
+    return Sample("knob", finding.target, str(value), _NAME, health, reason, seen=finding)
+
+
+def _why_unknown(finding: Finding) -> str:
+    values = f"observed {finding.observed}, desired {finding.desired}"
+    return f"{values}: {finding.reason}" + (f"; fix: {finding.fix}" if finding.fix else "")
 
 
 def _written(path: str) -> float:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.model import Sample
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "events"
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tunectl.cpulist import CpuSet
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, THERMAL, TIMER, Landed
 from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "interrupts"
 _SHARE = 0.01  # of one CPU, at most

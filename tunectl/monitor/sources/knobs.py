@@ -15,8 +15,8 @@ from tunectl.host.tracing import TracingSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Plan, Reading, Setting
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Texts
+from tunectl.monitor.open_files import Texts
+from tunectl.monitor.watched_host import Eyes
 from tunectl.tuning.journal import peek
 
 _HELD = 16384

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Numbers
+from tunectl.host.thermal import limit_path
 from tunectl.monitor.model import CLAMPED, Health, Sample
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.thermal_reading import limit_path
+from tunectl.monitor.open_files import Numbers
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "limits"
 _FILES = {"bios_limit_khz": "bios_limit", "max_khz": "scaling_max_freq"}

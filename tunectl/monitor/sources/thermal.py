@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Numbers
+from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
 from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.thermal_reading import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
+from tunectl.monitor.open_files import Numbers
+from tunectl.monitor.watched_host import Eyes, Source
 
 _NAME = "thermal"
 _FIRMWARE = frozenset({"acpitz"})

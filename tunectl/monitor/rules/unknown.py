@@ -1,0 +1,53 @@
+"""What cannot be told: whether a CPU is slow, and what a silent source watches. Not knowing is not being well. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.monitor.model import Condition, Health, Verdict
+from tunectl.monitor.rules.clocks import Package, survey
+from tunectl.monitor.rules.history import History, silent_sources
+from tunectl.monitor.rules.thermal import rises
+
+NAME = "FrequencyUnknown"
+_TELL = "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
+
+
+def judge_frequency(history: History) -> Iterator[Condition]:
+    """FrequencyUnknown: can a slow CPU be told at all?"""
+    heats, found = history.once(rises), history.once(survey)
+    for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
+        package, heat = found.get(subject, Package()), heats.get(subject)
+        if package.can_tell or (heat and heat.can_tell):
+            yield Condition(NAME, subject, Verdict.GOOD, source="frequency")
+        else:
+            why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
+            summary = f"{subject}: whether its CPUs run slow cannot be told"
+            yield Condition(
+                NAME, subject, Verdict.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
+            )
+
+
+def _absorbed(found: dict[str, Package]) -> set[str]:
+    """A single CPU without a known package must not turn the whole host unknown."""
+    return {"host"} if len(found) > 1 and "host" in found and not found["host"].high else set()
+
+
+def judge_sources(history: History) -> Iterator[Condition]:
+    """SourceLost: one condition a source that was asked."""
+    lost = history.once(_lost)
+    for source in dict.fromkeys(sample.source for sample in history.now.samples):
+        if source not in lost:
+            yield Condition("SourceLost", source, Verdict.GOOD, source=source)
+            continue
+        why = lost[source]
+        summary = f"source {source} has no data" + (f": {why}" if why else "")
+        fix = "what it watches cannot be told now: tunectl monitor --once -v"
+        yield Condition("SourceLost", source, Verdict.BAD, "no-data", "fresh", source, summary, fix)
+
+
+def _lost(history: History) -> dict[str, str]:
+    # Stale is a state of its own: the rules that need a fresh value say themselves that they cannot tell.
+    return {
+        source: reason for source, (health, reason) in silent_sources(history.now).items() if health is Health.NO_DATA
+    }
