@@ -22,9 +22,9 @@ from tests.monitor.sinks.test_logs import NASTY
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
+from tunectl.hostfile.shape import Hook, Webhook
 from tunectl.monitor.model import Severity
 from tunectl.monitor.rules import RULES
-from tunectl.monitor.settings import Hook, Webhook
 from tunectl.monitor.sinks.hook import open_hook
 from tunectl.monitor.sinks.journal import open_journal
 from tunectl.monitor.sinks.syslog import open_syslog
@@ -216,7 +216,7 @@ def ansible_roles() -> str:
 
 
 def _yaml(tree: Any) -> str:
-    return str(yaml.safe_dump(_without_texts(tree), sort_keys=False, width=120))
+    return str(yaml.safe_dump(_without_texts(tree), width=120))
 
 
 def _without_texts(tree: Any) -> Any:
