@@ -235,7 +235,7 @@ def ansible_roles() -> str:
 
 
 def _yaml(tree: Any) -> str:
-    return str(yaml.safe_dump(_without_texts(tree), sort_keys=False, width=120))
+    return str(yaml.safe_dump(_without_texts(tree), width=120))
 
 
 def _without_texts(tree: Any) -> Any:

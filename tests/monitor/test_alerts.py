@@ -213,7 +213,6 @@ def test_without_bad_nothing_fires_and_unknown_resolves_nothing(calm: list[Healt
     assert set(transitions(Alerts([rule()]), [BAD, *dark])) <= {"+", "."}
 
 
-@pytest.mark.slow
 def test_memory_is_flat_over_many_looks() -> None:
     """A host that is never quiet for long: subjects come and go, alerts fire and resolve."""
     watch = Watch()

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
@@ -225,7 +226,7 @@ def test_cut_off(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) 
     goes_on(tmp_path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None)
 @given(st.integers(0, 40_000), st.binary(min_size=1, max_size=9))
 def test_damage_anywhere_ends_nothing_and_makes_up_nothing(tmp_path: Path, place: int, noise: bytes) -> None:
     for path in tmp_path.iterdir():

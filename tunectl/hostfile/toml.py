@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -47,7 +47,7 @@ def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> Usa
 def _fields(shape: type[Any], key: str) -> dict[str, Any]:
     """name -> type, of what the shape knows at a key such as `budget` or `waivers[0]` or `knobs[...]`."""
     for part in [part.partition("[")[0] for part in key.split(".") if part]:
-        inner = next((field.type for field in msgspec.structs.fields(shape) if field.encode_name == part), shape)
+        inner = get_type_hints(shape).get(part, shape)
         arguments = [inner, *getattr(inner, "__args__", ())]
         shape = next((t for t in arguments if isinstance(t, type) and issubclass(t, msgspec.Struct)), shape)
-    return {field.encode_name: field.type for field in msgspec.structs.fields(shape)}
+    return get_type_hints(shape)
