@@ -15,8 +15,8 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
-from tunectl.tuning.hostfile import UNMANAGED
-from tunectl.tuning.profile import load_profile
+from tunectl.hostfile.config import UNMANAGED
+from tunectl.hostfile.profile import load_profile
 from tunectl.tuning.propose import Proposal, propose, propose_body
 
 
