@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.hosts.builder import HostFactory
-from tests.quiet import turn
 from tests.ran import Ran
 from tests.starter import Starter, needs_own_interpreter
 
@@ -29,8 +26,7 @@ settings.register_profile("tunectl", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("tunectl")
 MEMORY = Path("/dev/shm")
-TURNS = "TUNECTL_TEST_TURNS"
-NOT_QUICK = ("slow", "long", "lab", "alone")
+NOT_QUICK = ("slow", "long", "lab")
 LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
 
 
@@ -39,20 +35,6 @@ def pytest_configure(config: pytest.Config) -> None:
     write_to_memory()
     if config.getoption("-m") == "quick":
         settings.load_profile("quick")
-    if not hasattr(config, "workerinput"):
-        os.environ[TURNS] = tempfile.mkdtemp(prefix="tunectl-turns-")  # for the workers, which this process starts
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):
-        shutil.rmtree(os.environ[TURNS])
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
-    """A test marked `alone` runs while no other worker runs one."""
-    with turn(Path(os.environ[TURNS]), alone=item.get_closest_marker("alone") is not None):
-        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -60,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before -m selects: a test is quick unless it says otherwise, so that nobody forgets.
 
     Of a test with more than two cases the first is quick, and every fourth after it. The slow tests come first, so that
-    none of them is the last that one worker still has; those alone, at the end.
+    none of them is the last that one worker still has.
     """
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -69,7 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for cases in tests.values():
         for item in cases if len(cases) <= 2 else cases[::4]:
             item.add_marker(pytest.mark.quick)
-    items.sort(key=lambda item: 2 if item.get_closest_marker("alone") else 0 if item.get_closest_marker("slow") else 1)
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -112,11 +112,8 @@ def test_nothing_imports_the_command_line() -> None:
         (
             "msgspec",
             (
-                "tunectl.tuning.profile",
-                "tunectl.tuning.hostfile",
-                "tunectl.tuning.threads",
+                "tunectl.hostfile",
                 "tunectl.monitor.alerts",
-                "tunectl.monitor.settings",
                 "tunectl.probe.document",
                 "tunectl.probe.shapes",
                 "tunectl.fleet.documents",
@@ -156,9 +153,10 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *("cpulist", "model", "verdict", "knobs/codecs", "tuning/plan", "tuning/propose"),
+    *("cpulist", "model", "verdict", "preflight/gate", "preflight/thermal", "knobs/codecs"),
+    *("tuning/plan", "tuning/propose"),
     *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
-    *("monitor/model", "monitor/alerts", "monitor/windows", *RULES, *FLEET),
+    *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
 ]
 
 
@@ -188,8 +186,17 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 
-def test_facts_do_not_know_policy() -> None:
-    assert not {name for name in importers("tunectl.tuning") if name.startswith(("tunectl.knobs", "tunectl.host"))}
+@pytest.mark.parametrize("policy", ["tunectl.tuning", "tunectl.hostfile"])
+def test_facts_do_not_know_policy(policy: str) -> None:
+    facts = ("tunectl.knobs", "tunectl.host", "tunectl.probe", "tunectl.bootloader")
+    assert importers(policy) == outside(importers(policy), *facts)
+
+
+def test_the_host_file_is_read_below_everything_that_acts_on_it() -> None:
+    above = {f"tunectl.{room}" for room in ("cli", "preflight", "monitor", "checking", "tuning", "report", "fleet")}
+    for path in (PACKAGE / "hostfile").glob("*.py"):
+        own = set(imports(path))
+        assert own == outside(own, *above), path
 
 
 def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -> None:
@@ -197,11 +204,10 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
         "tunectl.tuning.lock",
-        "tunectl.tuning.profile",
+        "tunectl.hostfile.toml",
         "tunectl.cli.main",
         "tunectl.cli.probe",
         "tunectl.monitor.repair",
-        "tunectl.monitor.receivers.textfile",
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
         "tunectl.monitor.earlier",

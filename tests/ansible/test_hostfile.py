@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import datetime
 import tomllib
-import types
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ansible.generate import PLACES, written
 from tests.ansible.units import load
-from tunectl.monitor.settings import Hook, Monitor, Prometheus, Sentinel, Sla, Webhook
-from tunectl.tuning.hostfile import Budget, HostFile, Network, Thermal, WaiverRow, read_hostfile
-from tunectl.tuning.threads import ThreadRow
+from tunectl.hostfile.config import read_hostfile
+from tunectl.hostfile.shape import (
+    Budget,
+    Hook,
+    HostFile,
+    Monitor,
+    Network,
+    Prometheus,
+    Sentinel,
+    Sla,
+    Thermal,
+    ThreadRow,
+    WaiverRow,
+    Webhook,
+)
 
 hostfile = load("hostfile")
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -115,43 +126,6 @@ def test_what_toml_cannot_hold_is_named(host: dict[str, Any], said: str) -> None
         hostfile.render(host, "2-3")
 
 
-# ---- the module's options are tunectl's own keys
-
-_SCALARS = {str: "str", int: "int", float: "float", bool: "bool", datetime.date: "str"}
-
-
-def option_of(kind: Any) -> dict[str, Any]:
-    """The Ansible option that a key of the host file is."""
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [one for one in get_args(kind) if one is not type(None)]
-        return {"type": "str"} if str in kinds else option_of(kinds[0])  # a target is a number or a text
-    if get_origin(kind) is Literal:
-        return {"type": "str", "choices": list(get_args(kind))}
-    if get_origin(kind) is list:
-        (inner,) = get_args(kind)
-        if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            return {"type": "list", "elements": "dict", "options": options_of(inner)}
-        return {"type": "list", "elements": _SCALARS[inner]}
-    if get_origin(kind) is Annotated:  # bounds: tunectl tells of them, on the target
-        return option_of(get_args(kind)[0])
-    if get_origin(kind) is dict:
-        return {"type": "dict"}
-    if issubclass(kind, msgspec.Struct):
-        return {"type": "dict", "options": options_of(kind)}
-    return {"type": _SCALARS[kind]}
-
-
-def options_of(shape: type[Any]) -> dict[str, Any]:
-    """The Ansible options that a table of the host file is."""
-    return {
-        field.encode_name: {**option_of(field.type), **({"required": True} if field.required else {})}
-        for field in msgspec.structs.fields(shape)
-    }
-
-
-def test_the_options_are_the_host_files_keys() -> None:
-    wanted = options_of(HostFile)
-    for key, default in (("profile", "low-latency"), ("isolated", "proposal")):
-        wanted[key] = {"type": "str", "default": default}  # the module has a default for what the file must have
-    ours = {key: value for key, value in hostfile.OPTIONS.items() if key not in ("nic", "count", "renew")}
-    assert ours == wanted
+@pytest.mark.parametrize("path", PLACES, ids=lambda path: path.name)
+def test_the_collection_has_the_products_own_keys(path: Path) -> None:
+    assert path.read_text() == written(path), "run `python -m tests.ansible.generate`"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tunectl
+from tests.ansible.generate import without_words
 from tests.ansible.units import COLLECTION, ROOT, load
 
 yaml = pytest.importorskip("yaml", reason="Ansible is not installed: pip install -e '.[test]'")
@@ -65,15 +66,6 @@ def test_no_role_knows_linux() -> None:
         for path in role.rglob("*.yml"):
             code = "\n".join(line for line in path.read_text().splitlines() if not line.strip().startswith("#"))
             assert not knob.search(code), path
-
-
-def without_words(options: dict[str, Any], inner: str) -> dict[str, Any]:
-    """Options without their descriptions, in the module's form."""
-    found = {}
-    for name, spec in options.items():
-        kept = {key: value for key, value in spec.items() if key not in ("description", inner)}
-        found[name] = kept | ({"options": without_words(spec[inner], inner)} if inner in spec else {})
-    return found
 
 
 def test_the_role_and_the_module_have_the_same_options() -> None:

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 from tests.hosts.builder import build, generated
 from tests.monitor.watched import CPU, Watched
 from tunectl.cpulist import format_cpulist
-from tunectl.monitor import held
+from tunectl.monitor import open_files
 from tunectl.monitor.interrupt_table import InterruptTable
-from tunectl.monitor.look import take_look
+from tunectl.monitor.sources import take_snapshot
 
 ROUND = 10  # looks; one round of drift
 READER = r"""
@@ -92,7 +92,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
-        held._pread_recorded = os.pread  # type: ignore[assignment]
+        open_files._pread_recorded = os.pread  # type: ignore[assignment]
         host = prepare(work / "host", options.cpus, options.irqs)
         restless = Restless(host)
         start = time.thread_time()
@@ -103,14 +103,14 @@ def main() -> None:
             host.look()
         steps = record(host, restless)
         reader = start_reader(work, steps)
-        looks, c_open, c_held = measure(host, restless, reader, options.rounds)
+        snapshots, c_open, c_held = measure(host, restless, reader, options.rounds)
     kinds = {kind: sum(step[0] == kind for step in steps) / ROUND for kind in "HOT"}
     print(
-        f"{options.cpus} CPUs, {len(host.eyes.isolated)} isolated, {options.irqs} interrupts; in one look "
+        f"{options.cpus} CPUs, {len(host.watched_host.isolated)} isolated, {options.irqs} interrupts; in one look "
         f"{kinds['H']:.0f} held files, {kinds['O']:.0f} opened, the table {kinds['T']:.1f} times"
     )
-    look_ms, mean_ms = 1e3 * statistics.median(looks), 1e3 * statistics.mean(looks)
-    print(f"one look      {look_ms:6.2f} ms (median)  {mean_ms:6.2f} (mean)  {1e3 * max(looks):6.2f} (largest)")
+    look_ms, mean_ms = 1e3 * statistics.median(snapshots), 1e3 * statistics.mean(snapshots)
+    print(f"one look      {look_ms:6.2f} ms (median)  {mean_ms:6.2f} (mean)  {1e3 * max(snapshots):6.2f} (largest)")
     for what, taken in (("every file opened", c_open), ("files held", c_held)):
         c_ms = 1e3 * statistics.mean(taken) / ROUND
         print(f"the same in C {c_ms:6.2f} ms  ratio {mean_ms / c_ms:.2f}  ({what})")
@@ -137,7 +137,7 @@ class Restless:
         self._random = random.Random(1)
         text = (host.root / "proc/interrupts").read_bytes()
         self._text = bytearray(text)
-        self._columns = {cpu: index for index, cpu in enumerate(sorted(host.eyes.online))}
+        self._columns = {cpu: index for index, cpu in enumerate(sorted(host.watched_host.online))}
         lines, offset = [], 0
         for line in text.split(b"\n"):
             lines.append((line.partition(b":")[0].strip(), offset + line.find(b":") + 1))
@@ -147,7 +147,7 @@ class Restless:
 
     def move(self) -> None:
         """A second passes."""
-        housekeeping = sorted(self._host.eyes.online - self._host.eyes.isolated)
+        housekeeping = sorted(self._host.watched_host.online - self._host.watched_host.isolated)
         for row in self._local:
             for cpu, column in self._columns.items():
                 if cpu in housekeeping or self._random.random() < 0.1:  # an isolated CPU is not for ever alone
@@ -200,8 +200,8 @@ def record(host: Watched, restless: Restless) -> list[str]:
 
 def held_files(host: Watched) -> list[Any]:
     """The groups of files the sources hold open."""
-    kept = host.eyes._kept
-    numbers = [one.numbers for one in kept.values() if isinstance(getattr(one, "numbers", None), held.Numbers)]
+    kept = host.watched_host._kept
+    numbers = [one.numbers for one in kept.values() if isinstance(getattr(one, "numbers", None), open_files.Numbers)]
     return [*numbers, kept["drift"].knobs._held]
 
 
@@ -219,7 +219,7 @@ def measure(
     host: Watched, restless: Restless, reader: subprocess.Popen[str], rounds: int
 ) -> tuple[list[float], list[float], list[float]]:
     """CPU seconds of each look, and of each round in C, both ways."""
-    looks: list[float] = []
+    snapshots: list[float] = []
     c_open: list[float] = []
     c_held: list[float] = []
     assert reader.stdin
@@ -231,15 +231,15 @@ def measure(
                 restless.move()
                 host.clock += 1
                 start = time.thread_time()
-                take_look(host.eyes)
+                take_snapshot(host.watched_host)
                 taken.append(time.thread_time() - start)
             for way, in_c in (("open", c_open), ("held", c_held)):
                 reader.stdin.write(f"{way}\n")
                 in_c.append(float(reader.stdout.readline()))
             if number:  # the first fills the caches
-                looks += taken
+                snapshots += taken
         reader.stdin.close()
-    return looks, c_open[1:], c_held[1:]
+    return snapshots, c_open[1:], c_held[1:]
 
 
 if __name__ == "__main__":

@@ -44,19 +44,21 @@ def cycles(place: Path, count: int) -> Generator[int, None, None]:
     store = Store(str(place / "state/monitor"))
     store.open()
     places = Places(store)
-    watch = opener_of(session, places, lambda watcher: setattr(watcher.eyes, "now", lambda: float(next(clock))))({})
-    limit, edges = limit_of(root, 2), 0
+    watch = opener_of(
+        session, places, lambda watcher: setattr(watcher.watched_host, "now", lambda: float(next(clock)))
+    )({})
+    limit, transitions = limit_of(root, 2), 0
     before = limit.read_text()
     for number in range(count):
         if number % TOGGLE == 0:
             limit.write_text(before if number // TOGGLE % 2 else "1200000\n")
-        board, fired = watch.cycle.step()
+        status, fired = watch.cycle.step()
         for show in watch.shows.values():
-            show(board)
+            show(status)
         if fired:
             watch.notify(fired)
-        edges += len(fired)
-        yield edges
+        transitions += len(fired)
+        yield transitions
     watch.close()
     store.close()
 
@@ -70,10 +72,10 @@ def main() -> None:
     """The long run."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as place:
-        began, edges = time.process_time(), 0
-        for number, edges in enumerate(cycles(Path(place), count)):
+        began, transitions = time.process_time(), 0
+        for number, transitions in enumerate(cycles(Path(place), count)):
             if number % (count // 20) == count // 20 - 1 or number in (10, 100, 1000):
-                print(f"{number + 1:>7} cycles  {resident() / 1e6:7.2f} MB  {edges} edges", flush=True)
+                print(f"{number + 1:>7} cycles  {resident() / 1e6:7.2f} MB  {transitions} edges", flush=True)
         print(f"{(time.process_time() - began) / count * 1e3:.2f} ms of CPU a cycle")
 
 

@@ -239,7 +239,7 @@ def test_two_that_match_stop_and_the_host_file_decides(tunectl: Callable[..., Ra
     wish(tree)
     assert differences(before, tree) == {}
     wish(tree, head='bootloader = "lilo"\n')
-    with pytest.raises(UsageError, match="bootloader: 'lilo' is none"):
+    with pytest.raises(UsageError, match="bootloader: there is no 'lilo'"):
         session_on(tree)
 
 

@@ -42,12 +42,12 @@ WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'
         ),
         pytest.param(
             f'{LOW_LATENCY}isolation = "rutime"\n',
-            ["isolation: 'rutime' is no choice", "one of boot, runtime, both"],
+            ["isolation: 'rutime' is not a choice", "one of boot, runtime, both"],
             id="no choice",
         ),
         pytest.param(
             f'{LOW_LATENCY}[[threads]]\ncpu = 2\ncommand = "a"\npolicy = "fiffo"\n',
-            ["threads[0].policy: 'fiffo' is no choice", "one of other, batch, idle, fifo, rr, deadline"],
+            ["threads[0].policy: 'fiffo' is not a choice", "one of other, batch, idle, fifo, rr, deadline"],
             id="no choice in a row",
         ),
         pytest.param('profile = "low-latency"\n', ["missing key 'isolated'"], id="missing key"),

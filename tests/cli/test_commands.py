@@ -17,10 +17,10 @@ from jsonschema import Draft202012Validator
 
 from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_terminal, wait_until_it_waits
 from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hostfile.test_config import INTERFACE_EXAMPLE
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tests.trees import differences, picture
-from tests.tuning.test_hostfile import INTERFACE_EXAMPLE
 from tunectl import __version__
 from tunectl.cli.main import COMMANDS
 

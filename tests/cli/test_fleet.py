@@ -89,7 +89,7 @@ def test_yesterdays_go_is_no_answer(tunectl: Run, tmp_path: Path) -> None:
 def test_a_directory_without_a_list(tunectl: Run, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(preflight("a")))
     body = valid("fleet", tunectl("fleet", "report", tmp_path, "--format", "json").out)
-    assert (body["verdict"], body["warnings"][0][:32]) == ("go", "nobody wrote down who was asked:")
+    assert (body["verdict"], body["warnings"][0][:27]) == ("go", "no list says who was asked:")
     done = tunectl("fleet", "report", tmp_path, "--hosts", "-", "--format", "json", stdin="a\nb\n")
     assert (done.code, valid("fleet", done.out)["counts"]["hosts"]) == (1, 2)
 
@@ -114,10 +114,10 @@ def test_history(tunectl: Run, tmp_path: Path) -> None:
     [
         (["open"], 2, "Missing option '--hosts'"),
         (["open", "--hosts", "none"], 2, "--hosts none: No such file or directory"),
-        (["open", "--hosts", "empty"], 2, "--hosts empty: names nobody"),
+        (["open", "--hosts", "empty"], 2, "--hosts empty: names no host"),
         (["open", "--hosts", "names", "--name", "../x"], 2, "a session cannot be called '../x'"),
         (["record", "none", "a"], 2, "Invalid value for 'SESSION': Directory 'none' does not exist."),
-        (["record", ".", "a"], 2, ".: is no session (`tunectl fleet open` makes one)"),
+        (["record", ".", "a"], 2, ".: is not a session (`tunectl fleet open` makes one)"),
         (["record", ".", "a", "--failed", "x", "--unreachable", "y"], 2, "record: a host is either unreachable or"),
         (["report"], 1, "store: there is no session"),
         (["report", "none"], 1, "no such session"),

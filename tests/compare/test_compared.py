@@ -127,7 +127,7 @@ HOST = {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"}
         ({"interrupted": True}, "after was interrupted before its time"),
         ({"warnings": ["a virtual machine"]}, "only after: a virtual machine"),
         ({"at": "2026-11-21T08:00:00Z"}, "`before` was measured later (2026-11-21T09:00:00Z)"),
-        ({"at": "2026-11-21T09:00:00Z"}, "both are the same run: they differ in nothing"),
+        ({"at": "2026-11-21T09:00:00Z"}, "both are the same run: nothing differs"),
         ({"host": {**HOST, "boot_id": "c"}}, ""),  # a reboot is what tuning needs
     ],
 )

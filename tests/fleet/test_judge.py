@@ -29,7 +29,7 @@ def test_go() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"verdict": "fine"}, "its verdict is 'fine', which is none"),
+        ({"verdict": "fine"}, "its verdict is 'fine', which tunectl does not know"),
         ({"verdict": "GO"}, "its verdict is 'GO'"),
         ({"max_ns": None}, "it says GO, and measured nothing"),
         ({"at": "2026-11-20T08:30:05Z"}, "its document is of 2026-11-20T08:30:05Z, and the session began at"),
@@ -182,7 +182,7 @@ def test_a_run_of_another_length_is_not_compared() -> None:
 def test_unknown_hardware_is_compared_with_nobody() -> None:
     body = peers(*[{"hardware": None, "max_ns": 90_000}] * 6)
     assert body["outliers"] == []
-    assert body["groups"][0]["notes"] == ["these documents do not say what hardware it is, so nobody is compared"]
+    assert body["groups"][0]["notes"] == ["these documents do not say what hardware it is, so no host is compared"]
 
 
 def test_a_slow_clock() -> None:
@@ -193,9 +193,9 @@ def test_a_slow_clock() -> None:
 
 
 def test_warnings() -> None:
-    assert fleet_body(session(), [])["warnings"] == ["nobody was asked, so nothing is known"]
+    assert fleet_body(session(), [])["warnings"] == ["no host was asked, so nothing is known"]
     hosts = [asked("a", preflight("a")), asked("b", preflight("b"))._replace(expected=False)]
     assert fleet_body(session("a"), hosts)["warnings"] == ["left a document, and was not asked: b"]
     body = fleet_body(session(), [hosts[0], asked("b", preflight("b", tunectl_version="0.2.0"))])
-    assert body["warnings"][0].startswith("nobody wrote down who was asked")
+    assert body["warnings"][0].startswith("no list says who was asked")
     assert body["warnings"][1] == "several versions of tunectl: 0.1.0 (1), 0.2.0 (1)"

@@ -50,7 +50,7 @@ def test_who_left_nothing_is_there(tmp_path: Path) -> None:
     made = written(tmp_path, {"a": preflight("a"), "b": None})
     (tmp_path / "morning/hosts/a.json").unlink()
     found = answers(read_session(Path(made.directory)))
-    assert (found["a"].answer, found["a"].problem) == (Answer.SILENT, "it left no document, and nobody wrote down why")
+    assert (found["a"].answer, found["a"].problem) == (Answer.SILENT, "it left no document, and no note says why")
 
 
 def test_who_was_not_asked_is_there_too(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "deep": ("[" * 100_000, "is not JSON"),
     "another schema": (json.dumps(preflight(schema="tunectl.verify/1")), "is no probe's result"),
     "another version": (json.dumps(preflight(schema="tunectl.preflight/2")), "is of another version"),
-    "a probe": (json.dumps({**preflight()["probe"], "schema": "tunectl.probe.jitter/1"}), "and no preflight's"),
+    "a probe": (json.dumps({**preflight()["probe"], "schema": "tunectl.probe.jitter/1"}), ", not a preflight's"),
     "a wrong type": (json.dumps(preflight(reasons="none")), "reasons: Expected `array`"),
     "no verdict": (
         json.dumps({k: v for k, v in preflight().items() if k != "verdict"}),
@@ -125,7 +125,7 @@ def test_what_is_no_file(tmp_path: Path) -> None:
     (hosts / "dangling.json").symlink_to("nowhere")
     (hosts / "directory.json").mkdir()
     for one in ask(made):
-        assert (one.answer, one.problem) == (Answer.UNUSABLE, f"{one.name}.json is no regular file")
+        assert (one.answer, one.problem) == (Answer.UNUSABLE, f"{one.name}.json is not a regular file")
 
 
 def test_a_session_is_not_begun_twice(tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ import click
 import yaml  # type: ignore[import-untyped]
 
 from tests.monitor.receivers.receiver import Receiver, receiving
-from tests.monitor.receivers.samples import HOST, board, fired, over
+from tests.monitor.receivers.samples import HOST, fired, over, status
 from tests.monitor.receivers.test_logs import NASTY
 from tests.report.documents import NAMES as DOCUMENTS
 from tests.report.documents import document
 from tunectl.cli.main import cli
+from tunectl.hostfile.shape import Hook, Webhook
 from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Alert, Severity
 from tunectl.monitor.receivers.hook import open_hook
@@ -32,7 +33,6 @@ from tunectl.monitor.receivers.syslog import open_syslog
 from tunectl.monitor.receivers.textfile import file_exporter
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.rules import RULES
-from tunectl.monitor.settings import Hook, Webhook
 from tunectl.monitor.store import Store
 from tunectl.report import render
 from tunectl.units import SERVICES, units_of
@@ -61,7 +61,7 @@ def metrics(place: Path) -> str:
     """What Prometheus is shown of a board with one of everything."""
     path = place / "x.prom"
     exporter = file_exporter(str(path))()
-    exporter.show(board())
+    exporter.show(status())
     exporter.close()
     return path.read_text()
 
@@ -235,7 +235,7 @@ def ansible_roles() -> str:
 
 
 def _yaml(tree: Any) -> str:
-    return str(yaml.safe_dump(_without_texts(tree), sort_keys=False, width=120))
+    return str(yaml.safe_dump(_without_texts(tree), width=120))
 
 
 def _without_texts(tree: Any) -> Any:

@@ -110,7 +110,7 @@ def test_an_isolated_cpu_is_asked_by_the_first_apply_of_a_boot_only(host_root: H
     root = host_root.fresh("intelpassive", tmp_path, tuned_boot=frozenset({2, 3}))
     write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
     session = session_on(root)
-    (wish,) = [one for one in session.wishes.settings if one.knob == "cpufreq.energy_perf_bias"]
+    (wish,) = [one for one in session.config.settings if one.knob == "cpufreq.energy_perf_bias"]
     session.root.live = True  # a running host, as far as reading is concerned
     outcomes = {one.target: one.outcome for one in session.assess((wish,)).findings}
     assert outcomes["cpufreq.energy_perf_bias[1]"] is Outcome.DRIFTED

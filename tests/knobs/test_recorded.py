@@ -29,7 +29,7 @@ def test_a_recording_holds_what_every_row_reads(applied: dict[str, Path], tmp_pa
     (tmp_path / "copy").mkdir()
     subprocess.run(["tar", "xf", tmp_path / "host.tar.gz", "-C", tmp_path / "copy"], check=True)
     copy = replace(inspection, root=Sysroot(str(tmp_path / "copy")))
-    for setting in inspection.wishes.settings:
+    for setting in inspection.config.settings:
         assert observe(copy.view(), [setting]) == observe(inspection.view(), [setting]), setting.knob
 
 
@@ -38,7 +38,7 @@ def test_every_row_is_read_on_one_of_these_hosts(applied: dict[str, Path]) -> No
     read: set[str] = set()
     for root in applied.values():
         inspection = session_on(root)
-        readings = observe(inspection.view(), inspection.wishes.settings)
+        readings = observe(inspection.view(), inspection.config.settings)
         read |= {one.knob for one in readings if one.state is State.READ}
     assert read == set(KNOBS)
 

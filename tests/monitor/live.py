@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.eyes import Eyes
+from tunectl.monitor.watched_host import WatchedHost
 from tunectl.tuning.inspection import open_inspection
 
 
 class Live:
-    """Its eyes; `pass_time` moves the clock."""
+    """This machine as a watched host; `pass_time` moves the clock."""
 
     def __init__(self, place: Path, more: str) -> None:
         if len(os.sched_getaffinity(0)) < 2:
@@ -23,10 +23,10 @@ class Live:
         host_file.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
         self.clock = 1000.0
         session = open_inspection(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
-        self.eyes = Eyes(session, now=lambda: self.clock)
-        self.eyes.begin()
+        self.watched_host = WatchedHost(session, now=lambda: self.clock)
+        self.watched_host.begin()
 
     def pass_time(self, seconds: float) -> None:
-        """The next look is so much later."""
+        """The next snapshot is so much later."""
         self.clock += seconds
-        self.eyes.begin()
+        self.watched_host.begin()

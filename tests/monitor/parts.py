@@ -1,4 +1,4 @@
-"""Small real parts to drive a Cycle and a Daemon with: a look that is handed in, one rule, alerts, a clock."""
+"""Small real parts to drive a Cycle and a Daemon with: a given snapshot, one rule, alerts, a clock."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any
 
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
-from tunectl.monitor.model import Alert, Condition, Look, Sample, Severity, Status, Verdict
+from tunectl.monitor.model import Alert, AlertState, Condition, Health, Sample, Severity, Snapshot
 from tunectl.monitor.wakeup import Wakeup
 
 ISOLATED = frozenset({2, 3})
 HOUSEKEEPING = frozenset({0, 1})
 
 
-def look(value: int, at_s: float = 0.0, quantity: str = "package_throttles", subject: str = "package0") -> Look:
+def snapshot(value: int, at_s: float = 0.0, quantity: str = "package_throttles", subject: str = "package0") -> Snapshot:
     """One sample."""
-    return Look(at_s, "2026-11-21T09:30:00Z", (Sample(quantity, subject, value, "throttle", cpus=ISOLATED),))
+    return Snapshot(at_s, "2026-11-21T09:30:00Z", (Sample(quantity, subject, value, "throttle", cpus=ISOLATED),))
 
 
-def judge(seen: Look) -> Iterator[Condition]:
+def judge(seen: Snapshot) -> Iterator[Condition]:
     """A value above 0 is bad."""
     for sample in seen.samples:
         bad = isinstance(sample.value, int) and sample.value > 0
         rule = "KnobDrift" if sample.quantity == "knob" else "ThermalThrottle"
-        yield Condition(rule, sample.subject, Verdict.BAD if bad else Verdict.GOOD, sample.value, 0)
+        yield Condition(rule, sample.subject, Health.BAD if bad else Health.GOOD, sample.value, 0)
 
 
 class Book:
@@ -38,16 +38,16 @@ class Book:
     def firing(self) -> tuple[Alert, ...]:
         return tuple(self._firing.values())
 
-    def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
-        edges = []
+    def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
+        transitions = []
         for one in conditions:
             key = (one.rule, one.subject)
-            if one.verdict is Verdict.BAD and key not in self._firing:
+            if one.health is Health.BAD and key not in self._firing:
                 self._firing[key] = alert(*key)
-                edges.append(self._firing[key])
-            elif one.verdict is Verdict.GOOD and key in self._firing:
-                edges.append(self._firing.pop(key)._replace(status=Status.RESOLVED))
-        return tuple(edges)
+                transitions.append(self._firing[key])
+            elif one.health is Health.GOOD and key in self._firing:
+                transitions.append(self._firing.pop(key)._replace(status=AlertState.RESOLVED))
+        return tuple(transitions)
 
     def remember(self) -> dict[str, Any]:
         return {"firing": [list(key) for key in self._firing]}
@@ -57,7 +57,7 @@ def alert(rule: str = "ThermalThrottle", subject: str = "package0") -> Alert:
     """A firing one."""
     at = "2026-11-21T09:30:00Z"
     return Alert(
-        rule, subject, Status.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3"
+        rule, subject, AlertState.FIRING, Severity.CRITICAL, at, at, 1, 0, "throttle", "it throttles", "cool", "2-3"
     )
 
 
@@ -98,7 +98,7 @@ class DrivenWakeup(Wakeup):
         return super().sleep(0)
 
 
-def opener(source: Callable[[], Look], told: list[Alert], closed: list[str], **changed: Any) -> Opener:
+def opener(source: Callable[[], Snapshot], told: list[Alert], closed: list[str], **changed: Any) -> Opener:
     """A Watch of these parts; `changed` are its fields."""
 
     def open_(remembered: Mapping[str, Any]) -> Watch:

@@ -58,7 +58,7 @@ class Monitor:
                 env=environment(env),
             )
 
-    def edges(self) -> list[tuple[str, str]]:
+    def transitions(self) -> list[tuple[str, str]]:
         """(status, identity) of every alert it told of, the earlier runs' of the same place too."""
         made: list[dict[str, Any]] = [json.loads(line) for line in self.out.read_text().splitlines()]
         return [(one["status"], f"{one['rule']}[{one['subject']}]") for one in made]
@@ -75,7 +75,7 @@ class Monitor:
                 return
             assert self.process.poll() is None, (self.process.returncode, self.said())
             time.sleep(0.02)
-        raise AssertionError((self.edges(), self.said()))
+        raise AssertionError((self.transitions(), self.said()))
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Sends the signal and waits: the exit code."""

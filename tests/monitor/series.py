@@ -1,12 +1,15 @@
-"""Recorded series as tables: a row a look, one second apart; and what the rules and alerts make of them."""
+"""Recorded series as tables: a row a snapshot, one second apart; and what the rules and alerts make of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from tunectl.model import Finding
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Alert, Condition, Health, Look, Sample, Status, Value, Verdict
-from tunectl.monitor.rules import RULES, History, Limits, judge
+from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Snapshot, Value
+from tunectl.monitor.rules import RULES, judge
+from tunectl.monitor.rules.history import History, Limits
+from tunectl.tuners.conflicts import Objection
 
 BASE_KHZ = 3_500_000
 PACKAGE0 = frozenset(range(8))
@@ -19,12 +22,13 @@ def sample(
     value: Value,
     source: str = "",
     *,
-    health: Health = Health.FRESH,
+    freshness: Freshness = Freshness.FRESH,
     reason: str = "",
     cpus: Iterable[int] = (),
+    seen: Finding | Objection | None = None,
 ) -> Sample:
     """A sample; its source, unless told, is named after the quantity."""
-    return Sample(quantity, subject, value, source or quantity, health, reason, frozenset(cpus))
+    return Sample(quantity, subject, value, source or quantity, freshness, reason, frozenset(cpus), seen)
 
 
 def base(cpus: Iterable[int] = ISOLATED, khz: int = BASE_KHZ) -> list[Sample]:
@@ -37,16 +41,16 @@ def limits(khz: int, cpus: Iterable[int] = ISOLATED, quantity: str = "bios_limit
     return [sample(quantity, f"cpu{cpu}", khz, "limits", cpus={cpu}) for cpu in cpus]
 
 
-def look(at_s: float, samples: Iterable[Sample]) -> Look:
-    """A look so many seconds after the host was booted."""
+def snapshot(at_s: float, samples: Iterable[Sample]) -> Snapshot:
+    """A snapshot so many seconds after the host was booted."""
     minutes, seconds = divmod(int(at_s), 60)
-    return Look(at_s, f"2026-11-21T10:{minutes:02}:{seconds:02}.000Z", tuple(samples))
+    return Snapshot(at_s, f"2026-11-21T10:{minutes:02}:{seconds:02}.000Z", tuple(samples))
 
 
-def looks(rows: Iterable[Iterable[Sample]], interval_s: float = 1.0) -> Iterator[Look]:
-    """A look a row."""
+def snapshots(rows: Iterable[Iterable[Sample]], interval_s: float = 1.0) -> Iterator[Snapshot]:
+    """A snapshot a row."""
     for number, row in enumerate(rows):
-        yield look(number * interval_s, row)
+        yield snapshot(number * interval_s, row)
 
 
 class Watch:
@@ -59,17 +63,17 @@ class Watch:
         self.at = 0.0
 
     def see(self, *rows: Sequence[Sample]) -> list[tuple[float, str, Alert]]:
-        """One look a row, a second apart; the edges as (second, "+FrequencyDrop[package0]", the alert)."""
-        edges = []
+        """One snapshot a row, a second apart; the transitions as (second, "+FrequencyDrop[package0]", the alert)."""
+        transitions = []
         for row in rows:
-            seen = look(self.at, row)
+            seen = snapshot(self.at, row)
             self.history.add(seen)
             self.conditions = judge(self.history)
             for alert in self.alerts.step(seen, self.conditions):
-                sign = "+" if alert.status is Status.FIRING else "-"
-                edges.append((self.at, f"{sign}{alert.identity}", alert))
+                sign = "+" if alert.status is AlertState.FIRING else "-"
+                transitions.append((self.at, f"{sign}{alert.identity}", alert))
             self.at += 1.0
-        return edges
+        return transitions
 
     def names(self, *rows: Sequence[Sample]) -> list[tuple[float, str]]:
         """The same without the alerts, and without what says that nothing can be told."""
@@ -83,12 +87,12 @@ def told(watch: Watch) -> dict[str, Alert]:
     return {alert.identity: alert for alert in watch.alerts.firing if alert.rule != "FrequencyUnknown"}
 
 
-def verdicts(name: str, rows: Sequence[Sequence[Sample]], promised: Limits | None = None) -> list[dict[str, Verdict]]:
-    """What one rule says of each subject, look by look."""
+def healths(name: str, rows: Sequence[Sequence[Sample]], promised: Limits | None = None) -> list[dict[str, Health]]:
+    """What one rule says of each subject, snapshot by snapshot."""
     (rule,) = [rule for rule in RULES if rule.name == name]
     history = History(promised or Limits(isolated=ISOLATED))
     found = []
-    for seen in looks(rows):
+    for seen in snapshots(rows):
         history.add(seen)
-        found.append({condition.subject: condition.verdict for condition in rule.judge(history)})
+        found.append({condition.subject: condition.health for condition in rule.judge(history)})
     return found

@@ -28,8 +28,8 @@ def rules() -> str:
     """One row a rule."""
     text = _row(("alert", "severity", "why", "what decides", "fires", "over")) + "|---|---|---|---|---|---|\n"
     for rule in RULES:
-        fires = "at once" if rule.bad == (1, 1) else f"{rule.bad[0]} of {rule.bad[1]} looks"
-        over = "when that is announced" if rule.lasts else f"{rule.good} good look{'s' if rule.good > 1 else ''}"
+        fires = "at once" if rule.bad == (1, 1) else f"{rule.bad[0]} of {rule.bad[1]} snapshots"
+        over = "when that is announced" if rule.lasts else f"{rule.good} good snapshot{'s' if rule.good > 1 else ''}"
         text += _row((f"**{rule.name}**", rule.severity.value, rule.why, rule.source_of_truth, fires, over))
     return text
 

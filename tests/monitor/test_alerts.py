@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.monitor.series import Watch, base, limits, look, sample
+from tests.monitor.series import Watch, base, limits, sample, snapshot
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Alert, Condition, Health, Sample, Severity, Status, Verdict
-from tunectl.monitor.rules import FAILED, History, Rule, judge
+from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity
+from tunectl.monitor.rules import FAILED, Rule, judge
+from tunectl.monitor.rules.history import History
 
-BAD, GOOD, BETWEEN, UNKNOWN = Verdict.BAD, Verdict.GOOD, Verdict.BETWEEN, Verdict.UNKNOWN
+BAD, GOOD, BETWEEN, UNKNOWN = Health.BAD, Health.GOOD, Health.BETWEEN, Health.UNKNOWN
 
 
 def rule(name: str = "Hot", **options: object) -> Rule:
@@ -25,23 +26,23 @@ def rule(name: str = "Hot", **options: object) -> Rule:
 
 
 def condition(
-    verdict: Verdict, name: str = "Hot", subject: str = "cpu1", cpus: frozenset[int] = frozenset()
+    health: Health, name: str = "Hot", subject: str = "cpu1", cpus: frozenset[int] = frozenset()
 ) -> Condition:
-    return Condition(name, subject, verdict, 2, 1, "sensor", "it is hot", "cool it", cpus)
+    return Condition(name, subject, health, 2, 1, "sensor", "it is hot", "cool it", cpus)
 
 
-def edges(alerts: Alerts, verdicts: Sequence[Verdict | None]) -> str:
+def transitions(alerts: Alerts, healths: Sequence[Health | None]) -> str:
     """One character a look: + fired, - resolved, . nothing. None: nobody mentions the subject."""
     told = ""
-    for number, verdict in enumerate(verdicts):
-        found = alerts.step(look(number, ()), () if verdict is None else (condition(verdict),))
+    for number, health in enumerate(healths):
+        found = alerts.step(snapshot(number, ()), () if health is None else (condition(health),))
         told += {0: "."}.get(len(found)) or {"firing": "+", "resolved": "-"}[found[0].status]
         assert len(found) <= 1
     return told
 
 
 @pytest.mark.parametrize(
-    ("bad", "good", "verdicts", "told"),
+    ("bad", "good", "healths", "told"),
     [
         ((1, 1), 1, "bbbgg", "+..-."),
         ((1, 1), 3, "bggbggg", "+.....-"),
@@ -57,26 +58,26 @@ def edges(alerts: Alerts, verdicts: Sequence[Verdict | None]) -> str:
         ((1, 1), 1, "gggg", "...."),
     ],
 )
-def test_n_of_m_and_hysteresis(bad: tuple[int, int], good: int, verdicts: str, told: str) -> None:
+def test_n_of_m_and_hysteresis(bad: tuple[int, int], good: int, healths: str, told: str) -> None:
     letters = {"b": BAD, "g": GOOD, "m": BETWEEN, "u": UNKNOWN, " ": None}
-    assert edges(Alerts([rule(bad=bad, good=good)]), [letters[one] for one in verdicts]) == told
+    assert transitions(Alerts([rule(bad=bad, good=good)]), [letters[one] for one in healths]) == told
 
 
 def test_flapping_is_one_event() -> None:
-    told = edges(Alerts([rule(good=3)]), [BAD, GOOD] * 50 + [GOOD] * 3)
+    told = transitions(Alerts([rule(good=3)]), [BAD, GOOD] * 50 + [GOOD] * 3)
     assert (told.count("+"), told.count("-")) == (1, 1)
-    told = edges(Alerts([rule(bad=(3, 3))]), [BAD, GOOD] * 50)
+    told = transitions(Alerts([rule(bad=(3, 3))]), [BAD, GOOD] * 50)
     assert set(told) == {"."}
 
 
 def test_an_alert_carries_the_evidence_of_its_first_bad_look() -> None:
     alerts = Alerts([rule(bad=(2, 3))])
-    alerts.step(look(5, ()), [condition(BAD)])
-    (alert,) = alerts.step(look(7, ()), [condition(BAD, cpus=frozenset({2, 3}))])
+    alerts.step(snapshot(5, ()), [condition(BAD)])
+    (alert,) = alerts.step(snapshot(7, ()), [condition(BAD, cpus=frozenset({2, 3}))])
     assert alert == Alert(
         "Hot",
         "cpu1",
-        Status.FIRING,
+        AlertState.FIRING,
         Severity.WARNING,
         "2026-11-21T10:00:05.000Z",
         "2026-11-21T10:00:07.000Z",
@@ -92,26 +93,26 @@ def test_an_alert_carries_the_evidence_of_its_first_bad_look() -> None:
 
 def test_an_unplugged_subject_whose_source_is_silent_stays() -> None:
     alerts = Alerts([rule(good=2)])
-    alerts.step(look(0, ()), [condition(BAD)])
-    silent = sample("anything", "host", None, "sensor", health=Health.NO_DATA)
-    assert not any(alerts.step(look(second, [silent]), ()) for second in range(1, 50))
-    assert [len(alerts.step(look(50 + second, ()), ())) for second in range(2)] == [0, 1]
+    alerts.step(snapshot(0, ()), [condition(BAD)])
+    silent = sample("anything", "host", None, "sensor", freshness=Freshness.NO_DATA)
+    assert not any(alerts.step(snapshot(second, [silent]), ()) for second in range(1, 50))
+    assert [len(alerts.step(snapshot(50 + second, ()), ())) for second in range(2)] == [0, 1]
 
 
 def test_good_by_other_sources_is_not_known_while_the_one_that_fired_is_silent() -> None:
     alerts = Alerts([rule(good=1)])
-    alerts.step(look(0, ()), [condition(BAD)])
-    silent = sample("anything", "host", None, "sensor", health=Health.STALE)
-    assert alerts.step(look(1, [silent]), [condition(GOOD)]) == ()
-    assert len(alerts.step(look(2, [silent._replace(health=Health.FRESH)]), [condition(GOOD)])) == 1
+    alerts.step(snapshot(0, ()), [condition(BAD)])
+    silent = sample("anything", "host", None, "sensor", freshness=Freshness.STALE)
+    assert alerts.step(snapshot(1, [silent]), [condition(GOOD)]) == ()
+    assert len(alerts.step(snapshot(2, [silent._replace(freshness=Freshness.FRESH)]), [condition(GOOD)])) == 1
 
 
 def test_a_rule_that_broke_resolves_nothing() -> None:
     alerts = Alerts([rule(good=1), rule("Other", good=1)])
-    alerts.step(look(0, ()), [condition(BAD), condition(BAD, "Other")])
+    alerts.step(snapshot(0, ()), [condition(BAD), condition(BAD, "Other")])
     broken = condition(UNKNOWN, subject=FAILED)
-    assert [alert.rule for alert in alerts.step(look(1, ()), [broken])] == ["Other"]
-    assert [alert.rule for alert in alerts.step(look(2, ()), ())] == ["Hot"]
+    assert [alert.rule for alert in alerts.step(snapshot(1, ()), [broken])] == ["Other"]
+    assert [alert.rule for alert in alerts.step(snapshot(2, ()), ())] == ["Hot"]
 
 
 def test_the_other_rules_go_on_when_one_breaks() -> None:
@@ -119,10 +120,10 @@ def test_the_other_rules_go_on_when_one_breaks() -> None:
         raise ValueError("odd")
 
     history = History()
-    history.add(look(0, ()))
+    history.add(snapshot(0, ()))
     rules = (rule()._replace(judge=breaks), rule("Other")._replace(judge=lambda history: [condition(BAD, "Other")]))
     first, second = judge(history, rules)
-    assert (first.rule, first.subject, first.verdict) == ("Hot", FAILED, UNKNOWN)
+    assert (first.rule, first.subject, first.health) == ("Hot", FAILED, UNKNOWN)
     assert "ValueError: odd" in first.summary
     assert second.rule == "Other"
 
@@ -131,19 +132,19 @@ def test_what_another_alert_explains_waits_until_that_is_over() -> None:
     rules = [rule("Slow", good=1), rule("Hot", explained_by=("Slow",), good=1)]
     alerts = Alerts(rules)
     both = [condition(BAD, "Hot", cpus=frozenset({3})), condition(BAD, "Slow", "package0", frozenset({2, 3}))]
-    assert [alert.rule for alert in alerts.step(look(0, ()), both)] == ["Slow"]  # whatever the order
+    assert [alert.rule for alert in alerts.step(snapshot(0, ()), both)] == ["Slow"]  # whatever the order
     other = condition(BAD, "Hot", "cpu9", frozenset({9}))
-    assert [alert.subject for alert in alerts.step(look(1, ()), [*both, other])] == ["cpu9"]
-    told = alerts.step(look(2, ()), [both[0], condition(GOOD, "Slow", "package0"), other])
+    assert [alert.subject for alert in alerts.step(snapshot(1, ()), [*both, other])] == ["cpu9"]
+    told = alerts.step(snapshot(2, ()), [both[0], condition(GOOD, "Slow", "package0"), other])
     assert [(alert.rule, alert.status) for alert in told] == [("Slow", "resolved"), ("Hot", "firing")]
 
 
 def test_a_rule_that_is_no_more_resolves() -> None:
     alerts = Alerts([rule()])
-    alerts.step(look(0, ()), [condition(BAD)])
+    alerts.step(snapshot(0, ()), [condition(BAD)])
     newer = Alerts.load(alerts.save(), [rule("Other")])
-    assert [alert.status for alert in newer.step(look(1, ()), ())] == ["resolved"]
-    assert newer.step(look(2, ()), [condition(BAD)]) == ()
+    assert [alert.status for alert in newer.step(snapshot(1, ()), ())] == ["resolved"]
+    assert newer.step(snapshot(2, ()), [condition(BAD)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -159,11 +160,11 @@ def test_a_state_of_another_shape_starts_anew(saved: object) -> None:
 def test_only_what_is_not_well_is_remembered() -> None:
     alerts = Alerts([rule(bad=(2, 3), good=1)])
     for second in range(1000):
-        verdict = BAD if second % 7 == 0 else GOOD
-        alerts.step(look(second, ()), [condition(verdict, subject=f"cpu{second % 50}")])
+        health = BAD if second % 7 == 0 else GOOD
+        alerts.step(snapshot(second, ()), [condition(health, subject=f"cpu{second % 50}")])
     assert len(alerts.save()["tracks"]) < 50
     for second in range(1000, 1010):
-        alerts.step(look(second, ()), [condition(GOOD, subject=f"cpu{cpu}") for cpu in range(50)])
+        alerts.step(snapshot(second, ()), [condition(GOOD, subject=f"cpu{cpu}") for cpu in range(50)])
     assert alerts.save()["tracks"] == []
 
 
@@ -174,31 +175,31 @@ RULES = [
 ]
 one_condition = st.builds(
     condition,
-    st.sampled_from(list(Verdict)),
+    st.sampled_from(list(Health)),
     st.sampled_from("ABC"),
     st.sampled_from(["cpu1", "package0"]),
     st.frozensets(st.integers(0, 3), max_size=3),
 )
-one_look = st.tuples(st.lists(one_condition, max_size=7), st.sampled_from([None, *Health]))
+one_look = st.tuples(st.lists(one_condition, max_size=7), st.sampled_from([None, *Freshness]))
 
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(one_look, max_size=40), st.sets(st.integers(0, 39)))
 def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
-    series: list[tuple[list[Condition], Health | None]], restarts: set[int]
+    series: list[tuple[list[Condition], Freshness | None]], restarts: set[int]
 ) -> None:
     steady, restarted = Alerts(RULES), Alerts(RULES)
     firing: dict[str, Alert] = {}
-    for number, (conditions, health) in enumerate(series):
-        seen = look(number, [sample("anything", "host", 1, "sensor", health=health)] if health else ())
+    for number, (conditions, freshness) in enumerate(series):
+        seen = snapshot(number, [sample("anything", "host", 1, "sensor", freshness=freshness)] if freshness else ())
         told = steady.step(seen, conditions)
         if number in restarts:
             restarted = Alerts.load(json.loads(json.dumps(restarted.save())), RULES)
         assert restarted.step(seen, conditions) == told
         for alert in told:
-            if alert.status is Status.FIRING:
+            if alert.status is AlertState.FIRING:
                 assert alert.identity not in firing
-                assert any(one.verdict is BAD and f"{one.rule}[{one.subject}]" == alert.identity for one in conditions)
+                assert any(one.health is BAD and f"{one.rule}[{one.subject}]" == alert.identity for one in conditions)
                 firing[alert.identity] = alert
             else:
                 assert firing.pop(alert.identity).since == alert.since
@@ -207,12 +208,11 @@ def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.sampled_from([GOOD, BETWEEN, UNKNOWN]), max_size=30), st.lists(st.just(UNKNOWN), max_size=30))
-def test_without_bad_nothing_fires_and_unknown_resolves_nothing(calm: list[Verdict], dark: list[Verdict]) -> None:
-    assert set(edges(Alerts([rule()]), calm)) <= {"."}
-    assert set(edges(Alerts([rule()]), [BAD, *dark])) <= {"+", "."}
+def test_without_bad_nothing_fires_and_unknown_resolves_nothing(calm: list[Health], dark: list[Health]) -> None:
+    assert set(transitions(Alerts([rule()]), calm)) <= {"."}
+    assert set(transitions(Alerts([rule()]), [BAD, *dark])) <= {"+", "."}
 
 
-@pytest.mark.slow
 def test_memory_is_flat_over_many_looks() -> None:
     """A host that is never quiet for long: subjects come and go, alerts fire and resolve."""
     watch = Watch()

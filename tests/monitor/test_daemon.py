@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.parts import DrivenWakeup, alert, look, opener
+from tests.monitor.parts import DrivenWakeup, alert, opener, snapshot
 from tunectl.errors import TunectlError, UsageError
 from tunectl.monitor.daemon import Daemon, Opener
-from tunectl.monitor.model import Alert, Board, Look, Sample, Status
+from tunectl.monitor.model import Alert, AlertState, Sample, Snapshot, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
@@ -29,11 +29,11 @@ from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
 class Rig:
     """A daemon of real parts, and everything it did."""
 
-    def __init__(self, source: Callable[[], Look] | None = None, **changed: Any) -> None:
+    def __init__(self, source: Callable[[], Snapshot] | None = None, **changed: Any) -> None:
         self.told: list[Alert] = []
         self.said: list[str] = []
         self.closed: list[str] = []
-        self.source = source or (lambda: look(0))
+        self.source = source or (lambda: snapshot(0))
         self.time = DrivenWakeup()
         self.prepare: Callable[[], Opener] = self.opener
         systemd = changed.pop("systemd", None)
@@ -69,14 +69,14 @@ def systemd(tmp_path: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
         yield str(tmp_path / "notify"), got
 
 
-def counted(values: Iterator[int]) -> Callable[[], Look]:
-    return lambda: look(next(values))
+def counted(values: Iterator[int]) -> Callable[[], Snapshot]:
+    return lambda: snapshot(next(values))
 
 
 def test_each_transition_is_told_once() -> None:
     rig = Rig(counted(itertools.chain([0, 0, 1, 1, 1], itertools.repeat(0))))
     rig.run()
-    assert rig.told == [alert(), alert()._replace(status=Status.RESOLVED)]
+    assert rig.told == [alert(), alert()._replace(status=AlertState.RESOLVED)]
     assert (rig.closed, rig.said) == (["closed"], [])
     assert rig.took_s == 10
 
@@ -84,16 +84,16 @@ def test_each_transition_is_told_once() -> None:
 def test_what_fired_before_a_restart_does_not_fire_again_and_is_resolved() -> None:
     rig = Rig(counted(itertools.chain([1, 1, 1], itertools.repeat(0))))
     rig.run(10, {"firing": [["ThermalThrottle", "package0"]]})
-    assert [alert.status for alert in rig.told] == [Status.RESOLVED]
+    assert [alert.status for alert in rig.told] == [AlertState.RESOLVED]
 
 
 def test_an_earlier_version_was_killed_before_anybody_was_told() -> None:
     """Its state knows of the alert, nobody else does: it is told as the event it was."""
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
     late = [dict(alert()._asdict()), {"rule": "x"}, 1]
     rig.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": late})
     assert rig.told == [alert()]
-    again = Rig(lambda: look(1))
+    again = Rig(lambda: snapshot(1))
     again.run(5, {"firing": [["ThermalThrottle", "package0"]], "untold": "odd"})
     assert again.told == []
 
@@ -101,10 +101,10 @@ def test_an_earlier_version_was_killed_before_anybody_was_told() -> None:
 def test_the_grid_does_not_drift() -> None:
     at: list[float] = []
 
-    def slow() -> Look:
+    def slow() -> Snapshot:
         at.append(rig.time.clock_s - rig.time.began_s)
         rig.time.spend(0.3)
-        return look(0)
+        return snapshot(0)
 
     rig = Rig(slow)
     rig.run(20)
@@ -115,10 +115,10 @@ def test_the_grid_does_not_drift() -> None:
 def test_turns_that_were_missed_are_left_out() -> None:
     at: list[float] = []
 
-    def source() -> Look:
+    def source() -> Snapshot:
         at.append(rig.time.clock_s - rig.time.began_s)
         rig.time.spend(6.4 if len(at) == 2 else 0)
-        return look(0)
+        return snapshot(0)
 
     rig = Rig(source)
     rig.run(12)
@@ -128,9 +128,9 @@ def test_turns_that_were_missed_are_left_out() -> None:
 def test_an_event_is_looked_at_soon_and_a_burst_once() -> None:
     at: list[float] = []
 
-    def source() -> Look:
+    def source() -> Snapshot:
         at.append(rig.time.clock_s - rig.time.began_s)
-        return look(0)
+        return snapshot(0)
 
     rig = Rig(source, interval_s=60)
     for number in range(10):
@@ -149,16 +149,16 @@ def test_a_signal_ends_it_cleanly(number: signal.Signals) -> None:
 
 
 def test_reload_keeps_what_fires_and_closes_the_old_before_the_new() -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
     rig.time.after(3.5, RELOADING)
     rig.run()
-    assert [alert.status for alert in rig.told] == [Status.FIRING]
+    assert [alert.status for alert in rig.told] == [AlertState.FIRING]
     assert rig.said == ["reload: the host file was read anew"]
     assert rig.closed == ["closed", "closed"]
 
 
 def test_a_bad_host_file_keeps_the_old_settings() -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
 
     def refuse() -> Opener:
         raise UsageError("/etc/tunectl/host.toml: isolated: no CPU is named", "this host has CPUs 0-3")
@@ -174,7 +174,7 @@ def test_a_bad_host_file_keeps_the_old_settings() -> None:
 
 
 def test_settings_that_cannot_be_opened_give_way_to_the_old_ones() -> None:
-    rig = Rig(lambda: look(1))
+    rig = Rig(lambda: snapshot(1))
 
     def refuse(remembered: Mapping[str, Any]) -> Any:
         raise TunectlError("port 9750 is taken")
@@ -183,22 +183,22 @@ def test_settings_that_cannot_be_opened_give_way_to_the_old_ones() -> None:
     rig.time.after(3.5, RELOADING)
     rig.run()
     assert rig.said == ["reload: port 9750 is taken: the old settings stay in force"]
-    assert [alert.status for alert in rig.told] == [Status.FIRING]
+    assert [alert.status for alert in rig.told] == [AlertState.FIRING]
     assert rig.closed == ["closed", "closed"]
 
 
 def test_a_part_that_fails_is_said_once_and_ends_nothing() -> None:
     broken = itertools.count()
 
-    def show(board: Board) -> None:
+    def show(status: Status) -> None:
         if next(broken) < 5:
             raise OSError(28, "No space left on device")
 
     def notify(transitions: Sequence[Alert]) -> None:
         raise ValueError("our fault")
 
-    shown: list[Board] = []
-    rig = Rig(lambda: look(1), shows={"textfile": show, "other": shown.append}, notify=notify)
+    shown: list[Status] = []
+    rig = Rig(lambda: snapshot(1), shows={"textfile": show, "other": shown.append}, notify=notify)
     rig.run()
     assert rig.said == [
         "alerts: ValueError: our fault",
@@ -214,10 +214,10 @@ def test_systemd_is_told_and_the_watchdog_only_by_a_healthy_loop(
     address, got = systemd
     sick = threading.Event()
 
-    def source() -> Look:
+    def source() -> Snapshot:
         if sick.is_set():
             raise ValueError("our fault")
-        return look(0)
+        return snapshot(0)
 
     rig = Rig(source, systemd=Notify(address, 4.0))
     rig.time.after(10.5, sick.set)
@@ -239,13 +239,13 @@ def test_a_long_interval_does_not_starve_the_watchdog(systemd: tuple[str, Callab
 
 
 def test_a_drifted_knob_asks_for_repair_and_nothing_else_does(tmp_path: Path) -> None:
-    drifted = Look(0.0, "", (Sample("knob", "irq.affinity[42]", 1, "drift"),))
+    drifted = Snapshot(0.0, "", (Sample("knob", "irq.affinity[42]", 1, "drift"),))
     rig = Rig(lambda: drifted, repair=Repair(str(tmp_path)))
     rig.run()
     assert (tmp_path / "repair-request").exists()
     assert rig.said == ["repair: asked for apply, because of KnobDrift[irq.affinity[42]]"]
     (tmp_path / "repair-request").unlink()
-    Rig(lambda: look(1), repair=Repair(str(tmp_path))).run()
+    Rig(lambda: snapshot(1), repair=Repair(str(tmp_path))).run()
     Rig(lambda: drifted).run()  # off by default
     assert not (tmp_path / "repair-request").exists()
 

@@ -19,13 +19,13 @@ import pytest
 
 from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import receiving
-from tests.monitor.receivers.samples import HOST, board, fired, over
+from tests.monitor.receivers.samples import HOST, fired, over, status
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff, DeliveryQueue, DeliveryQueues, first_to_go
 from tunectl.monitor.model import Alert
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.receivers.webhook import open_webhook
-from tunectl.monitor.settings import Webhook
 from tunectl.monitor.store import FILE, Delivery, Store
 
 
@@ -179,12 +179,12 @@ def test_a_full_queue(world: World, tmp_path: Path, caplog: pytest.LogCaptureFix
 def test_the_file_does_not_grow_while_nobody_listens(world: World, tmp_path: Path) -> None:
     process = world.process(tmp_path, most=10)
     world.trouble = DeliveryError("dead")
-    for number in range(0, 3000, 5):
+    for number in range(0, 1000, 5):
         process.post([fired(each) for each in range(number, number + 5)])
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 200_000
     world.trouble = None
     world.run(process, 60)
-    assert world.alerts == [fired(number) for number in range(2990, 3000)]
+    assert world.alerts == [fired(number) for number in range(990, 1000)]
 
 
 def test_what_is_being_delivered_is_not_dropped(tmp_path: Path) -> None:
@@ -260,11 +260,11 @@ def test_what_fires_is_said_again_and_ceases_with_its_resolve(world: World, tmp_
     assert world.taken == [(fired(),)]
     world.run(process, 2)
     assert world.taken == [(fired(),)] * 2
-    process.show(board(firing=(fired(), fired(1))))
+    process.show(status(firing=(fired(), fired(1))))
     world.run(process, 60)
     assert world.taken[2:] == [(fired(), fired(1))]
     process.post([over(fired())])
-    process.show(board(firing=(fired(1),)))
+    process.show(status(firing=(fired(1),)))
     world.run(process, 61)
     assert world.taken[3:] == [(over(fired()),), (fired(1),)]
     process.post([over(fired(1))])
@@ -274,7 +274,7 @@ def test_what_fires_is_said_again_and_ceases_with_its_resolve(world: World, tmp_
 
 def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path) -> None:
     process = world.process(tmp_path, repeat_s=60)
-    process.show(board(firing=(fired(),)))
+    process.show(status(firing=(fired(),)))
     process.step()
     assert world.taken == [(fired(),)]
 
@@ -282,7 +282,7 @@ def test_after_a_restart_what_fires_is_said_at_once(world: World, tmp_path: Path
 def test_edges_only(world: World, tmp_path: Path) -> None:
     process = world.process(tmp_path)
     process.post([fired()])
-    process.show(board(firing=(fired(),)))
+    process.show(status(firing=(fired(),)))
     world.run(process, 10_000)
     assert world.taken == [(fired(),)]
 
@@ -426,7 +426,7 @@ _VICTIM = """
 import sys, time
 from tests.monitor.receivers.samples import HOST, fired
 from tunectl.monitor.delivery_queue import Backoff, DeliveryQueues
-from tunectl.monitor.settings import Webhook
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.receivers.webhook import open_webhook
 from tunectl.monitor.store import Store
 store = Store(sys.argv[2])
@@ -440,6 +440,7 @@ for number in range(int(sys.argv[3]), 100_000):
 """
 
 
+@pytest.mark.slow
 def test_kill_9_in_the_middle(tmp_path: Path) -> None:
     """Killed again and again, at any moment: everything that was promised arrives, in order, under one id each."""
     root = Path(__file__).parents[2]
@@ -480,7 +481,7 @@ def test_queues_of_one_monitor(world: World, tmp_path: Path) -> None:
     queues = DeliveryQueues([Receiver("them", world.deliver), Receiver("others", broken)], store)
     queues.start()
     queues.add([fired()], {})
-    queues.show(board())
+    queues.show(status())
     queues.close(1)
     assert world.alerts == [fired()], "a dead receiver holds up no other"
     assert queues.own()["outbox_depth[others]"] == 1

@@ -9,9 +9,9 @@ import pytest
 
 from tests.monitor.tables import PAGE, page
 from tunectl.cli.monitor import command
+from tunectl.hostfile.config import read_hostfile
+from tunectl.hostfile.shape import Monitor
 from tunectl.monitor.rules import RULES
-from tunectl.monitor.settings import Monitor
-from tunectl.tuning.hostfile import read_hostfile
 
 TEXT = PAGE.read_text()
 

@@ -10,7 +10,8 @@ from tests.monitor.watched import CPU, Watched, watch
 from tunectl.host.devices import DeviceEvent
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, Severity
-from tunectl.monitor.rules import History, Limits, judge
+from tunectl.monitor.rules import judge
+from tunectl.monitor.rules.history import History, Limits
 
 # A recorded host is not tuned, and a look at it is not a running host.
 _ALWAYS = ("KnobDrift", "SourceLost", "FrequencyUnknown", "MonitorDisturbs")
@@ -21,21 +22,25 @@ class Monitor:
 
     def __init__(self, host: Watched) -> None:
         self.host = host
-        self.history = History(Limits.of(host.eyes.wishes))
+        self.history = History(Limits.of(host.watched_host.config))
         self.alerts = Alerts()
 
-    def step(self, looks: int = 1) -> list[Alert]:
-        """The edges of so many looks."""
-        edges: list[Alert] = []
-        for _ in range(looks):
-            look = self.host.look()
-            self.history.add(look)
-            edges += self.alerts.step(look, judge(self.history))
-        return edges
+    def step(self, snapshots: int = 1) -> list[Alert]:
+        """The transitions of so many snapshots."""
+        transitions: list[Alert] = []
+        for _ in range(snapshots):
+            snapshot = self.host.look()
+            self.history.add(snapshot)
+            transitions += self.alerts.step(snapshot, judge(self.history))
+        return transitions
 
 
-def names(edges: list[Alert], *also: str) -> list[str]:
-    return [f"{edge.identity} {edge.status}" for edge in edges if edge.rule not in _ALWAYS or edge.rule in also]
+def names(transitions: list[Alert], *also: str) -> list[str]:
+    return [
+        f"{transition.identity} {transition.status}"
+        for transition in transitions
+        if transition.rule not in _ALWAYS or transition.rule in also
+    ]
 
 
 @pytest.fixture
@@ -51,41 +56,43 @@ def xeon(tmp_path: Path) -> Monitor:
 
 
 def test_a_quiet_host_is_quiet(lab4: Monitor, xeon: Monitor) -> None:
-    assert {edge.rule for edge in lab4.step(40)} - {*_ALWAYS} == set()
+    assert {transition.rule for transition in lab4.step(40)} - {*_ALWAYS} == set()
     # irqbalance runs there without a ban, and TuneD with a profile that sets our knobs
-    assert {edge.rule for edge in xeon.step(40)} - {*_ALWAYS} == {"ManagerStarted"}
+    assert {transition.rule for transition in xeon.step(40)} - {*_ALWAYS} == {"ManagerStarted"}
 
 
 def test_the_firmware_holds_the_clock_down(lab4: Monitor) -> None:
     lab4.step(3)
     for number in (2, 3):
         lab4.host.write(f"{CPU}/cpufreq/policy{number}/bios_limit", 1200000)
-    (alert,) = [edge for edge in lab4.step() if edge.rule not in _ALWAYS]  # in the first look: within a second
+    (alert,) = [
+        transition for transition in lab4.step() if transition.rule not in _ALWAYS
+    ]  # in the first snapshot: within a second
     assert (alert.rule, alert.severity, alert.cpus) == ("FrequencyDrop", Severity.CRITICAL, "2-3")
     assert (alert.observed, alert.expected) == (1200000, 3500000)
     assert names(lab4.step(10)) == []
     for number in (2, 3):
         lab4.host.write(f"{CPU}/cpufreq/policy{number}/bios_limit", 3500000)
     assert names(lab4.step(2)) == []
-    assert names(lab4.step()) == [f"{alert.identity} resolved"]  # the third good look: within four seconds
+    assert names(lab4.step()) == [f"{alert.identity} resolved"]  # the third good snapshot: within four seconds
 
 
 def test_a_cap_that_follows_the_firmwares_limit_is_read_again_when_that_moves(tmp_path: Path) -> None:
     """However seldom knobs are read: a reading that outlives the limit would become a drift that nobody caused."""
     host = Monitor(watch(tmp_path, "lab4", {2, 3}, "[monitor]\ndrift_interval_s = 3600\n"))
     host.step(3)
-    edges = []
+    transitions = []
     for khz in (1200000, 3500000):
         for number in range(4):
             host.host.write(f"{CPU}/cpufreq/policy{number}/bios_limit", khz)
-        edges += host.step()
+        transitions += host.step()
         for number in range(4):  # a work of the kernel's own
             host.host.write(f"{CPU}/cpufreq/policy{number}/scaling_max_freq", khz)
-        host.host.eyes.suspicious = khz == 1200000
-        edges += host.step(40)
-    assert names(edges, "KnobDrift") == ["FrequencyDrop[package0] firing", "FrequencyDrop[package0] resolved"]
+        host.host.watched_host.suspicious = khz == 1200000
+        transitions += host.step(40)
+    assert names(transitions, "KnobDrift") == ["FrequencyDrop[package0] firing", "FrequencyDrop[package0] resolved"]
     host.host.write(f"{CPU}/cpufreq/policy0/scaling_max_freq", 1200000)
-    host.host.eyes.suspicious = True
+    host.host.watched_host.suspicious = True
     assert names(host.step(40), "KnobDrift") == ["KnobDrift[cpufreq.max_khz] firing"]
 
 
@@ -104,14 +111,14 @@ def test_a_governor_that_somebody_changes(lab4: Monitor) -> None:
     lab4.step(25)
     assert "KnobDrift[cpufreq.governor]" not in {alert.identity for alert in lab4.alerts.firing}
     lab4.host.write(f"{CPU}/cpufreq/policy2/scaling_governor", "powersave")
-    edges = [edge for edge in lab4.step(25) if edge.subject == "cpufreq.governor"]
-    assert names(edges, "KnobDrift") == ["KnobDrift[cpufreq.governor] firing"]
-    assert (edges[0].observed, edges[0].expected) == ("powersave", "performance")
+    transitions = [transition for transition in lab4.step(25) if transition.subject == "cpufreq.governor"]
+    assert names(transitions, "KnobDrift") == ["KnobDrift[cpufreq.governor] firing"]
+    assert (transitions[0].observed, transitions[0].expected) == ("powersave", "performance")
 
 
 def test_a_nic_and_a_cpu_come_and_go(lab4: Monitor) -> None:
     lab4.step(3)
-    lab4.host.eyes.tell(DeviceEvent("add", "net", "eth9", "/devices/pci0000:00/0000:00:09.0/net/eth9"))
+    lab4.host.watched_host.announce(DeviceEvent("add", "net", "eth9", "/devices/pci0000:00/0000:00:09.0/net/eth9"))
     assert names(lab4.step()) == ["DeviceChanged[net/eth9] firing"]
     assert names(lab4.step(10)) == ["DeviceChanged[net/eth9] resolved"]
     lab4.host.write(f"{CPU}/online", "0-2")
@@ -126,5 +133,5 @@ def test_an_interrupt_that_is_moved(lab4: Monitor) -> None:
     table = (lab4.host.root / "proc/interrupts").read_text().splitlines()
     label = next(line.partition(":")[0].strip() for line in table[1:] if line.strip()[0].isdecimal())
     lab4.host.count(label, 3, 5)
-    (alert,) = [edge for edge in lab4.step() if edge.rule not in _ALWAYS]
+    (alert,) = [transition for transition in lab4.step() if transition.rule not in _ALWAYS]
     assert (alert.identity, alert.observed, alert.cpus) == (f"InterruptOnIsolatedCpu[irq{label}]", 5, "3")

@@ -54,7 +54,7 @@ def test_arm_names_its_rows_otherwise(host_root: HostFactory) -> None:
 
 def test_only_what_came_to_an_isolated_cpu_counts_and_says_where(tmp_path: Path) -> None:
     host = watch(tmp_path, "xeon2s", {2, 18})
-    table = host.eyes.table
+    table = host.watched_host.table
     table.read()
     before = dict(table.landed)
     host.count("60", 9, 5)
@@ -73,7 +73,7 @@ def test_only_what_came_to_an_isolated_cpu_counts_and_says_where(tmp_path: Path)
 def test_an_interrupt_or_a_cpu_that_comes_or_goes_is_another_shape(tmp_path: Path) -> None:
     host = watch(tmp_path, "xeon2s", {2, 18})
     host.count("60", 18, 5)
-    table = host.eyes.table
+    table = host.watched_host.table
     table.read()
     path = host.root / "proc/interrupts"
     text = path.read_text()
@@ -113,7 +113,7 @@ def test_a_table_that_is_absent_empty_or_rubbish_has_no_counts_and_comes_back(tm
     host = watch(tmp_path, "lab4", {2, 3})
     path = host.root / "proc/interrupts"
     text = path.read_text()
-    table = host.eyes.table
+    table = host.watched_host.table
     table.read()
     path.unlink()
     table.read()

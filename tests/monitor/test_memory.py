@@ -22,11 +22,11 @@ def test_memory_is_flat(tmp_path: Path) -> None:
         next(run)
     gc.collect()
     blocks, size = sys.getallocatedblocks(), resident()
-    edges = [next(run) for _ in range(MORE)]
+    transitions = [next(run) for _ in range(MORE)]
     gc.collect()
     grown_blocks, grown_bytes = sys.getallocatedblocks() - blocks, resident() - size
     run.close()
-    assert edges[-1] - edges[0] > 10  # alerts came and went meanwhile
+    assert transitions[-1] - transitions[0] > 10  # alerts came and went meanwhile
     # The last looks are kept and some values in them are new objects: one or two a cycle. A look is a thousand.
     assert grown_blocks < 5 * MORE, grown_blocks
     assert grown_bytes < 1_500_000, grown_bytes

@@ -37,14 +37,17 @@ def test_a_file_that_changes_fires_the_right_alert_and_resolves_it(host: Path, t
     limit = limit_of(host, 2)
     before = limit.read_text()
     with running(host, tmp_path / "run") as monitor:
-        monitor.wait_for(lambda: ("firing", "ManagerStarted[irqbalance]") in monitor.edges())
-        assert CAPPED not in {identity for _, identity in monitor.edges()}
+        monitor.wait_for(lambda: ("firing", "ManagerStarted[irqbalance]") in monitor.transitions())
+        assert CAPPED not in {identity for _, identity in monitor.transitions()}
         limit.write_text("1200000\n")
-        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.transitions())
         limit.write_text(before)
-        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.transitions())
         assert monitor.end() == 0
-        assert [edge for edge in monitor.edges() if edge[1] == CAPPED] == [("firing", CAPPED), ("resolved", CAPPED)]
+        assert [transition for transition in monitor.transitions() if transition[1] == CAPPED] == [
+            ("firing", CAPPED),
+            ("resolved", CAPPED),
+        ]
 
 
 def test_as_systemd_runs_it(host: Path, tmp_path: Path) -> None:
@@ -84,21 +87,24 @@ def test_a_restart_neither_fires_again_nor_forgets(host: Path, tmp_path: Path, n
     before = limit.read_text()
     limit.write_text("1200000\n")
     with running(host, tmp_path / "run") as monitor:
-        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.transitions())
         # Killed before it has saved that it told, it tells again, as the same event (test_delivery_queue.py).
         monitor.wait_for(lambda: is_acknowledged(host / "var/lib/tunectl/monitor/monitor.sqlite3"))
         monitor.end(number)
     with running(host, tmp_path / "run") as monitor:  # the same place: its output is appended
         limit.write_text(before)
-        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.transitions())
         assert monitor.end() == 0
-        assert [edge for edge in monitor.edges() if edge[1] == CAPPED] == [("firing", CAPPED), ("resolved", CAPPED)]
+        assert [transition for transition in monitor.transitions() if transition[1] == CAPPED] == [
+            ("firing", CAPPED),
+            ("resolved", CAPPED),
+        ]
 
 
 def test_two_monitors_do_not_share_a_state(host: Path, tmp_path: Path) -> None:
     with running(host, tmp_path / "one") as first:
         first.wait_for((host / "var/lib/tunectl/monitor/lock").exists)
-        first.wait_for(lambda: bool(first.edges()))
+        first.wait_for(lambda: bool(first.transitions()))
         with running(host, tmp_path / "two") as second:
             assert second.process.wait(20) == 1
             assert len(second.said()) == 1
@@ -123,7 +129,7 @@ def test_files_that_vanish_end_nothing(host: Path, tmp_path: Path) -> None:
 def test_a_state_directory_that_cannot_be(host: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with running(host, tmp_path / "run", "--state", str(tmp_path / "file/state")) as monitor:
-        monitor.wait_for(lambda: bool(monitor.edges()))
+        monitor.wait_for(lambda: bool(monitor.transitions()))
         assert monitor.end() == 0
         assert any("not remembered over a restart" in line for line in monitor.said())
 
@@ -135,7 +141,7 @@ def test_a_dead_webhook_and_a_taken_port(host: Path, tmp_path: Path) -> None:
         webhook = f'[[monitor.webhooks]]\nurl = "http://127.0.0.1:{port}/"\n'
         write_host_file(host, HOST_FILE + webhook)
         with running(host, tmp_path / "run") as monitor:
-            monitor.wait_for(lambda: bool(monitor.edges()))
+            monitor.wait_for(lambda: bool(monitor.transitions()))
             write_host_file(host, HOST_FILE + f'[monitor.prometheus]\nlisten = "{address}"\n' + webhook)
             monitor.process.send_signal(signal.SIGHUP)
             monitor.wait_for(lambda: any("cannot listen" in line for line in monitor.said()))  # and tries again
@@ -154,7 +160,7 @@ def test_repair_is_asked_for_and_only_when_it_may_be(host: Path, tmp_path: Path)
     runtime.mkdir()
     env = {"RUNTIME_DIRECTORY": str(runtime)}
     with running(host, tmp_path / "off", env=env) as monitor:
-        monitor.wait_for(lambda: any(identity.startswith("KnobDrift") for _, identity in monitor.edges()))
+        monitor.wait_for(lambda: any(identity.startswith("KnobDrift") for _, identity in monitor.transitions()))
         assert monitor.end() == 0
     assert os.listdir(runtime) == []
     shutil.rmtree(host / "var/lib/tunectl/monitor")
@@ -178,11 +184,11 @@ def test_a_full_disk(host: Path, tmp_path: Path) -> None:
     with running(host, tmp_path / "run", wrapped=["unshare", "-m", "sh", "-c", script]) as monitor:
         monitor.wait_for(lambda: any("No space left on device" in line for line in monitor.said()))
         limit.write_text("1200000\n")
-        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.edges())  # on it goes
+        monitor.wait_for(lambda: ("firing", CAPPED) in monitor.transitions())  # on it goes
         inside = Path(f"/proc/{monitor.process.pid}/root") / state.relative_to("/")
         (inside / "filler").unlink()
         limit.write_text(before)
-        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.edges())
+        monitor.wait_for(lambda: ("resolved", CAPPED) in monitor.transitions())
         monitor.wait_for(lambda: any("alerts are saved again" in line for line in monitor.said()))
         assert b"ManagerStarted" in (inside / "monitor/monitor.sqlite3").read_bytes()
         assert monitor.end() == 0

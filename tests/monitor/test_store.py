@@ -15,10 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.monitor.store import FILE, LOCK, OccupiedError, Store
 from tunectl.tuning.records import line_of
 
@@ -62,7 +63,7 @@ def test_what_waits_survives_and_what_is_done_does_not(tmp_path: Path) -> None:
         assert alerts_of(store) == alerts[1:]
         assert alerts_of(store, "others") == [fired(9)]
         assert store.receivers == ["others", "them"]
-        assert isinstance(alerts_of(store)[0].status, Status)
+        assert isinstance(alerts_of(store)[0].status, AlertState)
         assert isinstance(alerts_of(store)[0].severity, Severity)
         assert store.state == {"alerts": {"a": [1, "µ"]}}
         store.remove(list(store.waiting("them")))
@@ -225,7 +226,7 @@ def test_cut_off(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) 
     goes_on(tmp_path)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60), deadline=None)
 @given(st.integers(0, 40_000), st.binary(min_size=1, max_size=9))
 def test_damage_anywhere_ends_nothing_and_makes_up_nothing(tmp_path: Path, place: int, noise: bytes) -> None:
     for path in tmp_path.iterdir():

@@ -1,4 +1,4 @@
-"""A recorded host under watch: a clock that stands until it is moved, and the last look's samples by name."""
+"""A recorded host under watch: a clock that stands until it is moved, and the last snapshot's samples by name."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tests.hosts.builder import build, named
 from tests.hosts.spec import HostSpec
 from tunectl.cpulist import format_cpulist
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.look import take_look
-from tunectl.monitor.model import Look, Sample
+from tunectl.monitor.model import Sample, Snapshot
+from tunectl.monitor.sources import take_snapshot
+from tunectl.monitor.watched_host import WatchedHost
 from tunectl.tuning.inspection import open_inspection
 
 CPU = "sys/devices/system/cpu"
@@ -19,7 +19,7 @@ TODAY = "2026-11-21"
 
 
 class Watched:
-    """One host, its eyes, and the files it is made of."""
+    """A recorded host, what watches it, and the files it is made of."""
 
     def __init__(self, root: Path, isolated: frozenset[int], more: str = "") -> None:
         self.root = root
@@ -28,12 +28,12 @@ class Watched:
         host_file.write_text(f'profile = "low-latency"\nisolated = "{format_cpulist(isolated)}"\n{more}')
         self.clock = 1000.0
         session = open_inspection(Sysroot(str(root)), str(host_file), str(root / "var/lib/tunectl"), (), TODAY)
-        self.eyes = Eyes(session, now=lambda: self.clock)
+        self.watched_host = WatchedHost(session, now=lambda: self.clock)
 
-    def look(self, after: float = 1.0) -> Look:
-        """One look, a second after the one before."""
+    def look(self, after: float = 1.0) -> Snapshot:
+        """One snapshot, a second after the one before."""
         self.clock += after
-        return take_look(self.eyes)
+        return take_snapshot(self.watched_host)
 
     def write(self, path: str, value: object) -> None:
         """A kernel attribute takes another value."""
@@ -62,6 +62,6 @@ def watch(tmp_path: Path, name: str, isolated: set[int], more: str = "", **chang
     return Watched(build(tmp_path / name, spec), frozenset(isolated), more)
 
 
-def of(look: Look, quantity: str) -> dict[str, Sample]:
+def of(snapshot: Snapshot, quantity: str) -> dict[str, Sample]:
     """{subject: sample} of one quantity."""
-    return {sample.subject: sample for sample in look.of(quantity)}
+    return {sample.subject: sample for sample in snapshot.of(quantity)}

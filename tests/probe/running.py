@@ -106,9 +106,18 @@ def stop_for(child: subprocess.Popen[str], seconds: float) -> Stop:
     before_continue = time.monotonic_ns()
     child.send_signal(signal.SIGCONT)
     after_continue = time.monotonic_ns()
-    time.sleep(0.2)  # until the spinner runs again, so that its wait is counted
+    _until_running(child.pid)  # so that the spinner's wait is counted
     waited = _waited_ns(child.pid) - waited
     return Stop(before_continue - after_stop - late, after_continue - before_stop + waited)
+
+
+def _until_running(pid: int) -> None:
+    before = sum(one.ran_ns for one in threads(pid))
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and sum(one.ran_ns for one in threads(pid)) < before + 20_000_000:
+        if _has_ended(pid):
+            return
+        time.sleep(0.005)
 
 
 def _waited_ns(pid: int) -> int:

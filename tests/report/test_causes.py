@@ -72,7 +72,7 @@ def test_the_core_clock_is_shown_on_request() -> None:
 
 def test_selftest_rows_and_reasons() -> None:
     lines = page("probe.selftest")
-    assert lines[0] == "CPU 3, gaps over 154 ns: this is no pass"
+    assert lines[0] == "CPU 3, gaps over 154 ns: not passed"
     assert lines[1] == "interruptions from 912 ns on are vouched for on this host"
     assert [" ".join(row) for row in cells(lines, "  20 us")] == ["failed 200 199 0 1 39.4µs 30.2µs 20 us"]
     assert any(line.startswith("20 us: 1 of 200 were not found") for line in lines)

@@ -91,7 +91,7 @@ def test_html_has_every_section_and_every_host() -> None:
 
 def test_html_of_a_fleet_of_nobody() -> None:
     made = page(Document("fleet", HOST, "", fleet_body(session(), [])))
-    assert "nobody was asked" in made.words
+    assert "no host was asked" in made.words
     assert "UNKNOWN" in made.words
 
 

@@ -16,7 +16,7 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuners.conflicts import conflicts
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.inspection import read_wishes
+from tunectl.tuning.inspection import read_config
 
 Run = Callable[..., Ran]
 
@@ -48,8 +48,8 @@ def test_a_partitioned_host_is_taken_over(tunectl: Run, root: Path) -> None:
     assert "tuned-adm off" in notes
     assert "no row for it: [cpu] force_latency" not in notes
     # Read back by its real reader: nothing is left that TuneD would set otherwise.
-    wishes = read_wishes(str(target), read_scope_facts(Sysroot(str(root))))
-    asked = {setting.knob: setting.value for setting in wishes.settings}
+    config = read_config(str(target), read_scope_facts(Sysroot(str(root))))
+    asked = {setting.knob: setting.value for setting in config.settings}
     tuned = next(one for one in read_tuners(Sysroot(str(root))) if one.name == "tuned")
     assert conflicts(tuned, asked) == []
     assert tunectl("plan", "--root", root, "--format", "json").code in (3, 4)

@@ -69,7 +69,7 @@ def test_a_monitor_takes_over_what_waits_and_what_was_not_told(host: Path, work:
     first = taken(work)
     assert [told_of(one) for one in first[: len(expected)]] == expected
     with watching(host, work) as monitor:
-        monitor.wait_for(lambda: ("resolved", "FrequencyDrop[cpu3]") in monitor.edges())
+        monitor.wait_for(lambda: ("resolved", "FrequencyDrop[cpu3]") in monitor.transitions())
         assert monitor.end() == 0
     again = taken(work)
     assert again[: len(first)] == first

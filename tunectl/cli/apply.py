@@ -29,7 +29,7 @@ def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
     root = WritableSysroot(options.root)
     session = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     require_root(root, "apply", options.invocation)
-    stay_off(root, session.wishes.scope.isolated)
+    stay_off(root, session.config.scope.isolated)
     if not yes:
         _ask(session, runtime)
     run = run_apply(session, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
@@ -66,7 +66,7 @@ def _result_dict(result: Result) -> dict[str, Any]:
 
 def _body(run: Run) -> dict[str, Any]:
     return {
-        "host_file": run.inspection.wishes.origin,
+        "host_file": run.inspection.config.origin,
         "changes": [_result_dict(result) for result in run.applied.results],
         "journal": run.inspection.journal.path,
         "reboot_required": run.plan.reboot_required,

@@ -24,21 +24,21 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
         raise UsageError("--window: seconds, above 0 and at most a day")
     root = open_root(options)
     session = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-    wishes = session.wishes
-    stay_off(root, wishes.scope.isolated)
-    settings = {setting.knob: setting.value for setting in wishes.settings}
+    config = session.config
+    stay_off(root, config.scope.isolated)
+    settings = {setting.knob: setting.value for setting in config.settings}
     with progress(options) as tell:
         found = run_checks(
             root,
-            wishes.scope,
+            config.scope,
             paths=paths,
             window_s=window_s,
             settings=settings,
             on_progress=tell,
-            interfaces=wishes.interfaces,
-            trading=wishes.threads,
+            interfaces=config.interfaces,
+            trading=config.threads,
         )
-    findings = waive(found, wishes.waivers, session.today)
+    findings = waive(found, config.waivers, session.today)
     verdict = verdict_of(findings, strict)
     body = {
         "verdict": verdict,

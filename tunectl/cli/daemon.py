@@ -45,7 +45,7 @@ def run_daemon(
         """The first time the session that is open already; then the host file is read again."""
         fresh = next(first, None) or read_session()
         printer = _printer(options, fresh.identity)
-        opener = opener_of(fresh, places, lambda watcher: events.go_to(watcher.eyes.tell), printer)
+        opener = opener_of(fresh, places, lambda watcher: events.go_to(watcher.watched_host.announce), printer)
         _stay_off_all(fresh)
         if fresh is session:
             _begin(options, places, fresh, events, notes)
@@ -83,7 +83,7 @@ def _begin(options: Options, places: Places, session: Inspection, events: Device
     said = list(notes)
     if session.root.live and (why := events.start()):
         said.append(f"device events are not heard: {why}")
-    if (places.repair or session.wishes.monitor.repair) and not places.runtime_dir:
+    if (places.repair or session.config.monitor.repair) and not places.runtime_dir:
         said.append("repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
     for note in () if options.quiet else said:
         say(note)
@@ -103,7 +103,7 @@ def _stay_off_all(session: Inspection) -> None:
     """After a reload the isolated CPUs may be others: every thread there is moves."""
     if session.root.live:
         for name in os.listdir("/proc/self/task"):
-            scope = session.wishes.scope
+            scope = session.config.scope
             stay_off(session.root, scope.isolated, int(name), scope.housekeeping)
 
 

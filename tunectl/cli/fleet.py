@@ -62,7 +62,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     """Begin a session: who is asked is written down first, so that nobody can be missed."""
     names = _read_names(hosts)
     if not names:
-        raise UsageError(f"--hosts {hosts}: names nobody")
+        raise UsageError(f"--hosts {hosts}: names no host")
     identity, at = read_identity(open_root(options)), now()
     header = {"tunectl_version": __version__, "host": identity._asdict()}
     session = open_session(store, Session(name, "", at, selection, names), header)
@@ -82,7 +82,7 @@ def record(options: Options, session: Path, name: str, unreachable: str | None, 
     if not is_text(name):
         raise UsageError(f"record: {name!r} is not UTF-8")
     if not (session / "hosts").is_dir():
-        raise UsageError(f"{session}: is no session", "`tunectl fleet open` makes one")
+        raise UsageError(f"{session}: is not a session", "`tunectl fleet open` makes one")
     if unreachable is None and failed is None:
         record_document(session, name, sys.stdin.buffer.read())
     else:

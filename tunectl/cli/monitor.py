@@ -16,7 +16,8 @@ from tunectl.errors import UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
-from tunectl.monitor.assembly import Watcher, kernel_wishes
+from tunectl.hostfile.config import kernel_config
+from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
 from tunectl.monitor.once import look_twice, verdict_of
 from tunectl.tuning.inspection import Inspection, open_inspection
@@ -27,12 +28,14 @@ _SOON_S = 1.0  # between the two looks of --once
 
 
 @tunectl_command(formats=_FORMATS)
-@click.option("--once", is_flag=True, help="Two looks, one verdict, and the end: a monitoring check.")
+@click.option("--once", is_flag=True, help="Two snapshots, one verdict: a monitoring check.")
 @click.option("--clock", metavar="LIST", help="With --once: have the probe take 20 ms of these CPUs, for their clock.")
 @click.option("--watch", is_flag=True, help="A live view in the terminal; tells nobody.")
 @click.option("--repair", is_flag=True, help="Ask the repair service for apply when a knob drifts.")
 @click.option("--duration", "duration_s", type=float, metavar="S", help="End after so many seconds.")
-@click.option("--interval", "interval_s", type=float, metavar="S", help="Between two looks [the host file's, or 1].")
+@click.option(
+    "--interval", "interval_s", type=float, metavar="S", help="Between two snapshots [the host file's, or 1]."
+)
 def command(
     options: Options,
     once: bool,
@@ -46,12 +49,12 @@ def command(
     _check(options, once, watch, repair, duration_s, interval_s)
     root = open_root(options)
     session = _session(options, root)
-    stay_off(root, session.wishes.scope.isolated)
+    stay_off(root, session.config.scope.isolated)
     notes = _blind_spots(session)
-    if (once or watch) and session.wishes.monitor.has_residents:
+    if (once or watch) and session.config.monitor.has_residents:
         notes.append("[monitor.sentinel] and the application's latencies are the daemon's alone, and not seen here")
-        monitor = session.wishes.monitor.without_residents()
-        session = replace(session, wishes=session.wishes._replace(monitor=monitor))
+        monitor = session.config.monitor.without_residents()
+        session = replace(session, config=session.config._replace(monitor=monitor))
     if once:
         return _once(options, session, interval_s or _SOON_S, notes, _clocks(options, session, clock))
     if clock is not None:
@@ -70,7 +73,7 @@ def _check(
     options: Options, once: bool, watch: bool, repair: bool, duration_s: float | None, interval_s: float | None
 ) -> None:
     if once and (watch or repair or duration_s is not None):
-        raise UsageError("--once looks twice and ends: it goes with neither --watch, --repair nor --duration")
+        raise UsageError("--once takes two snapshots and ends: it goes with neither --watch, --repair nor --duration")
     if watch and repair:
         raise UsageError("--watch only looks: it goes without --repair")
     if duration_s is not None and not 0 < duration_s < 1e10:
@@ -87,17 +90,17 @@ def _session(options: Options, root: Sysroot) -> Inspection:
     """The host file's session; without one, of the CPUs that the kernel isolates. A named file must exist."""
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-    wishes = kernel_wishes(read_scope_facts(root))
-    return Inspection(root, read_identity(root), wishes, peek(options.state_path), options.invocation, today())
+    config = kernel_config(read_scope_facts(root))
+    return Inspection(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
 
 
 def _blind_spots(session: Inspection) -> list[str]:
     """What this run cannot watch, whatever the sources say."""
     notes = []
-    if not session.wishes.settings:
+    if not session.config.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
     if not session.root.live:
-        notes.append("a recorded host: its files are read again in each look, and nothing announces a device")
+        notes.append("a recorded host: its files are read again in each snapshot, and nothing announces a device")
     return [*notes, *session.notes()]
 
 
@@ -107,7 +110,7 @@ def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
         return frozenset()
     if not session.root.live:
         raise UsageError("--clock measures this machine: --root makes no sense here")
-    scope = session.wishes.scope
+    scope = session.config.scope
     cpus = parse_cpulist(text, nr_cpus=scope.nr_cpus)
     if missing := cpus - scope.online:
         raise UsageError(f"--clock {text}: CPU {format_cpulist(missing)} is not online")
@@ -116,9 +119,9 @@ def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
 
 def _once(options: Options, session: Inspection, seconds: float, notes: list[str], clocks: CpuSet) -> int:
     watcher = Watcher(session, {})
-    watcher.eyes.clocks_asked = clocks
-    board, first = look_twice(watcher, seconds)
-    judged = verdict_of(board)
-    body = monitor_body(board._replace(firing=(), recent=()), first, judged, notes)
+    watcher.watched_host.clocks_asked = clocks
+    status, first = look_twice(watcher, seconds)
+    judged = verdict_of(status)
+    body = monitor_body(status._replace(firing=(), recent=()), first, judged, notes)
     emit(options, "monitor", session.identity, body, body["findings"])
     return exit_code(judged[0], options.fmt)

@@ -20,10 +20,10 @@ def command(options: Options, candidate: str | None) -> int:
     """What apply would change: knob, target, observed, desired, reason. Writes nothing."""
     paths = options.host_path, options.state_path
     session = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
-    stay_off(session.root, session.wishes.scope.isolated)
+    stay_off(session.root, session.config.scope.isolated)
     plan = session.assess()
     body = {
-        "host_file": session.wishes.origin,
+        "host_file": session.config.origin,
         "changes": [change_dict(change) for change in plan.changes],
         "reboot_required": plan.reboot_required,
         "findings": plan.findings,

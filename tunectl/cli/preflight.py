@@ -12,7 +12,7 @@ from tunectl.cli.options import Options
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
-from tunectl.preflight import Flight, Request, run_preflight
+from tunectl.preflight.run import Flight, Request, run_preflight
 
 
 @tunectl_command(formats=GATE)
@@ -66,4 +66,4 @@ def _cpu_sets(flight: Flight) -> dict[str, str]:
     scope = flight.scope
     sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
     named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))
-    return {**named, "from": flight.session.wishes.origin if flight.session else "nobody: none can be isolated"}
+    return {**named, "from": flight.session.config.origin if flight.session else "nobody: none can be isolated"}

@@ -15,12 +15,12 @@ from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.config import HostConfig
 from tunectl.probe.budget import judge
 from tunectl.probe.result import write_result
 from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
-from tunectl.tuning.hostfile import Wishes
-from tunectl.tuning.inspection import read_wishes
+from tunectl.tuning.inspection import read_config
 
 _MOST_MESSAGES = 10_000_000
 
@@ -142,11 +142,11 @@ def _check_output(output: str | None) -> None:
 def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, dict[str, float]]:
     """Which CPUs, and the budget they are held to."""
     facts = read_scope_facts(root)
-    wishes = _wishes(options, facts)
-    limits = wishes.budget if wishes else {}
+    config = _config(options, facts)
+    limits = config.budget if config else {}
     if cpus is not None:
         return parse_cpulist(cpus, nr_cpus=facts.nr_cpus), limits
-    chosen = wishes.scope.isolated if wishes else facts.kernel_isolated | facts.partitioned or facts.nohz_full
+    chosen = config.scope.isolated if config else facts.kernel_isolated | facts.partitioned or facts.nohz_full
     if not chosen:
         raise UsageError("no CPU is isolated here, and there is no host file to name some", "say --cpus LIST")
     return chosen, limits
@@ -155,10 +155,10 @@ def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, 
 def _isolated(options: Options, root: Sysroot) -> CpuSet:
     """The CPUs that the host file isolates, otherwise those that the kernel isolates."""
     facts = read_scope_facts(root)
-    wishes = _wishes(options, facts)
-    return wishes.scope.isolated if wishes else facts.quiet
+    config = _config(options, facts)
+    return config.scope.isolated if config else facts.quiet
 
 
-def _wishes(options: Options, facts: CpuFacts) -> Wishes | None:
+def _config(options: Options, facts: CpuFacts) -> HostConfig | None:
     """What the host file asks for; None without a host file. A file that was named must exist."""
-    return read_wishes(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
+    return read_config(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None

@@ -15,8 +15,8 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
-from tunectl.tuning.hostfile import UNMANAGED
-from tunectl.tuning.profile import load_profile
+from tunectl.hostfile.config import UNMANAGED
+from tunectl.hostfile.profile import load_profile
 from tunectl.tuning.propose import Proposal, propose, propose_body
 
 
@@ -64,12 +64,12 @@ def command(
 
 def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str | None) -> Proposal:
     from tunectl.tuners.tuned import isolated_by, read_profile, read_tuned  # only here: most hosts have no TuneD
-    from tunectl.tuning.fromtuned import take_over, untold
+    from tunectl.tuning.fromtuned import not_covered, take_over
 
     if nic and not root.exists(f"sys/class/net/{nic}"):
         raise UsageError(f"there is no network interface '{nic}'")
     tuned, settings = read_profile(root), read_tuned(root)
-    rest = untold(tuned, settings or ())
+    rest = not_covered(tuned, settings or ())
     return take_over(tuned, settings, isolated_by(tuned), facts, wanted, rest, nic)
 
 

@@ -66,7 +66,7 @@ def _check_output(output: str, files: tuple[Path, ...]) -> None:
     except OSError as error:
         raise TunectlError(f"cannot read {output}: {error.strerror}") from error
     if start.lower() != _PAGE:
-        raise UsageError(f"--output {output}: there is a file already that is no HTML page", "name another")
+        raise UsageError(f"--output {output}: there is a file already that is not an HTML page", "name another")
 
 
 def _compared(read: list[ProbeFile]) -> tuple[dict[str, Any] | None, str]:

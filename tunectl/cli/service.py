@@ -115,7 +115,7 @@ def _systemctl(root: Sysroot, commands: Iterable[list[str]]) -> tuple[list[list[
             said.append(f"not run on a recorded host: {' '.join(argv)}")
             continue
         if not root.exists("run/systemd/system"):  # sd_booted(3)
-            said.append(f"not run, for systemd does not run this host: {' '.join(argv)}")
+            said.append(f"not run, because systemd does not run this host: {' '.join(argv)}")
             continue
         result = run(argv, timeout_s=_TIMEOUT_S)
         if result.returncode:

@@ -23,13 +23,13 @@ def command(options: Options) -> int:
     root = open_root(options)
     session = _session(options)
     facts = read_scope_facts(root)
-    isolated = session.wishes.scope.isolated if session else facts.quiet
+    isolated = session.config.scope.isolated if session else facts.quiet
     stay_off(root, isolated)
     topology = read_topology(root, quiet=isolated)
-    roles = Roles(isolated, session.wishes.origin) if session else roles_of_kernel(topology)
+    roles = Roles(isolated, session.config.origin) if session else roles_of_kernel(topology)
     tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
     identity = read_identity(root)
-    loader = detect(root, session.wishes.bootloader if session else "")
+    loader = detect(root, session.config.bootloader if session else "")
     emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader))
     return OK
 

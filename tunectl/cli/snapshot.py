@@ -18,7 +18,7 @@ from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import files_read
 from tunectl.tuners.table import tuner_units
-from tunectl.tuning.inspection import read_wishes
+from tunectl.tuning.inspection import read_config
 
 
 @tunectl_command()
@@ -43,5 +43,5 @@ def _quiet(options: Options, root: Sysroot) -> CpuSet:
     facts = read_scope_facts(root)
     quiet = facts.quiet
     with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
-        quiet |= read_wishes(options.host_path, facts).scope.isolated
+        quiet |= read_config(options.host_path, facts).scope.isolated
     return quiet

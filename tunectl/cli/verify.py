@@ -19,7 +19,7 @@ from tunectl.verdict import verdict_of
 def command(options: Options, strict: bool) -> int:
     """Observe again and compare: every finding with observed, desired, reason and fix."""
     session = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
-    stay_off(session.root, session.wishes.scope.isolated)
+    stay_off(session.root, session.config.scope.isolated)
     plan = session.assess()
     body = verify_body(session, plan, strict)
     emit(options, "verify", session.identity, body, plan.findings)
@@ -31,7 +31,7 @@ def verify_body(session: Inspection, plan: Plan, strict: bool) -> dict[str, Any]
     return {
         "verdict": verdict_of(plan.findings, strict),
         "strict": strict,
-        "host_file": session.wishes.origin,
+        "host_file": session.config.origin,
         "findings": plan.findings,
         "notes": session.notes(),
     }

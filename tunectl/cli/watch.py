@@ -1,4 +1,4 @@
-"""tunectl monitor --watch: the page of `--once`, drawn again after each look."""
+"""tunectl monitor --watch: the page of `--once`, drawn again after each snapshot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tunectl.cli.options import Options
 from tunectl.model import Document
 from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
-from tunectl.monitor.model import Board, Look
+from tunectl.monitor.model import Snapshot, Status
 from tunectl.monitor.once import verdict_of
 from tunectl.monitor.wakeup import STOPPING, DeviceEvents, Wakeup
 from tunectl.report import render
@@ -32,10 +32,10 @@ def run_watch(
     wakeup, watcher = Wakeup(), Watcher(session, {})
     wakeup.catch((*STOPPING, signal.SIGWINCH))
     events = DeviceEvents(wakeup.poke)
-    events.go_to(watcher.eyes.tell)
+    events.go_to(watcher.watched_host.announce)
     unheard = events.start() if session.root.live else ""
     said = [*notes, *([f"device events are not heard: {unheard}"] if unheard else [])]
-    interval = interval_s or session.wishes.monitor.interval_s
+    interval = interval_s or session.config.monitor.interval_s
     console = Console(markup=False, highlight=False, emoji=False)
     end = wakeup.now_s() + duration_s if duration_s else float("inf")
     try:
@@ -58,26 +58,31 @@ def _loop(
     end: float,
     notes: Sequence[str],
 ) -> None:
-    before: Look | None = None
-    board, _ = watcher.cycle.step()
+    before: Snapshot | None = None
+    status, _ = watcher.cycle.step()
     due = wakeup.now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
     while True:
-        live.update(_page(options, session, board, before, notes, live.console), refresh=True)
+        live.update(_page(options, session, status, before, notes, live.console), refresh=True)
         if wakeup.now_s() >= end:
             return
         signals, _ = wakeup.sleep(max(0.0, min(due, end) - wakeup.now_s()))
         if signals & set(STOPPING):
             return
         if wakeup.now_s() >= due:
-            before = board.look
-            board, _ = watcher.cycle.step()
+            before = status.snapshot
+            status, _ = watcher.cycle.step()
             due = max(due + interval, wakeup.now_s())
 
 
 def _page(
-    options: Options, session: Inspection, board: Board, before: Look | None, notes: Sequence[str], console: Console
+    options: Options,
+    session: Inspection,
+    status: Status,
+    before: Snapshot | None,
+    notes: Sequence[str],
+    console: Console,
 ) -> Text:
-    body = monitor_body(board, before, verdict_of(board), notes)
+    body = monitor_body(status, before, verdict_of(status), notes)
     document = Document("monitor", session.identity, now(), body, (), options.verbose)
     colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     text = render(document, "text", width=console.width, colour=colour)

@@ -15,7 +15,7 @@ _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances 
 def common_conditions(before: Jitter | Wake, after: Jitter | Wake) -> Iterator[str]:
     """The host, the kernel, the order."""
     if before.at and (before.at, before.host) == (after.at, after.host):
-        yield "both are the same run: they differ in nothing"
+        yield "both are the same run: nothing differs"
     elif before.at and after.at and before.at > after.at:
         yield f"`before` was measured later ({before.at}) than `after` ({after.at}): are the files in this order?"
     for name in ("hostname", "kernel", "machine"):
@@ -74,7 +74,7 @@ def _unseen(side: str, result: Jitter) -> Iterator[str]:
     cpus = format_cpulist(cpu.cpu for cpu in partial)
     what = f"{side} does not list every gap of CPUs {cpus}, so lengths are good to a histogram's bucket"
     if all(not cpu.events and not cpu.series for cpu in partial):
-        yield f"{what}, and the bounds take interruptions for independent: bursts make them too narrow"
+        yield f"{what}, and the bounds assume that interruptions are independent: bursts make them too narrow"
     else:
         yield f"{what}, and how they come in bursts is judged from the part that is, or from the series"
 
@@ -96,4 +96,4 @@ def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
         if pair[0].cpus != pair[1].cpus:
             each = " before, ".join("-".join(map(str, case.cpus)) for case in pair)
             yield f"{pair[0].name}: other CPUs: {each} after"
-    yield "the bounds take messages for independent of each other"
+    yield "the bounds assume that messages are independent of each other"

@@ -112,11 +112,11 @@ def _odd(one: Odd) -> dict[str, Any]:
 def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
     """What makes the whole report less certain."""
     if not judged:
-        yield "nobody was asked, so nothing is known"
+        yield "no host was asked, so nothing is known"
     unlisted = [one.name for one in judged if not one.asked.expected]
     if not session.hosts:
         if judged:
-            yield "nobody wrote down who was asked: a host that left no document is missing here"
+            yield "no list says who was asked: a host that left no document is missing here"
     elif unlisted:
         yield f"left a document, and was not asked: {', '.join(unlisted)}"
     documents = [one.asked.document for one in judged if one.asked.document]

@@ -52,7 +52,8 @@ def _judge(asked: Asked, since: str) -> Judged:
     if document is None:
         return Judged(asked, "unknown", (asked.problem,))
     if document.verdict not in VERDICTS:
-        return Judged(asked, "unknown", (f"its verdict is {document.verdict!r}, which is none", *document.reasons))
+        problem = f"its verdict is {document.verdict!r}, which tunectl does not know"
+        return Judged(asked, "unknown", (problem, *document.reasons))
     if stale := _stale(document.at, since):
         return Judged(asked, "unknown", (stale,))
     if document.verdict == "go" and document.figures is None:

@@ -113,7 +113,7 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group
     hosts = tuple(documents)
     measured = {name: figures for name, document in documents.items() if (figures := document.figures)}
     if hardware is None:
-        note = "these documents do not say what hardware it is, so nobody is compared"
+        note = "these documents do not say what hardware it is, so no host is compared"
         return Group(hardware, hosts, (), {}, (), (note,))
     alike, notes = _alike(measured)
     if len(alike) < FEWEST:
@@ -128,8 +128,8 @@ def _group(hardware: Hardware | None, documents: Mapping[str, Summary]) -> Group
             usual[measure.name] = spread
             odd += [Odd(name, measure.name, one, spread, ()) for name, one in found.items()]
     peers = {name: documents[name] for name in alike}
-    told = _differing({one.host for one in odd}, peers)
-    odd = sorted((one._replace(differs=told[one.host]) for one in odd), key=lambda one: -abs(one.figure.score))
+    differing = _differing({one.host for one in odd}, peers)
+    odd = sorted((one._replace(differs=differing[one.host]) for one in odd), key=lambda one: -abs(one.figure.score))
     return Group(hardware, hosts, tuple(alike), usual, tuple(odd), tuple(notes))
 
 
@@ -155,7 +155,7 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
     """For each of these hosts, the conditions in which at least half of its peers agree on another value."""
     own = {name: _conditions(document) for name, document in peers.items()}
     all_ways = {what: Counter(of[what] for of in own.values()) for what in _WHAT}
-    told = {}
+    differing = {}
     for host in hosts:
         texts = []
         for what, ways in all_ways.items():
@@ -163,8 +163,8 @@ def _differing(hosts: Collection[str], peers: Mapping[str, Summary]) -> dict[str
             common, count = next(((way, n) for way, n in ways.most_common(2) if way != value), ("", 0))
             if 2 * count >= max(others, 1):
                 texts.append(f"{what} is {value or 'not said'}; {count} of {others} peers: {common or 'not said'}")
-        told[host] = tuple(texts)
-    return told
+        differing[host] = tuple(texts)
+    return differing
 
 
 _WHAT = ("the kernel", "tunectl", "the list of isolated CPUs", "the clock")

@@ -149,9 +149,9 @@ def _documents(session: Session) -> Path:
 
 def _read(path: Path, name: str) -> Asked:
     if not path.is_symlink() and not path.exists():
-        return Asked(name, Answer.SILENT, problem="it left no document, and nobody wrote down why")
+        return Asked(name, Answer.SILENT, problem="it left no document, and no note says why")
     if path.is_symlink() or not path.is_file():
-        return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is no regular file")
+        return Asked(name, Answer.UNUSABLE, problem=f"{path.name} is not a regular file")
     try:
         note = parse_absent(path.read_bytes(), path.name) if path.stat().st_size <= _LARGEST_NOTE else None
         if note:
@@ -162,5 +162,5 @@ def _read(path: Path, name: str) -> Asked:
     except OSError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
     if not isinstance(result, Preflight):
-        return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, and no preflight's")
+        return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
     return Asked(name, Answer.DOCUMENT, summary_of(result), file=str(path))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, get_type_hints
 import msgspec
 
 from tunectl.cpulist import format_cpulist, parse_shown
-from tunectl.monitor.model import Alert, Condition, Look, Severity, Status, Value, Verdict
+from tunectl.monitor.model import Alert, AlertState, Condition, Health, Severity, Snapshot, Value
 from tunectl.monitor.rules import FAILED, RULES, Rule
 from tunectl.monitor.rules.history import silent_sources
 
@@ -72,9 +72,9 @@ class Alerts:
         """The alerts that fire now, as each fired; the oldest first."""
         return tuple(track.alert for track in self._tracks.values() if track.alert is not None)
 
-    def step(self, look: Look, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
+    def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
         """The transitions of one look. Of two conditions of one identity the first counts; unknown rules do not."""
-        silent = silent_sources(look) if self._tracks else {}
+        silent = silent_sources(snapshot) if self._tracks else {}
         mentioned = Mentioned(set(), set())
         transitions: list[Alert] = []
         bad: list[tuple[Condition, Track]] = []
@@ -82,14 +82,14 @@ class Alerts:
             track = self._track(condition, mentioned)
             if track is None:
                 continue
-            self._count(track, self._rules.get(condition.rule), _known(condition.verdict, track, silent), look)
-            if condition.verdict is Verdict.BAD and track.alert is None:
+            self._count(track, self._rules.get(condition.rule), _known(condition.health, track, silent), snapshot)
+            if condition.health is Health.BAD and track.alert is None:
                 bad.append((condition, track))
             elif self._is_over(track, condition.rule):
-                transitions.append(_resolved(track, look, condition))
-        transitions += self._count_missing(look, mentioned, silent)
+                transitions.append(_resolved(track, snapshot, condition))
+        transitions += self._count_missing(snapshot, mentioned, silent)
         bad.sort(key=lambda pair: self._order[pair[0].rule])
-        transitions += [fired for condition, track in bad for fired in self._fire(condition, track, look)]
+        transitions += [fired for condition, track in bad for fired in self._fire(condition, track, snapshot)]
         self._tracks = {name: track for name, track in self._tracks.items() if track.alert or "x" in track.recent}
         return tuple(transitions)
 
@@ -100,7 +100,7 @@ class Alerts:
             mentioned.failed.add(condition.rule)
         track = self._tracks.get(identity)
         if track is None:
-            if condition.verdict is not Verdict.BAD or condition.rule not in self._rules:
+            if condition.health is not Health.BAD or condition.rule not in self._rules:
                 return None
             track = self._tracks[identity] = Track()
         elif identity in mentioned.identities:
@@ -108,25 +108,25 @@ class Alerts:
         mentioned.identities.add(identity)
         return track
 
-    def _count(self, track: Track, rule: Rule | None, verdict: Verdict, look: Look) -> None:
-        if verdict is Verdict.UNKNOWN:
+    def _count(self, track: Track, rule: Rule | None, health: Health, snapshot: Snapshot) -> None:
+        if health is Health.UNKNOWN:
             return
-        is_bad = verdict is Verdict.BAD
+        is_bad = health is Health.BAD
         track.recent = (track.recent + ("x" if is_bad else "."))[-(rule.bad[1] if rule else 1) :]
-        track.good = track.good + 1 if verdict is Verdict.GOOD else 0
+        track.good = track.good + 1 if health is Health.GOOD else 0
         if track.alert is None and "x" not in track.recent:
             track.since = ""
         elif is_bad and not track.since:
-            track.since = look.at
+            track.since = snapshot.at
 
     def _is_over(self, track: Track, name: str) -> bool:
         rule = self._rules.get(name)
         return track.alert is not None and (rule is None or track.good >= rule.good)
 
-    def _fire(self, condition: Condition, track: Track, look: Look) -> Iterable[Alert]:
+    def _fire(self, condition: Condition, track: Track, snapshot: Snapshot) -> Iterable[Alert]:
         rule = self._rules[condition.rule]
         if track.recent.count("x") >= rule.bad[0] and not self._is_explained(condition, rule):
-            track.alert = _fired(condition, rule.severity, track.since, look)
+            track.alert = _fired(condition, rule.severity, track.since, snapshot)
             yield track.alert
 
     def _is_explained(self, condition: Condition, rule: Rule) -> bool:
@@ -135,7 +135,7 @@ class Alerts:
             alert.rule in rule.explained_by and _covers(alert, condition) for alert in self.firing
         )
 
-    def _count_missing(self, look: Look, mentioned: Mentioned, silent: Collection[str]) -> Iterator[Alert]:
+    def _count_missing(self, snapshot: Snapshot, mentioned: Mentioned, silent: Collection[str]) -> Iterator[Alert]:
         """A subject nobody mentions any more is over (an interrupt that was freed), unless nobody could have."""
         for identity, track in self._tracks.items():
             if identity in mentioned.identities:
@@ -148,7 +148,7 @@ class Alerts:
                 continue
             track.good += 1
             if rule is None or track.good >= rule.good:
-                yield _resolved(track, look, None)
+                yield _resolved(track, snapshot, None)
 
     def save(self) -> dict[str, Any]:
         """The state as plain data, for JSON."""
@@ -189,10 +189,10 @@ def _is_silent(alert: Alert, silent: Collection[str]) -> bool:
     return any(source in alert.source for source in silent)
 
 
-def _known(verdict: Verdict, track: Track, silent: Collection[str]) -> Verdict:
+def _known(health: Health, track: Track, silent: Collection[str]) -> Health:
     """Good by other sources, while the one that fired the alert says nothing, is not known to be over."""
-    is_blind = verdict is Verdict.GOOD and track.alert is not None and _is_silent(track.alert, silent)
-    return Verdict.UNKNOWN if is_blind else verdict
+    is_blind = health is Health.GOOD and track.alert is not None and _is_silent(track.alert, silent)
+    return Health.UNKNOWN if is_blind else health
 
 
 def _covers(alert: Alert, condition: Condition) -> bool:
@@ -201,14 +201,14 @@ def _covers(alert: Alert, condition: Condition) -> bool:
     return condition.cpus <= parse_shown(alert.cpus)
 
 
-def _fired(condition: Condition, severity: Severity, since: str, look: Look) -> Alert:
+def _fired(condition: Condition, severity: Severity, since: str, snapshot: Snapshot) -> Alert:
     return Alert(
         condition.rule,
         condition.subject,
-        Status.FIRING,
+        AlertState.FIRING,
         severity,
         since,
-        look.at,
+        snapshot.at,
         condition.observed,
         condition.expected,
         condition.source,
@@ -218,10 +218,12 @@ def _fired(condition: Condition, severity: Severity, since: str, look: Look) -> 
     )
 
 
-def _resolved(track: Track, look: Look, condition: Condition | None) -> Alert:
+def _resolved(track: Track, snapshot: Snapshot, condition: Condition | None) -> Alert:
     """The same event, over: with what is seen now, where that is known."""
     fired = track.alert
     assert fired is not None
     track.alert, track.recent, track.since, track.good = None, "", "", 0
     seen = condition.observed if condition is not None else None
-    return fired._replace(status=Status.RESOLVED, at=look.at, observed=seen, summary=f"over: {fired.summary}", fix="")
+    return fired._replace(
+        status=AlertState.RESOLVED, at=snapshot.at, observed=seen, summary=f"over: {fired.summary}", fix=""
+    )

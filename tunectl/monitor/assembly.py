@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tunectl.host.cpusets import CpuFacts
-from tunectl.model import Scope
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.delivery_queue import DeliveryQueues
-from tunectl.monitor.eyes import Eyes, boottime
-from tunectl.monitor.look import take_look
-from tunectl.monitor.model import Board, Condition, Look, Severity
+from tunectl.monitor.model import Condition, Severity, Snapshot, Status
 from tunectl.monitor.receivers import Receiver, check_exporters, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
-from tunectl.monitor.rules import RULES, History, Limits, judge
-from tunectl.monitor.settings import Monitor
+from tunectl.monitor.rules import RULES, judge
+from tunectl.monitor.rules.history import History, Limits
+from tunectl.monitor.sources import take_snapshot
 from tunectl.monitor.store import Store
-from tunectl.tuning.hostfile import Thermal, Wishes
+from tunectl.monitor.watched_host import WatchedHost, boottime
 from tunectl.tuning.inspection import Inspection
 
 SEVERITIES: Mapping[str, Severity] = {rule.name: rule.severity for rule in RULES}
@@ -35,31 +32,24 @@ class Places(NamedTuple):
     repair: bool = False
 
 
-def kernel_wishes(facts: CpuFacts) -> Wishes:
-    """Without a host file: the CPUs that this boot isolates, no wish for any knob."""
-    isolated = facts.quiet & facts.present
-    scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
-    return Wishes(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
-
-
 class Watcher:
-    """One host's eyes, rules and alerts."""
+    """One watched host, its rules and its alerts."""
 
     def __init__(self, session: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
-        self.eyes = Eyes(session, now=now)
+        self.watched_host = WatchedHost(session, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
-        self._history = History(Limits.of(session.wishes))
-        scope = session.wishes.scope
+        self._history = History(Limits.of(session.config))
+        scope = session.config.scope
         self.cycle = Cycle(
-            lambda: take_look(self.eyes),
+            lambda: take_snapshot(self.watched_host),
             self._judge,
             self.alerts,
             isolated=scope.isolated,
             housekeeping=scope.housekeeping,
         )
 
-    def _judge(self, look: Look) -> tuple[Condition, ...]:
-        self._history.add(look)
+    def _judge(self, snapshot: Snapshot) -> tuple[Condition, ...]:
+        self._history.add(snapshot)
         return judge(self._history)
 
 
@@ -69,11 +59,11 @@ def opener_of(
     opened: Callable[[Watcher], None],
     printer: Receiver | None = None,
 ) -> Opener:
-    """Checks what the host file asks for; what is returned opens it. UsageError for an address that is none.
+    """Checks what the host file asks for; what is returned opens it. UsageError for an address that cannot be one.
 
     `opened` is handed the new watcher; `printer` hears of each transition beside the host file's receivers.
     """
-    settings = session.wishes.monitor
+    settings = session.config.monitor
     receivers = open_receivers(settings, session.identity) + ((printer,) if printer else ())
     check_exporters(settings)
 
@@ -87,7 +77,7 @@ def opener_of(
 
 
 def _with_receivers(session: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
-    settings, store = session.wishes.monitor, places.store
+    settings, store = session.config.monitor, places.store
     queues = DeliveryQueues(receivers, store)
     exporters = open_exporters(settings, queues.own)
     queues.start()  # last: what raises above leaves no thread behind
@@ -102,9 +92,9 @@ def _with_receivers(session: Inspection, places: Places, receivers: tuple[Receiv
         queues.close()
         store.remember(state())
         store.save(now=True)
-        watcher.eyes.close()
+        watcher.watched_host.close()
 
-    shows: dict[str, Callable[[Board], None]] = {exporter.name: exporter.show for exporter in exporters}
+    shows: dict[str, Callable[[Status], None]] = {exporter.name: exporter.show for exporter in exporters}
     return Watch(
         watcher.cycle,
         places.interval_s or settings.interval_s,

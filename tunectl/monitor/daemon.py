@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.cycle import Cycle
-from tunectl.monitor.model import Alert, Board, Severity
+from tunectl.monitor.model import Alert, Severity, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
@@ -27,7 +27,7 @@ class Watch(NamedTuple):
     cycle: Cycle
     interval_s: float
     remember: Callable[[], Mapping[str, Any]]  # the state of the alerts, for the next Watch
-    shows: Mapping[str, Callable[[Board], None]]  # exporters, by name
+    shows: Mapping[str, Callable[[Status], None]]  # exporters, by name
     notify: Callable[[Sequence[Alert]], None]  # keeps transitions, with the state, for every receiver
     close: Callable[[], None]
     repair: Repair | None = None
@@ -71,7 +71,7 @@ class Daemon:
         self._prepare, self._systemd = prepare, systemd or Notify()
         self._say, self._faults = say, FaultLog(say)
         self.wakeup = wakeup or Wakeup()
-        self.board: Board | None = None
+        self.status: Status | None = None
         self.fired = 0
         self._healthy = False
         self._status = ""
@@ -126,7 +126,7 @@ class Daemon:
 
     def _cycle(self) -> None:
         try:
-            self.board, transitions = self._watch.cycle.step()
+            self.status, transitions = self._watch.cycle.step()
         except Exception as error:  # a fault of ours: systemd's watchdog ends it where it stays
             self._healthy = False
             self._faults.fails("cycle", f"the cycle failed: {type(error).__name__}: {error}")
@@ -137,13 +137,13 @@ class Daemon:
         if transitions:
             self._guarded("alerts", lambda: self._watch.notify(transitions))
         for name, show in self._watch.shows.items():
-            self._guarded(name, lambda show=show, board=self.board: show(board))  # type: ignore[misc]
+            self._guarded(name, lambda show=show, status=self.status: show(status))  # type: ignore[misc]
         if self._watch.repair:
             self._guarded("repair", lambda: self._ask(self._watch.repair))
-        self._status = _status(self.board)
+        self._status = _status(self.status)
 
     def _ask(self, repair: Repair | None) -> None:
-        if repair and self.board and (said := repair.consider(self.board.firing, self.wakeup.now_s())):
+        if repair and self.status and (said := repair.consider(self.status.firing, self.wakeup.now_s())):
             self._say(said)
 
     def _guarded(self, part: str, work: Callable[[], None]) -> None:
@@ -191,9 +191,9 @@ def _not_notified(remembered: Mapping[str, Any]) -> tuple[Alert, ...]:
     return tuple(filter(None, map(alert_of, late))) if isinstance(late, list) else ()
 
 
-def _status(board: Board) -> str:
+def _status(status: Status) -> str:
     """One line for `systemctl status`."""
-    worst = [alert.identity for severity in Severity for alert in board.firing if alert.severity is severity]
+    worst = [alert.identity for severity in Severity for alert in status.firing if alert.severity is severity]
     more = f" and {len(worst) - 2} more" if len(worst) > 2 else ""
     said = f"{len(worst)} firing: {', '.join(worst[:2])}{more}" if worst else "nothing fires"
-    return f"{said}; {len(board.isolated)} isolated CPUs watched"
+    return f"{said}; {len(status.isolated)} isolated CPUs watched"

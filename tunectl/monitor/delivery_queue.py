@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.monitor.model import Alert, Board, Status
+from tunectl.monitor.model import Alert, AlertState, Status
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 from tunectl.monitor.store import SAVE_AGAIN_S, Delivery, Store
 
@@ -67,17 +67,17 @@ class DeliveryQueue:
         with self._store.lock:
             for alert in transitions:
                 self._firing.pop(alert.identity, None)
-                if alert.status is Status.FIRING:
+                if alert.status is AlertState.FIRING:
                     self._firing[alert.identity] = alert
             self._store.add(self.name, transitions)
             self._bound()
         self._changed.set()
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """What fires by now, so that it can be said again; after a restart too, which adds no transition."""
         with self._store.lock:
-            news = bool(board.firing) and not self._firing
-            self._firing = {alert.identity: alert for alert in board.firing}
+            news = bool(status.firing) and not self._firing
+            self._firing = {alert.identity: alert for alert in status.firing}
         if news:
             self._changed.set()
 
@@ -204,7 +204,7 @@ def first_to_go(deliveries: Sequence[Delivery]) -> list[Delivery]:
     fired: dict[tuple[str, str], Delivery] = {}
     for one in deliveries:
         key = (one.alert.identity, one.alert.since)
-        if one.alert.status is Status.FIRING:
+        if one.alert.status is AlertState.FIRING:
             fired[key] = one
         elif key in fired:
             return [fired[key], one]
@@ -238,11 +238,11 @@ class DeliveryQueues:
         for queue in self._each:
             queue.start()
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """To be called after each cycle, as an exporter is."""
         self._store.save()
         for queue in self._each:
-            queue.show(board)
+            queue.show(status)
 
     def own(self) -> dict[str, float]:
         """For Board.own, or for `open_exporters`."""

@@ -1,31 +1,31 @@
-"""A Board as tunectl.monitor/1: what `--once` prints and the live view draws. Pure."""
+"""A Status as tunectl.monitor/1: what `--once` prints and the live view draws. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.cpurows import cpu_rows
-from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Verdict
+from tunectl.monitor.model import Alert, Condition, Freshness, Health, Sample, Snapshot, Status
 
 _OUTCOMES = {
-    Verdict.BAD: Outcome.DRIFTED,
-    Verdict.GOOD: Outcome.COMPLIANT,
-    Verdict.BETWEEN: Outcome.COMPLIANT,
-    Verdict.UNKNOWN: Outcome.UNREADABLE,
+    Health.BAD: Outcome.DRIFTED,
+    Health.GOOD: Outcome.COMPLIANT,
+    Health.BETWEEN: Outcome.COMPLIANT,
+    Health.UNKNOWN: Outcome.UNREADABLE,
 }
 MAX_REASONS = 4  # of one source; a host of 256 CPUs has one reason 256 times, or a few
 
 
 def monitor_body(
-    board: Board,
-    before: Look | None,
+    status: Status,
+    before: Snapshot | None,
     judged: tuple[str, list[str]],
     notes: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The fields of tunectl.monitor/1; `before` is the look before the board's, from which rises are counted.
+    """The fields of tunectl.monitor/1; `before` is the snapshot before that of the status: rises are counted from it.
 
     `judged` is the verdict and its reasons.
     """
@@ -33,16 +33,16 @@ def monitor_body(
     return {
         "verdict": verdict,
         "reasons": reasons,
-        "watched_s": round(board.look.monotonic_s - before.monotonic_s, 3) if before else 0.0,
-        "isolated": format_cpulist(board.isolated),
-        "housekeeping": format_cpulist(board.housekeeping),
-        "cpus": cpu_rows(board, before),
-        "zones": list(_zones(board.look)),
-        "alerts": [alert_body(alert) for alert in board.firing],
-        "recent": [alert_body(alert) for alert in board.recent],
-        "sources": sources_of(board.look),
-        "own": {name: round(value, 6) for name, value in board.own.items()},
-        "findings": findings_of(board.conditions),
+        "watched_s": round(status.snapshot.monotonic_s - before.monotonic_s, 3) if before else 0.0,
+        "isolated": format_cpulist(status.isolated),
+        "housekeeping": format_cpulist(status.housekeeping),
+        "cpus": cpu_rows(status, before),
+        "zones": list(_zones(status.snapshot)),
+        "alerts": [alert_body(alert) for alert in status.firing],
+        "recent": [alert_body(alert) for alert in status.recent],
+        "sources": sources_of(status.snapshot),
+        "own": {name: round(value, 6) for name, value in status.own.items()},
+        "findings": findings_of(status.conditions),
         "notes": list(notes),
     }
 
@@ -53,7 +53,7 @@ def findings_of(conditions: Iterable[Condition]) -> list[Finding]:
         Finding(
             one.rule,
             one.subject,
-            _OUTCOMES[one.verdict],
+            _OUTCOMES[one.health],
             one.observed,
             one.expected,
             one.summary,
@@ -68,29 +68,159 @@ def alert_body(alert: Alert) -> dict[str, Any]:
     return {"identity": alert.identity, **alert._asdict()}
 
 
-def sources_of(look: Look) -> list[dict[str, Any]]:
+def sources_of(snapshot: Snapshot) -> list[dict[str, Any]]:
     """What each source had to say: how many samples of each health, and why some are not fresh."""
     rows: dict[str, dict[str, Any]] = {}
-    for sample in look.samples:
+    for sample in snapshot.samples:
         row = rows.setdefault(
             sample.source, {"name": sample.source, "fresh": 0, "stale": 0, "no_data": 0, "absent": 0, "reasons": []}
         )
-        row[sample.health.value.replace("-", "_")] += 1
-        if sample.health is not Health.FRESH and sample.reason and len(row["reasons"]) < MAX_REASONS:
+        row[sample.freshness.value.replace("-", "_")] += 1
+        if sample.freshness is not Freshness.FRESH and sample.reason and len(row["reasons"]) < MAX_REASONS:
             said = f"{sample.quantity}: {sample.reason}"
             if said not in row["reasons"]:
                 row["reasons"].append(said)
     return list(rows.values())
 
 
-def _zones(look: Look) -> Iterator[dict[str, Any]]:
-    """The thermal zones that can be read in peace, in thousandths of a degree Celsius."""
-    trips = {one.subject: one.value for one in look.of("trip_mc")}
-    for one in look.of("temperature_mc"):
+def _zones(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    """The thermal zones that can be read without interrupting a CPU, in thousandths of a degree Celsius."""
+    trips = {one.subject: one.value for one in snapshot.of("trip_mc")}
+    for one in snapshot.of("temperature_mc"):
         yield {
             "zone": one.subject,
             "temperature_mc": one.value,
             "trip_mc": trips.get(one.subject),
-            "health": one.health.value,
+            "health": one.freshness.value,
             "kind": one.reason,
         }
+
+
+# The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.
+_CLOCKS = ("core_khz", "frequency_khz", "sentinel_khz")
+_PER_SECOND = {"ticks_per_s": "timer_ticks", "calls_per_s": "function_calls", "reschedules_per_s": "reschedules"}
+
+
+class _Index(NamedTuple):
+    """The samples of one snapshot: of each CPU by quantity, and each by its own name."""
+
+    of_cpu: Mapping[int, Mapping[str, Sample]]
+    by_name: Mapping[tuple[str, str], Sample]
+
+
+def cpu_rows(status: Status, before: Snapshot | None) -> list[dict[str, Any]]:
+    """One row a CPU of the host, ascending."""
+    now, then = _index(status.snapshot), _index(before) if before else None
+    seconds = status.snapshot.monotonic_s - before.monotonic_s if before else 0.0
+    landed = _landed(status.snapshot, then)
+    alerts = _alerts(status)
+    rows = []
+    for cpu in sorted(status.isolated | status.housekeeping | now.of_cpu.keys()):
+        mine = now.of_cpu.get(cpu, {})
+        rows.append(
+            {
+                "cpu": cpu,
+                "role": "isolated" if cpu in status.isolated else "housekeeping",
+                "package": _package(mine),
+                **_clock(mine),
+                "base_khz": number_of(mine.get("base_khz")),
+                "limit_khz": min(
+                    (khz for name in ("bios_limit_khz", "max_khz") if (khz := number_of(mine.get(name)))), default=None
+                ),
+                **_throttles(mine, then),
+                **{name: _rate(mine.get(quantity), then, seconds) for name, quantity in _PER_SECOND.items()},
+                "interrupts": landed.get(cpu, []),
+                "alerts": alerts.get(cpu, []),
+            }
+        )
+    return rows
+
+
+def _index(snapshot: Snapshot) -> _Index:
+    of_cpu: dict[int, dict[str, Sample]] = defaultdict(dict)
+    for sample in snapshot.samples:
+        if sample.quantity != "interrupts":  # of a device: _landed has these
+            for cpu in members(sample):
+                of_cpu[cpu][sample.quantity] = sample
+    return _Index(of_cpu, {(one.quantity, one.subject): one for one in snapshot.samples})
+
+
+def _clock(mine: Mapping[str, Sample]) -> dict[str, Any]:
+    """The best one: a fresh reading before a stale one, a stale one before no data."""
+    clocks = [mine[name] for name in _CLOCKS if name in mine]
+    ranks = list(Freshness)
+    best = min(clocks, key=lambda one: ranks.index(one.freshness), default=None)
+    if best is None:
+        return {"frequency_khz": None, "frequency_from": "", "frequency_health": "absent", "frequency_reason": ""}
+    return {
+        "frequency_khz": number_of(best),
+        "frequency_from": {"core_khz": "measured", "frequency_khz": "sysfs"}.get(best.quantity, best.subject),
+        "frequency_health": best.freshness.value,
+        "frequency_reason": best.reason,
+    }
+
+
+def _package(mine: Mapping[str, Sample]) -> int | None:
+    names = {one.subject for one in mine.values() if one.subject.startswith("package")}
+    numbers = [int(name.removeprefix("package")) for name in names if name.removeprefix("package").isdecimal()]
+    return min(numbers, default=None)
+
+
+def _throttles(mine: Mapping[str, Sample], then: _Index | None) -> dict[str, Any]:
+    """Of the core and of its package together: either slows the CPU."""
+    counters = [mine[name] for name in ("core_throttles", "package_throttles") if name in mine]
+    counts = [count for one in counters if (count := number_of(one)) is not None]
+    rises = [_rise(one, then) for one in counters]
+    return {
+        "throttles": sum(counts) if counts else None,
+        "throttles_new": sum(rise for rise in rises if rise) if counts else None,
+    }
+
+
+def _rise(sample: Sample, then: _Index | None) -> float | None:
+    earlier = then.by_name.get((sample.quantity, sample.subject)) if then else None
+    now, before = number_of(sample), number_of(earlier)
+    return None if now is None or before is None else max(0, now - before)  # a counter that fell was reset
+
+
+def _rate(sample: Sample | None, then: _Index | None, seconds: float) -> float | None:
+    rise = _rise(sample, then) if sample and seconds > 0 else None
+    return None if rise is None else round(rise / seconds, 1)
+
+
+def _landed(snapshot: Snapshot, then: _Index | None) -> Mapping[int, list[str]]:
+    """Device interrupts that came to each isolated CPU since the snapshot before: `eth0-rx-1 +3`."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for sample in snapshot.of("interrupts"):
+        rise = _rise(sample, then)
+        if rise:
+            for cpu in sample.cpus:
+                found[cpu].append(f"{sample.reason or sample.subject} +{rise:g}")
+    return found
+
+
+def _alerts(status: Status) -> Mapping[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for alert in status.firing:
+        for cpu in parse_shown(alert.cpus):
+            found[cpu].append(alert.identity)
+    return found
+
+
+def number_of(sample: Sample | None) -> float | None:
+    """A sample's number; None where it has none that may be shown."""
+    if (
+        sample is None
+        or sample.freshness in (Freshness.NO_DATA, Freshness.ABSENT)
+        or isinstance(sample.value, str | None)
+    ):
+        return None
+    return sample.value
+
+
+def members(sample: Sample) -> CpuSet | Iterable[int]:
+    """The CPUs a sample speaks of: those it names, else the one its subject is."""
+    number = sample.subject.removeprefix("cpu")
+    if sample.cpus or not number.isdecimal():
+        return sample.cpus
+    return (int(number),)

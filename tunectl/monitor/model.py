@@ -1,6 +1,6 @@
 """The monitor's vocabulary: what a source says, what a rule finds, what an alert carries. Pure data.
 
-sources --Sample--> Look --rules--> Condition --alerts--> Alert --receivers-->
+sources --Sample--> Snapshot --rules--> Condition --alerts--> Alert --receivers-->
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.model import Finding
+from tunectl.tuners.conflicts import Objection
 
 Value = float | int | str | None
 
@@ -18,12 +20,12 @@ CLAMPED = {"cpufreq.max_khz": "bios_limit_khz"}
 CONTESTED = "contested"  # of a `manager` that runs: it writes what is asked for here, or may undo it
 
 
-class Health(StrEnum):
+class Freshness(StrEnum):
     """May a sample be judged? No data and stale data are neither good nor bad."""
 
     FRESH = "fresh"
     STALE = "stale"  # there is a value, and it says nothing about now (a fallback, an old file)
-    NO_DATA = "no-data"  # the host has it and it could not be read now
+    NO_DATA = "no-data"  # the host has it, and it could not be read now
     ABSENT = "absent"  # this host has no such thing
 
 
@@ -34,12 +36,13 @@ class Sample(NamedTuple):
     subject: str  # cpu4, package0, thermal_zone3, irq42, irq.affinity[42], irqbalance
     value: Value
     source: str  # the source's name, SOURCES
-    health: Health = Health.FRESH
-    reason: str = ""  # why it is not fresh; otherwise what helps to understand the value
+    freshness: Freshness = Freshness.FRESH
+    reason: str = ""  # why it is not fresh; of a fresh one what helps to understand the value
     cpus: CpuSet = frozenset()  # the CPUs the subject stands for
+    seen: Finding | Objection | None = None  # of a `knob` how it was judged; of a `manager` that is contested, why
 
 
-class Look(NamedTuple):
+class Snapshot(NamedTuple):
     """What one cycle saw."""
 
     monotonic_s: float  # CLOCK_BOOTTIME: clock steps do not move it, a suspended host does
@@ -55,12 +58,12 @@ class Severity(StrEnum):
     """How soon somebody has to act."""
 
     CRITICAL = "critical"  # trading on this host is slower now
-    WARNING = "warning"  # it will be, or it cannot be told
+    WARNING = "warning"  # it will be, or nobody knows
     INFO = "info"
 
 
-class Verdict(StrEnum):
-    """How a rule judges one subject in one look."""
+class Health(StrEnum):
+    """How a rule judges one subject in one snapshot."""
 
     BAD = "bad"
     GOOD = "good"
@@ -69,11 +72,11 @@ class Verdict(StrEnum):
 
 
 class Condition(NamedTuple):
-    """One rule's judgement of one subject in one look, with the evidence an alert would carry."""
+    """One rule's judgement of one subject in one snapshot, with the evidence an alert would carry."""
 
     rule: str  # the rule's name, RULES; with `subject` it is the alert's identity
     subject: str
-    verdict: Verdict
+    health: Health
     observed: Value = None  # "to": what is seen now
     expected: Value = None  # "from": what it was or ought to be
     source: str = ""
@@ -82,7 +85,7 @@ class Condition(NamedTuple):
     cpus: CpuSet = frozenset()
 
 
-class Status(StrEnum):
+class AlertState(StrEnum):
     """An alert is sent twice: once when it fires and once when it is over."""
 
     FIRING = "firing"
@@ -94,7 +97,7 @@ class Alert(NamedTuple):
 
     rule: str
     subject: str
-    status: Status
+    status: AlertState
     severity: Severity
     since: str  # UTC, RFC 3339: the first bad sample
     at: str  # UTC, RFC 3339: when it fired, or was resolved
@@ -111,13 +114,13 @@ class Alert(NamedTuple):
         return f"{self.rule}[{self.subject}]"
 
 
-class Board(NamedTuple):
+class Status(NamedTuple):
     """Everything there is to show after a cycle: for the exporters and the live view."""
 
-    look: Look
+    snapshot: Snapshot
     conditions: tuple[Condition, ...]
     firing: tuple[Alert, ...]
-    recent: tuple[Alert, ...]  # the last edges, newest first
+    recent: tuple[Alert, ...]  # the last transitions, newest first
     own: Mapping[str, float]  # about the monitor itself: cycle_seconds, cpu_seconds_total, cycles_total, ...
     isolated: CpuSet = frozenset()
     housekeeping: CpuSet = frozenset()

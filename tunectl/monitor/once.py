@@ -1,4 +1,4 @@
-"""Two looks, judged without hysteresis: what a monitoring check can say of a host in a second."""
+"""Two snapshots, judged without hysteresis: what a monitoring check can say of a host in a second."""
 
 from __future__ import annotations
 
@@ -6,41 +6,43 @@ import time
 from collections.abc import Callable
 
 from tunectl.monitor.assembly import SEVERITIES, Watcher
-from tunectl.monitor.model import Board, Condition, Look, Verdict
+from tunectl.monitor.model import Condition, Health, Snapshot, Status
 from tunectl.monitor.rules import RULES
 
-# What these find is that something cannot be told: unknown, not a warning.
+# What these find is that something is unknown: that is no warning.
 BLIND = frozenset({"FrequencyUnknown", "SourceLost"})
-# One bad look of these is chance: a moment's interrupt count, which only a series tells from the monitor's own.
+# One bad snapshot of these may be chance: only a series shows whether interruptions are the monitor's own.
 _SERIES = frozenset(rule.name for rule in RULES if rule.bad[0] > 2) - BLIND
 
 
-def look_twice(watcher: Watcher, seconds: float, sleep: Callable[[float], object] = time.sleep) -> tuple[Board, Look]:
-    """The second look's board, and the first look, from which rises are counted."""
+def look_twice(
+    watcher: Watcher, seconds: float, sleep: Callable[[float], object] = time.sleep
+) -> tuple[Status, Snapshot]:
+    """The status at the second snapshot, and the first snapshot, from which rises are counted."""
     first, _ = watcher.cycle.step()
     sleep(seconds)
-    board, _ = watcher.cycle.step()
-    return board._replace(conditions=tuple(map(_settled, board.conditions))), first.look
+    status, _ = watcher.cycle.step()
+    return status._replace(conditions=tuple(map(_settled, status.conditions))), first.snapshot
 
 
 def _settled(condition: Condition) -> Condition:
-    """What two looks cannot tell is unknown."""
-    if condition.verdict is not Verdict.BAD or condition.rule not in _SERIES | BLIND:
+    """What two snapshots cannot show is unknown."""
+    if condition.health is not Health.BAD or condition.rule not in _SERIES | BLIND:
         return condition
-    more = "" if condition.rule in BLIND else " (two looks cannot tell: watch it for longer)"
-    return condition._replace(verdict=Verdict.UNKNOWN, summary=condition.summary + more)
+    more = "" if condition.rule in BLIND else " (two snapshots cannot show it: watch it for longer)"
+    return condition._replace(health=Health.UNKNOWN, summary=condition.summary + more)
 
 
-def verdict_of(board: Board) -> tuple[str, list[str]]:
-    """critical, warning, unknown or ok, and why. What nobody could see is not ok."""
-    bad = [one for one in board.conditions if one.verdict is Verdict.BAD]
-    blind = [one for one in board.conditions if one.verdict is Verdict.UNKNOWN and one.rule in BLIND]
+def verdict_of(status: Status) -> tuple[str, list[str]]:
+    """critical, warning, unknown or ok, and why. What could not be seen is not ok."""
+    bad = [one for one in status.conditions if one.health is Health.BAD]
+    blind = [one for one in status.conditions if one.health is Health.UNKNOWN and one.rule in BLIND]
     reasons = [f"{one.rule}[{one.subject}]: {one.summary}" for one in (*bad, *blind)]
     for severity in ("critical", "warning"):
         if any(SEVERITIES.get(one.rule, "warning") == severity for one in bad):
             return severity, reasons
     if blind:
         return "unknown", reasons
-    if any(one.verdict in (Verdict.GOOD, Verdict.BETWEEN) for one in board.conditions):
+    if any(one.health in (Health.GOOD, Health.BETWEEN) for one in status.conditions):
         return "ok", reasons
     return "unknown", [*reasons, "this host shows nothing that could be judged"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.knobs import KNOBS
-from tunectl.tuning.profile import load_profile, shipped
 
 
 def catalogue() -> list[dict[str, Any]]:

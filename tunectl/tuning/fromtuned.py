@@ -31,11 +31,11 @@ def take_over(
     said: tuple[CpuSet, str],
     facts: CpuFacts,
     wanted: Mapping[str, Any],
-    untold: Iterable[str],
+    not_covered: Iterable[str],
     nic: str | None = None,
 ) -> Proposal:
     """The proposal. `said`: the CPUs the profile isolates and where; `wanted`: our profile's values, as host files
-    give them, by knob; `untold`: what of TuneD's profile no row stands for.
+    give them, by knob; `not_covered`: what of TuneD's profile no row stands for.
     """
     nothing = Proposal(frozenset(), facts.online, nic=nic)
     name = " ".join(profile.names)
@@ -49,10 +49,10 @@ def take_over(
     split = [cpu for cpu in sorted(isolated) if facts.siblings.get(cpu, frozenset()) - isolated]
     knobs, notes = _differing(settings or (), wanted, scope)
     if missing := said[0] - facts.present:
-        notes.append(f"{where} names CPUs {format_cpulist(missing)}, which this host has not")
+        notes.append(f"{where} names CPUs {format_cpulist(missing)}, which this host does not have")
     if split:
         notes.append(f"CPUs {format_cpulist(split)} share a core with a housekeeping CPU, as under TuneD: never quiet")
-    notes += [f"not taken over, tunectl has no row for it: {text}" for text in untold]
+    notes += [f"not taken over, tunectl has no row for it: {text}" for text in not_covered]
     notes.append(_END)
     return Proposal(
         isolated,
@@ -122,7 +122,7 @@ def _as_wished(setting: Setting, scope: Scope) -> Any:
     return value
 
 
-def untold(profile: Profile, settings: Sequence[Setting]) -> Iterator[str]:
+def not_covered(profile: Profile, settings: Sequence[Setting]) -> Iterator[str]:
     """Options of the profile that set something and that no row of the table covers."""
     known = {(one.path, one.line) for one in settings}
     for (section, key), (option, value, path) in profile.options.items():

@@ -14,12 +14,13 @@ from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
+from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
+from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import HostId, Plan, Reading, Setting, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.hostfile import HostFile, Wishes, read_hostfile, resolve
 from tunectl.tuning.journal import Journal, peek
 from tunectl.tuning.plan import diff
 
@@ -43,7 +44,7 @@ class Inspection:
 
     root: Sysroot
     identity: HostId
-    wishes: Wishes
+    config: HostConfig
     journal: Journal
     invocation: tuple[str, ...]
     today: str  # ISO date
@@ -51,17 +52,17 @@ class Inspection:
 
     def view(self) -> View:
         """A fresh look: nothing read earlier is remembered."""
-        texts = {setting.knob: KNOBS[setting.knob].codec.encode(setting.value) for setting in self.wishes.settings}
+        texts = {setting.knob: KNOBS[setting.knob].codec.encode(setting.value) for setting in self.config.settings}
         # A change of cpu.online or smt.control is itself a reason to look again at which CPUs are on.
         shown = parse_shown(self.root.get("sys/devices/system/cpu/online"))
-        scope = self.wishes.scope._replace(online=shown & self.wishes.scope.present or self.wishes.scope.online)
+        scope = self.config.scope._replace(online=shown & self.config.scope.present or self.config.scope.online)
         return View(
             self.root,
             scope,
             texts,
             self.invocation,
-            self.wishes.interfaces,
-            bootloader=self.wishes.bootloader,
+            self.config.interfaces,
+            bootloader=self.config.bootloader,
             journaled=self.journal.edits(),
             settling=self.settling,
         )
@@ -69,44 +70,44 @@ class Inspection:
     def notes(self) -> list[str]:
         """What concerns the whole host: the boot loader, a damaged journal, interfaces that are not there."""
         notes = []
-        loader = detect(self.root, self.wishes.bootloader)
+        loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
         if self.journal.damaged:
             notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
         if self.journal.unreadable:
             notes.append(f"{self.journal.path} is root's: what the kernel refused in this boot is not known here")
-        if 0 in self.wishes.scope.isolated:
+        if 0 in self.config.scope.isolated:
             notes.append("CPU 0 boots the host: the kernel takes it out of nohz_full and keeps interrupts on it")
-        for name in self.wishes.interfaces:
+        for name in self.config.interfaces:
             if not self.root.exists(f"sys/class/net/{name}"):
-                notes.append(f"{self.wishes.origin}: network.interfaces: this host has no {name}")
+                notes.append(f"{self.config.origin}: network.interfaces: this host has no {name}")
         return notes
 
     def tuner_notes(self) -> list[str]:
         """Who else writes what is asked for here, and what `apply` does about each; for plan and apply."""
-        return notes_of(read_tuners(self.root), {setting.knob: setting.value for setting in self.wishes.settings})
+        return notes_of(read_tuners(self.root), {setting.knob: setting.value for setting in self.config.settings})
 
     def choices(self) -> list[str]:
         """What was chosen by evidence, and the evidence: the boot loader, where boot arguments are wanted."""
-        loader = detect(self.root, self.wishes.bootloader)
+        loader = detect(self.root, self.config.bootloader)
         if not loader.supported or not self._wants_boot_arguments():
             return []
         return [f"boot loader: {loader.name}, by {', '.join(loader.evidence)}"]
 
     def _wants_boot_arguments(self) -> bool:
-        return any(setting.knob.startswith("boot.") for setting in self.wishes.settings)
+        return any(setting.knob.startswith("boot.") for setting in self.config.settings)
 
     def assess(self, settings: tuple[Setting, ...] | None = None, observe: Observe = observe) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
-        chosen = (*self.wishes.settings, *self.leftovers()) if settings is None else settings
+        chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)
-        return diff(chosen, readings, self.facts(readings), self.wishes.waivers, self.today)
+        return diff(chosen, readings, self.facts(readings), self.config.waivers, self.today)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
-        wanted = {setting.knob for setting in self.wishes.settings}
-        loader = detect(self.root, self.wishes.bootloader)
+        wanted = {setting.knob for setting in self.config.settings}
+        loader = detect(self.root, self.config.bootloader)
         family = FAMILIES.get(loader.name)
         ours = family.ours(self.root, self.journal.edits()) if family else ()
         names = dict.fromkeys(f"boot.{arg.partition('=')[0]}" for arg in ours)
@@ -127,35 +128,35 @@ class Inspection:
                 configured_in = entry.boot_id
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
-        counts = _isolated_counts(self.root, self.wishes, numbers) if numbers else {}
+        counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
         return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
 
 
-def _isolated_counts(root: Sysroot, wishes: Wishes, numbers: set[str]) -> dict[str, int]:
+def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> dict[str, int]:
     """How often each interrupt was delivered to the isolated CPUs since boot."""
     found: dict[str, int] = {}
     for number in numbers:
         # One column for each possible CPU; /proc/interrupts has the same, of all interrupts, in megabytes.
         columns = root.get(f"sys/kernel/irq/{number}/per_cpu_count").split(",")
-        if len(columns) == wishes.scope.nr_cpus and all(column.isdecimal() for column in columns):
-            found[number] = sum(int(columns[cpu]) for cpu in wishes.scope.isolated)
+        if len(columns) == config.scope.nr_cpus and all(column.isdecimal() for column in columns):
+            found[number] = sum(int(columns[cpu]) for cpu in config.scope.isolated)
     missing = numbers - found.keys()
     if not missing:
         return found
     from tunectl.host.interrupts import parse_interrupts  # only for a kernel without per_cpu_count
 
-    table = parse_interrupts(root.get_text("proc/interrupts"), rows=missing, cpus=wishes.scope.isolated)
+    table = parse_interrupts(root.get_text("proc/interrupts"), rows=missing, cpus=config.scope.isolated)
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
 
 
-def read_wishes(host_path: str, facts: CpuFacts) -> Wishes:
+def read_config(host_path: str, facts: CpuFacts) -> HostConfig:
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
     if not os.path.exists(host_path):
         raise UsageError(f"there is no host file {host_path}", f"`tunectl propose --output {host_path}` writes one")
     return resolve(read_hostfile(host_path), facts, host_path)
 
 
-def proposed_wishes(root: Sysroot, facts: CpuFacts) -> tuple[Wishes | None, list[str]]:
+def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
     from tunectl.tuning.propose import propose  # only without a host file
 
@@ -179,5 +180,5 @@ def open_inspection(
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
     """
     facts = read_scope_facts(root)
-    wishes = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_wishes(host_path, facts)
-    return Inspection(root, read_identity(root), wishes, peek(state), invocation, today)
+    config = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_config(host_path, facts)
+    return Inspection(root, read_identity(root), config, peek(state), invocation, today)

@@ -18,69 +18,98 @@ _OWN = ("nic", "count", "renew")  # how to come to a proposal: no part of the fi
 _HEAD = "# Written by Ansible (tunectl.host.tunectl): edit the inventory, not this file.\n"
 
 
-def _table(**options: Any) -> dict[str, Any]:
-    return {"type": "dict", "options": options}
-
-
-def _rows(**options: Any) -> dict[str, Any]:
-    return {"type": "list", "elements": "dict", "options": options}
-
-
-_TEXT: dict[str, Any] = {"type": "str"}
-_NUMBER: dict[str, Any] = {"type": "float"}
-_PATH: dict[str, Any] = {"type": "str"}
-_WORDS: dict[str, Any] = {"type": "list", "elements": "str"}
-
-# The host file's keys in Ansible's words; a test compares them with tunectl's own (tuning/hostfile.py).
+# The host file's keys, from docs/schema/hostfile.schema.json: begin
 OPTIONS: dict[str, Any] = {
     "profile": {"type": "str", "default": "low-latency"},
-    "isolated": {"type": "str", "default": PROPOSAL},
-    "nic": _TEXT,
+    "isolated": {"type": "str", "default": "proposal"},
+    "nic": {"type": "str"},
     "count": {"type": "int"},
     "renew": {"type": "bool", "default": False},
-    "bootloader": _TEXT,
+    "bootloader": {"type": "str"},
     "isolation": {"type": "str", "choices": ["boot", "runtime", "both"]},
     "allow_split_siblings": {"type": "bool"},
-    "network": _table(interfaces=_WORDS),
-    "budget": _table(max_ns=_NUMBER, p99_9_ns=_NUMBER, interruptions_per_s=_NUMBER, stolen_ppm=_NUMBER),
-    "thermal": _table(base_frequency_khz={"type": "int"}, min_ratio=_NUMBER),
-    "monitor": _table(
-        interval_s=_NUMBER,
-        drift_interval_s=_NUMBER,
-        log={"type": "str", "choices": ["journal", "syslog", "none"]},
-        repair={"type": "bool"},
-        sla=_table(window_s=_NUMBER, p99_9_ns=_NUMBER, max_ns=_NUMBER, socket=_PATH),
-        sentinel=_table(cpu={"type": "int", "required": True}),
-        prometheus=_table(listen=_TEXT, textfile=_PATH),
-        webhooks=_rows(
-            url={"type": "str", "required": True},
-            format={"type": "str", "choices": ["alertmanager", "json"]},
-            token_file=_PATH,
-            ca_file=_PATH,
-            timeout_s=_NUMBER,
-            resend_s=_NUMBER,
-        ),
-        hooks=_rows(command={"type": "list", "elements": "str", "required": True}, timeout_s=_NUMBER),
-    ),
+    "network": {"type": "dict", "options": {"interfaces": {"type": "list", "elements": "str"}}},
+    "budget": {
+        "type": "dict",
+        "options": {
+            "max_ns": {"type": "float"},
+            "p99_9_ns": {"type": "float"},
+            "interruptions_per_s": {"type": "float"},
+            "stolen_ppm": {"type": "float"},
+        },
+    },
+    "thermal": {
+        "type": "dict",
+        "options": {"base_frequency_khz": {"type": "int"}, "min_ratio": {"type": "float"}},
+    },
+    "monitor": {
+        "type": "dict",
+        "options": {
+            "interval_s": {"type": "float"},
+            "drift_interval_s": {"type": "float"},
+            "log": {"type": "str", "choices": ["journal", "syslog", "none"]},
+            "repair": {"type": "bool"},
+            "sla": {
+                "type": "dict",
+                "options": {
+                    "window_s": {"type": "float"},
+                    "p99_9_ns": {"type": "float"},
+                    "max_ns": {"type": "float"},
+                    "socket": {"type": "str"},
+                },
+            },
+            "sentinel": {"type": "dict", "options": {"cpu": {"type": "int", "required": True}}},
+            "prometheus": {"type": "dict", "options": {"listen": {"type": "str"}, "textfile": {"type": "str"}}},
+            "webhooks": {
+                "type": "list",
+                "elements": "dict",
+                "options": {
+                    "url": {"type": "str", "required": True},
+                    "format": {"type": "str", "choices": ["alertmanager", "json"]},
+                    "token_file": {"type": "str"},
+                    "ca_file": {"type": "str"},
+                    "timeout_s": {"type": "float"},
+                    "resend_s": {"type": "float"},
+                },
+            },
+            "hooks": {
+                "type": "list",
+                "elements": "dict",
+                "options": {
+                    "command": {"type": "list", "elements": "str", "required": True},
+                    "timeout_s": {"type": "float"},
+                },
+            },
+        },
+    },
     "knobs": {"type": "dict"},
-    "threads": _rows(
-        cpu={"type": "int", "required": True},
-        unit=_TEXT,
-        command=_TEXT,
-        thread=_TEXT,
-        name=_TEXT,
-        policy={"type": "str", "choices": ["other", "batch", "idle", "fifo", "rr", "deadline"]},
-        priority={"type": "int"},
-        locked_memory={"type": "bool"},
-        fed_by=_WORDS,
-    ),
-    "waivers": _rows(
-        knob={"type": "str", "required": True},
-        target=_TEXT,
-        reason={"type": "str", "required": True},
-        until={"type": "str", "required": True},
-    ),
+    "threads": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "cpu": {"type": "int", "required": True},
+            "unit": {"type": "str"},
+            "command": {"type": "str"},
+            "thread": {"type": "str"},
+            "name": {"type": "str"},
+            "policy": {"type": "str", "choices": ["other", "batch", "idle", "fifo", "rr", "deadline"]},
+            "priority": {"type": "int"},
+            "locked_memory": {"type": "bool"},
+            "fed_by": {"type": "list", "elements": "str"},
+        },
+    },
+    "waivers": {
+        "type": "list",
+        "elements": "dict",
+        "options": {
+            "knob": {"type": "str", "required": True},
+            "reason": {"type": "str", "required": True},
+            "until": {"type": "str", "required": True},
+            "target": {"type": "str"},
+        },
+    },
 }
+# end
 
 
 def render(host: dict[str, Any], isolated: str) -> str:

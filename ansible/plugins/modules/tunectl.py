@@ -35,29 +35,32 @@ options:
       - Without it the host file on the target is used as it is.
     type: dict
     suboptions:
+      # The host file's keys, from docs/schema/hostfile.schema.json: begin
       profile:
-        description: A profile that tunectl ships, or a path on the target.
+        description: A profile that tunectl ships, or a path.
         type: str
         default: low-latency
       isolated:
         description:
-          - The isolated CPUs in the kernel's own grammar, such as V(2-7) or V(4-N).
-          - With V(proposal) the host's own host file keeps its list while that fits the host; where there is no host
+          - The isolated CPUs in the kernel's own grammar, such as 2-7 or 4-N.
+          - With proposal the host's own host file keeps its list while that fits the host; where there is no host
             file yet, tunectl proposes a list.
         type: str
         default: proposal
       nic:
-        description: With O(host.isolated=proposal), the interface that carries market data; CPUs next to it are taken.
+        description: With proposal as the isolated CPUs, the interface that carries market data; CPUs next to it are
+          taken.
         type: str
       count:
-        description: With O(host.isolated=proposal), how many logical CPUs to isolate, rounded up to whole cores.
+        description: With proposal as the isolated CPUs, how many logical CPUs to isolate, rounded up to whole cores.
         type: int
       renew:
-        description: With O(host.isolated=proposal), ask for a proposal even where the host file has a list already.
+        description: With proposal as the isolated CPUs, ask for a proposal even where the host file has a list
+          already.
         type: bool
         default: false
       bootloader:
-        description: Who boots the host, where what is found there contradicts itself; tunectl names the choices.
+        description: Who boots the host, where what is found there contradicts itself.
         type: str
       isolation:
         description: Whether CPUs are isolated by boot arguments, without a reboot by a control group, or by both.
@@ -74,7 +77,7 @@ options:
         type: dict
         suboptions:
           interfaces:
-            description: Those that carry market data.
+            description: The network cards that carry market data.
             type: list
             elements: str
       budget:
@@ -98,10 +101,10 @@ options:
         type: dict
         suboptions:
           base_frequency_khz:
-            description: Overrides what the host says.
+            description: The base frequency, instead of what the host says.
             type: int
           min_ratio:
-            description: The least part of the base frequency.
+            description: The least part of the base frequency that is enough.
             type: float
       monitor:
         description: The monitor's settings.
@@ -111,14 +114,17 @@ options:
             description: How often frequency and temperature are read.
             type: float
           drift_interval_s:
-            description: How often every knob is read again.
+            description: How often every knob is read again; an event reads them at once.
             type: float
           log:
             description: Where alerts are logged.
             type: str
-            choices: [journal, syslog, none]
+            choices:
+              - journal
+              - syslog
+              - none
           repair:
-            description: Whether a drift asks for O(command=apply).
+            description: Whether a drift asks for an apply.
             type: bool
           sla:
             description: Limits for each window of an application's latencies.
@@ -141,7 +147,7 @@ options:
             type: dict
             suboptions:
               cpu:
-                description: That CPU.
+                description: The CPU that is given up for it.
                 type: int
                 required: true
           prometheus:
@@ -149,38 +155,40 @@ options:
             type: dict
             suboptions:
               listen:
-                description: An address such as V(127.0.0.1:9750).
+                description: An address to serve the figures at, such as 127.0.0.1:9750.
                 type: str
               textfile:
-                description: A file in the directory of node_exporter's textfile collector.
+                description: A .prom file in the directory of node_exporter's textfile collector.
                 type: str
           webhooks:
-            description: Whom to tell over HTTP.
+            description: Who is notified over HTTP.
             type: list
             elements: dict
             suboptions:
               url:
-                description: Where to.
+                description: The address to post to.
                 type: str
                 required: true
               format:
-                description: In which form.
+                description: The form of what is posted.
                 type: str
-                choices: [alertmanager, json]
+                choices:
+                  - alertmanager
+                  - json
               token_file:
-                description: A file on the target with the secret; the secret itself stands in no inventory.
+                description: 'A file with the secret, sent as Authorization: Bearer.'
                 type: str
               ca_file:
                 description: The certificates to trust.
                 type: str
               timeout_s:
-                description: How long to wait.
+                description: How long to wait for an answer.
                 type: float
               resend_s:
-                description: With C(alertmanager), how often a firing alert is said again.
+                description: With alertmanager, how often a firing alert is sent again; less than its resolve_timeout.
                 type: float
           hooks:
-            description: Programs to start, without a shell, with the alert on their standard input.
+            description: Programs to start, without a shell, with the alert as JSON on their standard input.
             type: list
             elements: dict
             suboptions:
@@ -196,7 +204,7 @@ options:
         description: The site's own values over the profile's, by knob.
         type: dict
       threads:
-        description: The site's own trading threads, which C(tunectl check) looks for.
+        description: The site's own trading threads, which tunectl check looks for.
         type: list
         elements: dict
         suboptions:
@@ -205,7 +213,7 @@ options:
             type: int
             required: true
           unit:
-            description: The systemd unit whose process it belongs to; this or C(command).
+            description: The systemd unit whose process it belongs to; this or command.
             type: str
           command:
             description: The name of the process it belongs to.
@@ -227,7 +235,7 @@ options:
               - rr
               - deadline
           priority:
-            description: The priority of C(fifo) and C(rr).
+            description: The priority of fifo and rr.
             type: int
           locked_memory:
             description: Whether all its memory has to be locked.
@@ -245,17 +253,18 @@ options:
             description: The knob.
             type: str
             required: true
-          target:
-            description: One of its targets; without it, all.
-            type: str
           reason:
             description: Why the host may differ.
             type: str
             required: true
           until:
-            description: The day on which the waiver expires, such as V(2027-03-31).
+            description: The last day on which the waiver holds, such as 2027-03-31.
             type: str
             required: true
+          target:
+            description: One of its targets; without it, all.
+            type: str
+      # end
   program:
     description:
       - The program on the target. By default V(/opt/tunectl/bin/tunectl), else the C(tunectl) on the target's PATH.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tunectl.model import HostId
-from tunectl.monitor.model import Alert, Board, Condition, Health, Look, Sample, Severity, Status, Verdict
+from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity, Snapshot, Status
 
 HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
 SINCE, AT, OVER = "2026-11-21T09:30:00Z", "2026-11-21T09:30:01Z", "2026-11-21T09:31:00Z"
 DROP = Alert(
     "FrequencyDrop",
     "package0",
-    Status.FIRING,
+    AlertState.FIRING,
     Severity.CRITICAL,
     SINCE,
     AT,
@@ -30,11 +30,11 @@ def fired(number: int = 0, **changed: object) -> Alert:
 
 def over(alert: Alert, **changed: object) -> Alert:
     """The resolve of `alert`."""
-    return alert._replace(**{"status": Status.RESOLVED, "at": OVER, **changed})  # type: ignore[arg-type]
+    return alert._replace(**{"status": AlertState.RESOLVED, "at": OVER, **changed})  # type: ignore[arg-type]
 
 
-def look(*samples: Sample, seconds: float = 100.0) -> Look:
-    return Look(seconds, AT, samples)
+def snapshot(*samples: Sample, seconds: float = 100.0) -> Snapshot:
+    return Snapshot(seconds, AT, samples)
 
 
 SAMPLES = (
@@ -42,12 +42,12 @@ SAMPLES = (
     Sample("package_throttles", "package0", 9, "throttle"),
     Sample("thermal_interrupts", "cpu1", 3, "interrupts"),
     Sample("base_khz", "cpu0", 3_500_000, "limits", reason="base_frequency"),
-    Sample("base_khz", "cpu1", None, "limits", Health.NO_DATA, "nothing says it"),
+    Sample("base_khz", "cpu1", None, "limits", Freshness.NO_DATA, "nothing says it"),
     Sample("bios_limit_khz", "cpu2", 1_200_000, "limits"),
     Sample("max_khz", "cpu2", 3_800_000, "limits"),
     Sample("frequency_khz", "cpu0", 3_499_123, "frequency"),
-    Sample("frequency_khz", "cpu1", 800_000, "frequency", Health.STALE, "the CPU was idle"),
-    Sample("frequency_khz", "cpu3", None, "frequency", Health.NO_DATA, "0"),
+    Sample("frequency_khz", "cpu1", 800_000, "frequency", Freshness.STALE, "the CPU was idle"),
+    Sample("frequency_khz", "cpu3", None, "frequency", Freshness.NO_DATA, "0"),
     Sample("sentinel_khz", "package0", 3_499_123, "frequency", cpus=frozenset({2, 3})),
     Sample("core_khz", "cpu2", 3_480_000.5, "clock"),
     Sample("temperature_mc", "thermal_zone0", 61_500, "thermal"),
@@ -73,13 +73,13 @@ SAMPLES = (
     Sample("latency_open_max_ns", "application", 8_000.0, "latency"),
     Sample("latency_bad_input", "application", 1, "latency"),
     Sample("latency_dropped", "application", 2, "latency"),
-    Sample("latency_max_ns", "sentinel", None, "clock", Health.NO_DATA, "nothing came in the last window"),
-    Sample("core_khz", "host", None, "clock", Health.ABSENT, "no CPU is given to it ([monitor.sentinel])"),
+    Sample("latency_max_ns", "sentinel", None, "clock", Freshness.NO_DATA, "nothing came in the last window"),
+    Sample("core_khz", "host", None, "clock", Freshness.ABSENT, "no CPU is given to it ([monitor.sentinel])"),
 )
 CONDITIONS = (
-    Condition("FrequencyDrop", "package0", Verdict.BAD),
-    Condition("FrequencyDrop", "package1", Verdict.GOOD),
-    Condition("CoolingActive", "cooling_device2", Verdict.UNKNOWN),
+    Condition("FrequencyDrop", "package0", Health.BAD),
+    Condition("FrequencyDrop", "package1", Health.GOOD),
+    Condition("CoolingActive", "cooling_device2", Health.UNKNOWN),
 )
 OWN = {
     "cycle_seconds": 0.004,
@@ -96,9 +96,9 @@ OWN = {
 }
 
 
-def board(*samples: Sample, firing: tuple[Alert, ...] = (DROP,), seconds: float = 100.0) -> Board:
-    return Board(
-        look(*(samples or SAMPLES), seconds=seconds),
+def status(*samples: Sample, firing: tuple[Alert, ...] = (DROP,), seconds: float = 100.0) -> Status:
+    return Status(
+        snapshot(*(samples or SAMPLES), seconds=seconds),
         CONDITIONS,
         firing,
         firing,

@@ -9,8 +9,8 @@ import pytest
 
 from tests.monitor.receivers.samples import HOST
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Hook, Monitor, Webhook
 from tunectl.monitor.receivers import open_receivers
-from tunectl.monitor.settings import Hook, Monitor, Webhook
 
 
 def test_each_has_a_name_of_its_own() -> None:

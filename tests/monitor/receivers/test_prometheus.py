@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.monitor.receivers.samples import DROP, OWN, board, fired
+from tests.monitor.receivers.samples import DROP, OWN, fired, status
 from tests.report.documents import document, hostile
 from tunectl.errors import UsageError
-from tunectl.monitor.model import Board, Health, Sample, Severity
+from tunectl.hostfile.shape import Monitor, Prometheus
+from tunectl.monitor.model import Freshness, Sample, Severity, Status
 from tunectl.monitor.receivers import check_exporters, open_exporters
 from tunectl.monitor.receivers.metric_rows import MOST
 from tunectl.monitor.receivers.metrics import Shown
 from tunectl.monitor.receivers.prometheus import Endpoint, parse_listen
-from tunectl.monitor.settings import Monitor, Prometheus
 from tunectl.report import render
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -44,7 +44,7 @@ def series(text: str) -> Series:
     return found
 
 
-def shown(*boards: Board) -> Series:
+def shown(*boards: Status) -> Series:
     of = Shown()
     for each in boards:
         of.see(each)
@@ -60,7 +60,7 @@ def names(found: Series) -> set[str]:
 
 
 def test_every_quantity_in_base_units() -> None:
-    found = shown(board())
+    found = shown(status())
     assert value(found, "core_throttles_total", core="0") == 7
     assert value(found, "package_throttles_total", package="0") == 9
     assert value(found, "thermal_interrupts_total", cpu="1") == 3
@@ -93,7 +93,7 @@ def test_every_quantity_in_base_units() -> None:
 
 
 def test_a_frequency_has_its_source_and_its_health() -> None:
-    found = shown(board())
+    found = shown(status())
     assert value(found, "cpu_frequency_hertz", cpu="0", source="frequency") == 3_499_123_000
     assert value(found, "cpu_frequency_hertz", cpu="2", source="clock") == 3_480_000_500
     assert value(found, "cpu_frequency_health", cpu="0", source="frequency", health="fresh") == 1
@@ -111,13 +111,13 @@ def test_a_frequency_has_its_source_and_its_health() -> None:
 
 
 def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() -> None:
-    found = shown(board())
+    found = shown(status())
     landed = [dict(labels) for name, labels in found if name == "tunectl_isolated_interrupts_total"]
     assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0'}]
 
 
 def test_alerts_and_the_monitor_itself() -> None:
-    found = shown(board(firing=(DROP, fired(1, severity=Severity.WARNING))))
+    found = shown(status(firing=(DROP, fired(1, severity=Severity.WARNING))))
     assert value(found, "alert_firing", rule="FrequencyDrop", subject="package0", severity="critical") == 1
     assert value(found, "alert_firing", rule="FrequencyDrop", subject="package1", severity="warning") == 1
     assert value(found, "alerts_firing", severity="critical") == 1
@@ -132,9 +132,9 @@ def test_alerts_and_the_monitor_itself() -> None:
 
 def test_what_comes_once_is_added_up() -> None:
     """A scrape sees one cycle in ten: what a single cycle says must not be lost in between."""
-    quiet = board(Sample("own_interruptions", "cpu2", 0, "audit"), seconds=102)
-    first = board()
-    found = shown(first, first, board(seconds=101), quiet)
+    quiet = status(Sample("own_interruptions", "cpu2", 0, "audit"), seconds=102)
+    first = status()
+    found = shown(first, first, status(seconds=101), quiet)
     assert value(found, "own_interruptions_total", cpu="2") == 4, "the same board shown twice counts once"
     assert value(found, "device_events_total", kind="net", action="add") == 2
 
@@ -143,7 +143,7 @@ def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> No
     samples = [Sample("interrupts", f"irq{number}", number, "interrupts", reason="nvme") for number in range(5000)]
     samples += [Sample("knob", f"irq.affinity[{number}]", "drifted", "drift") for number in range(5000)]
     firing = (*(fired(number, severity=Severity.WARNING) for number in range(3000)), DROP)
-    of = shown(board(*samples, firing=firing))
+    of = shown(status(*samples, firing=firing))
     counts = {name: sum(name == each for each, _ in of) for name in names(of)}
     assert counts["tunectl_isolated_interrupts_total"] == MOST
     assert counts["tunectl_knob_drifted"] == MOST
@@ -154,13 +154,13 @@ def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> No
     assert value(of, "monitor_series_dropped", metric="tunectl_isolated_interrupts_total") == 4899
     for number in range(500):
         samples.append(Sample("latency_max_ns", f"app{number}", 1, "latency"))
-    of = shown(board(*samples))
+    of = shown(status(*samples))
     assert sum(name == "tunectl_latency_max_seconds" for name, _ in of) == 100
 
 
 def test_a_host_of_512_cpus_is_shown_whole() -> None:
     samples = [Sample("frequency_khz", f"cpu{cpu}", 3_000_000, "frequency") for cpu in range(512)]
-    found = shown(board(*samples))
+    found = shown(status(*samples))
     assert sum(name == "tunectl_cpu_frequency_hertz" for name, _ in found) == 512
 
 
@@ -168,9 +168,9 @@ _values = st.none() | st.booleans() | st.integers() | st.floats() | hostile
 
 
 @given(st.lists(st.builds(Sample, hostile | st.sampled_from(["frequency_khz", "interrupts", "knob", "device"]),
-                          hostile, _values, hostile, st.sampled_from(Health), hostile)))  # fmt: skip
+                          hostile, _values, hostile, st.sampled_from(Freshness), hostile)))  # fmt: skip
 def test_no_sample_breaks_the_format(samples: list[Sample]) -> None:
-    assert value(shown(board(*samples)), "monitor_cpu_seconds_total") == 1.25
+    assert value(shown(status(*samples)), "monitor_cpu_seconds_total") == 1.25
 
 
 def test_before_the_first_board() -> None:
@@ -182,7 +182,7 @@ def test_promtool_likes_the_names() -> None:
     if promtool is None:
         pytest.skip("promtool is not installed (Debian package: prometheus)")
     of = Shown()
-    of.see(board())
+    of.see(status())
     text = generate_latest(of.registry)
     done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, b"")
@@ -191,7 +191,7 @@ def test_promtool_likes_the_names() -> None:
 def test_the_monitors_metrics_are_not_the_reports() -> None:
     """Both may stand in one textfile directory, where the same name with another text is refused."""
     reports = {name for each in ("verify", "preflight") for name in names(series(render(document(each), "prometheus")))}
-    assert not reports & names(shown(board()))
+    assert not reports & names(shown(status()))
 
 
 # --- the endpoint
@@ -200,7 +200,7 @@ def test_the_monitors_metrics_are_not_the_reports() -> None:
 @pytest.fixture(scope="module")  # its end takes half a second
 def endpoint() -> Iterator[Endpoint]:
     made = Endpoint("127.0.0.1", 0)
-    made.show(board())
+    made.show(status())
     yield made
     made.close()
 
@@ -266,9 +266,9 @@ def test_a_port_that_is_taken_is_tried_again(caplog: pytest.LogCaptureFixture, m
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         made = Endpoint("127.0.0.1", holder.getsockname()[1])
-        made.show(board())
+        made.show(status())
         assert caplog.text.count("Address already in use") == 1
-    made.show(board())
+    made.show(status())
     assert ask(made).status == 200
     made.close()
 
@@ -294,7 +294,7 @@ def opened(path: Path | str) -> Monitor:
 def test_a_textfile_is_whole_and_readable(tmp_path: Path) -> None:
     path = tmp_path / "tunectl.prom"
     (exporter,) = open_exporters(opened(path), lambda: {"outbox_depth[hook-x]": 4.0})
-    exporter.show(board())
+    exporter.show(status())
     found = series(path.read_text())
     assert value(found, "core_throttles_total", core="0") == 7
     assert value(found, "monitor_outbox_depth", notifier="hook-x") == 4
@@ -306,25 +306,25 @@ def test_a_textfile_is_whole_and_readable(tmp_path: Path) -> None:
 def test_it_is_written_when_it_is_time_or_something_fires(tmp_path: Path) -> None:
     path = tmp_path / "tunectl.prom"
     (exporter,) = open_exporters(opened(path))
-    exporter.show(board(firing=(), seconds=100))
+    exporter.show(status(firing=(), seconds=100))
     path.unlink()
-    exporter.show(board(firing=(), seconds=105))
+    exporter.show(status(firing=(), seconds=105))
     assert not path.exists()
-    exporter.show(board(seconds=106))
+    exporter.show(status(seconds=106))
     assert path.exists()
     path.unlink()
-    exporter.show(board(seconds=117))
+    exporter.show(status(seconds=117))
     assert path.exists()
 
 
 def test_a_directory_that_is_missing_for_a_while(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "late" / "tunectl.prom"
     (exporter,) = open_exporters(opened(path))
-    exporter.show(board(seconds=100))
-    exporter.show(board(seconds=120))
+    exporter.show(status(seconds=100))
+    exporter.show(status(seconds=120))
     assert caplog.text.count("No such file") == 1
     path.parent.mkdir()
-    exporter.show(board(seconds=140))
+    exporter.show(status(seconds=140))
     assert path.exists()
 
 

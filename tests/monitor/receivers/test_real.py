@@ -18,12 +18,12 @@ import pytest
 
 from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
-from tests.monitor.receivers.samples import HOST, board, fired, over
+from tests.monitor.receivers.samples import HOST, fired, over, status
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.model import Alert
 from tunectl.monitor.receivers.prometheus import Endpoint
 from tunectl.monitor.receivers.webhook import open_webhook
-from tunectl.monitor.settings import Webhook
 
 pytestmark = pytest.mark.slow
 
@@ -210,8 +210,8 @@ def test_prometheus_scrapes_us_loads_our_rules_and_passes_alerts_on(desk: Receiv
     seconds = iter(range(100, 10_000))
 
     def show(*firing: Alert) -> None:
-        each = board(firing=firing, seconds=next(seconds))
-        endpoint.show(each._replace(look=each.look._replace(at=now())))
+        each = status(firing=firing, seconds=next(seconds))
+        endpoint.show(each._replace(snapshot=each.snapshot._replace(at=now())))
 
     show(fired())
     faster = {"group_interval: 1m": "group_interval: 1s"}

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.receivers.samples import board
+from tests.monitor.receivers.samples import status
 from tests.monitor.receivers.test_prometheus import names, shown
 
 ROOT = Path(__file__).parents[3]
@@ -94,13 +94,13 @@ def test_every_expression_of_the_dashboard_parses(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", [RULES, DASHBOARD], ids=["rules", "dashboard"])
 def test_every_metric_that_is_asked_for_is_exported(path: Path) -> None:
     asked = set(METRIC.findall(path.read_text() if path == RULES else "\n".join(expressions())))
-    assert asked - names(shown(board())) - {"tunectl_samples"} == set()
+    assert asked - names(shown(status())) - {"tunectl_samples"} == set()
     assert len(asked) >= 7
 
 
 @pytest.mark.parametrize("name", ["tunectl_cpu_frequency_stale_hertz", "tunectl_samples", "tunectl_monitor_info"])
 def test_every_metric_that_is_only_talked_of_is_exported(name: str) -> None:
-    assert name in names(shown(board()))
+    assert name in names(shown(status()))
 
 
 def test_the_dashboard_is_one_that_grafana_provisions() -> None:
@@ -124,7 +124,7 @@ def test_the_dashboard_is_one_that_grafana_provisions() -> None:
 
 def test_no_label_is_asked_for_that_is_not_there() -> None:
     """A misspelt label is no error anywhere: the panel is empty, or its legend is."""
-    labels = {key for _, pairs in shown(board()) for key, _ in pairs} | {"instance", "job"}
+    labels = {key for _, pairs in shown(status()) for key, _ in pairs} | {"instance", "job"}
     text = DASHBOARD.read_text() + RULES.read_text()
     asked = set(re.findall(r"\{\{ ?(?:\$labels\.)?([a-z_]+) ?\}\}", text))
     asked |= {label for listed in re.findall(r"by \(([a-z_, ]+)\)", text) for label in listed.split(", ")}

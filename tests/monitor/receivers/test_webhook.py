@@ -20,11 +20,11 @@ from tests.monitor.delivering import Process
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over
 from tunectl.errors import TunectlError, UsageError
+from tunectl.hostfile.shape import Webhook
 from tunectl.monitor.delivery_queue import Backoff
 from tunectl.monitor.receivers.message import delivery_id
 from tunectl.monitor.receivers.receiver import DeliveryError
 from tunectl.monitor.receivers.webhook import open_webhook, posted
-from tunectl.monitor.settings import Webhook
 
 TOKEN = "t0ken-that-nobody-may-see"
 SECRETS = (TOKEN, "pa7h-s3cret")
@@ -253,9 +253,9 @@ def test_dead_for_a_minute(
     sent = []
     with caplog.at_level(logging.DEBUG):
         for second in range(60):
-            edges = [fired(second)] if second % 3 == 0 else [over(fired(second - 1))] if second % 3 == 1 else []
-            sent += edges
-            process.post(edges)
+            transitions = [fired(second)] if second % 3 == 0 else [over(fired(second - 1))] if second % 3 == 1 else []
+            sent += transitions
+            process.post(transitions)
             process.step()
             clock.now_s += 1
         assert 7 <= len(receiver.requests) <= 12, "back-off: not each second, and not given up"

@@ -9,31 +9,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, look, sample
+from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
+from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import Health, Sample, Status
-from tunectl.monitor.rules import History, Limits, judge
+from tunectl.monitor.model import AlertState, Freshness, Sample
+from tunectl.monitor.rules import judge
+from tunectl.monitor.rules.history import History, Limits
+from tunectl.tuners.conflicts import Objection
+
+
+def governor(outcome: Outcome) -> Sample:
+    """One knob, judged."""
+    seen = Finding("cpufreq.governor", "2", outcome, "a", "b", "c")
+    return sample("knob", seen.target, outcome, "drift", seen=seen)
+
 
 COOL = [
     *base(),
     *limits(BASE_KHZ),
     sample("core_khz", "cpu2", 3_600_000, "clock", cpus={2}),
-    sample("knob", "cpufreq.governor[2]", "compliant", "drift"),
+    governor(Outcome.COMPLIANT),
     sample("interrupts", "irq42", 7, "interrupts", cpus={3}),
 ]
-DARK = [one._replace(health=Health.NO_DATA, value=None) for one in COOL]
+DARK = [one._replace(freshness=Freshness.NO_DATA, value=None) for one in COOL]
 HOT = [
     *base(),
     *limits(1_200_000),
     sample("core_khz", "cpu2", 1_200_000, "clock", cpus={2}),
-    sample("knob", "cpufreq.governor[2]", "drifted", "drift", reason="observed a, desired b: c; fix: d"),
+    governor(Outcome.DRIFTED),
     sample("interrupts", "irq42", 9, "interrupts", cpus={3}),
 ]
 AFTER = [*COOL[:-1], HOT[-1]]
 
 
 def restart(watch: Watch) -> None:
-    """A new process: the looks are forgotten, the alerts are read back."""
+    """A new process: the snapshots are forgotten, the alerts are read back."""
     watch.alerts = Alerts.load(json.loads(json.dumps(watch.alerts.save())))
     watch.history = History(watch.history.limits)
 
@@ -108,9 +118,17 @@ samples = st.builds(
     st.sampled_from(SUBJECTS),
     VALUES,
     st.sampled_from(["limits", "clock", "drift"]),
-    st.sampled_from(list(Health)),
-    st.sampled_from(["", "why", "runs; fix: stop it", "observed 1, desired 2: x; fix: y"]),
+    st.sampled_from(list(Freshness)),
+    st.sampled_from(["", "why"]),
     st.sampled_from([frozenset(), ISOLATED, PACKAGE0, frozenset({2})]),
+    st.sampled_from(
+        [
+            None,
+            Objection("runs", "stop it", "active", "inactive"),
+            governor(Outcome.DRIFTED).seen,
+            governor(Outcome.WAIVED).seen,
+        ]
+    ),
 )
 
 
@@ -122,13 +140,13 @@ def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(r
 
     def see(row: list[Sample]) -> None:
         for _, _, alert in watch.see(row):
-            assert (alert.status is Status.FIRING) == (alert.identity not in firing)
+            assert (alert.status is AlertState.FIRING) == (alert.identity not in firing)
             firing.symmetric_difference_update({alert.identity})
 
     for row in rows:
         see(row)
     known = {identity for identity in firing if not identity.startswith(("SourceLost", "FrequencyUnknown"))}
-    dark = [one._replace(health=Health.NO_DATA, value=None) for row in rows for one in row]
+    dark = [one._replace(freshness=Freshness.NO_DATA, value=None) for row in rows for one in row]
     for _ in range(40):
         see(dark)
     assert known <= firing
@@ -137,11 +155,11 @@ def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(r
 
 def test_the_newest_of_two_looks_is_judged() -> None:
     history = History()
-    history.add(look(0, COOL))
-    history.add(look(5, HOT))
+    history.add(snapshot(0, COOL))
+    history.add(snapshot(5, HOT))
     assert history.now.monotonic_s == 5
     before = history.before(5)
     assert before is not None
     assert before.monotonic_s == 0
     assert history.before(6) is None
-    assert [one.subject for one in judge(history) if one.verdict == "bad" and one.rule == "FrequencyDrop"] == ["host"]
+    assert [one.subject for one in judge(history) if one.health == "bad" and one.rule == "FrequencyDrop"] == ["host"]

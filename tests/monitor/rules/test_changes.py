@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from tests.monitor.series import BASE_KHZ, Watch, base, limits, sample, told, verdicts
-from tunectl.monitor.model import Health, Sample, Severity, Verdict
+from tests.monitor.series import BASE_KHZ, Watch, base, healths, limits, sample, told
+from tunectl.model import Finding, Outcome, Scalar
+from tunectl.monitor.model import Freshness, Health, Sample, Severity
+from tunectl.tuners.conflicts import Objection
+
+FIX = "tunectl apply --yes"
 
 
-def knob(target: str, outcome: str, observed: str = "powersave") -> Sample:
-    health = Health.NO_DATA if outcome == "unreadable" else Health.FRESH
-    reason = f"observed {observed}, desired performance: it costs latency; fix: tunectl apply --yes"
-    return sample("knob", target, outcome, "drift", health=health, reason="" if outcome == "compliant" else reason)
+def knob(target: str, outcome: str, observed: Scalar = "powersave") -> Sample:
+    name, _, instance = target.rstrip("]").partition("[")
+    return judged(Finding(name, instance, Outcome(outcome), observed, "performance", "it costs latency", FIX))
+
+
+def judged(finding: Finding) -> Sample:
+    freshness = Freshness.NO_DATA if finding.outcome is Outcome.UNREADABLE else Freshness.FRESH
+    return sample("knob", finding.target, str(finding.outcome), "drift", freshness=freshness, seen=finding)
 
 
 def governor(cpu: int, outcome: str) -> Sample:
     return knob(f"cpufreq.governor[{cpu}]", outcome)
 
 
-def manager(value: str, reason: str) -> Sample:
-    return sample("manager", "irqbalance", value, "managers", reason=reason)
+def manager(value: str, against: Objection | None = None) -> Sample:
+    return sample("manager", "irqbalance", value, "managers", seen=against)
 
 
 def device(subject: str, action: str, path: str = "/devices/pci0000:00/0000:00:1f.6") -> Sample:
@@ -26,12 +34,12 @@ def device(subject: str, action: str, path: str = "/devices/pci0000:00/0000:00:1
 
 def test_a_drift_is_named_with_both_values_and_over_when_it_is_repaired() -> None:
     good, bad = [governor(3, "compliant")], [governor(3, "drifted")]
-    edges = Watch().see(good, bad, bad, good)
-    assert [(at, name) for at, name, _ in edges] == [
+    transitions = Watch().see(good, bad, bad, good)
+    assert [(at, name) for at, name, _ in transitions] == [
         (1.0, "+KnobDrift[cpufreq.governor]"),
         (3.0, "-KnobDrift[cpufreq.governor]"),
     ]
-    alert = edges[0][2]
+    alert = transitions[0][2]
     assert (alert.observed, alert.expected, alert.fix) == ("powersave", "performance", "tunectl apply --yes")
     assert "cpufreq.governor[3] drifted" in alert.summary
     assert "it costs latency" in alert.summary
@@ -39,13 +47,13 @@ def test_a_drift_is_named_with_both_values_and_over_when_it_is_repaired() -> Non
 
 def test_somebody_who_changes_sixty_four_targets_is_one_alert() -> None:
     rows = [[governor(cpu, outcome) for cpu in range(64)] for outcome in ("compliant", "drifted")]
-    edges = Watch().see(*rows)
-    assert len(edges) == 1
-    assert "and 60 more" in edges[0][2].summary
+    transitions = Watch().see(*rows)
+    assert len(transitions) == 1
+    assert "and 60 more" in transitions[0][2].summary
 
 
 def cap(observed: int, outcome: str = "drifted") -> Sample:
-    return knob("cpufreq.max_khz[0]", outcome, str(observed))
+    return knob("cpufreq.max_khz[0]", outcome, observed)
 
 
 def test_what_the_kernel_lowers_with_the_firmwares_limit_is_no_second_alert() -> None:
@@ -79,7 +87,7 @@ def test_a_cap_that_somebody_lowers_is_drift_whatever_the_firmware_allows() -> N
 
 def test_what_nobody_changed_is_no_drift() -> None:
     for outcome in ("compliant", "waived", "unsupported", "refused", "pending-reboot"):
-        assert verdicts("KnobDrift", [[governor(3, outcome)]]) == [{"cpufreq.governor": Verdict.GOOD}]
+        assert healths("KnobDrift", [[governor(3, outcome)]]) == [{"cpufreq.governor": Health.GOOD}]
 
 
 def test_an_unreadable_target_resolves_nothing_and_blocks_nothing() -> None:
@@ -91,37 +99,43 @@ def test_an_unreadable_target_resolves_nothing_and_blocks_nothing() -> None:
     assert [name for _, name in watch.names([governor(3, "compliant"), dark])] == ["-KnobDrift[cpufreq.governor]"]
 
 
-def test_a_boot_that_is_drifted_parses_without_its_reason() -> None:
-    odd = [sample("knob", "boot.nohz_full", "drifted", "drift", reason="something else")]
-    (edge,) = Watch().see(odd)
-    assert (edge[2].observed, edge[2].fix) == ("something else", "tunectl apply")
+def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> None:
+    odd = Finding("boot.nohz_full", "", Outcome.DRIFTED, "2, desired 3: x", "4: y; fix: z", "a; fix: b")
+    (transition,) = Watch().see([judged(odd)])
+    assert (transition[2].observed, transition[2].expected, transition[2].fix) == (
+        "2, desired 3: x",
+        "4: y; fix: z",
+        "tunectl apply",
+    )
+    assert transition[2].summary == "boot.nohz_full drifted: observed 2, desired 3: x, desired 4: y; fix: z: a; fix: b"
 
 
 def test_a_manager_that_would_overwrite_our_keys_is_named() -> None:
-    off, on = manager("inactive", ""), manager("contested", "tlp runs and overwrites a.b; fix: systemctl disable tlp")
-    edges = Watch().see([off], [on], [off])
-    assert [(at, name) for at, name, _ in edges] == [
+    against = Objection("tlp runs and overwrites a.b; fix: none", "systemctl disable tlp", "active", "inactive")
+    off, on = manager("inactive"), manager("contested", against)
+    transitions = Watch().see([off], [on], [off])
+    assert [(at, name) for at, name, _ in transitions] == [
         (1.0, "+ManagerStarted[irqbalance]"),
         (2.0, "-ManagerStarted[irqbalance]"),
     ]
-    assert (edges[0][2].summary, edges[0][2].fix) == ("tlp runs and overwrites a.b", "systemctl disable tlp")
+    assert (transitions[0][2].summary, transitions[0][2].fix) == against[:2]
 
 
 def test_a_manager_with_other_keys_is_no_trouble() -> None:
-    harmless = manager("active", "leaves alone what is asked for here")
+    harmless = manager("active")
     assert Watch().names([harmless]) == []
-    unknown = sample("manager", "tuned", None, "managers", health=Health.NO_DATA)
-    assert verdicts("ManagerStarted", [[unknown]]) == [{"tuned": Verdict.UNKNOWN}]
+    unknown = sample("manager", "tuned", None, "managers", freshness=Freshness.NO_DATA)
+    assert healths("ManagerStarted", [[unknown]]) == [{"tuned": Health.UNKNOWN}]
 
 
 def test_a_nic_that_is_plugged_in_is_one_alert_that_ends_by_itself() -> None:
     rows = [[], [device("net/eth1", "add")], *[[]] * 12]
-    edges = Watch().see(*rows)
-    assert [(at, name) for at, name, alert in edges if alert.rule == "DeviceChanged"] == [
+    transitions = Watch().see(*rows)
+    assert [(at, name) for at, name, alert in transitions if alert.rule == "DeviceChanged"] == [
         (1.0, "+DeviceChanged[net/eth1]"),
         (11.0, "-DeviceChanged[net/eth1]"),
     ]
-    assert "tunectl verify" in edges[0][2].fix
+    assert "tunectl verify" in transitions[0][2].fix
 
 
 def test_a_containers_interface_and_a_zone_are_no_change() -> None:
@@ -148,21 +162,19 @@ def test_a_cpu_that_ticks_again_is_back_even_if_nobody_said_so() -> None:
 
 
 def test_a_source_without_data_is_told_once_and_a_stale_one_is_not() -> None:
-    dark = sample("temperature_mc", "thermal_zone0", None, "thermal", health=Health.NO_DATA, reason="EIO")
+    dark = sample("temperature_mc", "thermal_zone0", None, "thermal", freshness=Freshness.NO_DATA, reason="EIO")
     rows = [[dark]] * 5
-    edges = [edge for edge in Watch().see(*rows) if edge[2].rule == "SourceLost"]
-    assert [(at, name, alert.severity) for at, name, alert in edges] == [
+    transitions = [transition for transition in Watch().see(*rows) if transition[2].rule == "SourceLost"]
+    assert [(at, name, alert.severity) for at, name, alert in transitions] == [
         (4.0, "+SourceLost[thermal]", Severity.WARNING)
     ]
-    assert "EIO" in edges[0][2].summary
+    assert "EIO" in transitions[0][2].summary
     half = [dark, sample("temperature_mc", "thermal_zone1", 40_000, "thermal")]
-    assert set(verdicts("SourceLost", [half])[0].values()) == {Verdict.GOOD}
-    stale = sample("core_khz", "cpu2", 3_500_000, "clock", health=Health.STALE)
-    assert verdicts("SourceLost", [[stale]]) == [{"clock": Verdict.GOOD}]
+    assert set(healths("SourceLost", [half])[0].values()) == {Health.GOOD}
+    stale = sample("core_khz", "cpu2", 3_500_000, "clock", freshness=Freshness.STALE)
+    assert healths("SourceLost", [[stale]]) == [{"clock": Health.GOOD}]
 
 
 def test_a_source_that_broke_off_is_lost_whatever_it_said_before() -> None:
-    rows = [
-        [sample("knob", "a.b", "compliant", "drift"), sample("source", "drift", None, "drift", health=Health.NO_DATA)]
-    ]
-    assert verdicts("SourceLost", rows) == [{"drift": Verdict.BAD}]
+    rows = [[knob("a.b", "compliant"), sample("source", "drift", None, "drift", freshness=Freshness.NO_DATA)]]
+    assert healths("SourceLost", rows) == [{"drift": Health.BAD}]

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, verdicts
-from tunectl.monitor.model import Health, Sample, Severity, Status, Verdict
-from tunectl.monitor.rules import Limits
+from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, healths, limits, sample
+from tunectl.monitor.model import AlertState, Freshness, Health, Sample, Severity
+from tunectl.monitor.rules.history import Limits
 
 
-def package(khz: int | None, health: Health = Health.FRESH) -> Sample:
-    return sample("sentinel_khz", "package0", khz, "frequency", health=health, cpus=ISOLATED)
+def package(khz: int | None, freshness: Freshness = Freshness.FRESH) -> Sample:
+    return sample("sentinel_khz", "package0", khz, "frequency", freshness=freshness, cpus=ISOLATED)
 
 
-def clock(khz: int | None, cpu: int = 2, health: Health = Health.FRESH) -> Sample:
-    return sample("core_khz", f"cpu{cpu}", khz, "clock", health=health, cpus={cpu})
+def clock(khz: int | None, cpu: int = 2, freshness: Freshness = Freshness.FRESH) -> Sample:
+    return sample("core_khz", f"cpu{cpu}", khz, "clock", freshness=freshness, cpus={cpu})
 
 
 def throttles(count: int, number: int = 0) -> Sample:
@@ -25,12 +25,12 @@ HOT = [*base(), *limits(1_200_000), throttles(7)]
 
 def test_the_fan_fails_and_one_alert_names_everything() -> None:
     watch = Watch()
-    edges = watch.see(COOL, COOL, HOT, HOT, HOT, COOL, COOL, COOL, COOL)
-    assert [(at, name) for at, name, _ in edges] == [
+    transitions = watch.see(COOL, COOL, HOT, HOT, HOT, COOL, COOL, COOL, COOL)
+    assert [(at, name) for at, name, _ in transitions] == [
         (2.0, "+FrequencyDrop[package0]"),
         (7.0, "-FrequencyDrop[package0]"),
     ]
-    fired, resolved = edges[0][2], edges[1][2]
+    fired, resolved = transitions[0][2], transitions[1][2]
     assert fired.severity is Severity.CRITICAL
     assert (fired.expected, fired.observed, fired.cpus) == (3_500_000, 1_200_000, "2-5")
     assert (fired.since, fired.at) == ("2026-11-21T10:00:02.000Z", "2026-11-21T10:00:02.000Z")
@@ -38,17 +38,17 @@ def test_the_fan_fails_and_one_alert_names_everything() -> None:
     assert "the firmware permits CPUs 2-5 no more than 1.2 GHz, 34% of their base frequency of 3.5 GHz" in fired.summary
     assert "(base_frequency)" in fired.summary
     assert "fan" in fired.fix
-    assert (resolved.status, resolved.since, resolved.observed) == (Status.RESOLVED, fired.since, 3_500_000)
+    assert (resolved.status, resolved.since, resolved.observed) == (AlertState.RESOLVED, fired.since, 3_500_000)
     assert watch.alerts.firing == ()
 
 
 def test_throttle_counts_and_a_lowered_maximum_are_evidence_and_no_second_alert() -> None:
     hot = [*base(), *limits(1_200_000), *limits(1_200_000, quantity="max_khz"), throttles(19), clock(1_195_000)]
-    (edge,) = Watch().see([*COOL, clock(3_600_000)], hot)
-    assert edge[1] == "+FrequencyDrop[package0]"
-    assert "the package was throttled 12 times" in edge[2].summary
-    assert "max_khz says 1.2 GHz" in edge[2].summary
-    assert "core_khz says 1.2 GHz" in edge[2].summary  # 1.195, rounded for people
+    (transition,) = Watch().see([*COOL, clock(3_600_000)], hot)
+    assert transition[1] == "+FrequencyDrop[package0]"
+    assert "the package was throttled 12 times" in transition[2].summary
+    assert "max_khz says 1.2 GHz" in transition[2].summary
+    assert "core_khz says 1.2 GHz" in transition[2].summary  # 1.195, rounded for people
 
 
 def test_a_throttle_count_that_came_first_stays_the_only_alert() -> None:
@@ -82,11 +82,11 @@ def test_one_cpu_alone_is_named_alone_and_a_package_seen_halfway_is_not() -> Non
     one = [*base(), *limits(BASE_KHZ, {2, 3, 4}, "max_khz"), *limits(1_200_000, {5}, "max_khz"), place]
     fine = [*base(), *limits(BASE_KHZ, quantity="max_khz"), place]
     slow = [*base(), *limits(1_200_000, quantity="max_khz"), place]
-    edges = Watch().see(fine, one, one, one, fine, fine, fine)
-    assert [(at, name) for at, name, _ in edges][:1] == [(2.0, "+FrequencyDrop[cpu5]")]
-    assert (edges[0][2].cpus, "tunectl apply" in edges[0][2].fix) == ("5", True)
-    assert edges[1][1] == "-FrequencyDrop[cpu5]"
-    # a look that falls between the first CPU's limit and the others', going down and coming back
+    transitions = Watch().see(fine, one, one, one, fine, fine, fine)
+    assert [(at, name) for at, name, _ in transitions][:1] == [(2.0, "+FrequencyDrop[cpu5]")]
+    assert (transitions[0][2].cpus, "tunectl apply" in transitions[0][2].fix) == ("5", True)
+    assert transitions[1][1] == "-FrequencyDrop[cpu5]"
+    # a snapshot that falls between the first CPU's limit and the others', going down and coming back
     assert [name for _, name in Watch().names(fine, one, slow, slow, one, fine, fine, fine)] == [
         "+FrequencyDrop[package0]",
         "-FrequencyDrop[package0]",
@@ -110,8 +110,8 @@ def test_two_packages_are_two_causes() -> None:
         ]
         return [*base(), *limits(first, {2, 3}), *limits(second, {4, 5}), *places]
 
-    edges = Watch().see(row(BASE_KHZ, BASE_KHZ), row(BASE_KHZ, 1_200_000), row(2_000_000, 1_200_000))
-    assert [(name, alert.cpus) for _, name, alert in edges] == [
+    transitions = Watch().see(row(BASE_KHZ, BASE_KHZ), row(BASE_KHZ, 1_200_000), row(2_000_000, 1_200_000))
+    assert [(name, alert.cpus) for _, name, alert in transitions] == [
         ("+FrequencyDrop[package1]", "4-5"),
         ("+FrequencyDrop[package0]", "2-3"),
     ]
@@ -132,46 +132,46 @@ def test_between_the_least_and_a_little_more_nothing_changes() -> None:
 
 def test_min_ratio_and_the_host_files_base_decide() -> None:
     row = [*base(), *limits(2_400_000), throttles(0)]
-    assert verdicts("FrequencyDrop", [row], Limits(min_ratio=0.6))[0]["package0"] is Verdict.GOOD
-    assert verdicts("FrequencyDrop", [row], Limits(base_khz=2_400_000))[0]["package0"] is Verdict.GOOD
-    assert verdicts("FrequencyDrop", [row])[0]["package0"] is Verdict.BAD
+    assert healths("FrequencyDrop", [row], Limits(min_ratio=0.6))[0]["package0"] is Health.GOOD
+    assert healths("FrequencyDrop", [row], Limits(base_khz=2_400_000))[0]["package0"] is Health.GOOD
+    assert healths("FrequencyDrop", [row])[0]["package0"] is Health.BAD
     unknown = [*limits(2_400_000), throttles(0)]
-    assert verdicts("FrequencyDrop", [unknown])[0]["package0"] is Verdict.UNKNOWN
+    assert healths("FrequencyDrop", [unknown])[0]["package0"] is Health.UNKNOWN
 
 
 def test_an_unknown_base_is_unknown_whatever_turbo_says() -> None:
-    no_base = [sample("base_khz", "cpu2", None, "limits", health=Health.NO_DATA)]
+    no_base = [sample("base_khz", "cpu2", None, "limits", freshness=Freshness.NO_DATA)]
     rows = [[*no_base, *limits(khz, {2})] for khz in (4_800_000, 1_200_000, 4_800_000)]
-    assert [set(found.values()) for found in verdicts("FrequencyDrop", rows)] == [{Verdict.UNKNOWN}] * 3
+    assert [set(found.values()) for found in healths("FrequencyDrop", rows)] == [{Health.UNKNOWN}] * 3
 
 
 def test_unknown_neither_fires_nor_resolves() -> None:
     watch = Watch()
-    dead = [*base(), clock(None, health=Health.NO_DATA), throttles(0)]
-    stale = [*base(), clock(3_500_000, health=Health.STALE), throttles(0)]
+    dead = [*base(), clock(None, freshness=Freshness.NO_DATA), throttles(0)]
+    stale = [*base(), clock(3_500_000, freshness=Freshness.STALE), throttles(0)]
     slow, fast = [*base(), clock(1_200_000), throttles(0)], [*base(), clock(3_500_000), throttles(0)]
     assert watch.names(dead, stale, dead) == []
     assert watch.names(fast, slow) == [(4.0, "+FrequencyDrop[package0]")]
     # Limits are high and the clock that fired says nothing: that is not well.
-    blind = [*base(), *limits(BASE_KHZ), clock(None, health=Health.NO_DATA), throttles(0)]
+    blind = [*base(), *limits(BASE_KHZ), clock(None, freshness=Freshness.NO_DATA), throttles(0)]
     assert watch.names(*[blind] * 40, *[[*stale, *limits(BASE_KHZ)]] * 40) == []
     assert [name for _, name in watch.names(fast, fast, fast)] == ["-FrequencyDrop[package0]"]
 
 
 def test_a_host_that_cannot_tell_says_so() -> None:
-    rows = [[sample("core_throttles", "host", None, "throttle", health=Health.ABSENT)]] * 5
-    edges = Watch().see(*rows)
-    assert [(at, name, alert.severity) for at, name, alert in edges] == [
+    rows = [[sample("core_throttles", "host", None, "throttle", freshness=Freshness.ABSENT)]] * 5
+    transitions = Watch().see(*rows)
+    assert [(at, name, alert.severity) for at, name, alert in transitions] == [
         (4.0, "+FrequencyUnknown[host]", Severity.WARNING)
     ]
-    assert "[monitor.sentinel]" in edges[0][2].fix
+    assert "[monitor.sentinel]" in transitions[0][2].fix
     # a permitted maximum that is high proves nothing
-    assert verdicts("FrequencyUnknown", [[*base(), *limits(BASE_KHZ, quantity="max_khz")]])[0]["host"] is Verdict.BAD
+    assert healths("FrequencyUnknown", [[*base(), *limits(BASE_KHZ, quantity="max_khz")]])[0]["host"] is Health.BAD
     for proof in ([*base(), *limits(BASE_KHZ)], [*base(), clock(BASE_KHZ)], [throttles(0)]):
-        assert set(verdicts("FrequencyUnknown", [proof, proof])[1].values()) == {Verdict.GOOD}
+        assert set(healths("FrequencyUnknown", [proof, proof])[1].values()) == {Health.GOOD}
 
 
-# What scaling_cur_freq of a busy nohz_full CPU showed (FACTS 2.2), and what the core really did.
+# What scaling_cur_freq of a busy nohz_full CPU showed (docs/kernel-facts.md), and what the core really did.
 PARKED = [(800_000, 3_500_000)] * 60  # intel_pstate active, min 800 MHz: the file shows it for ever
 PINNED = [(3_500_000, 3_500_000)] * 20 + [(3_500_000, 1_200_000)] * 20 + [(3_500_000, 3_500_000)] * 20
 
@@ -183,7 +183,9 @@ def naive(shown_khz: int) -> bool:
 
 def ours(shown_khz: int, real_khz: int) -> list[Sample]:
     """The same second as our sources tell it: the file is stale on that CPU, the sentinel measures."""
-    shown = sample("frequency_khz", "cpu2", shown_khz, "frequency", health=Health.STALE, reason="no tick on this CPU")
+    shown = sample(
+        "frequency_khz", "cpu2", shown_khz, "frequency", freshness=Freshness.STALE, reason="no tick on this CPU"
+    )
     return [*base(), shown, clock(real_khz), throttles(0)]
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from tests.monitor.series import Watch, sample, told, verdicts
-from tunectl.monitor.model import Health, Sample, Verdict
+from tests.monitor.series import Watch, healths, sample, told
+from tunectl.monitor.model import Freshness, Health, Sample
 
 
-def irq(number: int, count: int | None, health: Health = Health.FRESH, cpus: tuple[int, ...] = (3,)) -> Sample:
-    return sample("interrupts", f"irq{number}", count, "interrupts", health=health, reason="eth0-TxRx-1", cpus=cpus)
+def irq(number: int, count: int | None, freshness: Freshness = Freshness.FRESH, cpus: tuple[int, ...] = (3,)) -> Sample:
+    return sample(
+        "interrupts", f"irq{number}", count, "interrupts", freshness=freshness, reason="eth0-TxRx-1", cpus=cpus
+    )
 
 
-def own(count: int, cpu: int = 2, health: Health = Health.FRESH) -> Sample:
-    return sample("own_interruptions", f"cpu{cpu}", count, "audit", health=health)
+def own(count: int, cpu: int = 2, freshness: Freshness = Freshness.FRESH) -> Sample:
+    return sample("own_interruptions", f"cpu{cpu}", count, "audit", freshness=freshness)
 
 
 def calls(count: int, cpu: int = 2) -> Sample:
@@ -19,11 +21,11 @@ def calls(count: int, cpu: int = 2) -> Sample:
 
 
 def test_an_interrupt_that_was_moved_is_named_with_its_device_and_cpu() -> None:
-    edges = Watch().see([irq(42, 10)], [irq(42, 10)], [irq(42, 13)])
-    assert [(at, name) for at, name, _ in edges] == [(2.0, "+InterruptOnIsolatedCpu[irq42]")]
-    alert = edges[0][2]
+    transitions = Watch().see([irq(42, 10)], [irq(42, 10)], [irq(42, 13)])
+    assert [(at, name) for at, name, _ in transitions] == [(2.0, "+InterruptOnIsolatedCpu[irq42]")]
+    alert = transitions[0][2]
     assert (alert.observed, alert.expected, alert.cpus) == (3, 0, "3")
-    assert alert.summary == "irq42 (eth0-TxRx-1) was delivered to isolated CPU 3 3 times since the last look"
+    assert alert.summary == "irq42 (eth0-TxRx-1) was delivered to isolated CPU 3 3 times since the last snapshot"
     assert "tunectl apply" in alert.fix
 
 
@@ -39,9 +41,9 @@ def test_an_interrupt_that_is_new_to_isolated_cpus_counts_from_nothing() -> None
 def test_the_first_that_ever_comes_to_an_isolated_cpu_counts_if_the_table_was_read() -> None:
     ticks = sample("timer_ticks", "cpu3", 1, "interrupts")
     assert Watch().names([ticks], [ticks, irq(42, 2)]) == [(1.0, "+InterruptOnIsolatedCpu[irq42]")]
-    dark = sample("interrupts", "host", None, "interrupts", health=Health.NO_DATA)
+    dark = sample("interrupts", "host", None, "interrupts", freshness=Freshness.NO_DATA)
     assert Watch().names([dark], [ticks, irq(42, 2)]) == []
-    assert Watch().names([ticks, irq(42, None, Health.NO_DATA)], [ticks, irq(42, 2)]) == []
+    assert Watch().names([ticks, irq(42, None, Freshness.NO_DATA)], [ticks, irq(42, 2)]) == []
 
 
 def test_one_that_comes_now_and_then_is_one_event_and_one_that_is_freed_is_over() -> None:
@@ -57,16 +59,16 @@ def test_one_that_comes_now_and_then_is_one_event_and_one_that_is_freed_is_over(
 def test_a_table_that_cannot_be_read_neither_fires_nor_resolves() -> None:
     watch = Watch()
     assert len(watch.names([irq(42, 0)], [irq(42, 1)])) == 1
-    dark = sample("interrupts", "host", None, "interrupts", health=Health.NO_DATA)
+    dark = sample("interrupts", "host", None, "interrupts", freshness=Freshness.NO_DATA)
     assert watch.names(*[[dark]] * 100) == []
     assert set(told(watch)) == {"InterruptOnIsolatedCpu[irq42]", "SourceLost[interrupts]"}
 
 
 def test_the_monitor_that_disturbs_says_so() -> None:
     rows = [[own(4), calls(100 + 4 * second)] for second in range(4)]
-    edges = Watch().see(*rows)
-    assert [(at, name) for at, name, _ in edges] == [(2.0, "+MonitorDisturbs[monitor]")]
-    assert "4 of 4 interruptions of isolated CPU 2" in edges[0][2].summary
+    transitions = Watch().see(*rows)
+    assert [(at, name) for at, name, _ in transitions] == [(2.0, "+MonitorDisturbs[monitor]")]
+    assert "4 of 4 interruptions of isolated CPU 2" in transitions[0][2].summary
 
 
 def test_what_comes_all_the_time_is_not_its_own() -> None:
@@ -76,8 +78,8 @@ def test_what_comes_all_the_time_is_not_its_own() -> None:
 
 
 def test_an_audit_that_is_old_says_nothing() -> None:
-    assert verdicts("MonitorDisturbs", [[own(9, health=Health.STALE)]]) == [{"monitor": Verdict.UNKNOWN}]
+    assert healths("MonitorDisturbs", [[own(9, freshness=Freshness.STALE)]]) == [{"monitor": Health.UNKNOWN}]
     rows = [[own(9), calls(9 * second)] for second in range(1, 3)]
-    stale = [own(9, health=Health.STALE), calls(18)]
-    edges = Watch().names(rows[0], *[stale] * 9, rows[1], *[stale] * 9, [own(9), calls(27)])
-    assert edges == [(20.0, "+MonitorDisturbs[monitor]")]
+    stale = [own(9, freshness=Freshness.STALE), calls(18)]
+    transitions = Watch().names(rows[0], *[stale] * 9, rows[1], *[stale] * 9, [own(9), calls(27)])
+    assert transitions == [(20.0, "+MonitorDisturbs[monitor]")]

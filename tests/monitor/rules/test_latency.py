@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
-from tests.monitor.series import Watch, sample, told, verdicts
-from tunectl.monitor.model import Sample, Verdict
-from tunectl.monitor.rules import Limits
-from tunectl.monitor.windows import Messages, Windows
+from tests.monitor.series import Watch, healths, sample, told
+from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.rules.history import Limits
+from tunectl.monitor.sources.windows import Messages, Windows
 
 PROMISED = Limits(p99_9_ns=100_000, max_ns=1_000_000, isolated=frozenset({2, 3}))
 
@@ -83,7 +83,7 @@ def test_silence_is_unknown() -> None:
     seconds = [*quiet(10), *[[]] * 40]
     seconds[3] = [5_000_000]
     assert [name for _, name in watch.names(*played(seconds))] == ["+LatencySla[application]"]
-    assert verdicts("LatencySla", [played([[]] * 11)[-1]], PROMISED) == [{"application": Verdict.UNKNOWN}]
+    assert healths("LatencySla", [played([[]] * 11)[-1]], PROMISED) == [{"application": Health.UNKNOWN}]
 
 
 def test_a_sentinel_on_a_housekeeping_cpu_was_promised_nothing() -> None:

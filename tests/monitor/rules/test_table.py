@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tunectl.monitor.model import Look
-from tunectl.monitor.rules import DEPTH, RULES, History, Rule
+from tunectl.monitor.model import Snapshot
+from tunectl.monitor.rules import RULES, Rule
+from tunectl.monitor.rules.history import DEPTH, History
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "monitor.md").read_text()
 
@@ -31,5 +32,5 @@ def test_names_are_unique_and_explanations_name_rules() -> None:
 def test_a_look_without_samples_breaks_no_rule(rule: Rule) -> None:
     history = History()
     for _ in range(3):
-        history.add(Look(0.0, "2026-11-21T10:00:00.000Z", ()))
+        history.add(Snapshot(0.0, "2026-11-21T10:00:00.000Z", ()))
         assert all(condition.rule == rule.name for condition in rule.judge(history))

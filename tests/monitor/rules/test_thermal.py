@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.monitor.series import PACKAGE0, Watch, sample, verdicts
-from tunectl.monitor.model import Health, Sample, Verdict
+from tests.monitor.series import PACKAGE0, Watch, healths, sample
+from tunectl.monitor.model import Freshness, Health, Sample
 
 
-def package(count: int | None, health: Health = Health.FRESH) -> Sample:
-    return sample("package_throttles", "package0", count, "throttle", health=health, reason="why", cpus=PACKAGE0)
+def package(count: int | None, freshness: Freshness = Freshness.FRESH) -> Sample:
+    return sample("package_throttles", "package0", count, "throttle", freshness=freshness, reason="why", cpus=PACKAGE0)
 
 
 def core(number: int, count: int) -> Sample:
@@ -18,8 +18,8 @@ def trm(*counts: int) -> list[Sample]:
     return [sample("thermal_interrupts", f"cpu{cpu}", count, "interrupts") for cpu, count in enumerate(counts)]
 
 
-def zone(temp: int | None, trip: int | None = 95_000, health: Health = Health.FRESH) -> list[Sample]:
-    found = [sample("temperature_mc", "thermal_zone0", temp, "thermal", health=health, reason="acpitz")]
+def zone(temp: int | None, trip: int | None = 95_000, freshness: Freshness = Freshness.FRESH) -> list[Sample]:
+    found = [sample("temperature_mc", "thermal_zone0", temp, "thermal", freshness=freshness, reason="acpitz")]
     return found + ([sample("trip_mc", "thermal_zone0", trip, "thermal")] if trip else [])
 
 
@@ -30,13 +30,13 @@ def cooling(state: int) -> list[Sample]:
 def test_a_rising_count_fires_once_and_is_over_three_looks_later() -> None:
     watch = Watch()
     rows = [[package(count), core(2, 5)] for count in (900, 900, 903, 910, 910, 910, 910, 910)]
-    edges = watch.see(*rows)
-    assert [(at, name) for at, name, _ in edges] == [
+    transitions = watch.see(*rows)
+    assert [(at, name) for at, name, _ in transitions] == [
         (2.0, "+ThermalThrottle[package0]"),
         (6.0, "-ThermalThrottle[package0]"),
     ]
-    assert edges[0][2].observed == 3
-    assert "the package was throttled 3 times" in edges[0][2].summary
+    assert transitions[0][2].observed == 3
+    assert "the package was throttled 3 times" in transitions[0][2].summary
 
 
 def test_old_counts_and_counts_that_go_back_are_no_event() -> None:
@@ -44,22 +44,22 @@ def test_old_counts_and_counts_that_go_back_are_no_event() -> None:
 
 
 def test_a_core_belongs_to_its_package() -> None:
-    edges = Watch().see([package(0), core(2, 5), core(3, 0)], [package(0), core(2, 7), core(3, 0)])
-    assert [(name, alert.cpus, alert.observed) for _, name, alert in edges] == [
+    transitions = Watch().see([package(0), core(2, 5), core(3, 0)], [package(0), core(2, 7), core(3, 0)])
+    assert [(name, alert.cpus, alert.observed) for _, name, alert in transitions] == [
         ("+ThermalThrottle[package0]", "2,6", 2)
     ]
 
 
 def test_what_rose_while_it_could_not_be_read_is_still_seen() -> None:
-    dark = package(None, Health.NO_DATA)
+    dark = package(None, Freshness.NO_DATA)
     assert Watch().names([package(5)], [dark], [dark], [package(6)]) == [(3.0, "+ThermalThrottle[package0]")]
 
 
 def test_unknown_does_not_resolve() -> None:
     watch = Watch()
     assert len(watch.names([package(5)], [package(6)])) == 1
-    assert watch.names(*[[package(None, Health.NO_DATA)]] * 20) == []
-    # the count after the dark is a rise from the last that was read, or a good look
+    assert watch.names(*[[package(None, Freshness.NO_DATA)]] * 20) == []
+    # the count after the dark is a rise from the last that was read, or a good snapshot
     assert [name for _, name in watch.names(*[[package(6)]] * 4)] == ["-ThermalThrottle[package0]"]
 
 
@@ -71,8 +71,8 @@ def test_thermal_interrupts_decide_only_without_counters() -> None:
 
 
 def test_a_host_without_counters_has_no_condition() -> None:
-    absent = sample("package_throttles", "host", None, "throttle", health=Health.ABSENT)
-    assert verdicts("ThermalThrottle", [[absent]]) == [{}]
+    absent = sample("package_throttles", "host", None, "throttle", freshness=Freshness.ABSENT)
+    assert healths("ThermalThrottle", [[absent]]) == [{}]
 
 
 def test_a_zone_at_its_trip_fires_and_has_hysteresis() -> None:
@@ -82,8 +82,8 @@ def test_a_zone_at_its_trip_fires_and_has_hysteresis() -> None:
 
 
 def test_a_zone_without_a_trip_or_a_reading_is_not_judged() -> None:
-    assert set(verdicts("TemperatureHigh", [zone(99_000, None)])[0].values()) <= {Verdict.UNKNOWN}
-    assert verdicts("TemperatureHigh", [zone(None, health=Health.NO_DATA)])[0] == {"thermal_zone0": Verdict.UNKNOWN}
+    assert set(healths("TemperatureHigh", [zone(99_000, None)])[0].values()) <= {Health.UNKNOWN}
+    assert healths("TemperatureHigh", [zone(None, freshness=Freshness.NO_DATA)])[0] == {"thermal_zone0": Health.UNKNOWN}
     assert Watch().names(*[zone(60_000)] * 3) == []
 
 

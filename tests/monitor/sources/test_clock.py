@@ -12,23 +12,23 @@ import pytest
 
 from tests.monitor.live import Live
 from tests.probe.conftest import cpu, installed, program  # noqa: F401
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.clock import SOURCE
 
-Look = Callable[[float], dict[str, Sample]]
+Snapshot = Callable[[float], dict[str, Sample]]
 
 
 @pytest.fixture
 def watched(installed: Path, cpu: int, tmp_path: Path) -> Iterator[Live]:  # noqa: F811
     live = Live(tmp_path, f"[monitor.sla]\nwindow_s = 2\n[monitor.sentinel]\ncpu = {cpu}\n")
     yield live
-    pid: int = live.eyes.keep("clock", lambda: pytest.fail("it was never read")).sentinel.pid
-    live.eyes.close()
+    pid: int = live.watched_host.keep("clock", lambda: pytest.fail("it was never read")).sentinel.pid
+    live.watched_host.close()
     assert not Path(f"/proc/{pid}").exists()
 
 
 def read(live: Live) -> dict[str, Sample]:
-    return {sample.quantity: sample for sample in SOURCE.read(live.eyes)}
+    return {sample.quantity: sample for sample in SOURCE.read(live.watched_host)}
 
 
 def until(live: Live, wanted: Callable[[dict[str, Sample]], bool], step_s: float = 0.05) -> dict[str, Sample]:
@@ -46,32 +46,32 @@ def until(live: Live, wanted: Callable[[dict[str, Sample]], bool], step_s: float
 @pytest.mark.slow
 def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None:  # noqa: F811
     first = read(watched)["core_khz"]
-    assert first.health is Health.STALE  # it has not spoken yet
-    core = until(watched, lambda found: found["core_khz"].health is Health.FRESH)["core_khz"]
+    assert first.freshness is Freshness.STALE  # it has not spoken yet
+    core = until(watched, lambda found: found["core_khz"].freshness is Freshness.FRESH)["core_khz"]
     assert (core.subject, core.cpus) == (f"cpu{cpu}", frozenset({cpu}))
     assert isinstance(core.value, int)
     assert 1e5 < core.value < 1e7
 
-    kept = watched.eyes.keep("clock", lambda: None)
+    kept = watched.watched_host.keep("clock", lambda: None)
     assert kept is not None
     os.kill(kept.sentinel.pid, signal.SIGSTOP)
     time.sleep(0.1)
     read(watched)
     watched.pass_time(10)
     stale = read(watched)
-    assert stale["core_khz"].health is Health.STALE
+    assert stale["core_khz"].freshness is Freshness.STALE
     assert "10 s old" in stale["core_khz"].reason
-    assert {sample.health for name, sample in stale.items() if name != "base_khz"} == {Health.STALE}
+    assert {sample.freshness for name, sample in stale.items() if name != "base_khz"} == {Freshness.STALE}
 
     os.kill(kept.sentinel.pid, signal.SIGKILL)
-    gone = until(watched, lambda found: found["core_khz"].health is Health.NO_DATA)
+    gone = until(watched, lambda found: found["core_khz"].freshness is Freshness.NO_DATA)
     assert "ended" in gone["core_khz"].reason
-    until(watched, lambda found: found["core_khz"].health is Health.FRESH)
+    until(watched, lambda found: found["core_khz"].freshness is Freshness.FRESH)
     assert kept.sentinel.starts == 2
 
 
 def test_its_gaps_are_windows_of_the_subject_sentinel(watched: Live, cpu: int) -> None:  # noqa: F811
-    found = until(watched, lambda found: found["latency_max_ns"].health is Health.FRESH)
+    found = until(watched, lambda found: found["latency_max_ns"].freshness is Freshness.FRESH)
     longest, p99_9 = found["latency_max_ns"], found["latency_p99_9_ns"]
     assert (longest.subject, longest.cpus) == ("sentinel", frozenset({cpu}))
     assert isinstance(longest.value, float)
@@ -80,5 +80,5 @@ def test_its_gaps_are_windows_of_the_subject_sentinel(watched: Live, cpu: int) -
 
 
 def test_without_a_cpu_of_its_own_there_is_none(tmp_path: Path) -> None:
-    (sample,) = SOURCE.read(Live(tmp_path, "").eyes)
-    assert (sample.health, sample.quantity) == (Health.ABSENT, "core_khz")
+    (sample,) = SOURCE.read(Live(tmp_path, "").watched_host)
+    assert (sample.freshness, sample.quantity) == (Freshness.ABSENT, "core_khz")

@@ -12,8 +12,8 @@ import pytest
 
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
-from tunectl.model import Outcome
-from tunectl.monitor.model import Health
+from tunectl.model import Finding, Outcome
+from tunectl.monitor.model import Freshness
 from tunectl.monitor.sources import drift, knobs
 
 
@@ -24,9 +24,9 @@ def xeon(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     return watch(tmp_path, "xeon2s", {2, 18})
 
 
-def seen_after(host: Watched, target: str, looks: int = 11) -> int | None:
-    """After how many looks a target is shown as drifted."""
-    for number in range(1, looks + 1):
+def seen_after(host: Watched, target: str, snapshots: int = 11) -> int | None:
+    """After how many snapshots a target is shown as drifted."""
+    for number in range(1, snapshots + 1):
         sample = of(host.look(), "knob").get(target)
         if sample and sample.value == "drifted":
             return number
@@ -35,14 +35,13 @@ def seen_after(host: Watched, target: str, looks: int = 11) -> int | None:
 
 def test_the_samples_are_what_verify_finds(xeon: Watched) -> None:
     found = of(xeon.look(), "knob")
-    plan = xeon.eyes.session.assess()
+    plan = xeon.watched_host.session.assess()
     bad = {one.target: one for one in plan.findings if one.outcome is Outcome.DRIFTED}
     assert bad
     assert {name for name, one in found.items() if one.value == "drifted"} == set(bad)
     target, finding = next(iter(bad.items()))
-    assert found[target].reason.startswith(f"observed {finding.observed}, desired {finding.desired}: ")
-    assert found[target].reason.endswith(f"; fix: {finding.fix}")
-    assert (found["irq.affinity"].value, found["irq.affinity"].health) == ("compliant", Health.FRESH)
+    assert found[target].seen == finding
+    assert (found["irq.affinity"].value, found["irq.affinity"].freshness) == ("compliant", Freshness.FRESH)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,8 @@ def test_any_knob_is_seen_to_drift_within_ten_looks(xeon: Watched, path: str, va
     xeon.write(path, good.get(path, "0"))
     xeon.look(10)
     found = of(xeon.look(10), "knob")[target]  # it stays named, so that its end can be told
-    assert (found.value, found.reason) == ("compliant", "")
+    assert isinstance(found.seen, Finding)
+    assert (found.value, found.seen.outcome) == ("compliant", Outcome.COMPLIANT)
 
 
 @pytest.mark.parametrize("kind", ["event", "manager", "interrupt", "journal"])
@@ -81,7 +81,7 @@ def test_what_is_suspicious_has_every_knob_judged_at_once(xeon: Watched, kind: s
     xeon.look(10)
     xeon.write("proc/irq/67/effective_affinity_list", "18")
     if kind == "event":
-        xeon.eyes.tell(DeviceEvent("add", "queues", "rx-0", ""))
+        xeon.watched_host.announce(DeviceEvent("add", "queues", "rx-0", ""))
     elif kind == "manager":
         (xeon.root / "sys/fs/cgroup/system.slice/thermald.service").mkdir()
     elif kind == "interrupt":
@@ -105,7 +105,7 @@ def test_a_new_interrupt_is_judged_within_ten_looks_though_nobody_told(xeon: Wat
 
 def test_an_interrupt_that_is_balanced_among_good_cpus_costs_no_judgement(xeon: Watched) -> None:
     xeon.look()
-    known: Any = xeon.eyes.keep("drift", dict)
+    known: Any = xeon.watched_host.keep("drift", dict)
     kept = known.knobs
     if "irq.affinity" not in kept.owners.values():
         pytest.skip("here interrupts are judged in their turn")
@@ -118,11 +118,11 @@ def test_an_interrupt_that_is_balanced_among_good_cpus_costs_no_judgement(xeon: 
 
 
 def test_a_starved_host_has_slow_rounds_and_no_slow_looks(xeon: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each item takes 0.2 s of a CPU that others keep busy: the round gets longer, a look does not."""
+    """Each item takes 0.2 s of a CPU that others keep busy: the round gets longer, a snapshot does not."""
     target = "proc/sys/kernel/timer_migration"
     xeon.write(target, "1")
     xeon.look()
-    kept: Any = xeon.eyes.keep("drift", dict)
+    kept: Any = xeon.watched_host.keep("drift", dict)
     ticks = itertools.count(step=0.2)
     starved = SimpleNamespace(monotonic=lambda: next(ticks), thread_time=time.thread_time)
     monkeypatch.setattr(drift, "time", starved)
@@ -139,10 +139,10 @@ def test_a_starved_host_has_slow_rounds_and_no_slow_looks(xeon: Watched, monkeyp
 
 def test_what_changes_all_the_time_does_not_eat_the_cpu(xeon: Watched) -> None:
     xeon.look()
-    kept: Any = xeon.eyes.keep("drift", dict)
+    kept: Any = xeon.watched_host.keep("drift", dict)
     kept.next_at = xeon.clock + 5
     for number in range(4):
-        xeon.eyes.tell(DeviceEvent("change", "net", f"eth{number}", ""))
+        xeon.watched_host.announce(DeviceEvent("change", "net", f"eth{number}", ""))
         xeon.look()
         assert kept.urgent
     xeon.look(2)
@@ -154,8 +154,8 @@ def test_an_unreadable_knob_is_no_data_and_an_absent_one_absent(xeon: Watched) -
     xeon.remove("proc/sys/kernel/nmi_watchdog")
     found = of(xeon.look(), "knob")
     unreadable, absent = found["kernel.timer_migration"], found["kernel.nmi_watchdog"]
-    assert (unreadable.value, unreadable.health) == ("unreadable", Health.NO_DATA)
-    assert (absent.value, absent.health) == ("unsupported", Health.ABSENT)
+    assert (unreadable.value, unreadable.freshness) == ("unreadable", Freshness.NO_DATA)
+    assert (absent.value, absent.freshness) == ("unsupported", Freshness.ABSENT)
 
 
 def test_a_journal_that_cannot_be_understood_is_told_in_every_look_and_tried_seldom(xeon: Watched) -> None:
@@ -167,6 +167,6 @@ def test_a_journal_that_cannot_be_understood_is_told_in_every_look_and_tried_sel
     assert "journal" in reasons[0]
     (directory / "journal.jsonl").rmdir()
     xeon.look(10)
-    look = xeon.look()
-    assert of(look, "source") == {}
-    assert of(look, "knob")
+    snapshot = xeon.look()
+    assert of(snapshot, "source") == {}
+    assert of(snapshot, "knob")

@@ -11,9 +11,9 @@ from tunectl.host.devices import DeviceEvent
 def test_an_event_counts_in_one_look(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3})
     assert of(host.look(), "device") == {}
-    host.eyes.tell(DeviceEvent("add", "net", "eth1", "/devices/eth1"))
-    host.eyes.tell(DeviceEvent("add", "queues", "rx-0", "/devices/eth1/queues/rx-0"))
-    host.eyes.tell(DeviceEvent("remove", "net", "eth1", "/devices/eth1"))
+    host.watched_host.announce(DeviceEvent("add", "net", "eth1", "/devices/eth1"))
+    host.watched_host.announce(DeviceEvent("add", "queues", "rx-0", "/devices/eth1/queues/rx-0"))
+    host.watched_host.announce(DeviceEvent("remove", "net", "eth1", "/devices/eth1"))
     found = of(host.look(), "device")
     assert {name: one.value for name, one in found.items()} == {"net/eth1": "remove", "queues/rx-0": "add"}
     assert found["net/eth1"].reason == "/devices/eth1"
@@ -46,5 +46,5 @@ def test_a_mask_that_is_gone_or_rubbish_changes_nothing(tmp_path: Path) -> None:
 def test_a_storm_of_events_is_bounded(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3})
     for number in range(5000):
-        host.eyes.tell(DeviceEvent("change", "net", f"eth{number}", ""))
+        host.watched_host.announce(DeviceEvent("change", "net", f"eth{number}", ""))
     assert len(of(host.look(), "device")) == 1000

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.watched import CPU, Watched, of, watch
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 
 HOUSEKEEPING = [cpu for cpu in range(32) if cpu not in (2, 18)]
 
@@ -27,52 +27,52 @@ def tick(host: Watched, cpus: list[int], khz: int | None = None, ticks: int = 25
         host.count("LOC", cpu, ticks)
         if khz is not None:
             host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_cur_freq", khz)
-    look = host.look()
-    return of(look, "frequency_khz") | of(look, "sentinel_khz")
+    snapshot = host.look()
+    return of(snapshot, "frequency_khz") | of(snapshot, "sentinel_khz")
 
 
 def test_a_ticking_cpus_number_is_a_measurement_and_speaks_for_its_package(xeon: Watched) -> None:
     xeon.look()
     seen = tick(xeon, [0, 1], 3599871)
-    assert (seen["cpu0"].value, seen["cpu0"].health) == (3599871, Health.FRESH)
-    assert (seen["package0"].value, seen["package0"].health) == (3599871, Health.FRESH)
+    assert (seen["cpu0"].value, seen["cpu0"].freshness) == (3599871, Freshness.FRESH)
+    assert (seen["package0"].value, seen["package0"].freshness) == (3599871, Freshness.FRESH)
     assert seen["package0"].cpus == {2, 18}
     seen = tick(xeon, [0, 1], 1199954)
-    assert (seen["package0"].value, seen["package0"].health) == (1199954, Health.FRESH)
+    assert (seen["package0"].value, seen["package0"].freshness) == (1199954, Freshness.FRESH)
 
 
 def test_a_cpu_that_does_not_tick_is_stale_and_not_even_read(xeon: Watched) -> None:
     assert "not known yet" in {one.reason for one in of(xeon.look(), "frequency_khz").values()}.pop()
     seen = tick(xeon, [0], 3599871)
-    assert (seen["cpu3"].health, seen["cpu3"].value) == (Health.STALE, None)
+    assert (seen["cpu3"].freshness, seen["cpu3"].value) == (Freshness.STALE, None)
     assert "idle" in seen["cpu3"].reason
-    assert (seen["package1"].health, seen["package1"].value) == (Health.STALE, None)
+    assert (seen["package1"].freshness, seen["package1"].value) == (Freshness.STALE, None)
     assert "no measurement" in seen["package1"].reason
-    assert tick(xeon, [0], 3599871, ticks=20)["cpu0"].health is Health.STALE
+    assert tick(xeon, [0], 3599871, ticks=20)["cpu0"].freshness is Freshness.STALE
 
 
 @pytest.mark.parametrize(
-    ("khz", "health", "said"),
+    ("khz", "freshness", "said"),
     [
-        (0, Health.NO_DATA, "0: no data"),
-        (800000, Health.STALE, "scaling_min_freq"),
-        (4400000, Health.STALE, "scaling_max_freq"),
-        (2600000, Health.STALE, "whole MHz"),
-        (2600123, Health.FRESH, ""),
+        (0, Freshness.NO_DATA, "0: no data"),
+        (800000, Freshness.STALE, "scaling_min_freq"),
+        (4400000, Freshness.STALE, "scaling_max_freq"),
+        (2600000, Freshness.STALE, "whole MHz"),
+        (2600123, Freshness.FRESH, ""),
     ],
 )
-def test_a_fallback_is_named(xeon: Watched, khz: int, health: Health, said: str) -> None:
+def test_a_fallback_is_named(xeon: Watched, khz: int, freshness: Freshness, said: str) -> None:
     xeon.look()
     seen = tick(xeon, [0], khz)["cpu0"]
-    assert seen.health is health
+    assert seen.freshness is freshness
     assert said in seen.reason
 
 
 def test_a_number_that_never_changes_was_not_measured(xeon: Watched) -> None:
     xeon.look()
-    healths = [tick(xeon, [0], 2600123)["cpu0"].health for _ in range(4)]
-    assert healths == [Health.FRESH, Health.FRESH, Health.STALE, Health.STALE]
-    assert tick(xeon, [0], 2600124)["cpu0"].health is Health.FRESH
+    healths = [tick(xeon, [0], 2600123)["cpu0"].freshness for _ in range(4)]
+    assert healths == [Freshness.FRESH, Freshness.FRESH, Freshness.STALE, Freshness.STALE]
+    assert tick(xeon, [0], 2600124)["cpu0"].freshness is Freshness.FRESH
 
 
 def test_a_slow_cpu_that_may_be_slow_proves_nothing_and_a_busy_one_does(xeon: Watched) -> None:
@@ -81,26 +81,26 @@ def test_a_slow_cpu_that_may_be_slow_proves_nothing_and_a_busy_one_does(xeon: Wa
     stat = (xeon.root / "proc/stat").read_text()
     xeon.look()
     seen = tick(xeon, [0], 1199954)
-    assert (seen["cpu0"].health, seen["package0"].health) == (Health.FRESH, Health.STALE)
-    assert "of its own will" in seen["package0"].reason
+    assert (seen["cpu0"].freshness, seen["package0"].freshness) == (Freshness.FRESH, Freshness.STALE)
+    assert "on purpose" in seen["package0"].reason
     (xeon.root / "proc/stat").write_text(stat.replace("cpu0 9 0 4 900", "cpu0 99 0 4 910"))
-    assert tick(xeon, [0], 1199955)["package0"].health is Health.FRESH
+    assert tick(xeon, [0], 1199955)["package0"].freshness is Freshness.FRESH
     assert tick(xeon, [1], 3599871)["package0"].value == 3599871  # however idle: it was that fast
 
 
 def test_unreadable_is_no_data(xeon: Watched) -> None:
     xeon.look()
     xeon.write(f"{CPU}/cpufreq/policy0/scaling_cur_freq", "<unknown>")
-    assert tick(xeon, [0])["cpu0"].health is Health.NO_DATA
+    assert tick(xeon, [0])["cpu0"].freshness is Freshness.NO_DATA
     xeon.remove(f"{CPU}/cpufreq/policy0/scaling_cur_freq")
-    assert tick(xeon, [0])["cpu0"].health is Health.NO_DATA
+    assert tick(xeon, [0])["cpu0"].freshness is Freshness.NO_DATA
 
 
 def test_a_policy_shared_with_an_isolated_cpu_is_not_read(xeon: Watched) -> None:
     xeon.write(f"{CPU}/cpufreq/policy0/affected_cpus", "0 2")
     xeon.look()
     seen = tick(xeon, [0], 3599871)["cpu0"]
-    assert (seen.health, seen.value) == (Health.STALE, None)
+    assert (seen.freshness, seen.value) == (Freshness.STALE, None)
     assert "shares its frequency policy with the isolated CPUs 2" in seen.reason
 
 
@@ -110,14 +110,14 @@ def test_a_cpu_without_a_tick_is_not_read_though_the_host_file_does_not_name_it(
     host = Watched(host.root, frozenset({2, 18}))
     host.look()
     seen = tick(host, [3, 4], 3599871)
-    assert (seen["cpu3"].health, seen["cpu3"].value) == (Health.STALE, None)
-    assert seen["cpu4"].health is Health.FRESH
+    assert (seen["cpu3"].freshness, seen["cpu3"].value) == (Freshness.STALE, None)
+    assert seen["cpu4"].freshness is Freshness.FRESH
 
 
 def test_a_machine_without_cpufreq_has_no_sentinel(tmp_path: Path) -> None:
-    look = watch(tmp_path, "vm2", {1}).look()
-    assert of(look, "frequency_khz") == {}
-    assert {one.health for one in of(look, "sentinel_khz").values()} == {Health.ABSENT}
+    snapshot = watch(tmp_path, "vm2", {1}).look()
+    assert of(snapshot, "frequency_khz") == {}
+    assert {one.freshness for one in of(snapshot, "sentinel_khz").values()} == {Freshness.ABSENT}
 
 
 def test_an_offline_cpu_is_left_out(xeon: Watched) -> None:

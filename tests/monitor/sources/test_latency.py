@@ -6,18 +6,18 @@ import socket
 from pathlib import Path
 
 from tests.monitor.live import Live
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.latency import SOURCE
 
 
 def read(live: Live) -> dict[str, Sample]:
-    return {sample.quantity: sample for sample in SOURCE.read(live.eyes)}
+    return {sample.quantity: sample for sample in SOURCE.read(live.watched_host)}
 
 
 def test_datagrams_become_windows(tmp_path: Path) -> None:
     address = str(tmp_path / "latency")
     live = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\n')
-    assert {sample.health for sample in read(live).values()} == {Health.STALE}
+    assert {sample.freshness for sample in read(live).values()} == {Freshness.STALE}
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.sendto(b"700 " * 999 + b"90000 what", address)
     live.pass_time(1)
@@ -30,27 +30,27 @@ def test_datagrams_become_windows(tmp_path: Path) -> None:
     assert "1 words so far were no latency" in found["latency_max_ns"].reason
     live.pass_time(10)
     found = read(live)
-    assert (found["latency_max_ns"].health, found["latency_count"].value) == (Health.NO_DATA, 0)
+    assert (found["latency_max_ns"].freshness, found["latency_count"].value) == (Freshness.NO_DATA, 0)
 
 
 def test_where_nothing_ever_came_nothing_is_fresh(tmp_path: Path) -> None:
     live = Live(tmp_path, f'[monitor.sla]\nsocket = "{tmp_path}/latency"\n')
     read(live)
     live.pass_time(30)
-    assert {sample.health for sample in read(live).values()} == {Health.NO_DATA}
+    assert {sample.freshness for sample in read(live).values()} == {Freshness.NO_DATA}
 
 
 def test_a_socket_that_cannot_be_had_is_tried_again(tmp_path: Path) -> None:
     place = tmp_path / "later"
     live = Live(tmp_path, f'[monitor.sla]\nsocket = "{place}/latency"\n')
     found = read(live)
-    assert found["latency_max_ns"].health is Health.NO_DATA
+    assert found["latency_max_ns"].freshness is Freshness.NO_DATA
     assert "No such file" in found["latency_max_ns"].reason
     place.mkdir()
     live.pass_time(1)
-    assert read(live)["latency_max_ns"].health is Health.STALE
+    assert read(live)["latency_max_ns"].freshness is Freshness.STALE
 
 
 def test_without_a_socket_there_is_none(tmp_path: Path) -> None:
-    (sample,) = SOURCE.read(Live(tmp_path, "").eyes)
-    assert sample.health is Health.ABSENT
+    (sample,) = SOURCE.read(Live(tmp_path, "").watched_host)
+    assert sample.freshness is Freshness.ABSENT

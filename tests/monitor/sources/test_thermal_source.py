@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.monitor.watched import Watched, of, watch
-from tunectl.monitor.model import Health
+from tunectl.monitor.model import Freshness
 
 THERMAL = "sys/class/thermal"
 
@@ -27,11 +27,11 @@ def test_a_zone_its_trip_and_what_slows_the_cpus(tmp_path: Path) -> None:
     host.look()
     host.write(f"{THERMAL}/thermal_zone0/temp", 95000)
     host.write(f"{THERMAL}/cooling_device0/cur_state", 3)
-    look = host.look()
-    assert of(look, "temperature_mc")["thermal_zone0"].value == 95000
-    assert of(look, "temperature_mc")["thermal_zone0"].reason == "acpitz"
-    assert of(look, "trip_mc")["thermal_zone0"].value == 90000
-    assert {name: one.value for name, one in of(look, "cooling_state").items()} == {"cooling_device0": 3}
+    snapshot = host.look()
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].value == 95000
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].reason == "acpitz"
+    assert of(snapshot, "trip_mc")["thermal_zone0"].value == 90000
+    assert {name: one.value for name, one in of(snapshot, "cooling_state").items()} == {"cooling_device0": 3}
 
 
 def test_an_unreadable_zone_is_no_data_and_a_vanished_device_too(tmp_path: Path) -> None:
@@ -39,14 +39,14 @@ def test_an_unreadable_zone_is_no_data_and_a_vanished_device_too(tmp_path: Path)
     host.look()
     host.write(f"{THERMAL}/thermal_zone0/temp", "?")
     host.remove(f"{THERMAL}/cooling_device0/cur_state")
-    look = host.look()
-    assert of(look, "temperature_mc")["thermal_zone0"].health is Health.NO_DATA
-    assert of(look, "cooling_state")["cooling_device0"].health is Health.NO_DATA
+    snapshot = host.look()
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].freshness is Freshness.NO_DATA
+    assert of(snapshot, "cooling_state")["cooling_device0"].freshness is Freshness.NO_DATA
 
 
 def test_zones_that_ask_a_cpu_are_left_out(tmp_path: Path) -> None:
-    look = watch(tmp_path, "xeon2s", {2, 18}).look()
-    assert {name: one.health for name, one in of(look, "temperature_mc").items()} == {"host": Health.ABSENT}
+    snapshot = watch(tmp_path, "xeon2s", {2, 18}).look()
+    assert {name: one.freshness for name, one in of(snapshot, "temperature_mc").items()} == {"host": Freshness.ABSENT}
 
 
 def test_a_zone_that_comes_later_is_found(tmp_path: Path) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tunectl.hostfile.shape import Monitor, Prometheus
 from tunectl.model import HostId
-from tunectl.monitor.model import Board
+from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.receiver import DeliveryError, Exporter, Receiver
-from tunectl.monitor.settings import Monitor, Prometheus
 
 __all__ = ["DeliveryError", "Exporter", "Receiver", "check_exporters", "open_exporters", "open_receivers"]
 
@@ -57,5 +57,5 @@ def _exporters(asked: Prometheus) -> list[Callable[[], Exporter]]:
     return found
 
 
-def _adding(show: Callable[[Board], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Board], None]:
-    return lambda board: show(board._replace(own={**board.own, **own()}))
+def _adding(show: Callable[[Status], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Status], None]:
+    return lambda status: show(status._replace(own={**status.own, **own()}))

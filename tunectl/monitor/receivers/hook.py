@@ -11,11 +11,11 @@ import os
 from collections.abc import Sequence
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
 from tunectl.monitor.receivers.message import delivery_id, document
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
-from tunectl.monitor.settings import Hook
 
 _REFUSED = 65
 _TRIES = 10

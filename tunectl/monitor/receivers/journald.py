@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tunectl.model import HostId
-from tunectl.monitor.model import Alert, Status
+from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.receivers.local_socket import send
 from tunectl.monitor.receivers.message import fields, level, line
 from tunectl.monitor.receivers.receiver import Receiver
 
 SOCKET = "/run/systemd/journal/socket"
 MESSAGE_IDS = {
-    Status.FIRING: "b2f8d6c1f1a54e0c9a0c1d7e5a3b6f04",
-    Status.RESOLVED: "3d7c0e9b8f4a4b7fa4c5e2d1960f8ab7",
+    AlertState.FIRING: "b2f8d6c1f1a54e0c9a0c1d7e5a3b6f04",
+    AlertState.RESOLVED: "3d7c0e9b8f4a4b7fa4c5e2d1960f8ab7",
 }
 _LONGEST = 16_384  # bytes of one field: a datagram larger than the socket's buffer would need a memfd
 

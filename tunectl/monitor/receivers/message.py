@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from tunectl.model import Document, HostId
-from tunectl.monitor.model import Alert, Severity, Status
+from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.report import render
 from tunectl.report.escape import printable
 
@@ -29,12 +29,12 @@ def delivery_id(alert: Alert, host: HostId) -> str:
 
 def level(alert: Alert) -> int:
     """syslog(3)'s level: 2 critical, 4 warning, 5 notice (resolved), 6 info."""
-    return _NOTICE if alert.status is Status.RESOLVED else _LEVELS[alert.severity]
+    return _NOTICE if alert.status is AlertState.RESOLVED else _LEVELS[alert.severity]
 
 
 def line(alert: Alert) -> str:
     """FrequencyDrop[package0] firing: summary; to do: fix."""
-    todo = f"; to do: {alert.fix}" if alert.fix and alert.status is Status.FIRING else ""
+    todo = f"; to do: {alert.fix}" if alert.fix and alert.status is AlertState.FIRING else ""
     return printable(f"{alert.identity} {alert.status.value}: {alert.summary}{todo}")
 
 

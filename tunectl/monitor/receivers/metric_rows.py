@@ -49,7 +49,7 @@ def number_of(subject: str) -> str:
 def number(sample: Sample) -> float | None:
     """The value of a sample that is fresh and a finite number."""
     value = sample.value
-    if sample.health != "fresh" or isinstance(value, bool | str) or value is None or not math.isfinite(value):
+    if sample.freshness != "fresh" or isinstance(value, bool | str) or value is None or not math.isfinite(value):
         return None
     return float(value)
 
@@ -63,7 +63,7 @@ def _scaled(scale: float) -> Callable[[Sample], float | None]:
 
 
 def _stale(sample: Sample) -> float | None:
-    return number(sample._replace(health=type(sample.health)("fresh"))) if sample.health == "stale" else None
+    return number(sample._replace(freshness=type(sample.freshness)("fresh"))) if sample.freshness == "stale" else None
 
 
 def _only(sample: Sample) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def _stale_hertz(sample: Sample) -> float | None:
 
 
 def _drifted(sample: Sample) -> float | None:
-    return 1.0 if sample.health == "fresh" and sample.value == "drifted" else None
+    return 1.0 if sample.freshness == "fresh" and sample.value == "drifted" else None
 
 
 def _target(sample: Sample) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _target(sample: Sample) -> tuple[str, ...]:
 
 
 def _active(sample: Sample) -> float | None:
-    return float(sample.value != "inactive") if sample.health == "fresh" else None
+    return float(sample.value != "inactive") if sample.freshness == "fresh" else None
 
 
 def _landed(sample: Sample) -> float | None:
@@ -123,14 +123,14 @@ def _messages(name: str, text: str) -> tuple[Row, ...]:
 
 _FREQUENCY = "What a CPU runs at, where that is known now; source: how it is known."
 _STALE = "What a file shows as a CPU's frequency where it is a fallback and no measurement."
-_HEALTH = "1 for how a CPU's frequency is known now: fresh, stale, no-data, absent."
+_FRESHNESS = "1 for how a CPU's frequency is known now: fresh, stale, no-data, absent."
 _LIMIT = "The highest frequency that the firmware (bios) or cpufreq (max) permits."
 _KERNEL = "Timer ticks, function calls and reschedules that an isolated CPU took."
 
 
 def _frequencies() -> tuple[Row, ...]:
-    def health(sample: Sample) -> tuple[str, ...]:
-        return number_of(sample.subject), label(sample.source), sample.health.value
+    def freshness(sample: Sample) -> tuple[str, ...]:
+        return number_of(sample.subject), label(sample.source), sample.freshness.value
 
     def known(sample: Sample) -> float | None:
         return 1.0 if _NUMBER.fullmatch(sample.subject) else None  # "host": it has no such thing at all
@@ -138,7 +138,7 @@ def _frequencies() -> tuple[Row, ...]:
     return (
         _gauge("cpu_frequency_hertz", _FREQUENCY, _KHZ, "cpu", "source", of=_sourced),
         Row("cpu_frequency_stale_hertz", _STALE, ("cpu", "source"), _sourced, _stale_hertz),
-        Row("cpu_frequency_health", _HEALTH, ("cpu", "source", "health"), health, known),
+        Row("cpu_frequency_health", _FRESHNESS, ("cpu", "source", "health"), freshness, known),
     )
 
 

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from tunectl import __version__
-from tunectl.monitor.model import Alert, Board, Look, Sample, Severity
+from tunectl.monitor.model import Alert, Sample, Severity, Snapshot, Status
 from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
 
 _OWN = {
@@ -57,14 +57,14 @@ class Tally:
     def __init__(self) -> None:
         self.own_interruptions: Counter[str] = Counter()  # by CPU
         self.events: Counter[tuple[str, str]] = Counter()  # (net, add)
-        self._last: Look | None = None
+        self._last: Snapshot | None = None
 
-    def add(self, board: Board) -> None:
+    def add(self, status: Status) -> None:
         """Counts a board once, however often it is shown."""
-        if board.look is self._last:
+        if status.snapshot is self._last:
             return
-        self._last = board.look
-        for sample in [each for each in board.look.samples if each.quantity in _TALLIED]:  # of ten thousand
+        self._last = status.snapshot
+        for sample in [each for each in status.snapshot.samples if each.quantity in _TALLIED]:  # of ten thousand
             if sample.quantity == "device":
                 self.events[label(sample.subject.partition("/")[0]), label(str(sample.value))] += 1
             elif (count := number(sample)) is not None:
@@ -75,17 +75,17 @@ class Shown:
     """The last board as a registry that the library can write out."""
 
     def __init__(self) -> None:
-        self._board: Board | None = None
+        self._board: Status | None = None
         self._tally = Tally()
         self._lock = threading.Lock()
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
 
-    def see(self, board: Board) -> None:
+    def see(self, status: Status) -> None:
         """Cheap: called in each cycle."""
         with self._lock:
-            self._tally.add(board)
-            self._board = board
+            self._tally.add(status)
+            self._board = status
 
     def collect(self) -> Iterator[Metric]:
         """For the library."""
@@ -93,14 +93,14 @@ class Shown:
             return iter(tuple(families(self._board, self._tally)))
 
 
-def families(board: Board | None, tally: Tally) -> Iterator[Metric]:
+def families(status: Status | None, tally: Tally) -> Iterator[Metric]:
     """Every metric of a board; before the first, only who we are."""
     info = _Family("monitor_info", "The tunectl that watches.", ("version",))
     info.add((__version__,), 1)
     yield info.metric
-    if board is None:
+    if status is None:
         return
-    made = [*_samples(board.look.samples), *_tallied(tally), *_judged(board), *_about(board)]
+    made = [*_samples(status.snapshot.samples), *_tallied(tally), *_judged(status), *_about(status)]
     dropped = _Family("monitor_series_dropped", "Series that a metric has too many of to be shown.", ("metric",))
     for family in made:
         yield family.metric
@@ -111,7 +111,7 @@ def families(board: Board | None, tally: Tally) -> Iterator[Metric]:
 
 def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:
     found: dict[str, _Family] = {}
-    health = Counter((sample.source, sample.quantity, sample.health) for sample in samples)
+    freshness = Counter((sample.source, sample.quantity, sample.freshness) for sample in samples)
     for sample in samples:
         for row in ROWS.get(sample.quantity, ()):
             value = row.value(sample)
@@ -120,7 +120,7 @@ def _samples(samples: Iterable[Sample]) -> Iterable[_Family]:
     counts = _Family(
         "samples", "Samples of the last cycle by how well they are known.", ("source", "quantity", "health")
     )
-    for (source, quantity, state), count in sorted(health.items()):
+    for (source, quantity, state), count in sorted(freshness.items()):
         counts.add((label(source), label(quantity), state.value), count, 10 * MOST)
     return [*found.values(), counts]
 
@@ -143,19 +143,19 @@ def _tallied(tally: Tally) -> Iterator[_Family]:
     yield events
 
 
-def _judged(board: Board) -> Iterator[_Family]:
+def _judged(status: Status) -> Iterator[_Family]:
     conditions = _Family("conditions", "Subjects by what a rule says of them.", ("rule", "verdict"))
-    said = Counter((label(each.rule), each.verdict.value) for each in board.conditions)
+    said = Counter((label(each.rule), each.health.value) for each in status.conditions)
     for values, count in sorted(said.items()):
         conditions.add(values, count, 10 * MOST)
     yield conditions
     totals = _Family("alerts_firing", "How many alerts fire.", ("severity",))
     for severity in Severity:
-        totals.add((severity.value,), sum(alert.severity is severity for alert in board.firing))
+        totals.add((severity.value,), sum(alert.severity is severity for alert in status.firing))
     yield totals
     firing = _Family("alert_firing", f"1 for an alert that fires; the first {MOST}.", ("rule", "subject", "severity"))
     since = _Family("alert_since_timestamp_seconds", "When what fires began, since the epoch.", ("rule", "subject"))
-    for alert in sorted(board.firing, key=_worst_first):
+    for alert in sorted(status.firing, key=_worst_first):
         names = label(alert.rule), label(alert.subject)
         firing.add((*names, alert.severity.value), 1)
         if (at := _epoch(alert.since)) is not None:
@@ -168,16 +168,16 @@ def _worst_first(alert: Alert) -> tuple[int, str, str]:
     return list(Severity).index(alert.severity), alert.rule, alert.subject
 
 
-def _about(board: Board) -> Iterator[_Family]:
+def _about(status: Status) -> Iterator[_Family]:
     isolated = _Family("cpu_isolated", "1 for an isolated CPU, 0 for a housekeeping CPU.", ("cpu",))
-    for cpu in sorted(board.isolated | board.housekeeping):
-        isolated.add((str(cpu),), float(cpu in board.isolated), 10 * MOST)
+    for cpu in sorted(status.isolated | status.housekeeping):
+        isolated.add((str(cpu),), float(cpu in status.isolated), 10 * MOST)
     yield isolated
-    if (at := _epoch(board.look.at)) is not None:
+    if (at := _epoch(status.snapshot.at)) is not None:
         last = _Family("monitor_last_cycle_timestamp_seconds", "When the last cycle ended, since the epoch.")
         last.add((), at)
         yield last
-    yield from _own(board.own).values()
+    yield from _own(status.own).values()
 
 
 def _own(own: Mapping[str, float]) -> dict[str, _Family]:

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from tunectl.errors import UsageError
-from tunectl.monitor.model import Board
+from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.metrics import Shown
 from tunectl.monitor.receivers.receiver import Exporter
 
@@ -60,9 +60,9 @@ class Endpoint:
         self._trouble = ""
         self._listen()
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """What the next scrape gets."""
-        self._shown.see(board)
+        self._shown.see(status)
         if self._server is None and time.monotonic() >= self._due_s:
             self._listen()
 

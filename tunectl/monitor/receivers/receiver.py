@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.model import Alert, Board
+from tunectl.monitor.model import Alert, Status
 
 
 class DeliveryError(TunectlError):
@@ -36,5 +36,5 @@ class Exporter(NamedTuple):
     """A place where the whole board is shown after each cycle. `show` does not raise."""
 
     name: str
-    show: Callable[[Board], None]
+    show: Callable[[Status], None]
     close: Callable[[], None]

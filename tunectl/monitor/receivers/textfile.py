@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 
 from tunectl.durable import replace_file
 from tunectl.errors import UsageError
-from tunectl.monitor.model import Board
+from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.metrics import Shown
 from tunectl.monitor.receivers.receiver import Exporter
 
@@ -39,13 +39,13 @@ class Textfile:
         self._firing: frozenset[str] = frozenset()
         self._trouble = ""
 
-    def show(self, board: Board) -> None:
+    def show(self, status: Status) -> None:
         """Writes, if it is time or something began or ceased to fire."""
-        self._shown.see(board)
-        firing = frozenset(alert.identity for alert in board.firing)
-        if board.look.monotonic_s < self._due_s and firing == self._firing:
+        self._shown.see(status)
+        firing = frozenset(alert.identity for alert in status.firing)
+        if status.snapshot.monotonic_s < self._due_s and firing == self._firing:
             return
-        self._due_s, self._firing = board.look.monotonic_s + _EVERY_S, firing
+        self._due_s, self._firing = status.snapshot.monotonic_s + _EVERY_S, firing
         try:
             # Readable for everybody, whatever our umask: node_exporter is another user.
             data = generate_latest(self._shown.registry)

@@ -13,12 +13,12 @@ from datetime import datetime
 
 from tunectl import __version__
 from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
-from tunectl.monitor.model import Alert, Status
+from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.receivers.http import Address, parse_address, post
 from tunectl.monitor.receivers.message import delivery_id, document, fields
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
-from tunectl.monitor.settings import Webhook
 
 _API = "/api/v2/alerts"
 _LONGEST_TOKEN = 16_384  # bytes; a device or a log named by mistake is not read to its end
@@ -76,7 +76,7 @@ def posted(alert: Alert, host: HostId) -> dict[str, object]:
         "annotations": {name: known[name] for name in names if name in known},
         "startsAt": alert.since,
     }
-    if alert.status is Status.RESOLVED:
+    if alert.status is AlertState.RESOLVED:
         made["endsAt"] = _later(alert.since, alert.at)
     return made
 

@@ -1,21 +1,32 @@
-"""The rules: samples -> conditions. Pure functions over the last looks; a new rule is a function and a row here."""
+"""The rules: samples -> conditions. Pure functions over the last snapshots; a new rule is a function and a row here."""
 
 from __future__ import annotations
 
-from tunectl.monitor.model import Condition, Severity, Verdict
-from tunectl.monitor.rules import (
-    changes,
-    frequency,
-    interrupts,
-    latency,
-    sources,
-    temperature,
-    throttling,
-)
-from tunectl.monitor.rules.history import DEPTH, History, Limits
-from tunectl.monitor.rules.rule import FAILED, Rule
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-__all__ = ["DEPTH", "FAILED", "RULES", "History", "Limits", "Rule", "judge"]
+from tunectl.monitor.model import Condition, Health, Severity
+from tunectl.monitor.rules import changes, frequency, interrupts, latency, thermal, unknown
+from tunectl.monitor.rules.history import History
+
+FAILED = "rule"  # the subject of the one condition of a rule that raised: nothing is known of other subjects
+
+
+class Rule(NamedTuple):
+    """One kind of trouble: how it is found, and when it is worth an alert."""
+
+    name: str  # as its alerts are named
+    severity: Severity
+    why: str  # the mechanism, one sentence
+    source_of_truth: str  # which reading decides, and who says so
+    judge: Callable[[History], Iterable[Condition]]
+    bad: tuple[int, int] = (1, 1)  # fires when N of the last M snapshots were bad; unknown ones do not count
+    good: int = 3  # resolves after so many good snapshots in a row; unknown ones between them do not count
+    lasts: bool = False  # a subject that is no longer mentioned keeps its state; by default it is over after `good`
+    explained_by: tuple[
+        str, ...
+    ] = ()  # while an alert of these rules fires for the same CPUs, this one is only evidence
+
 
 _CRITICAL, _WARNING = Severity.CRITICAL, Severity.WARNING
 _SLOW = ("FrequencyDrop", "ThermalThrottle")
@@ -25,7 +36,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "FrequencyDrop",
         _CRITICAL,
-        "a core that is held below its base frequency takes longer for every message, and nothing else need show it",
+        "a core that is held below its base frequency takes longer for every message, and often nothing else shows it",
         "bios_limit and scaling_max_freq, the core's clock against the TSC, a ticking CPU of the package",
         frequency.judge,
         explained_by=_SLOW,
@@ -35,7 +46,7 @@ RULES: tuple[Rule, ...] = (
         _CRITICAL,
         "a core that gets too hot is slowed at once, by its own hardware",
         "core_throttle_count and package_throttle_count (drivers/thermal/intel/therm_throt.c)",
-        throttling.judge,
+        thermal.judge_throttling,
         explained_by=_SLOW,
     ),
     Rule(
@@ -43,7 +54,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "at this trip the kernel begins to slow CPUs, or stops the host",
         "thermal zones whose reading interrupts no CPU, against their lowest passive, hot or critical trip",
-        temperature.judge_zones,
+        thermal.judge_zones,
         bad=(2, 3),
         explained_by=_SLOW,
     ),
@@ -52,7 +63,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "a cooling device at work lowers frequencies or forces idle time",
         "cur_state of cooling devices that act on CPUs (Documentation/driver-api/thermal/sysfs-api.rst)",
-        temperature.judge_cooling,
+        thermal.judge_cooling,
         explained_by=_SLOW,
     ),
     Rule(
@@ -84,7 +95,7 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "two services that tune the same key overwrite each other",
         "the services that run, and what each does to the knobs asked for: as check.other_tuners judges",
-        changes.judge_managers,
+        changes.judge_tuners,
         good=1,
     ),
     Rule(
@@ -116,9 +127,9 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "FrequencyUnknown",
         _WARNING,
-        "a host on which a slow core cannot be told is not known to be fast",
+        "where a slow core would not be seen, nobody knows that the host is fast",
         "no fresh limit, clock, sentinel or throttle counter with a known base frequency",
-        frequency.judge_unknown,
+        unknown.judge_frequency,
         bad=(5, 5),
     ),
     Rule(
@@ -126,19 +137,19 @@ RULES: tuple[Rule, ...] = (
         _WARNING,
         "what cannot be read is not watched",
         "every source's own samples",
-        sources.judge,
+        unknown.judge_sources,
         bad=(5, 5),
     ),
 )
 
 
 def judge(history: History, rules: tuple[Rule, ...] = RULES) -> tuple[Condition, ...]:
-    """Every rule's conditions for the newest look, in the order of the rules. Never raises for what a rule does."""
+    """Every rule's conditions for the newest snapshot, in the order of the rules. Never raises for what a rule does."""
     found: list[Condition] = []
     for rule in rules:
         try:
             found += tuple(rule.judge(history))
-        except Exception as error:  # whatever it is, the other rules go on and this one says so
+        except Exception as error:  # the other rules go on, and this one reports its error
             why = f"the rule failed: {type(error).__name__}: {error}"
-            found.append(Condition(rule.name, FAILED, Verdict.UNKNOWN, source="monitor", summary=why))
+            found.append(Condition(rule.name, FAILED, Health.UNKNOWN, source="monitor", summary=why))
     return tuple(found)

@@ -2,83 +2,82 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from tunectl.monitor.model import CLAMPED, CONTESTED, Condition, Health, Sample, Verdict
+from tunectl.model import Finding
+from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.say import cpu_of
+from tunectl.monitor.rules.subjects import cpu_of
+from tunectl.tuners.conflicts import Objection
 
-# INTERFACE, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
+# docs/interface.md, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
-    "compliant": Verdict.GOOD,
-    "waived": Verdict.GOOD,
-    "unsupported": Verdict.GOOD,
-    "drifted": Verdict.BAD,
-    "refused": Verdict.GOOD,
-    "pending-reboot": Verdict.GOOD,
-    "unreadable": Verdict.UNKNOWN,
+    "compliant": Health.GOOD,
+    "waived": Health.GOOD,
+    "unsupported": Health.GOOD,
+    "drifted": Health.BAD,
+    "refused": Health.GOOD,
+    "pending-reboot": Health.GOOD,
+    "unreadable": Health.UNKNOWN,
 }
-_TOLD = re.compile(r"observed (?P<observed>.*?), desired (?P<desired>.*?)(?:: .*)?$", re.DOTALL)
 _VIRTUAL = "/devices/virtual/"  # a container's or a tunnel's interface has no interrupt
 _LISTED = 4  # targets named in a summary
-_CPU_EVENTS = {"offline": Verdict.BAD, "remove": Verdict.BAD, "online": Verdict.GOOD, "add": Verdict.GOOD}
+_CPU_EVENTS = {"offline": Health.BAD, "remove": Health.BAD, "online": Health.GOOD, "add": Health.GOOD}
 
 
 def judge_knobs(history: History) -> Iterator[Condition]:
     """KnobDrift: one condition a knob, however many of its targets somebody changed at once."""
     knobs: dict[str, list[Sample]] = {}
-    for subject, sample in history.get("knob").items():
-        knobs.setdefault(subject.partition("[")[0], []).append(sample)
+    for sample in history.get("knob").values():
+        if isinstance(sample.seen, Finding):
+            knobs.setdefault(sample.seen.knob, []).append(sample)
     for knob, samples in knobs.items():
         yield _knob(history, knob, samples)
 
 
-def _outcome(sample: Sample) -> Verdict:
-    return _OUTCOMES.get(str(sample.value), Verdict.UNKNOWN) if sample.health is Health.FRESH else Verdict.UNKNOWN
+def _outcome(sample: Sample) -> Health:
+    return _OUTCOMES.get(str(sample.value), Health.UNKNOWN) if sample.freshness is Freshness.FRESH else Health.UNKNOWN
 
 
 def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     clamps = history.once(_clamps) if knob in CLAMPED else None
-    verdicts = [_verdict(history, sample, clamps) for sample in samples]
-    drifted = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.BAD]
+    healths = [_verdict(history, sample, clamps) for sample in samples]
+    drifted = [sample for sample, health in zip(samples, healths, strict=True) if health is Health.BAD]
     if not drifted:
-        dark = [sample for sample, verdict in zip(samples, verdicts, strict=True) if verdict is Verdict.UNKNOWN]
+        dark = [sample for sample, health in zip(samples, healths, strict=True) if health is Health.UNKNOWN]
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
         is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
-        verdict = Verdict.UNKNOWN if is_open else Verdict.BETWEEN if Verdict.BETWEEN in verdicts else Verdict.GOOD
-        return Condition("KnobDrift", knob, verdict, source=samples[0].source)
+        health = Health.UNKNOWN if is_open else Health.BETWEEN if Health.BETWEEN in healths else Health.GOOD
+        return Condition("KnobDrift", knob, health, source=samples[0].source)
     first = drifted[0]
-    told, fix, observed, desired = _told(first)
+    finding = _finding(first)
     names = ", ".join(sample.subject for sample in drifted[:_LISTED])
     more = f" and {len(drifted) - _LISTED} more" if len(drifted) > _LISTED else ""
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
-    summary = f"{names}{more} drifted: {told}"
-    return Condition(
-        "KnobDrift", knob, Verdict.BAD, observed, desired, first.source, summary, fix or "tunectl apply", cpus
-    )
+    observed, desired = str(finding.observed), str(finding.desired)
+    summary = f"{names}{more} drifted: observed {observed}, desired {desired}: {finding.reason}"
+    fix = finding.fix or "tunectl apply"
+    return Condition("KnobDrift", knob, Health.BAD, observed, desired, first.source, summary, fix, cpus)
 
 
-def _verdict(history: History, sample: Sample, clamps: frozenset[str] | None) -> Verdict:
-    """A drift that is the firmware's doing is FrequencyDrop's to tell."""
-    verdict = _outcome(sample)
-    if verdict is not Verdict.BAD or clamps is None:
-        return verdict
-    # The limits are read before the knobs, and the firmware may act between: the next look's limits tell.
+def _finding(sample: Sample) -> Finding:
+    assert isinstance(sample.seen, Finding)  # judge_knobs takes no other
+    return sample.seen
+
+
+def _verdict(history: History, sample: Sample, clamps: frozenset[int] | None) -> Health:
+    """A drift that the firmware caused belongs to FrequencyDrop."""
+    health = _outcome(sample)
+    if health is not Health.BAD or clamps is None:
+        return health
+    # The limits are read before the knobs, and the firmware may act between: the limits of the next snapshot decide.
     before = history.previous("knob").get(sample.subject)
-    is_new = before is None or before.reason != sample.reason
-    return Verdict.BETWEEN if is_new or _told(sample)[2] in clamps else verdict
+    is_new = before is None or before.seen != sample.seen
+    return Health.BETWEEN if is_new or _finding(sample).observed in clamps else health
 
 
-def _told(sample: Sample) -> tuple[str, str, str, str | None]:
-    """A drifted sample's words, its fix, and the two values; all its words stand for a value that is not told."""
-    told, _, fix = sample.reason.partition("; fix: ")
-    match = _TOLD.search(told)
-    return (told, fix, match["observed"], match["desired"]) if match else (told, fix, told, None)
-
-
-def _clamps(history: History) -> frozenset[str] | None:
-    """The firmware's limits below the base frequency, of the last looks; None where it shows no limit."""
+def _clamps(history: History) -> frozenset[int] | None:
+    """The firmware's limits below the base frequency, of the last snapshots; None where it shows no limit."""
     bases = [khz for sample in history.get("base_khz").values() if (khz := number(sample))]
     least = min(bases, default=0) * history.limits.min_ratio
     found = set()
@@ -86,62 +85,60 @@ def _clamps(history: History) -> frozenset[str] | None:
         for subject, sample in history.get(quantity).items():
             values = map(number, (sample, *history.all_earlier(quantity, subject)))
             found |= {khz for khz in values if khz is not None}
-    return frozenset(str(round(khz)) for khz in found if khz < least) if found else None
+    return frozenset(round(khz) for khz in found if khz < least) if found else None
 
 
 def _had_drifted(history: History, sample: Sample) -> bool:
-    return any(_outcome(one) is Verdict.BAD for one in history.all_earlier(sample.quantity, sample.subject))
+    return any(_outcome(one) is Health.BAD for one in history.all_earlier(sample.quantity, sample.subject))
 
 
-def judge_managers(history: History) -> Iterator[Condition]:
+def judge_tuners(history: History) -> Iterator[Condition]:
     """ManagerStarted: a service runs that would overwrite what tunectl set. One that owns other keys is no trouble."""
     for subject, sample in history.get("manager").items():
-        if sample.health is Health.ABSENT:
+        if sample.freshness is Freshness.ABSENT:
             continue
-        if sample.health is not Health.FRESH:
-            yield Condition("ManagerStarted", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason)
-        elif sample.value == CONTESTED:
-            summary, _, fix = sample.reason.partition("; fix: ")
-            yield Condition(
-                "ManagerStarted", subject, Verdict.BAD, "active", "inactive", sample.source, summary, fix, sample.cpus
-            )
+        if sample.freshness is not Freshness.FRESH:
+            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason)
+        elif isinstance(sample.seen, Objection):
+            said = (sample.seen.reason, sample.seen.fix)
+            yield Condition("ManagerStarted", subject, Health.BAD, "active", "inactive", sample.source, *said)
         else:
-            yield Condition("ManagerStarted", subject, Verdict.GOOD, sample.value, "inactive", sample.source)
+            yield Condition("ManagerStarted", subject, Health.GOOD, sample.value, "inactive", sample.source)
 
 
 def judge_devices(history: History) -> Iterator[Condition]:
     """DeviceChanged: a device came or went, or its queues changed; what it brings along is not tuned."""
     for subject, sample in history.get("device").items():
-        if not subject.startswith(("net/", "queues/")) or sample.health is not Health.FRESH:
+        if not subject.startswith(("net/", "queues/")) or sample.freshness is not Freshness.FRESH:
             continue
         if _VIRTUAL in sample.reason:
             continue
         summary = f"{subject}: {sample.value}" + (f" ({sample.reason})" if sample.reason else "")
         fix = "its interrupts and queues are new: tunectl verify, then tunectl apply"
         yield Condition(
-            "DeviceChanged", subject, Verdict.BAD, sample.value, None, sample.source, summary, fix, sample.cpus
+            "DeviceChanged", subject, Health.BAD, sample.value, None, sample.source, summary, fix, sample.cpus
         )
 
 
 def judge_cpus(history: History) -> Iterator[Condition]:
-    """CpuOffline: told by the kernel's event; over with the event that brings it back, or once it ticks again."""
+    """CpuOffline: fires with the kernel's event; over when an event brings the CPU back, or when it ticks again."""
     told: dict[int, Condition] = {}
     before = history.previous("timer_ticks")
     for subject, sample in history.get("timer_ticks").items():
-        if subject in before and before[subject].health is Health.FRESH:
-            continue  # it ticked a look ago as well
+        if subject in before and before[subject].freshness is Freshness.FRESH:
+            continue  # it ticked in the snapshot before as well
         cpu = cpu_of(subject)
-        if cpu is not None and sample.health is Health.FRESH:
-            told[cpu] = Condition("CpuOffline", f"cpu{cpu}", Verdict.GOOD, "online", "online", sample.source)
+        if cpu is not None and sample.freshness is Freshness.FRESH:
+            told[cpu] = Condition("CpuOffline", f"cpu{cpu}", Health.GOOD, "online", "online", sample.source)
     for subject, sample in history.get("device").items():
         cpu = cpu_of(subject.removeprefix("cpu/"))
-        verdict = _CPU_EVENTS.get(str(sample.value))
-        if not subject.startswith("cpu/") or cpu is None or verdict is None or sample.health is not Health.FRESH:
+        health = _CPU_EVENTS.get(str(sample.value))
+        if not subject.startswith("cpu/") or cpu is None or health is None or sample.freshness is not Freshness.FRESH:
             continue
         role = "isolated " if cpu in history.limits.isolated else ""
-        summary = f"{role}CPU {cpu} went offline" if verdict is Verdict.BAD else ""
+        summary = f"{role}CPU {cpu} went offline" if health is Health.BAD else ""
         fix = f"bring it back: echo 1 > /sys/devices/system/cpu/cpu{cpu}/online; then: tunectl verify"
         told[cpu] = Condition(
-            "CpuOffline", f"cpu{cpu}", verdict, sample.value, "online", sample.source, summary, fix, frozenset({cpu})
+            "CpuOffline", f"cpu{cpu}", health, sample.value, "online", sample.source, summary, fix, frozenset({cpu})
         )
     yield from told.values()

@@ -1,4 +1,4 @@
-"""Every reading of a frequency held against the base frequency, by package. Pure.
+"""Every reading of a frequency, compared with the base frequency, by package. Pure.
 
 What scaling_cur_freq shows of a CPU without a tick is no measurement (arch/x86/kernel/cpu/aperfmperf.c discards samples
 older than 20 ms): a source says so by the sample's health, and nothing here judges a sample that is not fresh.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Sample
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.packages import packages
-from tunectl.monitor.rules.say import COOL, cpu_of
+from tunectl.monitor.rules.subjects import cpu_of, packages
 
 _HYSTERESIS = 0.02  # of the base frequency, above the least
 _SOFT = "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply"
@@ -24,16 +24,16 @@ class Kind(NamedTuple):
     quantity: str
     said: str  # of the CPUs, before the frequency
     fix: str
-    is_noisy: bool = False  # one reading may be a fallback (FACTS 2.1): two in a row count
+    is_noisy: bool = False  # one reading may be a fallback (docs/kernel-facts.md, "Frequency"): two in a row count
 
 
 # By how directly they name the cause. A limit of the firmware also lowers scaling_max_freq (cpufreq's frequency QoS),
 # and both slow the clock.
 KINDS = (
-    Kind("bios_limit_khz", "the firmware permits {cpus} no more than", f"the firmware holds it down: {COOL}"),
+    Kind("bios_limit_khz", "the firmware permits {cpus} no more than", f"the firmware holds it down: {ADVICE}"),
     Kind("max_khz", "scaling_max_freq permits {cpus} no more than", _SOFT),
-    Kind("core_khz", "by the core's own clock {cpus} ran at", COOL),
-    Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", COOL, is_noisy=True),
+    Kind("core_khz", "by the core's own clock {cpus} ran at", ADVICE),
+    Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", ADVICE, is_noisy=True),
 )
 
 
@@ -70,7 +70,7 @@ class Package:
 
     @property
     def can_tell(self) -> bool:
-        """Would a slow CPU show? A permitted maximum is a wish, and proves nothing while it is high."""
+        """Would a slow CPU show? A permitted maximum proves nothing while it is high."""
         lists = (self.low, self.between, self.high)
         return any(fact.kind.quantity != "max_khz" for facts in lists for fact in facts)
 
@@ -132,7 +132,7 @@ def _facts(history: History, kinds: tuple[Kind, ...]) -> Iterator[tuple[Fact | N
     pinned = history.limits.base_khz
     for kind in kinds:
         for subject, sample in history.get(kind.quantity).items():
-            if sample.health == "absent":
+            if sample.freshness == "absent":
                 continue
             cpu, khz = cpu_of(subject), number(sample)
             if pinned:

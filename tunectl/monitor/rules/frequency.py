@@ -1,18 +1,16 @@
-"""A package, or a CPU alone, is held or measured below its base frequency. Pure."""
+"""A package, or a single CPU, may not run at its base frequency, or was measured below it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Verdict
+from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Package, survey
 from tunectl.monitor.rules.history import History
-from tunectl.monitor.rules.say import ghz, on
-from tunectl.monitor.rules.throttling import rises
+from tunectl.monitor.rules.subjects import ghz, on
+from tunectl.monitor.rules.thermal import rises
 
 NAME = "FrequencyDrop"
-UNKNOWN = "FrequencyUnknown"
-_TELL = "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
 
 
 def judge(history: History) -> Iterator[Condition]:
@@ -26,55 +24,35 @@ def judge(history: History) -> Iterator[Condition]:
         yield from _of_cpus(history, subject, package, lone)
 
 
-def judge_unknown(history: History) -> Iterator[Condition]:
-    """Can a slow CPU be told at all? Not knowing is not being well."""
-    heats, found = history.once(rises), history.once(survey)
-    for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
-        package, heat = found.get(subject, Package()), heats.get(subject)
-        if package.can_tell or (heat and heat.can_tell):
-            yield Condition(UNKNOWN, subject, Verdict.GOOD, source="frequency")
-        else:
-            why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
-            summary = f"{subject}: whether its CPUs run slow cannot be told"
-            yield Condition(
-                UNKNOWN, subject, Verdict.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
-            )
-
-
-def _absorbed(found: dict[str, Package]) -> set[str]:
-    """A single CPU without a known package must not turn the whole host unknown."""
-    return {"host"} if len(found) > 1 and "host" in found and not found["host"].high else set()
-
-
 def _of_package(subject: str, package: Package, lone: int | None, evidence: str) -> Condition:
     if package.low and lone is None:
         return _dropped(subject, package.low, evidence)
     if package.between or evidence:
-        return Condition(NAME, subject, Verdict.BETWEEN, source="frequency")
+        return Condition(NAME, subject, Health.BETWEEN, source="frequency")
     if package.high:
         fact = min(package.high, key=lambda one: one.khz / one.base_khz)
-        return Condition(NAME, subject, Verdict.GOOD, round(fact.khz), round(fact.base_khz), _source(fact))
+        return Condition(NAME, subject, Health.GOOD, round(fact.khz), round(fact.base_khz), _source(fact))
     return Condition(
-        NAME, subject, Verdict.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
+        NAME, subject, Health.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
     )
 
 
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:
     """A CPU that is not slow is left out: what nobody mentions is over."""
-    verdicts: dict[int | None, Verdict] = dict.fromkeys(package.unknown, Verdict.UNKNOWN)
-    verdicts.update(dict.fromkeys((fact.cpu for fact in package.between), Verdict.BETWEEN))
-    verdicts.update(dict.fromkeys((fact.cpu for fact in package.low), Verdict.BETWEEN))
-    for cpu, verdict in verdicts.items():
+    healths: dict[int | None, Health] = dict.fromkeys(package.unknown, Health.UNKNOWN)
+    healths.update(dict.fromkeys((fact.cpu for fact in package.between), Health.BETWEEN))
+    healths.update(dict.fromkeys((fact.cpu for fact in package.low), Health.BETWEEN))
+    for cpu, health in healths.items():
         if cpu is None:
             continue
         if cpu == lone and _was_lone(history, subject, lone):
             yield _dropped(f"cpu{cpu}", package.low, "")
         else:
-            yield Condition(NAME, f"cpu{cpu}", verdict, source="frequency")
+            yield Condition(NAME, f"cpu{cpu}", health, source="frequency")
 
 
 def _was_lone(history: History, subject: str, cpu: int) -> bool:
-    """Firmware lowers a package CPU by CPU, and a look may fall between: one CPU is alone once it was so twice."""
+    """Was it the only low CPU before? Firmware lowers a package CPU by CPU, and a snapshot may fall in between."""
     earlier = history.without_newest()
     package = survey(earlier).get(subject) if len(earlier) else None
     return package is not None and package.lone_cpu == cpu
@@ -88,10 +66,10 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     who = on(cpus) if cpus else "its CPUs"
     share = f"{worst.khz / worst.base_khz:.0%} of their base frequency of {ghz(worst.base_khz)} ({worst.origin})"
     also = [f"{other.quantity} says {ghz(_least(low, other))}" for other in KINDS if other != kind and _has(low, other)]
-    also += [f"since the last look {evidence}"] if evidence else []
+    also += [f"since the last snapshot {evidence}"] if evidence else []
     summary = "; ".join([f"{subject}: {kind.said.format(cpus=who)} {ghz(worst.khz)}, {share}", *also])
     return Condition(
-        NAME, subject, Verdict.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus
+        NAME, subject, Health.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus
     )
 
 

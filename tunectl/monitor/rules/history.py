@@ -1,17 +1,15 @@
-"""What the rules look at: the last looks, indexed, and the limits they are held against. Pure."""
+"""What the rules judge: the last snapshots, indexed, and the limits of the host file. Pure."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from tunectl.cpulist import CpuSet
-from tunectl.monitor.model import Health, Look, Sample
-
-if TYPE_CHECKING:
-    from tunectl.tuning.hostfile import Wishes
+from tunectl.hostfile.config import HostConfig
+from tunectl.monitor.model import Freshness, Sample, Snapshot
 
 T = TypeVar("T")
 
@@ -29,18 +27,18 @@ class Limits(NamedTuple):
     isolated: CpuSet = frozenset()
 
     @classmethod
-    def of(cls, wishes: Wishes) -> Limits:
+    def of(cls, config: HostConfig) -> Limits:
         """[thermal] and [monitor.sla] of a host file, made concrete."""
-        thermal, sla = wishes.thermal, wishes.monitor.sla
+        thermal, sla = config.thermal, config.monitor.sla
         return cls(
-            thermal.min_ratio, thermal.base_frequency_khz, sla.p99_9_ns, sla.max_ns, frozenset(wishes.scope.isolated)
+            thermal.min_ratio, thermal.base_frequency_khz, sla.p99_9_ns, sla.max_ns, frozenset(config.scope.isolated)
         )
 
 
 class Seen(NamedTuple):
-    """A look, and its samples by quantity and subject."""
+    """A snapshot, and its samples by quantity and subject."""
 
-    look: Look
+    snapshot: Snapshot
     samples: Mapping[str, Mapping[str, Sample]]
 
     def get(self, quantity: str) -> Mapping[str, Sample]:
@@ -49,7 +47,7 @@ class Seen(NamedTuple):
 
 
 class History:
-    """The last looks, newest last; never more than `DEPTH` of them."""
+    """The last snapshots, newest last; never more than `DEPTH` of them."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
@@ -60,25 +58,25 @@ class History:
     def __len__(self) -> int:
         return len(self._seen)
 
-    def add(self, look: Look) -> None:
-        """The newest look. Of two samples of one quantity and subject the last counts."""
+    def add(self, snapshot: Snapshot) -> None:
+        """The newest snapshot. Of two samples of one quantity and subject the last counts."""
         samples: dict[str, dict[str, Sample]] = {}
-        for sample in look.samples:
+        for sample in snapshot.samples:
             of_quantity = samples.get(sample[0])
             if of_quantity is None:
                 of_quantity = samples[sample[0]] = {}
             of_quantity[sample[1]] = sample
-        self._seen.append(Seen(look, samples))
+        self._seen.append(Seen(snapshot, samples))
         self._found.clear()
 
     def once(self, find: Callable[[History], T]) -> T:
-        """find(self), worked out once a look: several rules ask the same."""
+        """find(self), computed once for each snapshot: several rules need the same."""
         if find not in self._found:
             self._found[find] = find(self)
         return cast("T", self._found[find])
 
     def while_same(self, quantities: tuple[str, ...], find: Callable[[History], T], *also: object) -> T:
-        """find(self), worked out anew only when a sample of these quantities, or `also`, has changed."""
+        """find(self), computed again only when a sample of these quantities, or `also`, has changed."""
         given = [*(self.get(quantity) for quantity in quantities), *also]
         kept = self._kept.get(find)
         # Sources hand in the same object while nothing changed, and that is what a comparison looks at first.
@@ -87,35 +85,35 @@ class History:
         return cast("T", kept[1])
 
     def without_newest(self) -> History:
-        """As it was one look ago."""
+        """As it was one snapshot ago."""
         earlier = History(self.limits)
         earlier._seen.extend(list(self._seen)[:-1])
         return earlier
 
     @property
-    def now(self) -> Look:
-        """The newest look; IndexError where there is none yet."""
-        return self._seen[-1].look
+    def now(self) -> Snapshot:
+        """The newest snapshot; IndexError where there is none yet."""
+        return self._seen[-1].snapshot
 
-    def before(self, seconds: float) -> Look | None:
-        """The newest look that is at least this much older than now; None where none is kept."""
+    def before(self, seconds: float) -> Snapshot | None:
+        """The newest snapshot that is at least this much older than now; None where none is kept."""
         latest = self.now.monotonic_s - seconds
-        return next((seen.look for seen in self._backwards() if seen.look.monotonic_s <= latest), None)
+        return next((seen.snapshot for seen in self._backwards() if seen.snapshot.monotonic_s <= latest), None)
 
     def get(self, quantity: str) -> Mapping[str, Sample]:
-        """The newest look's samples of one quantity by their subject."""
+        """The newest snapshot's samples of one quantity by their subject."""
         return self._seen[-1].get(quantity)
 
     def earlier(self, quantity: str, subject: str) -> Sample | None:
-        """The last fresh sample before now: what a rise or a change is measured from."""
-        return next((one for one in self.all_earlier(quantity, subject) if one.health is Health.FRESH), None)
+        """The last fresh sample before now: a rise is counted from it."""
+        return next((one for one in self.all_earlier(quantity, subject) if one.freshness is Freshness.FRESH), None)
 
     def is_same(self, sample: Sample) -> bool:
-        """Is it the very sample of the look before? Most are, on a quiet host."""
+        """Is it the same object as in the snapshot before? Most are, on a quiet host."""
         return len(self._seen) > 1 and self._seen[-2].get(sample.quantity).get(sample.subject) is sample
 
     def previous(self, quantity: str) -> Mapping[str, Sample]:
-        """The samples of the look before; empty where there is none."""
+        """The samples of the snapshot before; empty where there is none."""
         return self._seen[-2].get(quantity) if len(self._seen) > 1 else {}
 
     def all_earlier(self, quantity: str, subject: str) -> Iterator[Sample]:
@@ -126,7 +124,7 @@ class History:
                 yield sample
 
     def rise(self, sample: Sample) -> int | None:
-        """How far a counter rose since it was last read; None where that cannot be told (first look, stale, reset)."""
+        """How far a counter rose since it was last read; None where it is unknown (first snapshot, stale, reset)."""
         now = number(sample)
         if now is None or self.is_same(sample):
             return None if now is None else 0
@@ -140,22 +138,24 @@ class History:
 
 
 def number(sample: Sample) -> float | None:
-    """A fresh sample's value as a number; None for everything that must not be judged."""
+    """A fresh sample's value as a number; None where it must not be judged."""
     value = sample.value
-    if sample.health is not Health.FRESH or isinstance(value, str) or value is None or value != value:  # NaN
+    if sample.freshness is not Freshness.FRESH or isinstance(value, str) or value is None or value != value:  # NaN
         return None
     return value
 
 
-def silent_sources(look: Look) -> dict[str, tuple[Health, str]]:
-    """The sources that were asked and have nothing fresh to say, or broke off: the worse of its states, and why."""
-    fresh = Health.FRESH
-    heard = {sample.source for sample in look.samples if sample.health is fresh}
-    silent: dict[str, tuple[Health, str]] = {}
-    for sample in [sample for sample in look.samples if sample.health is not fresh]:
-        source, health = sample.source, sample.health
-        if sample.quantity == "source":  # it broke off: what it gave before says nothing of the rest
-            silent[source] = (Health.NO_DATA, sample.reason)
-        elif source not in heard and (health is Health.NO_DATA or (health is Health.STALE and source not in silent)):
-            silent[source] = (health, sample.reason)
+def silent_sources(snapshot: Snapshot) -> dict[str, tuple[Freshness, str]]:
+    """The sources that were read and gave nothing fresh, or raised: the worse of their states, and why."""
+    fresh = Freshness.FRESH
+    heard = {sample.source for sample in snapshot.samples if sample.freshness is fresh}
+    silent: dict[str, tuple[Freshness, str]] = {}
+    for sample in [sample for sample in snapshot.samples if sample.freshness is not fresh]:
+        source, freshness = sample.source, sample.freshness
+        if sample.quantity == "source":  # it raised: what it gave before says nothing about the rest
+            silent[source] = (Freshness.NO_DATA, sample.reason)
+        elif source not in heard and (
+            freshness is Freshness.NO_DATA or (freshness is Freshness.STALE and source not in silent)
+        ):
+            silent[source] = (freshness, sample.reason)
     return silent

@@ -4,45 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.model import Condition, Health, Verdict
+from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.history import History, number
-from tunectl.monitor.rules.say import cpu_of, on
+from tunectl.monitor.rules.subjects import cpu_of, on
 
 _MOVE = "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply"
 _REPORT = "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s"
-# Own interruptions that are fewer are chance: what comes to an isolated CPU anyway also comes during our own cycle.
+# A smaller share is chance: what comes to an isolated CPU anyway also comes during our own cycle.
 _SHARE = 0.5
 
 
 def judge_devices(history: History) -> Iterator[Condition]:
-    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last look.
+    """InterruptOnIsolatedCpu: an interrupt was delivered to an isolated CPU since the last snapshot.
 
-    One that was not is left out: what nobody mentions is over.
+    An interrupt that was not is left out: what no condition mentions is over.
     """
     before = history.previous("interrupts")
     for subject, sample in history.get("interrupts").items():
-        if (before.get(subject) is sample and sample.health is Health.FRESH) or sample.health is Health.ABSENT:
+        if (
+            before.get(subject) is sample and sample.freshness is Freshness.FRESH
+        ) or sample.freshness is Freshness.ABSENT:
             continue
         rise = history.rise(sample)
         if rise is None and subject not in before and _was_read(history):
-            # One that never came to an isolated CPU, a look ago, has delivered all it counts since.
+            # A snapshot ago it had never come to an isolated CPU: all that it counts has come since.
             rise = int(number(sample) or 0)
         if rise is None:
             yield Condition(
-                "InterruptOnIsolatedCpu", subject, Verdict.UNKNOWN, source=sample.source, summary=sample.reason
+                "InterruptOnIsolatedCpu", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason
             )
             continue
-        verdict = Verdict.BAD if rise else Verdict.GOOD
+        health = Health.BAD if rise else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
-        summary = f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last look" if rise else ""
-        yield Condition("InterruptOnIsolatedCpu", subject, verdict, rise, 0, sample.source, summary, _MOVE, sample.cpus)
+        summary = (
+            f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last snapshot" if rise else ""
+        )
+        yield Condition("InterruptOnIsolatedCpu", subject, health, rise, 0, sample.source, summary, _MOVE, sample.cpus)
 
 
 def _was_read(history: History) -> bool:
-    """Did the look before read the table? Where no device ever came to an isolated CPU, only its other rows tell."""
+    """Did the snapshot before read the table? Where no device interrupt ever came here, its other rows show it."""
     tables = (history.previous(quantity) for quantity in ("interrupts", "timer_ticks", "function_calls"))
-    return any(one.health is Health.FRESH for table in tables for one in table.values())
+    return any(one.freshness is Freshness.FRESH for table in tables for one in table.values())
 
 
 def judge_own(history: History) -> Iterator[Condition]:
@@ -53,7 +57,7 @@ def judge_own(history: History) -> Iterator[Condition]:
     source = next(iter(samples.values())).source
     counts = {subject: count for subject, sample in samples.items() if (count := number(sample)) is not None}
     if not counts:
-        yield Condition("MonitorDisturbs", "monitor", Verdict.UNKNOWN, source=source)
+        yield Condition("MonitorDisturbs", "monitor", Health.UNKNOWN, source=source)
         return
     own = float(sum(counts.values()))
     total = max(_total(history), own) if own else 0.0
@@ -67,7 +71,7 @@ def judge_own(history: History) -> Iterator[Condition]:
     yield Condition(
         "MonitorDisturbs",
         "monitor",
-        Verdict.BAD if is_own else Verdict.GOOD,
+        Health.BAD if is_own else Health.GOOD,
         own,
         0,
         source,
@@ -78,7 +82,7 @@ def judge_own(history: History) -> Iterator[Condition]:
 
 
 def _total(history: History) -> float:
-    """All that came to isolated CPUs since the last look: function calls, reschedules and ticks."""
+    """All that came to isolated CPUs since the last snapshot: function calls, reschedules and ticks."""
     return sum(
         history.rise(sample) or 0
         for quantity in ("function_calls", "reschedules", "timer_ticks")

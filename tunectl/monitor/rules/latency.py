@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tunectl.monitor.model import Condition, Verdict
+from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.history import History, number
 
 NAME = "LatencySla"
@@ -36,17 +36,17 @@ def judge(history: History) -> Iterator[Condition]:
         if isolated and sample.cpus and not sample.cpus & isolated:
             continue  # what a housekeeping CPU does to its sentinel was promised to nobody
         held = [_hold(history, subject, limit) for limit in limits]
-        bad = [(value, limit) for verdict, value, limit in held if verdict is Verdict.BAD]
+        bad = [(value, limit) for health, value, limit in held if health is Health.BAD]
         if bad:
             value, first = bad[0]
             broken = "; ".join(f"{limit.said} is {value:.0f} ns, promised {limit.limit:.0f} ns" for value, limit in bad)
             yield Condition(
-                NAME, subject, Verdict.BAD, value, first.limit, sample.source, f"{subject}: {broken}", _FIX, sample.cpus
+                NAME, subject, Health.BAD, value, first.limit, sample.source, f"{subject}: {broken}", _FIX, sample.cpus
             )
         else:
-            order = (Verdict.UNKNOWN, Verdict.BETWEEN, Verdict.GOOD)
-            verdict, value, first = min(held, key=lambda one: order.index(one[0]))
-            yield Condition(NAME, subject, verdict, value, first.limit, sample.source, sample.reason)
+            order = (Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
+            health, value, first = min(held, key=lambda one: order.index(one[0]))
+            yield Condition(NAME, subject, health, value, first.limit, sample.source, sample.reason)
 
 
 def _limits(history: History) -> Iterator[Limit]:
@@ -58,7 +58,7 @@ def _limits(history: History) -> Iterator[Limit]:
         yield Limit("the longest of a window", promised.max_ns, *names)
 
 
-def _hold(history: History, subject: str, limit: Limit) -> tuple[Verdict, float | None, Limit]:
+def _hold(history: History, subject: str, limit: Limit) -> tuple[Health, float | None, Limit]:
     def value(quantity: str) -> float | None:
         sample = history.get(quantity).get(subject)
         return number(sample) if sample is not None else None
@@ -66,8 +66,8 @@ def _hold(history: History, subject: str, limit: Limit) -> tuple[Verdict, float 
     closed, still = value(limit.closed), value(limit.open)
     highest = max((one for one in (closed, still) if one is not None), default=None)
     if highest is not None and highest > limit.limit:
-        return Verdict.BAD, highest, limit
+        return Health.BAD, highest, limit
     if closed is None:
-        return Verdict.UNKNOWN, None, limit
+        return Health.UNKNOWN, None, limit
     worst = value(limit.worst)
-    return (Verdict.BETWEEN if worst is not None and worst > limit.limit else Verdict.GOOD), closed, limit
+    return (Health.BETWEEN if worst is not None and worst > limit.limit else Health.GOOD), closed, limit

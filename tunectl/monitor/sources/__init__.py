@@ -1,11 +1,15 @@
-"""Where the monitor learns of the host: one file a source. To add one, write its file and name it here.
+"""Where the monitor learns of the host: one file a source, and one look at all of them in turn.
 
-The order is that of reading: the interrupt table first, for the others' sake; the frequency late, when the CPU this
-runs on has been busy for a while; the audit last, for it judges all of them.
+To add one, write its file and name it here. They are read in this order: the interrupt table first, because others use
+it; the frequency late, when the CPU this runs on has been busy for a while; the audit last, because it judges the rest.
 """
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Iterable
+
+from tunectl.monitor.model import Freshness, Sample, Snapshot
 from tunectl.monitor.sources import (
     audit,
     clock,
@@ -15,13 +19,11 @@ from tunectl.monitor.sources import (
     interrupts,
     latency,
     limits,
-    managers,
     thermal,
     throttle,
+    tuners,
 )
-from tunectl.monitor.sources.source import Source
-
-__all__ = ["SOURCES", "Source"]
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 SOURCES: tuple[Source, ...] = (
     interrupts.SOURCE,
@@ -29,10 +31,28 @@ SOURCES: tuple[Source, ...] = (
     throttle.SOURCE,
     limits.SOURCE,
     thermal.SOURCE,
-    managers.SOURCE,
+    tuners.SOURCE,
     drift.SOURCE,
     frequency.SOURCE,
     clock.SOURCE,
     latency.SOURCE,
     audit.SOURCE,
 )
+
+
+def take_snapshot(host: WatchedHost, sources: Iterable[Source] = SOURCES) -> Snapshot:
+    """What every source says now. Never raises for what a source does.
+
+    A source that failed is one sample of quantity `source`, NO_DATA, with the reason; the samples it gave before it
+    failed count.
+    """
+    host.begin()
+    samples: list[Sample] = []
+    for source in sources:
+        try:
+            samples.extend(source.read(host))
+        except Exception as error:  # whatever it is, the cycle goes on and says so
+            reason = f"{type(error).__name__}: {error}"
+            samples.append(Sample("source", source.name, None, source.name, Freshness.NO_DATA, reason))
+    at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Snapshot(host.taken_at, at, tuple(samples))

@@ -1,8 +1,9 @@
 """Does watching disturb? The interruptions of isolated CPUs that came while the monitor looked. /proc/interrupts
 
-The table is read a second time at the end of the look. Of what came since the last audit, the look's share of the time
-comes during the look by chance: only what exceeds that is laid at its door. A starved monitor looks all the time, and
-then nearly all that comes does so during a look. Source: FACTS 2.5, "Self-audit".
+The table is read a second time at the end of the snapshot. If a snapshot takes a tenth of the time, a tenth of all
+interruptions come during it by chance: only what exceeds that share is counted as the monitor's own. A starved monitor
+is busy with snapshots all the time, and then nearly everything comes during one. Source: docs/kernel-facts.md, "Reading
+without disturbing".
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, TIMER
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "audit"
 _SHARE = 0.0005  # of one CPU for the second reading, at most
@@ -23,20 +23,20 @@ Counts = Mapping[str, Mapping[int, int]]
 
 
 class _Spent(NamedTuple):
-    """Seconds in this look, and between the last audited one and this."""
+    """Seconds that this snapshot took, and seconds since the last audited one."""
 
-    look_s: float
+    taken_s: float
     between_s: float
 
     @property
     def share(self) -> float:
-        """The look's part of the whole."""
-        whole_s = self.look_s + self.between_s
-        return self.look_s / whole_s if whole_s > 0 else 0.0
+        """The snapshot's part of the whole."""
+        whole_s = self.taken_s + self.between_s
+        return self.taken_s / whole_s if whole_s > 0 else 0.0
 
 
 class _Kept:
-    """The counts at the end of the last audited look, and what was found."""
+    """The counts at the end of the last audited snapshot, and what was found."""
 
     def __init__(self) -> None:
         self.next_at = 0.0
@@ -47,30 +47,30 @@ class _Kept:
         self.none: dict[int, Sample] = {}
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """own_interruptions of each isolated CPU; between audits the last ones, stale."""
-    kept = eyes.keep(_NAME, _Kept)
-    table = eyes.table
+    kept = host.keep(_NAME, _Kept)
+    table = host.table
     if table.error:
-        yield Sample("own_interruptions", "host", None, _NAME, Health.NO_DATA, table.error, eyes.isolated)
-    elif eyes.table_read and eyes.look_at >= kept.next_at:
-        began, before = table.at, _counts(eyes)
+        yield Sample("own_interruptions", "host", None, _NAME, Freshness.NO_DATA, table.error, host.isolated)
+    elif host.table_read and host.taken_at >= kept.next_at:
+        began, before = table.at, _counts(host)
         rows = [table.row(row) for row in _ROWS]
         table.read()
         # As a rule nothing has come at all: the very same rows.
-        after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(eyes)
+        after = before if all(table.row(row) is old for row, old in zip(_ROWS, rows, strict=True)) else _counts(host)
         spent = _Spent(table.at - began, began - kept.at)
         kept.samples = [
             _none(kept, cpu) if after is before else _judged(cpu, before, after, kept.counts, spent)
-            for cpu in sorted(_cpus(eyes, before))
+            for cpu in sorted(_cpus(host, before))
         ]
         kept.at, kept.counts = table.at, after
-        kept.audited_at, kept.next_at = eyes.look_at, eyes.look_at + max(table.cost_s / _SHARE - 0.5, 0.0)
+        kept.audited_at, kept.next_at = host.taken_at, host.taken_at + max(table.cost_s / _SHARE - 0.5, 0.0)
         yield from kept.samples
     else:
-        age = eyes.look_at - kept.audited_at
-        reason = f"last audited {age:.0f} s ago: the second reading of /{PATH} is not worth its cost in every look"
-        yield from (one._replace(health=Health.STALE, reason=reason) for one in kept.samples)
+        age = host.taken_at - kept.audited_at
+        reason = f"last audited {age:.0f} s ago: the second reading of /{PATH} is not worth its cost in every snapshot"
+        yield from (one._replace(freshness=Freshness.STALE, reason=reason) for one in kept.samples)
 
 
 def _none(kept: _Kept, cpu: int) -> Sample:
@@ -79,18 +79,19 @@ def _none(kept: _Kept, cpu: int) -> Sample:
     return kept.none[cpu]
 
 
-def _counts(eyes: Eyes) -> Counts:
-    return {row: eyes.table.on(row) for row in _ROWS}
+def _counts(host: WatchedHost) -> Counts:
+    return {row: host.table.on(row) for row in _ROWS}
 
 
-def _cpus(eyes: Eyes, counts: Counts) -> set[int]:
-    return {cpu for on in counts.values() for cpu in eyes.isolated & on.keys()}
+def _cpus(host: WatchedHost, counts: Counts) -> set[int]:
+    return {cpu for on in counts.values() for cpu in host.isolated & on.keys()}
 
 
 def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Spent) -> Sample:
-    """One CPU: what came, where it is more than comes by chance in so short a time, and in `reason` the plain counts.
+    """One CPU: the interruptions where they are more than chance in so short a time, and in `reason` the plain counts.
 
-    Events that come independently of the look fall into it binomially, by its share of the time: three deviations.
+    Events that are independent of the snapshot fall into it binomially, by its share of the time. The limit is three
+    standard deviations.
     """
     rises = {row: _rise(cpu, before[row], after[row]) for row in _ROWS}
     count = sum(rises.values())
@@ -100,7 +101,7 @@ def _judged(cpu: int, before: Counts, after: Counts, earlier: Counts, spent: _Sp
     reason = ""
     if count:
         shown = ", ".join(f"{row} +{rise}" for row, rise in rises.items() if rise)
-        reason = f"{shown} in the {spent.look_s * 1000:.1f} ms of this look; {expected:.2g} come by chance"
+        reason = f"{shown} in the {spent.taken_s * 1000:.1f} ms of this snapshot; {expected:.2g} come by chance"
     return Sample("own_interruptions", f"cpu{cpu}", excess, _NAME, reason=reason, cpus=frozenset({cpu}))
 
 
@@ -111,7 +112,7 @@ def _rise(cpu: int, before: Mapping[int, int], after: Mapping[int, int]) -> int:
 SOURCE = Source(
     _NAME,
     (f"/{PATH}",),
-    "nobody; it is there to prove it of all the others",
-    "for the look it is taken in; other looks show the last audit as stale",
+    "nobody; it proves the same of all the others",
+    "for the snapshot it is taken in; other snapshots show the last audit as stale",
     read,
 )

@@ -1,91 +1,204 @@
 """The core's own clock, measured by the resident sentinel against the TSC; and the gaps in its spinning.
 
-It is the one frequency that is true of a CPU without a tick. The sentinel is started only where [monitor.sentinel]
-names the CPU it may have; `monitor --once --clock LIST` takes a single short sample of CPUs that somebody names.
+It is the one frequency that is true of a CPU without a tick: no file shows it. The sentinel (`tunectl-probe sentinel`)
+is started only where [monitor.sentinel] names the CPU it may have. It is read without waiting, and started again when
+it died.
+`monitor --once --clock LIST` takes a single short sample of CPUs that somebody names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sentinel import PERIOD_S, STALE_PERIODS, Sentinel, sample_clock
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.windows import Gaps, Windows
+from tunectl.host.run import Resident
+from tunectl.host.sysroot import Sysroot
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.sources.windows import Gaps, Windows
+from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
+
+SCHEMA = "tunectl.probe.sentinel/1"
+# Two lines and a snapshot a second later take less than two seconds: a drop must be known that soon.
+PERIOD_S = 0.4
+STALE_PERIODS = 3
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 1.0, 60.0
+_SAMPLE_LIMIT_S = 10.0
+
+
+class Reading(NamedTuple):
+    """One line."""
+
+    core_khz: float
+    spun_ns: float
+    gap_ns: tuple[tuple[float, int], ...]
+
+
+class Sentinel:
+    """The program and what it said last. `look` is called once a snapshot, always from the same thread."""
+
+    def __init__(self, cpu: int, start: Callable[[Sequence[str], CpuSet], Resident] = stay) -> None:
+        self.cpu = cpu
+        self.problem = "it has not spoken yet"  # why it says nothing
+        self.spoke_at: float | None = None  # when its last line was read
+        self.core_khz: float | None = None  # the faster of its last two lines: a disturbance can only slow it down
+        self.starts = 0
+        self._start = start
+        self._program: Resident | None = None
+        self._started_at = 0.0
+        self._next_at = 0.0
+        self._backoff_s = _FIRST_BACKOFF_S
+        self._earlier_khz: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The program's process id, while there is one."""
+        return self._program.pid if self._program else None
+
+    def look(self, now: float) -> list[Reading]:
+        """The lines since the last snapshot. Starts the program where it does not run and its pause is over."""
+        if self._program is None and now >= self._next_at:
+            self._begin(now)
+        if self._program is None:
+            return []
+        ended = self._program.ended()  # first: what it said before it died is still read
+        readings = [reading for line in self._program.lines() if (reading := _reading(line))]
+        for reading in readings:
+            self.core_khz = max(reading.core_khz, self._earlier_khz or 0.0)
+            self._earlier_khz = reading.core_khz
+            self.spoke_at = now
+        if ended is not None:
+            self._bury(now, ended.removeprefix(f"{PROGRAM}: "))
+        return readings
+
+    def _begin(self, now: float) -> None:
+        try:
+            words = ["sentinel", "--cpu", str(self.cpu), "--period", f"{PERIOD_S:g}"]
+            self._program = self._start(words, frozenset({self.cpu}))
+        except TunectlError as error:
+            self._bury(now, error.message)
+        else:
+            self.starts += 1
+            self._started_at = now
+
+    def _bury(self, now: float, why: str) -> None:
+        if self._program is not None:
+            self._program.close()
+            if now - self._started_at >= _LONGEST_BACKOFF_S:
+                self._backoff_s = _FIRST_BACKOFF_S
+        self._program = None
+        fence = fenced(Sysroot(), frozenset({self.cpu})) if self.spoke_at is None else ""
+        self.problem = f"the sentinel on CPU {self.cpu} ended: {why}" + (f" ({fence})" if fence else "")
+        self.spoke_at = self.core_khz = self._earlier_khz = None
+        self._next_at = now + self._backoff_s
+        self._backoff_s = min(self._backoff_s * 2, _LONGEST_BACKOFF_S)
+
+    def close(self) -> None:
+        """Ends the program."""
+        if self._program is not None:
+            self._program.close()
+            self._program = None
+
+
+def _reading(line: str) -> Reading | None:
+    """None for a line that is not ours: it is ignored, and the last one becomes stale."""
+    try:
+        row: Any = json.loads(line)
+        if row["schema"] != SCHEMA:
+            return None
+        gaps = tuple((float(length), int(count)) for length, count in row["gap_ns"])
+        return Reading(float(row["core_khz"]), float(row["spin_ns"]), gaps)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def sample_clock(cpu: int) -> float:
+    """The clock of a CPU's core in kHz, from a run of an eighth of a second on that CPU. TunectlError where that fails.
+
+    It takes the CPU from whoever runs there for some 20 ms: on request only.
+    """
+    words = ["sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
+    document = document_of(start(words, frozenset({cpu}), timeout_s=_SAMPLE_LIMIT_S))
+    reading = _reading(json.dumps(document))
+    if reading is None:
+        raise TunectlError(f"{PROGRAM}: expected a line of schema {SCHEMA}")
+    return reading.core_khz
+
 
 _NAME = "clock"
 _SUBJECT = "sentinel"
-# A look after the last line is as old as the looks are apart; the lines themselves must not be.
+# At the next snapshot the last line is as old as the time between two snapshots: that alone makes it not stale.
 _SLACK_S = 1.0
 
 
 class _Kept:
-    def __init__(self, eyes: Eyes, cpu: int) -> None:
+    def __init__(self, host: WatchedHost, cpu: int) -> None:
         self.sentinel = Sentinel(cpu)
-        self.windows = Windows(eyes.wishes.monitor.sla.window_s, Gaps, eyes.look_at)
-        self.stale_s = STALE_PERIODS * PERIOD_S + min(max(eyes.wishes.monitor.interval_s, _SLACK_S), 60.0)
-        self.started_at = eyes.look_at
+        self.windows = Windows(host.config.monitor.sla.window_s, Gaps, host.taken_at)
+        self.stale_s = STALE_PERIODS * PERIOD_S + min(max(host.config.monitor.interval_s, _SLACK_S), 60.0)
+        self.started_at = host.taken_at
         self.base: tuple[Sample, ...] | None = None
 
     def close(self) -> None:
         self.sentinel.close()
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """core_khz of the sentinel's CPU, with its base frequency, and the latency windows of subject `sentinel`."""
-    if eyes.clocks_asked and eyes.root.live:
-        yield from eyes.keep(f"{_NAME}.asked", lambda: list(_asked(eyes)))
+    if host.clocks_asked and host.root.live:
+        yield from host.keep(f"{_NAME}.asked", lambda: list(_asked(host)))
         return
-    wanted = eyes.wishes.monitor.sentinel
-    if wanted is None or not eyes.root.live:
+    wanted = host.config.monitor.sentinel
+    if wanted is None or not host.root.live:
         why = "no CPU is given to it ([monitor.sentinel])" if wanted is None else "a recorded host has no clock"
-        yield Sample("core_khz", "host", None, _NAME, Health.ABSENT, why)
+        yield Sample("core_khz", "host", None, _NAME, Freshness.ABSENT, why)
         return
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes, wanted.cpu))
-    for reading in kept.sentinel.look(eyes.look_at):
+    kept = host.keep(_NAME, lambda: _Kept(host, wanted.cpu))
+    for reading in kept.sentinel.look(host.taken_at):
         kept.windows.open.add(reading.gap_ns, reading.spun_ns)
-    kept.windows.turn(eyes.look_at)
+    kept.windows.turn(host.taken_at)
     if kept.base is None:
-        kept.base = _base(eyes, wanted.cpu)
+        kept.base = _base(host, wanted.cpu)
     yield from kept.base
-    health, why = _health(kept, eyes.look_at)
+    freshness, why = _freshness(kept, host.taken_at)
     cpus = frozenset({wanted.cpu})
     value = kept.sentinel.core_khz
-    yield Sample("core_khz", f"cpu{wanted.cpu}", round(value) if value else None, _NAME, health, why, cpus)
+    yield Sample("core_khz", f"cpu{wanted.cpu}", round(value) if value else None, _NAME, freshness, why, cpus)
     for sample in kept.windows.samples(_SUBJECT, _NAME, cpus):
-        is_told = health is Health.FRESH or sample.health is not Health.FRESH
-        yield sample if is_told else sample._replace(health=health, reason=why)
+        is_told = freshness is Freshness.FRESH or sample.freshness is not Freshness.FRESH
+        yield sample if is_told else sample._replace(freshness=freshness, reason=why)
 
 
-def _health(kept: _Kept, now: float) -> tuple[Health, str]:
+def _freshness(kept: _Kept, now: float) -> tuple[Freshness, str]:
     sentinel = kept.sentinel
     if sentinel.spoke_at is None:
         is_new = sentinel.pid is not None and now - kept.started_at < kept.stale_s
-        return (Health.STALE if is_new else Health.NO_DATA), sentinel.problem
+        return (Freshness.STALE if is_new else Freshness.NO_DATA), sentinel.problem
     if now - sentinel.spoke_at > kept.stale_s:
-        return Health.STALE, f"the sentinel's last line is {now - sentinel.spoke_at:.0f} s old"
-    return Health.FRESH, ""
+        return Freshness.STALE, f"the sentinel's last line is {now - sentinel.spoke_at:.0f} s old"
+    return Freshness.FRESH, ""
 
 
-def _base(eyes: Eyes, cpu: int) -> tuple[Sample, ...]:
-    """Of a housekeeping CPU, which the source `limits` leaves out. Kept: firmware may lower it later."""
-    khz = eyes.cpus[cpu].base_khz if cpu in eyes.cpus and cpu not in eyes.judged else None
+def _base(host: WatchedHost, cpu: int) -> tuple[Sample, ...]:
+    """Of a housekeeping CPU, which the source `limits` leaves out. Read once: firmware may lower it later."""
+    khz = host.cpus[cpu].base_khz if cpu in host.cpus and cpu not in host.judged else None
     if not khz:
         return ()
-    reason = eyes.cpus[cpu].base_source
+    reason = host.cpus[cpu].base_source
     return (Sample("base_khz", f"cpu{cpu}", khz, "limits", reason=reason, cpus=frozenset({cpu})),)
 
 
-def _asked(eyes: Eyes) -> Iterator[Sample]:
-    for cpu in sorted(eyes.clocks_asked):
-        yield from _base(eyes, cpu)
+def _asked(host: WatchedHost) -> Iterator[Sample]:
+    for cpu in sorted(host.clocks_asked):
+        yield from _base(host, cpu)
         subject, cpus = f"cpu{cpu}", frozenset({cpu})
         try:
             khz = round(sample_clock(cpu))
         except TunectlError as error:
-            yield Sample("core_khz", subject, None, _NAME, Health.NO_DATA, error.message, cpus)
+            yield Sample("core_khz", subject, None, _NAME, Freshness.NO_DATA, error.message, cpus)
         else:
             yield Sample("core_khz", subject, khz, _NAME, cpus=cpus)
 

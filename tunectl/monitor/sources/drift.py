@@ -1,7 +1,8 @@
-"""Has a knob drifted from what the host file asks? As `tunectl verify` judges, round and round.
+"""Has a knob drifted from what the host file asks? As `tunectl verify` judges, again and again.
 
-Every knob is judged within [monitor] drift_interval_s, a share in each look; an event, a manager that starts, another
-set of interrupts or a run of apply has all of them judged at once. What that costs bounds how often it may be.
+Every knob is judged within [monitor] drift_interval_s, a share of them in each snapshot. An event, another tuner that
+starts, another set of interrupts or a run of apply has all of them judged at once. The more that costs, the less often
+it happens.
 """
 
 from __future__ import annotations
@@ -14,26 +15,25 @@ from itertools import chain
 
 from tunectl.errors import TunectlError
 from tunectl.model import Finding, Outcome
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.model import Health, Sample
+from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.knobs import Knobs
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "drift"
 _EVENTFUL = frozenset({"cpu", "net", "queues", "pci"})
 _SHARE = 0.02  # of one CPU, while something changes all the time
-_HEALTH = {Outcome.UNREADABLE: Health.NO_DATA, Outcome.UNSUPPORTED: Health.ABSENT}
+_FRESHNESS = {Outcome.UNREADABLE: Freshness.NO_DATA, Outcome.UNSUPPORTED: Freshness.ABSENT}
 
 
 class _Kept:
-    """What is to be done next, and the samples of what was found."""
+    """What has to be judged next, and the samples of what was found."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        self.knobs = Knobs(eyes)
+    def __init__(self, host: WatchedHost) -> None:
+        self.knobs = Knobs(host)
         self.urgent = True
         self.problem = ""
-        self.next_at = eyes.look_at  # not before
-        self.worked_at = eyes.look_at
+        self.next_at = host.taken_at  # not before
+        self.worked_at = host.taken_at
         self.round: list[str | list[str]] = []  # paths of knobs with many; other knobs
         self.place = 0
         self.owed = 0.0
@@ -43,21 +43,21 @@ class _Kept:
         self.once_bad: set[str] = set()
         self.samples: dict[str, list[Sample]] = {}
 
-    def look(self, eyes: Eyes) -> None:
+    def look(self, host: WatchedHost) -> None:
         """Judges what is due."""
-        today = max(eyes.session.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
-        trigger = (eyes.table.shapes, _written(self.knobs.session.journal.path), today)
-        told = any(event.subsystem in _EVENTFUL for event in eyes.events)
-        self.urgent |= told or eyes.cpus_changed or eyes.suspicious or trigger != self.trigger
-        self.trigger, eyes.suspicious = trigger, False
-        now, interval = eyes.look_at, eyes.wishes.monitor.drift_interval_s
-        if len(eyes.table.landed) != self.landed and "irq.affinity" in self.samples:
-            self.dirty.add("irq.affinity")  # one that came nowhere was harmless
-        self.landed = len(eyes.table.landed)
-        self.dirty |= eyes.doubtful & self.samples.keys()
-        eyes.doubtful = set()
+        today = max(host.session.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
+        trigger = (host.table.shapes, _written(self.knobs.session.journal.path), today)
+        announced = any(event.subsystem in _EVENTFUL for event in host.events)
+        self.urgent |= announced or host.cpus_changed or host.suspicious or trigger != self.trigger
+        self.trigger, host.suspicious = trigger, False
+        now, interval = host.taken_at, host.config.monitor.drift_interval_s
+        if len(host.table.landed) != self.landed and "irq.affinity" in self.samples:
+            self.dirty.add("irq.affinity")  # an interrupt that never came to an isolated CPU was harmless until now
+        self.landed = len(host.table.landed)
+        self.dirty |= host.doubtful & self.samples.keys()
+        host.doubtful = set()
         if self.urgent and now >= self.next_at:
-            self.next_at = now + interval  # where it fails, it is not tried in every look
+            self.next_at = now + interval  # where it fails, it is not tried in every snapshot
             self.problem = "unfinished"
             self._judge_all(now, interval, today)
             self.problem = ""
@@ -81,15 +81,15 @@ class _Kept:
         paths, few = list(self.knobs.owners), self.knobs.few
         step = max(len(paths) // max(len(few), 1), 1)
         self.round = [*paths]
-        for number, names in enumerate(few):  # spread evenly: each costs as much as many files
+        for number, names in enumerate(few):  # spread evenly: each costs as much as many files do
             self.round.insert(min(number * (step + 1), len(self.round)), names)
         self.place, self.owed, self.worked_at = 0, 0.0, now
 
     def _work(self, now: float, interval: float) -> None:
-        """This look's share of the round, for half of the time since the last look at most.
+        """This snapshot's share of the round, for at most half of the time since the last snapshot.
 
-        On a starved host the share takes longer than looks are apart, and the next look would owe more: in the end each
-        would make the whole round, and everything else (a clock that is held down) would be seen as seldom.
+        On a starved host the share takes longer than the time between two snapshots, and the next one would owe more.
+        In the end each would make the whole round, and everything else (a clock that is held down) would be seen late.
         """
         size, elapsed, knobs = len(self.round), now - self.worked_at, self.knobs
         self.owed = min(self.owed + size * elapsed / interval, float(size))
@@ -122,7 +122,8 @@ class _Kept:
             else:
                 quiet += 1
         if quiet and quiet == len(findings):
-            yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets")
+            all_well = Finding(name, "", Outcome.COMPLIANT)
+            yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets", seen=all_well)
 
 
 def _bad(finding: Finding) -> bool:
@@ -132,14 +133,17 @@ def _bad(finding: Finding) -> bool:
 
 
 def _sample(finding: Finding) -> Sample:
-    reason = ""
-    if finding.outcome is not Outcome.COMPLIANT:
-        values = f"observed {finding.observed}, desired {finding.desired}"
-        reason = f"{values}: {finding.reason}" + (f"; fix: {finding.fix}" if finding.fix else "")
-    # A refusal without an effect is how that machine is: INTERFACE, "Outcomes".
+    # A refusal without an effect is how that machine is (docs/interface.md, "Outcomes").
     harmless = finding.outcome is Outcome.REFUSED and not finding.harmful
     value = Outcome.COMPLIANT if harmless else finding.outcome
-    return Sample("knob", finding.target, str(value), _NAME, _HEALTH.get(finding.outcome, Health.FRESH), reason)
+    freshness = _FRESHNESS.get(finding.outcome, Freshness.FRESH)
+    reason = "" if freshness is Freshness.FRESH else _why_unknown(finding)
+    return Sample("knob", finding.target, str(value), _NAME, freshness, reason, seen=finding)
+
+
+def _why_unknown(finding: Finding) -> str:
+    values = f"observed {finding.observed}, desired {finding.desired}"
+    return f"{values}: {finding.reason}" + (f"; fix: {finding.fix}" if finding.fix else "")
 
 
 def _written(path: str) -> float:
@@ -150,11 +154,11 @@ def _written(path: str) -> float:
         return 0.0
 
 
-def read(eyes: Eyes) -> Iterable[Sample]:
+def read(host: WatchedHost) -> Iterable[Sample]:
     """One sample a target that is not compliant, or was not since the start; one a knob of which all are."""
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    kept = host.keep(_NAME, lambda: _Kept(host))
     try:
-        kept.look(eyes)
+        kept.look(host)
     except Exception as error:
         kept.problem = kept.problem and str(error)
         raise
@@ -165,6 +169,6 @@ SOURCE = Source(
     _NAME,
     ("every file that `tunectl verify` reads",),
     "nobody: what would interrupt an isolated CPU (energy_performance_preference) is not read of one",
-    "at most [monitor] drift_interval_s old; older on a starved host, where it gets half of a look at most",
+    "at most [monitor] drift_interval_s old; older on a starved host, where it gets at most half of a snapshot's time",
     read,
 )

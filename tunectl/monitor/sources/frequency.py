@@ -1,22 +1,58 @@
 """The frequency of housekeeping CPUs, and through them of their package. cpuN/cpufreq/scaling_cur_freq
 
-The file holds a measurement only where the CPU's tick took a sample in the last 20 ms; else it shows what was asked
-for, the minimum, or 0 (FACTS 2.1, 2.2; arch/x86/kernel/cpu/aperfmperf.c, drivers/cpufreq/cpufreq.c). So it is read of
-CPUs that tick, and believed where it looks like a measurement. A package that is throttled slows these as well.
+The file holds a measurement only where the CPU's tick took a sample in the last 20 ms. Otherwise it shows what was
+asked for, the minimum, or 0 (docs/kernel-facts.md, "Frequency"; arch/x86/kernel/cpu/aperfmperf.c and
+drivers/cpufreq/cpufreq.c). So it is read of CPUs that tick, and believed where it looks like a measurement. A package
+that is throttled slows these as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Numbers
+from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.interrupt_table import TIMER
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.busy import Busy
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.open_files import Numbers
+from tunectl.monitor.watched_host import Source, WatchedHost
+
+_IDLE = (3, 4)  # idle and iowait, of user nice system idle iowait irq softirq steal ...
+
+
+class Busy:
+    """The shares since the last refresh() but one."""
+
+    def __init__(self, root: Sysroot) -> None:
+        self._root = root
+        self._before: dict[int, tuple[int, int]] = {}
+        self._now: dict[int, tuple[int, int]] = {}
+
+    def refresh(self, cpus: Iterable[int]) -> None:
+        """Reads it, for these CPUs. Never raises."""
+        self._before, self._now = self._now, parse(self._root.get_text("proc/stat"), cpus)
+
+    def share(self, cpu: int) -> float:
+        """0 to 1; 0 where it is not known."""
+        if cpu not in self._before or cpu not in self._now:
+            return 0.0
+        (busy, total), (busy_then, total_then) = self._now[cpu], self._before[cpu]
+        return (busy - busy_then) / (total - total_then) if total > total_then else 0.0
+
+
+def parse(text: str, cpus: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """{CPU: (busy, all)} in clock ticks since boot; a CPU that is off has no line."""
+    found = {}
+    for cpu in cpus:
+        start = text.find(f"\ncpu{cpu} ")
+        fields = text[start : text.find("\n", start + 1)].split()[1:9] if start >= 0 else []
+        if len(fields) > max(_IDLE) and all(map(str.isdecimal, fields)):
+            times = [int(field) for field in fields]
+            total = sum(times)
+            found[cpu] = (total - sum(times[index] for index in _IDLE), total)
+    return found
+
 
 _NAME = "frequency"
 _CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq"
@@ -41,79 +77,79 @@ class _Cpu:
 class _Kept:
     """The files, and what was seen of each CPU."""
 
-    def __init__(self, eyes: Eyes) -> None:
+    def __init__(self, host: WatchedHost) -> None:
         self.refused: dict[int, str] = {}
         self.cpus: dict[int, _Cpu] = {}
-        for package, members in eyes.packages.items():
-            for cpu in sorted(members - eyes.isolated):
-                if reason := _refusal(eyes, cpu):
+        for package, members in host.packages.items():
+            for cpu in sorted(members - host.isolated):
+                if reason := _refusal(host, cpu):
                     self.refused[cpu] = reason
-                elif eyes.root.exists(f"{_CPUFREQ.format(cpu)}/scaling_cur_freq"):
+                elif host.root.exists(f"{_CPUFREQ.format(cpu)}/scaling_cur_freq"):
                     self.cpus[cpu] = _Cpu(package)
-        self.numbers = Numbers(eyes.root, {cpu: f"{_CPUFREQ.format(cpu)}/scaling_cur_freq" for cpu in self.cpus})
+        self.numbers = Numbers(host.root, {cpu: f"{_CPUFREQ.format(cpu)}/scaling_cur_freq" for cpu in self.cpus})
         self.constants_at = -_CONSTANTS_S
         self.ticks: Mapping[int, int] = {}
         self.ticks_at = 0.0
         self.rates: dict[int, float] = {}
-        self.busy = Busy(eyes.root)
+        self.busy = Busy(host.root)
 
-    def refresh(self, eyes: Eyes) -> None:
+    def refresh(self, host: WatchedHost) -> None:
         """What changes seldom, and how often each CPU ticked since the last reading of the table."""
-        if eyes.look_at - self.constants_at >= _CONSTANTS_S:
-            self.constants_at = eyes.look_at
+        if host.taken_at - self.constants_at >= _CONSTANTS_S:
+            self.constants_at = host.taken_at
             for number, cpu in self.cpus.items():
-                _read_constants(eyes, number, cpu)
-        if eyes.table_read:
-            ticks, before = eyes.table.on(TIMER), self.ticks
-            seconds = eyes.look_at - self.ticks_at
+                _read_constants(host, number, cpu)
+        if host.table_read:
+            ticks, before = host.table.on(TIMER), self.ticks
+            seconds = host.taken_at - self.ticks_at
             known = before if seconds > 0 else {}
             self.rates = {
                 cpu: (ticks[cpu] - known[cpu]) / seconds for cpu in self.cpus if cpu in ticks and cpu in known
             }
-            self.ticks, self.ticks_at = ticks, eyes.look_at
+            self.ticks, self.ticks_at = ticks, host.taken_at
 
 
-def _refusal(eyes: Eyes, cpu: int) -> str:
+def _refusal(host: WatchedHost, cpu: int) -> str:
     """Why the CPU's file is not read, or ""."""
-    if cpu in eyes.quiet:
+    if cpu in host.quiet:
         return "the kernel isolates it or keeps no tick on it: its file would show a fallback, or interrupt it"
     try:
-        shared = parse_shown(eyes.root.get(f"{_CPUFREQ.format(cpu)}/affected_cpus").replace(" ", ","))
+        shared = parse_shown(host.root.get(f"{_CPUFREQ.format(cpu)}/affected_cpus").replace(" ", ","))
     except UsageError:
         shared = frozenset[int]()
-    if shared & eyes.quiet:  # the policy's first CPU is the one that answers
-        return f"it shares its frequency policy with the isolated CPUs {format_cpulist(shared & eyes.quiet)}"
+    if shared & host.quiet:  # the policy's first CPU is the one that answers
+        return f"it shares its frequency policy with the isolated CPUs {format_cpulist(shared & host.quiet)}"
     return ""
 
 
-def _read_constants(eyes: Eyes, number: int, cpu: _Cpu) -> None:
+def _read_constants(host: WatchedHost, number: int, cpu: _Cpu) -> None:
     place = _CPUFREQ.format(number)
-    cpu.governor = eyes.root.get(f"{place}/scaling_governor").strip()
-    shown = {name: eyes.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
+    cpu.governor = host.root.get(f"{place}/scaling_governor").strip()
+    shown = {name: host.root.get(f"{place}/{name}").strip() for name in _CONSTANTS}
     cpu.constants = {int(text): name for name, text in reversed(shown.items()) if text.isdecimal()}
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """frequency_khz of each housekeeping CPU that is on, sentinel_khz of each package."""
-    if eyes.cpus_changed:
-        eyes.forget(_NAME)
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
-    kept.refresh(eyes)
-    own = _own_cpu(eyes)
+    if host.cpus_changed:
+        host.forget(_NAME)
+    kept = host.keep(_NAME, lambda: _Kept(host))
+    kept.refresh(host)
+    own = _own_cpu(host)
     ticking = [cpu for cpu in kept.cpus if cpu == own or kept.rates.get(cpu, 0.0) >= _TICKS_PER_S]
     kept.numbers.refresh(ticking)
     samples = {cpu: _sample(kept, cpu, cpu in ticking) for cpu in kept.cpus}
     yield from samples.values()
     for cpu, reason in kept.refused.items():
-        yield Sample("frequency_khz", f"cpu{cpu}", None, _NAME, Health.STALE, reason, frozenset({cpu}))
-    yield from _sentinels(eyes, kept, samples)
+        yield Sample("frequency_khz", f"cpu{cpu}", None, _NAME, Freshness.STALE, reason, frozenset({cpu}))
+    yield from _sentinels(host, kept, samples)
 
 
-def _own_cpu(eyes: Eyes) -> int:
+def _own_cpu(host: WatchedHost) -> int:
     """The CPU this thread runs on: it is busy now, so it ticks. -1 on a recorded host."""
-    if not eyes.root.live:
+    if not host.root.live:
         return -1
-    fields = eyes.root.get("proc/thread-self/stat").rpartition(")")[2].split()
+    fields = host.root.get("proc/thread-self/stat").rpartition(")")[2].split()
     return int(fields[36]) if len(fields) > 36 else -1
 
 
@@ -122,15 +158,15 @@ def _sample(kept: _Kept, number: int, ticks: bool) -> Sample:
     if not ticks:
         rate = kept.rates.get(number)
         reason = "how often it ticks is not known yet" if rate is None else f"it ticks {rate:.0f} times a second: idle"
-        return Sample("frequency_khz", subject, None, _NAME, Health.STALE, reason, cpus)
+        return Sample("frequency_khz", subject, None, _NAME, Freshness.STALE, reason, cpus)
     khz = kept.numbers.value[number]
     if not khz:
         reason = kept.numbers.problem.get(number, "the file holds 0: no data (kernels 5.3 to 5.18)")
-        return Sample("frequency_khz", subject, None, _NAME, Health.NO_DATA, reason, cpus)
+        return Sample("frequency_khz", subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
     cpu.same = cpu.same + 1 if khz == cpu.last else 1
     cpu.last = khz
     if reason := _fallback(cpu, khz):
-        return Sample("frequency_khz", subject, khz, _NAME, Health.STALE, reason, cpus)
+        return Sample("frequency_khz", subject, khz, _NAME, Freshness.STALE, reason, cpus)
     return Sample("frequency_khz", subject, khz, _NAME, cpus=cpus)
 
 
@@ -145,40 +181,38 @@ def _fallback(cpu: _Cpu, khz: int) -> str:
     return ""
 
 
-def _sentinels(eyes: Eyes, kept: _Kept, samples: Mapping[int, Sample]) -> Iterator[Sample]:
+def _sentinels(host: WatchedHost, kept: _Kept, samples: Mapping[int, Sample]) -> Iterator[Sample]:
     """The fastest that was measured in each package: where even that one is slow, the package is."""
     eager = {cpu for cpu, one in kept.cpus.items() if one.governor == "performance"}
     if len(eager) < len(kept.cpus):
         kept.busy.refresh(kept.cpus)
         eager |= {cpu for cpu in kept.cpus if kept.busy.share(cpu) >= _BUSY}
-    for package, members in eyes.packages.items():
+    for package, members in host.packages.items():
         mine = {cpu: samples[cpu] for cpu in members if cpu in samples}
-        isolated = members & eyes.isolated
-        yield _sentinel(eyes, f"package{package}", mine, isolated or members, eager)
+        isolated = members & host.isolated
+        yield _sentinel(host, f"package{package}", mine, isolated or members, eager)
 
 
-def _sentinel(eyes: Eyes, subject: str, mine: Mapping[int, Sample], cpus: CpuSet, eager: set[int]) -> Sample:
-    fresh = {cpu: float(one.value or 0) for cpu, one in mine.items() if one.health is Health.FRESH}
+def _sentinel(host: WatchedHost, subject: str, mine: Mapping[int, Sample], cpus: CpuSet, eager: set[int]) -> Sample:
+    fresh = {cpu: float(one.value or 0) for cpu, one in mine.items() if one.freshness is Freshness.FRESH}
     if not mine:
         reason = "no housekeeping CPU of this package shows its frequency"
-        return Sample("sentinel_khz", subject, None, _NAME, Health.ABSENT, reason, cpus)
+        return Sample("sentinel_khz", subject, None, _NAME, Freshness.ABSENT, reason, cpus)
     if not fresh:
         reasons = {one.reason: cpu for cpu, one in sorted(mine.items(), reverse=True)}
         reason = "; ".join(f"CPU {cpu}: {why}" for why, cpu in list(reasons.items())[-2:])
-        return Sample("sentinel_khz", subject, None, _NAME, Health.STALE, f"no measurement: {reason}", cpus)
+        return Sample("sentinel_khz", subject, None, _NAME, Freshness.STALE, f"no measurement: {reason}", cpus)
     best = max(fresh, key=fresh.__getitem__)
     willing = [cpu for cpu in fresh if cpu in eager]
-    base = max((eyes.cpus[cpu].base_khz or 0 for cpu in mine), default=0)
-    least = (eyes.wishes.thermal.base_frequency_khz or base) * eyes.wishes.thermal.min_ratio
+    base = max((host.cpus[cpu].base_khz or 0 for cpu in mine), default=0)
+    least = (host.config.thermal.base_frequency_khz or base) * host.config.thermal.min_ratio
     if fresh[best] >= least > 0 or willing:
         best = best if fresh[best] >= least > 0 else max(willing, key=fresh.__getitem__)
         return Sample(
             "sentinel_khz", subject, int(fresh[best]), _NAME, reason=f"measured by CPU {best}'s tick", cpus=cpus
         )
-    reason = (
-        f"CPU {best} was measured, but may be slow of its own will: it is not busy, and its governor not performance"
-    )
-    return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, Health.STALE, reason, cpus)
+    reason = f"CPU {best} was measured, but may be slow on purpose: it is not busy, and its governor is not performance"
+    return Sample("sentinel_khz", subject, int(fresh[best]), _NAME, Freshness.STALE, reason, cpus)
 
 
 SOURCE = Source(

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tunectl.cpulist import CpuSet
-from tunectl.monitor.eyes import Eyes
 from tunectl.monitor.interrupt_table import CALLS, PATH, RESCHEDULES, THERMAL, TIMER, Landed
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "interrupts"
 _SHARE = 0.01  # of one CPU, at most
@@ -36,16 +35,16 @@ class _Kept:
         self.landings = -1
         self.device: dict[int, tuple[Landed, Sample]] = {}
 
-    def refresh(self, eyes: Eyes) -> None:
+    def refresh(self, host: WatchedHost) -> None:
         """What the table says now."""
-        table = eyes.table
+        table = host.table
         if table.shapes != self.shapes:
             self.shapes, self.rows, self.local = table.shapes, {}, {}
         for quantity, name in _LOCAL.items():
             row = table.row(name)
             if row is not self.rows.get(quantity):
                 self.rows[quantity] = row
-                cpus = frozenset(table.cpus) if name == THERMAL else eyes.isolated
+                cpus = frozenset(table.cpus) if name == THERMAL else host.isolated
                 self._remake(quantity, dict(zip(table.cpus, row, strict=False)), cpus)
         if table.landings != self.landings:
             self.landings = table.landings
@@ -65,18 +64,18 @@ class _Kept:
         return landed, sample
 
 
-def read(eyes: Eyes) -> Iterable[Sample]:
+def read(host: WatchedHost) -> Iterable[Sample]:
     """The counts of isolated CPUs, TRM of every CPU, and the device interrupts that ever came to an isolated one."""
-    kept = eyes.keep(_NAME, _Kept)
-    table = eyes.table
-    if eyes.changed or eyes.look_at >= kept.next_at:
+    kept = host.keep(_NAME, _Kept)
+    table = host.table
+    if host.changed or host.taken_at >= kept.next_at:
         table.read()
-        eyes.table_read = True
-        kept.next_at = eyes.look_at + min(max(table.cost_s / _SHARE - 0.5, 0.0), _OLDEST_S)
+        host.table_read = True
+        kept.next_at = host.taken_at + min(max(table.cost_s / _SHARE - 0.5, 0.0), _OLDEST_S)
     if table.error:
-        reason, cpus = table.error, eyes.isolated
-        return [Sample(name, "host", None, _NAME, Health.NO_DATA, reason, cpus) for name in ("interrupts", *_LOCAL)]
-    kept.refresh(eyes)
+        reason, cpus = table.error, host.isolated
+        return [Sample(name, "host", None, _NAME, Freshness.NO_DATA, reason, cpus) for name in ("interrupts", *_LOCAL)]
+    kept.refresh(host)
     local = [sample for samples in kept.local.values() for sample in samples.values()]
     return local + [sample for _, sample in kept.device.values()]
 
@@ -85,6 +84,6 @@ SOURCE = Source(
     _NAME,
     (f"/{PATH}",),
     "nobody: the kernel adds up what it keeps in memory (kernel/irq/proc.c, arch/x86/kernel/irq.c)",
-    "always; a counter begins anew when its interrupt is freed and asked for again",
+    "always; a counter starts again at 0 when its interrupt is freed and requested again",
     read,
 )

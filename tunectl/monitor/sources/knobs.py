@@ -1,8 +1,8 @@
 """How every knob was judged last, and how it is judged again at little cost.
 
-A judgement is a function of the files it read: of a knob that has thousands of them (each interrupt's, each idle
-state's) they are compared with what they were, a share in each look, and only a difference has the knob judged again.
-A knob of few files is simply judged again in its turn. Both come round once in `drift_interval_s`.
+A judgement is a function of the files it read: where a knob has thousands of files (one for each interrupt,
+one for each idle state), they are compared with what they were, a share in each snapshot, and only a difference has the
+knob judged again. A knob with few files is simply judged again in its turn. Both happen once in `drift_interval_s`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tunectl.host.tracing import TracingSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Plan, Reading, Setting
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Texts
+from tunectl.monitor.open_files import Texts
+from tunectl.monitor.watched_host import WatchedHost
 from tunectl.tuning.journal import peek
 
 _HELD = 16384
@@ -31,17 +31,17 @@ _UNCHANGING = (
     "/per_cpu_count",
     "/cpuinfo_max_freq",
     "/scaling_available_governors",
-    "/stat",  # which thread is a kernel's; its times rise with every look
+    "/stat",  # which thread is a kernel's; its times rise with every snapshot
 )
 
 
 class Knobs:
     """The findings by knob."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        self.root = TracingSysroot(eyes.root.root, eyes.quiet)
-        self._held = Texts(eyes.root, max(min(eyes.room // 4, _HELD), 0))
-        self.session = replace(eyes.session, root=self.root)
+    def __init__(self, host: WatchedHost) -> None:
+        self.root = TracingSysroot(host.root.root, host.quiet)
+        self._held = Texts(host.root, max(min(host.room // 4, _HELD), 0))
+        self.session = replace(host.session, root=self.root)
         self.findings: dict[str, tuple[Finding, ...]] = {}
         self.cost_s = 0.0  # CPU time of judging them all
         self.texts: dict[str, bytes | int | frozenset[str]] = {}  # of the files (errno where unreadable), directories
@@ -53,7 +53,7 @@ class Knobs:
 
     def settings(self) -> tuple[Setting, ...]:
         """What is wanted, and what an earlier host file wanted of the boot loader."""
-        return (*self.session.wishes.settings, *self.session.leftovers())
+        return (*self.session.config.settings, *self.session.leftovers())
 
     def judge_all(self, today: str) -> None:
         """Everything, as `tunectl verify` would."""
@@ -69,7 +69,7 @@ class Knobs:
             self.judge(set(self.owners.values()))
 
     def judge(self, names: Iterable[str]) -> None:
-        """Some knobs anew; of the boot arguments beside them what was read last."""
+        """Some knobs again; the boot arguments beside them are taken as they were last read."""
         wanted = set(names)
         boot = {name for name in self._readings if name.startswith("boot.")}
         chosen = tuple(setting for setting in self.settings() if setting.knob in wanted | boot)

@@ -1,46 +1,185 @@
-"""The application's own latencies, by window. [monitor.sla] socket"""
+"""The datagram socket to which an application sends its latencies: nanoseconds as text, separated by white space.
+
+An address is a path (a Unix socket) or HOST:PORT (UDP; the host is meant to be this one). Sending to a Unix socket
+whose reader is slow blocks the sender unless it says MSG_DONTWAIT; UDP never does. What the kernel dropped is counted.
+A Unix socket holds ten datagrams (net.unix.max_dgram_qlen), so a thread takes them out as they come.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import select
+import socket
+import stat
+import struct
+import threading
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.latency_socket import LatencySocket
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.windows import Messages, Windows
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.sources.windows import MOST_NS, Messages, Windows
+from tunectl.monitor.watched_host import Source, WatchedHost
+
+_BYTES = 65536  # no datagram is longer
+_DATAGRAMS_A_TURN = 4096
+_VALUES_A_LOOK = 200_000
+_FULL_MS = 100  # no room before the next snapshot: then the kernel keeps what it can, and counts the rest
+_BUFFER_BYTES = 1 << 20
+_SO_RXQ_OVFL = 40  # asm-generic/socket.h: how many datagrams were dropped so far, with each that arrives
+_DIGITS = len(str(MOST_NS))
+
+
+class Arrived(NamedTuple):
+    """What came since the last time."""
+
+    values_ns: list[int]
+    bad: int  # words that were no latency, and datagrams that were cut
+
+
+class LatencySocket:
+    """Bound; reading never waits and is bounded. `dropped` counts datagrams the kernel had no room for (UDP)."""
+
+    def __init__(self, address: str) -> None:
+        """TunectlError where it cannot be bound."""
+        self.address = address
+        self.dropped = 0
+        self._inode: int | None = None
+        self._thread: threading.Thread | None = None
+        is_path = address.startswith("/")
+        self._lock = threading.Lock()
+        self._values: list[int] = []
+        self._bad = 0
+        self._socket = socket.socket(socket.AF_UNIX if is_path else _family(address), socket.SOCK_DGRAM)
+        try:
+            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER_BYTES)
+            if is_path:
+                self._bind_path(address)
+            else:
+                self._socket.setsockopt(socket.SOL_SOCKET, _SO_RXQ_OVFL, 1)
+                self._socket.bind(_host_and_port(address))
+        except OSError as error:
+            self._socket.close()
+            raise TunectlError(f"cannot receive latencies at {address}: {error.strerror or error}") from error
+        self._end = os.eventfd(0, os.EFD_CLOEXEC)
+        self._thread = threading.Thread(target=self._receive, name="tunectl-latency", daemon=True)
+        self._thread.start()
+
+    def _bind_path(self, path: str) -> None:
+        _clear(path)
+        self._socket.bind(path)
+        os.chmod(path, 0o660)  # the application's user joins the monitor's group
+        self._inode = os.stat(path).st_ino
+
+    def read(self) -> Arrived:
+        """Every latency that came since the last time, up to a bound; the rest is there the next time."""
+        with self._lock:
+            self._take()
+            arrived = Arrived(self._values, self._bad)
+            self._values, self._bad = [], 0
+        return arrived
+
+    def _receive(self) -> None:
+        """The thread: empties the socket whenever something is in it."""
+        ready = select.poll()
+        ready.register(self._end, select.POLLIN)
+        ready.register(self._socket, select.POLLIN)
+        ended = select.poll()  # not select(): it knows no descriptor above 1,023, and a large host's files are all open
+        ended.register(self._end, select.POLLIN)
+        while not any(fd == self._end for fd, _ in ready.poll()):
+            with self._lock:
+                self._take()
+                full = len(self._values) >= _VALUES_A_LOOK
+            if full and ended.poll(_FULL_MS):
+                return
+
+    def _take(self) -> None:
+        for _ in range(_DATAGRAMS_A_TURN):
+            if len(self._values) >= _VALUES_A_LOOK:
+                return
+            try:
+                data, control, flags, _ = self._socket.recvmsg(_BYTES, socket.CMSG_SPACE(4))
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:  # a pending error of the socket: taken by this call, and not of a datagram
+                continue
+            for _, _, payload in control:
+                self.dropped = struct.unpack("=I", payload[:4])[0]
+            self._bad += bool(flags & socket.MSG_TRUNC)
+            words = data.split()
+            good = [word for word in words if word.isdigit() and len(word) < _DIGITS]
+            self._bad += len(words) - len(good)
+            self._values += map(int, good)
+
+    def close(self) -> None:
+        """Ends the thread, and removes the path where it is still this socket's."""
+        if self._thread:
+            os.eventfd_write(self._end, 1)
+            self._thread.join()
+            self._thread = None
+            os.close(self._end)
+        self._socket.close()
+        if self._inode is not None:
+            with contextlib.suppress(OSError):
+                if os.stat(self.address).st_ino == self._inode:
+                    os.unlink(self.address)
+            self._inode = None
+
+
+def _family(address: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if address.startswith("[") else socket.AF_INET
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise OSError(errno.EINVAL, "expected a path, or HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _clear(path: str) -> None:
+    """Takes away a socket that nobody listens at any more; anything else there stays, and binding fails."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+            if other.connect_ex(path) == errno.ECONNREFUSED:
+                os.unlink(path)
+
 
 _NAME = "latency"
 _SUBJECT = "application"
 
 
 class _Kept:
-    def __init__(self, eyes: Eyes, address: str) -> None:
+    def __init__(self, host: WatchedHost, address: str) -> None:
         self.socket = LatencySocket(address)
-        self.windows = Windows(eyes.wishes.monitor.sla.window_s, Messages, eyes.look_at)
+        self.windows = Windows(host.config.monitor.sla.window_s, Messages, host.taken_at)
         self.bad = 0
 
     def close(self) -> None:
         self.socket.close()
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """latency_p99_9_ns, latency_max_ns and latency_count of subject `application`: the last closed window's."""
-    address = eyes.wishes.monitor.sla.socket
-    if address is None or not eyes.root.live:
+    address = host.config.monitor.sla.socket
+    if address is None or not host.root.live:
         why = "no socket is named ([monitor.sla])" if address is None else "a recorded host has no application"
-        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Health.ABSENT, why)
+        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.ABSENT, why)
         return
     try:
-        kept = eyes.keep(_NAME, lambda: _Kept(eyes, address))
-    except TunectlError as error:  # tried again with every look
-        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Health.NO_DATA, error.message)
+        kept = host.keep(_NAME, lambda: _Kept(host, address))
+    except TunectlError as error:  # tried again with every snapshot
+        yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
         return
     values, bad = kept.socket.read()
     kept.bad += bad
     kept.windows.open.add(values)
-    kept.windows.turn(eyes.look_at)
+    kept.windows.turn(host.taken_at)
     yield from kept.windows.samples(_SUBJECT, _NAME, note=_note(kept))
     if not (kept.windows.has_heard or kept.bad or kept.socket.dropped):
         return  # nothing ever came: there is nothing fresh to say

@@ -1,18 +1,17 @@
 """How fast a CPU may run now, and its base frequency. cpuN/cpufreq/{bios_limit,scaling_max_freq}
 
 Source: Documentation/admin-guide/pm/cpufreq.rst. The base frequency is read once and kept: firmware may lower what
-base_frequency says, and a base that sinks with the limit would hide it (FACTS 1.6).
+base_frequency says, and a base that sinks with the limit would hide it (docs/kernel-facts.md, "Frequency").
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Numbers
-from tunectl.monitor.model import CLAMPED, Health, Sample
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.thermal_reading import limit_path
+from tunectl.host.thermal import limit_path
+from tunectl.monitor.model import CLAMPED, Freshness, Sample
+from tunectl.monitor.open_files import Numbers
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "limits"
 _FILES = {"bios_limit_khz": "bios_limit", "max_khz": "scaling_max_freq"}
@@ -23,13 +22,13 @@ Key = tuple[str, int]
 class _Kept:
     """The files of the judged CPUs."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        keys = [(quantity, cpu) for quantity in _FILES for cpu in sorted(eyes.judged)]
-        self.numbers = Numbers(eyes.root, {key: limit_path(key[1], _FILES[key[0]]) for key in keys})
+    def __init__(self, host: WatchedHost) -> None:
+        keys = [(quantity, cpu) for quantity in _FILES for cpu in sorted(host.judged)]
+        self.numbers = Numbers(host.root, {key: limit_path(key[1], _FILES[key[0]]) for key in keys})
         self.samples: dict[Key, Sample] = {}
         self.moved: set[str] = set()  # quantities that changed in the last refresh
         self.refresh()
-        self.base = [_base(eyes, cpu) for cpu in sorted(eyes.judged)]
+        self.base = [_base(host, cpu) for cpu in sorted(host.judged)]
 
     def refresh(self) -> None:
         """Remakes the samples of what changed."""
@@ -43,37 +42,37 @@ class _Kept:
                 self.samples[key] = Sample(quantity, subject, khz, _NAME, cpus=cpus)
             elif key not in self.numbers.absent or self.samples.get(key):
                 reason = self.numbers.problem.get(key) or f"/{limit_path(cpu, _FILES[quantity])} holds 0"
-                self.samples[key] = Sample(quantity, subject, None, _NAME, Health.NO_DATA, reason, cpus)
+                self.samples[key] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
 
 
-def _base(eyes: Eyes, cpu: int) -> Sample:
-    """A number from the host file, else in FACTS' order; the first that was found is kept."""
-    known = eyes.keep(f"{_NAME}.base", dict[int, tuple[int, str]])
-    if override := eyes.wishes.thermal.base_frequency_khz:
+def _base(host: WatchedHost, cpu: int) -> Sample:
+    """The host file's number, or the first that was read of the host (host/cpus.py says in which order)."""
+    known = host.keep(f"{_NAME}.base", dict[int, tuple[int, str]])
+    if override := host.config.thermal.base_frequency_khz:
         known[cpu] = (override, "the host file")
-    elif cpu not in known and cpu in eyes.cpus and (khz := eyes.cpus[cpu].base_khz):
-        known[cpu] = (khz, eyes.cpus[cpu].base_source)
+    elif cpu not in known and cpu in host.cpus and (khz := host.cpus[cpu].base_khz):
+        known[cpu] = (khz, host.cpus[cpu].base_source)
     cpus = frozenset({cpu})
     if cpu not in known:
-        return Sample("base_khz", f"cpu{cpu}", None, _NAME, Health.NO_DATA, _UNKNOWN, cpus)
+        return Sample("base_khz", f"cpu{cpu}", None, _NAME, Freshness.NO_DATA, _UNKNOWN, cpus)
     return Sample("base_khz", f"cpu{cpu}", known[cpu][0], _NAME, reason=known[cpu][1], cpus=cpus)
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """base_khz, and where the host has them bios_limit_khz and max_khz, of the isolated CPUs."""
-    if eyes.cpus_changed:
-        eyes.forget(_NAME)
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    if host.cpus_changed:
+        host.forget(_NAME)
+    kept = host.keep(_NAME, lambda: _Kept(host))
     moved = kept.moved
     kept.refresh()
-    # Once more a look later: the kernel changes what follows the limit in a work of its own.
-    eyes.doubtful |= {knob for knob, limit in CLAMPED.items() if limit in moved | kept.moved}
+    # Read again a snapshot later, too: the kernel changes what follows the limit later, in a work item of its own.
+    host.doubtful |= {knob for knob, limit in CLAMPED.items() if limit in moved | kept.moved}
     yield from kept.base
     yield from kept.samples.values()
     for quantity, file in _FILES.items():
         if not any(key[0] == quantity for key in kept.samples):
             reason = f"this host shows no {file} (no cpufreq, or a driver without it)"
-            yield Sample(quantity, "host", None, _NAME, Health.ABSENT, reason)
+            yield Sample(quantity, "host", None, _NAME, Freshness.ABSENT, reason)
 
 
 SOURCE = Source(

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Numbers
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.thermal_reading import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
+from tunectl.host.thermal import SLOWING_COOLERS, THERMAL, lowest_trip, quiet_zones
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.open_files import Numbers
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "thermal"
 _FIRMWARE = frozenset({"acpitz"})
@@ -24,9 +23,9 @@ _LISTED_S = 60.0  # zones and devices come and go with drivers
 class _Kept:
     """The zones and cooling devices there are."""
 
-    def __init__(self, eyes: Eyes) -> None:
-        root = eyes.root
-        self.listed_at = eyes.look_at
+    def __init__(self, host: WatchedHost) -> None:
+        root = host.root
+        self.listed_at = host.taken_at
         self.zones = quiet_zones(root)
         self.trips = {name: lowest_trip(root, f"{THERMAL}/{name}") for name in self.zones}
         names = [name for name in sorted(root.listdir(THERMAL)) if name.startswith("cooling_device")]
@@ -49,17 +48,17 @@ class _Kept:
         """What one of them holds."""
         value = self.numbers.value[name]
         if value is None:
-            return Sample(quantity, name, None, _NAME, Health.NO_DATA, self.numbers.problem.get(name, ""))
+            return Sample(quantity, name, None, _NAME, Freshness.NO_DATA, self.numbers.problem.get(name, ""))
         return Sample(quantity, name, value, _NAME, **more)
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """temperature_mc and trip_mc of zones, cooling_state of what cools by slowing CPUs."""
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
-    if eyes.changed or eyes.look_at - kept.listed_at > _LISTED_S:
-        eyes.forget(_NAME)
-        kept = eyes.keep(_NAME, lambda: _Kept(eyes))
-    kept.refresh(eyes.look_at)
+    kept = host.keep(_NAME, lambda: _Kept(host))
+    if host.changed or host.taken_at - kept.listed_at > _LISTED_S:
+        host.forget(_NAME)
+        kept = host.keep(_NAME, lambda: _Kept(host))
+    kept.refresh(host.taken_at)
     for name, kind in kept.zones.items():
         yield kept.sample(name, "temperature_mc", reason=kind)
         if trip := kept.trips[name]:
@@ -67,7 +66,14 @@ def read(eyes: Eyes) -> Iterator[Sample]:
     for name, kind in kept.cooling.items():
         yield kept.sample(name, "cooling_state", reason=kind)
     if not kept.zones:
-        yield Sample("temperature_mc", "host", None, _NAME, Health.ABSENT, "no thermal zone can be read in peace")
+        yield Sample(
+            "temperature_mc",
+            "host",
+            None,
+            _NAME,
+            Freshness.ABSENT,
+            "no thermal zone can be read without interrupting a CPU",
+        )
 
 
 SOURCE = Source(

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet
-from tunectl.monitor.eyes import Eyes
-from tunectl.monitor.held import Numbers
-from tunectl.monitor.model import Health, Sample
-from tunectl.monitor.sources.source import Source
-from tunectl.monitor.thermal_reading import throttle_path
+from tunectl.host.thermal import throttle_path
+from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.open_files import Numbers
+from tunectl.monitor.watched_host import Source, WatchedHost
 
 _NAME = "throttle"
 Key = tuple[str, int]  # ("core", cpu)
@@ -22,14 +21,14 @@ Key = tuple[str, int]  # ("core", cpu)
 class _Kept:
     """The files of the CPUs that are on, and who shares a count."""
 
-    def __init__(self, eyes: Eyes) -> None:
+    def __init__(self, host: WatchedHost) -> None:
         self.groups: dict[Key, tuple[str, CpuSet]] = {}  # a file's key: its sample's subject, the CPUs it stands for
-        for number, members in eyes.packages.items():
+        for number, members in host.packages.items():
             for cpu in members:
-                siblings = eyes.cpus[cpu].smt_siblings or frozenset({cpu})
+                siblings = host.cpus[cpu].smt_siblings or frozenset({cpu})
                 self.groups["core", cpu] = (f"core{min(siblings)}", siblings)
                 self.groups["package", cpu] = (f"package{number}", members)
-        self.numbers = Numbers(eyes.root, {key: throttle_path(key[1], key[0]) for key in self.groups})
+        self.numbers = Numbers(host.root, {key: throttle_path(key[1], key[0]) for key in self.groups})
         self.samples: dict[str, Sample] = {}
 
     def refresh(self) -> None:
@@ -44,23 +43,23 @@ class _Kept:
                 self.samples[subject] = Sample(quantity, subject, max(counts), _NAME, cpus=cpus)
             elif not self.numbers.absent.issuperset(keys):
                 reason = next(self.numbers.problem[each] for each in keys if each in self.numbers.problem)
-                self.samples[subject] = Sample(quantity, subject, None, _NAME, Health.NO_DATA, reason, cpus)
+                self.samples[subject] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
             elif self.samples.pop(subject, None):
                 # It was there: that is not a host without counters.
                 reason = f"/{throttle_path(key[1], key[0])} is gone"
-                self.samples[subject] = Sample(quantity, subject, None, _NAME, Health.NO_DATA, reason, cpus)
+                self.samples[subject] = Sample(quantity, subject, None, _NAME, Freshness.NO_DATA, reason, cpus)
 
 
-def read(eyes: Eyes) -> Iterator[Sample]:
+def read(host: WatchedHost) -> Iterator[Sample]:
     """core_throttles of each physical core, package_throttles of each package."""
-    if eyes.cpus_changed:
-        eyes.forget(_NAME)
-    kept = eyes.keep(_NAME, lambda: _Kept(eyes))
+    if host.cpus_changed:
+        host.forget(_NAME)
+    kept = host.keep(_NAME, lambda: _Kept(host))
     kept.refresh()
     yield from kept.samples.values()
     if not kept.samples:
         reason = "this CPU has no throttle counters (Intel's only, and not in most virtual machines)"
-        yield Sample("package_throttles", "host", None, _NAME, Health.ABSENT, reason)
+        yield Sample("package_throttles", "host", None, _NAME, Freshness.ABSENT, reason)
 
 
 SOURCE = Source(

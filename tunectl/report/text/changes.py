@@ -130,7 +130,7 @@ _RESULTS = {
     "failed": ("Could not be restored", True),
     "changed-since": ("Left alone: someone changed these after tunectl did", True),
     "gone": ("Left alone: no longer there", True),
-    "already": ("Stood as before already", False),
+    "already": ("Already as before", False),
     "would-restore": ("Would be restored", False),
     "restored": ("Restored", False),
 }

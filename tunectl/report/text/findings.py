@@ -25,14 +25,16 @@ def parsed(bodies: Iterable[Any]) -> tuple[Finding, ...]:
     return tuple(body if isinstance(body, Finding) else finding_of(body) for body in bodies)
 
 
-def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0, told: Collection[Outcome] = ()) -> None:
+def findings(
+    page: TextPage, found: Sequence[Finding], *, indent: int = 0, shown_above: Collection[Outcome] = ()
+) -> None:
     """All findings: first those that need attention, then one compact block for each other outcome.
 
-    `told` are the outcomes that the page has already shown one by one.
+    `shown_above` are the outcomes that the page has already shown one by one.
     """
     gathered = groups(finding for finding in found if finding.outcome is not Outcome.COMPLIANT)
     for group in gathered:
-        if _needs_attention(group) and group.outcome not in told:
+        if _needs_attention(group) and group.outcome not in shown_above:
             _attention(page, group, indent)
     quiet = [group for group in gathered if not _needs_attention(group)]
     _listed(page, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)

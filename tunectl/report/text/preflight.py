@@ -62,7 +62,7 @@ def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, else
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(page, brief(found), indent=2)
-    findings(page, found, indent=2, told=() if page.verbose else _REASONS)
+    findings(page, found, indent=2, shown_above=() if page.verbose else _REASONS)
     _evidence(page, section.get("evidence") or {})
     notes(page, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
 

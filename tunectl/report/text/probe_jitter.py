@@ -181,7 +181,7 @@ _PHASE_STYLES = {"passed": "green", "failed": "red", "not-run": "magenta"}
 
 def selftest(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.selftest/1 body."""
-    verdict = "every known interruption was found" if body["passed"] else "this is no pass"
+    verdict = "every known interruption was found" if body["passed"] else "not passed"
     style = "bold green" if body["passed"] else "bold red"
     prose(page, f"CPU {body['cpu']}, gaps over {nanoseconds(body['threshold_ns'])}: {verdict}", style=style)
     if body.get("vouched_ns"):

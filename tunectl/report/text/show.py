@@ -28,7 +28,7 @@ def show(body: Mapping[str, Any], page: TextPage) -> None:
     _network(page, body)
     _interrupts(page, body)
     _tuned(page, body)
-    _managers(page, body["managers"])
+    _tuners(page, body["managers"])
 
 
 def _system(page: TextPage, body: Mapping[str, Any]) -> None:
@@ -88,10 +88,10 @@ def _interrupts(page: TextPage, body: Mapping[str, Any]) -> None:
     irqs = body["irqs"]
     heading(page, "Interrupts")
     managed = sum(irq["managed"] == "yes" for irq in irqs)
-    told = all(irq["managed"] != "unknown" for irq in irqs)
+    is_known = all(irq["managed"] != "unknown" for irq in irqs)
     said = (
         f"{plural(len(irqs), 'line')}, {managed:,} of them moved by the kernel alone"
-        if told
+        if is_known
         else plural(len(irqs), "line")
     )
     hits = sorted((irq for irq in irqs if irq["hits_isolated"]), key=lambda irq: (-irq["count_isolated"], irq["irq"]))
@@ -125,20 +125,20 @@ def _tuned(page: TextPage, body: Mapping[str, Any]) -> None:
         line(page, "  ", *separated, "; `tunectl verify` lists each")
 
 
-def _managers(page: TextPage, managers: Sequence[Mapping[str, Any]]) -> None:
+def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
     heading(page, "Who else tunes this host")
-    working = [manager for manager in managers if manager["active"] or manager["enabled"]]
-    for manager in working:
-        program = manager.get("program", True)
-        state = "runs" if manager["active"] else "starts at boot"
-        said = "; ".join(filter(None, (state, manager["detail"]))) if program else manager["detail"]
-        prose(page, said, indent=2, label=f"{manager['name']}  ", hang=_LABEL)
-        known = manager["settings"] or not manager["overwrites"]
-        what = ", ".join(manager["overwrites"]) or "nothing that tunectl sets"
+    working = [tuner for tuner in tuners if tuner["active"] or tuner["enabled"]]
+    for tuner in working:
+        program = tuner.get("program", True)
+        state = "runs" if tuner["active"] else "starts at boot"
+        said = "; ".join(filter(None, (state, tuner["detail"]))) if program else tuner["detail"]
+        prose(page, said, indent=2, label=f"{tuner['name']}  ", hang=_LABEL)
+        known = tuner["settings"] or not tuner["overwrites"]
+        what = ", ".join(tuner["overwrites"]) or "nothing that tunectl sets"
         prose(page, f"{'writes' if known else 'may overwrite'} {what}", indent=2 + _LABEL, style="yellow")
-    if idle := [manager["name"] for manager in managers if manager not in working]:
+    if idle := [tuner["name"] for tuner in tuners if tuner not in working]:
         prose(page, f"installed, but neither active nor enabled: {', '.join(idle)}", indent=2, style="dim")
-    if not managers:
+    if not tuners:
         prose(page, "nobody that tunectl knows of", indent=2)
 
 

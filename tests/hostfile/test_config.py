@@ -1,0 +1,248 @@
+"""The host file made concrete: host file + profile + topology -> what is wanted of this machine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tunectl.cpulist import CpuSet, Isolcpus
+from tunectl.errors import UsageError
+from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
+from tunectl.hostfile.profile import load_profile, shipped
+from tunectl.hostfile.shape import HostFile
+from tunectl.knobs import KNOBS
+from tunectl.model import Waiver
+
+LOW = 'profile = "low-latency"\nisolated = "2-3"\n'
+INTERFACE_EXAMPLE = """
+profile  = "low-latency"        # a shipped profile, or a path
+isolated = "2-3"                # full kernel grammar; housekeeping is the complement
+
+[network]
+interfaces = ["eth0"]           # the NICs that carry market data
+
+[budget]                        # what the probe is judged by
+max_ns = 50000
+p99_9_ns = 10000                # arrival-weighted, see below
+interruptions_per_s = 10
+stolen_ppm = 100
+
+[thermal]
+base_frequency_khz = 3500000    # optional: overrides what the host says
+min_ratio = 0.9
+
+[knobs]                         # the site's own values over the profile's
+"cpuidle.max_latency_us" = 1
+
+[[waivers]]
+knob = "irq.affinity"
+target = "33"
+reason = "nvme admin queue, managed; no I/O is submitted from the isolated CPUs"
+until = 2027-03-31
+"""
+
+
+@dataclass(frozen=True)
+class Cpus:
+    """A machine, as far as a host file is held against it."""
+
+    present: CpuSet = frozenset(range(4))
+    online: CpuSet = frozenset(range(4))
+    nr_cpus: int = 4
+    siblings: dict[int, CpuSet] = field(default_factory=dict)
+
+
+PAIRS = {cpu: frozenset({cpu % 2, cpu % 2 + 2}) for cpu in range(4)}  # 0 and 2 share a core, 1 and 3
+
+
+def config(tmp_path: Path, text: str, cpus: Cpus | None = None) -> HostConfig:
+    path = tmp_path / "host.toml"
+    path.write_text(text)
+    return resolve(read_hostfile(str(path)), cpus or Cpus(), str(path))
+
+
+def values(found: HostConfig) -> dict[str, object]:
+    return {setting.knob: setting.value for setting in found.settings}
+
+
+def test_the_example_of_the_interface(tmp_path: Path) -> None:
+    found = config(tmp_path, INTERFACE_EXAMPLE)
+    assert found.scope.isolated == {2, 3}
+    assert found.scope.housekeeping == {0, 1}
+    assert found.budget == {"max_ns": 50000, "p99_9_ns": 10000, "interruptions_per_s": 10, "stolen_ppm": 100}
+    assert (found.thermal.base_frequency_khz, found.thermal.min_ratio) == (3500000, 0.9)
+    assert found.interfaces == ("eth0",)
+    assert values(found)["cpuidle.max_latency_us"] == 1
+    assert found.waivers == (
+        Waiver(
+            "irq.affinity",
+            "33",
+            "nvme admin queue, managed; no I/O is submitted from the isolated CPUs",
+            "2027-03-31",
+        ),
+    )
+
+
+def test_words_become_cpu_sets_of_this_host(tmp_path: Path) -> None:
+    found = values(config(tmp_path, LOW))
+    assert found["irq.affinity"] == {0, 1}
+    assert found["irqbalance.banned_cpus"] == {2, 3}
+    assert found["boot.nohz_full"] == {2, 3}
+    assert found["boot.isolcpus"] == Isolcpus(frozenset({"managed_irq", "domain"}), frozenset({2, 3}))
+
+
+def test_every_setting_has_a_reason_and_comes_in_the_tables_order(tmp_path: Path) -> None:
+    found = config(tmp_path, LOW + '[knobs]\n"smt.control" = "off"\n').settings
+    order = [list(KNOBS).index(setting.knob) for setting in found]
+    assert order == sorted(order)
+    assert [setting.knob for setting in found if not setting.reason] == []
+    assert found[0].reason == f"the site's own value, in {tmp_path}/host.toml"
+
+
+def test_the_sites_own_value_wins_and_a_knob_may_be_left_alone(tmp_path: Path) -> None:
+    own = '[knobs]\n"mm.swappiness" = 10\n"mm.ksm" = "unmanaged"\n"boot.tsc" = "unmanaged"\n'
+    plain, found = values(config(tmp_path, LOW)), values(config(tmp_path, LOW + own))
+    assert (plain["mm.swappiness"], found["mm.swappiness"]) == (1, 10)
+    assert set(plain) - set(found) == {"mm.ksm", "boot.tsc"}
+
+
+@pytest.mark.parametrize(
+    ("text", "isolated"), [("3", {3}), ("2-N", {2, 3}), ("1-3:1/2", {1, 3}), (" 2,3 ", {2, 3}), ("3,2", {2, 3})]
+)
+def test_the_kernels_whole_grammar(tmp_path: Path, text: str, isolated: set[int]) -> None:
+    assert config(tmp_path, f'profile = "low-latency"\nisolated = "{text}"\n').scope.isolated == isolated
+
+
+def test_a_cpu_that_is_off_may_be_isolated_but_one_must_be_left_on(tmp_path: Path) -> None:
+    cpus = Cpus(online=frozenset({1, 2}))
+    assert config(tmp_path, LOW, cpus).scope.isolated == {2, 3}
+    with pytest.raises(UsageError, match="no housekeeping CPU is left"):
+        config(tmp_path, 'profile = "low-latency"\nisolated = "1-2"\n', cpus)
+
+
+def test_half_a_core(tmp_path: Path) -> None:
+    cpus = Cpus(siblings=PAIRS)
+    with pytest.raises(UsageError, match="CPU 2 shares its core with CPU 0, which is not isolated"):
+        config(tmp_path, LOW, cpus)
+    assert config(tmp_path, LOW + "allow_split_siblings = true\n", cpus).scope.isolated == {2, 3}
+    assert config(tmp_path, 'profile = "low-latency"\nisolated = "1,3"\n', cpus).scope.isolated == {1, 3}
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+@pytest.mark.parametrize("key", ["max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm"])
+def test_a_limit_must_be_able_to_limit(tmp_path: Path, key: str, value: str) -> None:
+    with pytest.raises(UsageError, match=rf"budget\.{key}: {re.escape(value)} is no limit"):
+        config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
+
+
+def test_a_limit_of_zero_is_one(tmp_path: Path) -> None:
+    assert config(tmp_path, f"{LOW}[budget]\nmax_ns = 0\n").budget == {"max_ns": 0}
+
+
+@pytest.mark.parametrize("value", ["0", "-0.5", "1.01", "nan"])
+def test_a_ratio_is_a_share_of_one(tmp_path: Path, value: str) -> None:
+    with pytest.raises(UsageError, match=r"thermal\.min_ratio"):
+        config(tmp_path, f"{LOW}[thermal]\nmin_ratio = {value}\n")
+
+
+@pytest.mark.parametrize("knob", ["check.tick_off", "thermal.throttled"])
+def test_checks_may_be_waived_too(tmp_path: Path, knob: str) -> None:
+    text = f'{LOW}[[waivers]]\nknob = "{knob}"\nreason = "x"\nuntil = 2099-01-01\ntarget = 2\n'
+    assert config(tmp_path, text).waivers == (Waiver(knob, "2", "x", "2099-01-01"),)
+
+
+@pytest.mark.parametrize("target", ["33", '"33"', '"irq.affinity[33]"'])
+def test_a_waiver_names_an_instance_or_a_target(tmp_path: Path, target: str) -> None:
+    text = f'{LOW}[[waivers]]\nknob = "irq.affinity"\nreason = "x"\nuntil = 2099-01-01\ntarget = {target}\n'
+    assert config(tmp_path, text).waivers == (Waiver("irq.affinity", "33", "x", "2099-01-01"),)
+
+
+def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(
+        'inherits = "balanced-latency"\n[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n'
+    )
+    found = config(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
+    assert {one.knob: (one.value, one.reason) for one in found.settings}["mm.swappiness"] == (5, "our own")
+    lines = load_profile("balanced-latency")
+    assert set(values(found)) == {name for name, line in lines.items() if line.isolation != "runtime"}
+
+
+def test_the_way_of_isolating_chooses_what_is_asked(tmp_path: Path) -> None:
+    asked = {how: set(values(config(tmp_path, f'{LOW}isolation = "{how}"\n'))) for how in ("boot", "runtime", "both")}
+    assert asked["both"] - asked["boot"] == {
+        "cpuset.isolated",
+        "kthread.affinity",
+        "systemd.isolated_slice",
+        "systemd.allowed_cpus",
+        "systemd.cpu_affinity",
+    }
+    assert asked["both"] - asked["runtime"] == {name for name in asked["both"] if name.startswith("boot.")}
+    assert set(values(config(tmp_path, LOW))) == asked["boot"]
+
+
+def test_a_boot_argument_that_the_site_spells_out_is_asked_for_all_the_same(tmp_path: Path) -> None:
+    own = f'{LOW}isolation = "runtime"\n[knobs]\n"boot.nohz_full" = "isolated"\n'
+    assert values(config(tmp_path, own))["boot.nohz_full"] == {2, 3}
+
+
+def test_a_way_of_isolating_that_the_profile_does_not_know(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text('[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n')
+    text = 'profile = "mine.toml"\nisolated = "2-3"\nisolation = "runtime"\n'
+    with pytest.raises(UsageError, match="does not say how"):
+        config(tmp_path, text)
+    assert values(config(tmp_path, f'{text}[knobs]\n"cpuset.isolated" = "isolated"\n'))["cpuset.isolated"] == {2, 3}
+    with pytest.raises(UsageError, match="isolation"):
+        config(tmp_path, f'{LOW}isolation = "somehow"\n')
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_shipped_profiles_fit_every_host_and_explain_themselves(name: str) -> None:
+    found = resolve(HostFile(profile=name, isolated="3", isolation="both"), Cpus(), "example")
+    assert {one.knob for one in found.settings} == set(load_profile(name))
+    assert [line for line in load_profile(name).values() if len(line.reason) < 10] == []
+
+
+def test_balanced_latency_asks_for_no_boot_argument_and_no_idle_power() -> None:
+    asked = load_profile("balanced-latency")
+    assert [knob for knob in asked if knob.startswith(("boot.", "cpufreq.", "cpuidle."))] == []
+    assert set(asked) <= set(load_profile("low-latency"))
+
+
+def key(name: str, value: object) -> str:
+    """A host file with one key of [table.name] set."""
+    table, _, last = name.rpartition(".")
+    return f"{LOW}[{table}]\n{last} = {value}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "refused"),
+    [
+        ("monitor.interval_s", (0.05, 3600), (0.049, 3600.1)),
+        ("monitor.drift_interval_s", (0.05, 86400), (0.049, 86400.1)),
+        ("monitor.sla.window_s", (0.1, 3600), (0.099, 3600.1)),
+        ("thermal.min_ratio", (0.001, 1), (0, 1.001)),
+        ("thermal.base_frequency_khz", (1,), (0, -1)),
+        ("budget.max_ns", (0,), (-1, "inf", "nan")),
+    ],
+)
+def test_a_number_may_be_at_its_limit_and_not_beside_it(
+    tmp_path: Path, name: str, allowed: tuple[object, ...], refused: tuple[object, ...]
+) -> None:
+    for value in allowed:
+        config(tmp_path, key(name, value))
+    for value in refused:
+        with pytest.raises(UsageError, match=re.escape(name)):
+            config(tmp_path, key(name, value))
+
+
+@pytest.mark.parametrize(("value", "fits"), [(0, False), (0.001, True), (3600, True), (3600.1, False)])
+def test_a_receivers_patience_has_limits(tmp_path: Path, value: float, fits: bool) -> None:
+    text = f'{LOW}[[monitor.hooks]]\ncommand = ["/bin/true"]\ntimeout_s = {value}\n'
+    if fits:
+        config(tmp_path, text)
+    else:
+        with pytest.raises(UsageError, match="timeout_s"):
+            config(tmp_path, text)

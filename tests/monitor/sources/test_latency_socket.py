@@ -1,0 +1,155 @@
+"""The application's datagrams: read without waiting, bounded; what is no latency is counted."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tunectl.errors import TunectlError
+from tunectl.monitor.open_files import allow_many_files
+from tunectl.monitor.sources.latency import _VALUES_A_LOOK, LatencySocket
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[LatencySocket]:
+    found = LatencySocket(str(tmp_path / "latency"))
+    yield found
+    found.close()
+
+
+def send(address: str, *datagrams: bytes) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        for datagram in datagrams:
+            sender.sendto(datagram, address)
+
+
+def test_numbers_separated_by_white_space(receiver: LatencySocket) -> None:
+    assert receiver.read() == ([], 0)
+    send(receiver.address, b"1200 900\n\t7 ", b"5", b"", b"00012")
+    assert receiver.read() == ([1200, 900, 7, 5, 12], 0)
+
+
+@pytest.mark.parametrize(
+    "word", [b"-5", b"1.5", b"abc", b"1e3", b"\xff\xfe", b"0x10", b"9" * 19, b"9" * 60_000, "\u0665".encode()]
+)
+def test_what_is_no_latency_is_counted_and_the_rest_is_kept(receiver: LatencySocket, word: bytes) -> None:
+    send(receiver.address, b"7 " + word + b" 8")
+    assert receiver.read() == ([7, 8], 1)
+
+
+def test_a_burst_between_two_looks_is_taken_out_as_it_comes(receiver: LatencySocket) -> None:
+    """Far more datagrams than net.unix.max_dgram_qlen: a sender that may wait gets all of them in."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.settimeout(20)
+        for number in range(3000):
+            sender.sendto(str(number).encode(), receiver.address)
+    assert receiver.read() == (list(range(3000)), 0)
+
+
+MANY = 10_000
+
+
+def fill(receiver: LatencySocket) -> int:
+    """Sends until the thread takes no more out; how many datagrams of MANY latencies that were."""
+    datagrams = 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.settimeout(0.1)
+        while True:
+            try:
+                sender.sendto(b"7 " * MANY, receiver.address)
+                datagrams += 1
+            except TimeoutError:  # it is full, or the thread has not had its turn yet
+                if datagrams * MANY >= _VALUES_A_LOOK:
+                    return datagrams
+
+
+def test_what_waits_is_bounded_and_the_rest_comes_later(receiver: LatencySocket) -> None:
+    datagrams = fill(receiver)
+    first = len(receiver.read().values_ns)
+    assert _VALUES_A_LOOK <= first < _VALUES_A_LOOK + MANY
+    rest = 0
+    while got := len(receiver.read().values_ns):
+        rest += got
+    assert first + rest == datagrams * MANY
+
+
+def test_it_goes_on_after_it_was_full_in_a_process_with_thousands_of_open_files(tmp_path: Path) -> None:
+    if allow_many_files() < 2000:
+        pytest.skip("this process may not open so many files")
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(1100)]
+    receiver = LatencySocket(str(tmp_path / "latency"))
+    try:
+        fill(receiver)
+        while receiver.read().values_ns:
+            pass
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.settimeout(10)
+            for _ in range(100):  # more than the socket holds
+                sender.sendto(b"8", receiver.address)
+        assert set(receiver.read().values_ns) == {8}
+    finally:
+        receiver.close()
+        for file in files:
+            os.close(file)
+
+
+def test_udp_works_and_counts_what_was_dropped() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    receiver = LatencySocket(f"127.0.0.1:{port}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for _ in range(2000):
+            sender.sendto(b"7 " * 500, ("127.0.0.1", port))
+        values, bad = receiver.read()
+        assert (set(values), bad) == ({7}, 0)
+        while receiver.read().values_ns:
+            pass
+        sender.sendto(b"8", ("127.0.0.1", port))
+        assert receiver.read().values_ns == [8]
+    assert receiver.dropped > 0
+    receiver.close()
+
+
+def test_the_path_is_for_the_group_and_goes_with_the_socket(tmp_path: Path) -> None:
+    path = tmp_path / "latency"
+    receiver = LatencySocket(str(path))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    receiver.close()
+    assert not path.exists()
+
+
+def test_one_that_was_left_behind_is_taken_over_and_one_in_use_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "latency"
+    dead = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    dead.bind(str(path))
+    dead.close()
+    receiver = LatencySocket(str(path))
+    with pytest.raises(TunectlError, match="in use"):
+        LatencySocket(str(path))
+    send(str(path), b"3")
+    assert receiver.read().values_ns == [3]
+    os.unlink(path)
+    newer = LatencySocket(str(path))
+    receiver.close()  # the path is not this one's any more
+    assert path.exists()
+    newer.close()
+
+
+def test_a_file_is_never_taken_away(tmp_path: Path) -> None:
+    path = tmp_path / "precious"
+    path.write_text("keep me")
+    with pytest.raises(TunectlError, match="in use"):
+        LatencySocket(str(path))
+    assert path.read_text() == "keep me"
+
+
+@pytest.mark.parametrize("address", ["7000", "localhost:", "127.0.0.1:0", "127.0.0.1:99999", "relative/path", ""])
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    with pytest.raises(TunectlError, match="cannot receive latencies"):
+        LatencySocket(address)

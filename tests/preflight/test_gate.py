@@ -1,0 +1,146 @@
+"""preflight's one verdict: the worst of what was gathered decides, and every reason for it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import pytest
+
+from tunectl.model import Finding, Outcome
+from tunectl.preflight.gate import Parts, decide
+
+RANKS = ("go", "pending-reboot", "unknown", "no-go")  # the better ones first
+
+
+class Given(NamedTuple):
+    """One part's evidence, and the best verdict that it leaves possible."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    verdict: str
+    strict: str  # the same with --strict
+    said: str = ""  # a reason that must be given where the verdict is not go
+
+    def best(self, is_strict: bool) -> str:
+        return self.strict if is_strict else self.verdict
+
+
+def finding(knob: str, outcome: Outcome, **more: Any) -> Finding:
+    return Finding(knob, "7", outcome, "seen", "wanted", f"{knob} is {outcome}", "mend it", **more)
+
+
+def outcomes(knob: str) -> tuple[Given, ...]:
+    """What each outcome of a single finding amounts to."""
+    go = (Outcome.COMPLIANT, Outcome.UNSUPPORTED, Outcome.WAIVED)
+    well = finding(knob, Outcome.COMPLIANT)
+    return (
+        Given(f"{knob}: nothing", (), "go", "go"),
+        *(Given(f"{knob}: {outcome}", (finding(knob, outcome),), "go", "go") for outcome in go),
+        given(knob, "no-go", "no-go", finding(knob, Outcome.DRIFTED)),
+        given(knob, "no-go", "no-go", finding(knob, Outcome.REFUSED)),
+        given(knob, "go", "go", finding(knob, Outcome.REFUSED, harmful=False)),
+        given(knob, "pending-reboot", "pending-reboot", finding(knob, Outcome.PENDING_REBOOT)),
+        given(knob, "go", "unknown", finding(knob, Outcome.UNREADABLE), well),
+    )
+
+
+def given(knob: str, verdict: str, strict: str, *findings: Finding) -> Given:
+    return Given(f"{knob}: {findings[0].outcome}", findings, verdict, strict, findings[0].reason)
+
+
+VERIFY = (
+    *outcomes("mm.ksm"),
+    # Where no knob at all could be read, nothing was verified, strict or not.
+    Given("no knob", (finding("mm.ksm", Outcome.UNREADABLE),), "unknown", "unknown", "no knob could be read"),
+)
+CHECK = (
+    *outcomes("check.tick"),
+    Given("no check", (finding("check.tick", Outcome.UNREADABLE),), "go", "unknown", "check.tick is unreadable"),
+)
+HOT = finding("thermal.zone", Outcome.DRIFTED)
+THERMAL = {
+    "ok": Given("cool", (finding("thermal.zone", Outcome.COMPLIANT),), "go", "go"),
+    "throttled": Given("hot", (HOT,), "no-go", "no-go", HOT.reason),
+    "unknown": Given("no sensor", (finding("thermal.zone", Outcome.UNSUPPORTED),), "go", "unknown", "no sensor here"),
+}
+KEPT: Mapping[str, Any] = {"budget": {"verdict": "met", "broken": []}}
+BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": [{"text": "max_ns of CPU 7"}]}}
+PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
+    (KEPT, "", Given("budget kept", (), "go", "go")),
+    (BROKEN, "", Given("budget broken", (), "no-go", "no-go", "probe: max_ns of CPU 7")),
+    (None, "probe: no CPU", Given("no probe", (), "unknown", "unknown", "probe: no CPU")),
+    (KEPT, "probe: not judged", Given("not judged", (), "unknown", "unknown", "probe: not judged")),
+)
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+@pytest.mark.parametrize("verify", VERIFY, ids=lambda one: one.name)
+def test_the_worst_part_decides_and_every_reason_is_said(verify: Given, strict: bool) -> None:
+    for check, (thermal, heat), (probe, problem, judged) in product(CHECK, THERMAL.items(), PROBES):
+        parts = Parts(verify.findings, check.findings, heat.findings, thermal, "no sensor here", probe, problem)
+        verdict, reasons = decide(parts, strict)
+        every = (verify, check, heat, judged)
+        case = [one.name for one in every]
+        assert verdict == max((one.best(strict) for one in every), key=RANKS.index), case
+        said = "\n".join(reasons)
+        for one in every:
+            assert one.best(strict) == "go" or one.said in said, (case, one.said)
+        assert (verdict == "go") == (not reasons), (case, reasons)
+
+
+def test_reasons_come_in_the_order_of_their_weight() -> None:
+    findings = (
+        finding("a.pending", Outcome.PENDING_REBOOT),
+        finding("b.dark", Outcome.UNREADABLE),
+        finding("c.drifted", Outcome.DRIFTED),
+    )
+    parts = Parts(findings, (), (), "unknown", "no sensor", BROKEN, "probe: not judged")
+    _, reasons = decide(parts, strict=True)
+    assert [reason.split(" ")[0] for reason in reasons] == [
+        "c.drifted[7]",
+        "probe:",
+        "probe:",
+        "b.dark[7]",
+        "thermal",
+        "a.pending[7]",
+    ]
+    assert reasons[1:3] == ["probe: max_ns of CPU 7", "probe: not judged"]
+
+
+def only_verify(*findings: Finding) -> list[str]:
+    return decide(Parts(findings, (), (), "ok", "", KEPT, ""), strict=False)[1]
+
+
+def drifted(knob: str, instance: str, **more: Any) -> Finding:
+    return Finding(knob, instance, Outcome.DRIFTED, **{"observed": "a", "desired": "b", "fix": "mend it", **more})
+
+
+def test_targets_that_show_the_same_are_one_line() -> None:
+    same = [drifted("cpufreq.governor", str(cpu), reason=f"of CPU {cpu}") for cpu in (2, 3, 4, 9)]
+    assert only_verify(*same) == [
+        "cpufreq.governor[2-4,9] is a, should be b: of CPU 2 (the first of 4 such reasons); fix: mend it"
+    ]
+    named = [drifted("irq.affinity", name) for name in ("eth0", "eth1")]
+    assert only_verify(*named) == ["irq.affinity[eth0,eth1] is a, should be b; fix: mend it"]
+
+
+@pytest.mark.parametrize("field", ["observed", "desired", "fix"])
+def test_targets_that_differ_are_lines_of_their_own(field: str) -> None:
+    lines = only_verify(drifted("mm.ksm", "1"), drifted("mm.ksm", "2", **{field: "other"}))
+    assert len(lines) == 2
+
+
+def test_a_checks_fixes_may_differ_in_one_line() -> None:
+    one, other = drifted("check.tick", "1", fix="this"), drifted("check.tick", "2", fix="that")
+    assert only_verify(one, other) == ["check.tick[1-2] is a, should be b; fix: this"]
+
+
+def test_what_is_not_there_and_what_is_empty_are_told_apart() -> None:
+    assert only_verify(drifted("mm.ksm", "", observed=None, desired="")) == [
+        "mm.ksm is not set, should be empty; fix: mend it"
+    ]
+    assert only_verify(drifted("mm.ksm", "", observed=None, desired=None, reason="It is so.")) == [
+        "mm.ksm: It is so; fix: mend it"
+    ]

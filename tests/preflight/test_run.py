@@ -1,0 +1,105 @@
+"""preflight as a whole, on recorded hosts: what happens to the host while it is looked at changes the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import build_named
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Outcome
+from tunectl.preflight.run import Flight, Request, run_preflight
+
+CPU = "sys/devices/system/cpu"
+Edit = Callable[[], object]
+
+
+def nothing() -> None:
+    """The host stays as it is."""
+
+
+def flown(root: Path, during: Edit = nothing) -> Flight:
+    """preflight over a recorded host to which `during` happens while its checks run."""
+    happened: list[str] = []
+
+    def tell(text: str) -> None:
+        if text.startswith("checking") and not happened:
+            happened.append(text)
+            during()
+
+    request = Request(
+        root=Sysroot(str(root)),
+        host_path=str(root / "etc/tunectl/host.toml"),
+        host_required=True,
+        state=str(root / "var/lib/tunectl"),
+        invocation=("tunectl", "preflight"),
+        today="2026-11-22",
+        duration_s=0.1,
+        window_s=0.01,
+        strict=False,
+        tell=tell,
+        stay_off=lambda _: None,
+    )
+    flight = run_preflight(request)
+    assert happened
+    return flight
+
+
+def throttled(flight: Flight) -> list[str]:
+    return [one.target for one in flight.thermal["findings"] if one.outcome is Outcome.DRIFTED]
+
+
+@pytest.fixture
+def lab4(tmp_path: Path) -> Path:
+    """acpi-cpufreq with a bios_limit of 3.5 GHz; throttle counters are added."""
+    root = build_named(tmp_path / "lab4", "lab4", tuned_boot=frozenset({2, 3}))
+    write_host_file(root, LOW_LATENCY)
+    for cpu in range(4):
+        counters = root / f"{CPU}/cpu{cpu}/thermal_throttle"
+        counters.mkdir(exist_ok=True)
+        for name in ("core", "package"):
+            (counters / f"{name}_throttle_count").write_text("0\n")
+    return root
+
+
+def test_a_cool_host_is_not_throttled(lab4: Path) -> None:
+    flight = flown(lab4)
+    assert (flight.thermal["verdict"], throttled(flight)) == ("ok", [])
+
+
+def test_heat_that_comes_while_the_host_is_checked_is_in_the_verdict(lab4: Path) -> None:
+    counter = lab4 / f"{CPU}/cpu2/thermal_throttle/core_throttle_count"
+    flight = flown(lab4, lambda: counter.write_text("3\n"))
+    assert throttled(flight) == ["thermal.throttle[cpu2]"]
+    assert flight.thermal["verdict"] == "throttled"
+    assert flight.verdict == "no-go"
+    assert any(reason.startswith("thermal.throttle") for reason in flight.reasons)
+
+
+def test_heat_that_goes_while_the_host_is_checked_is_in_the_verdict(lab4: Path) -> None:
+    limit = lab4 / f"{CPU}/cpufreq/policy3/bios_limit"
+    limit.write_text("1200000\n")
+    flight = flown(lab4, lambda: limit.write_text("3500000\n"))
+    assert throttled(flight) == ["thermal.bios_limit[3]"]
+    assert any(reason.startswith("thermal.bios_limit[3] is 1200000") for reason in flight.reasons)
+
+
+def test_every_part_reaches_the_verdict(tmp_path: Path) -> None:
+    stock = build_named(tmp_path / "xeon2s", "xeon2s")
+    write_host_file(stock, LOW_LATENCY.replace("2-3", "2,18"))
+    reasons = "\n".join(flown(stock).reasons)
+    assert "cpufreq." in reasons  # verify
+    assert "check.other_tuners[irqbalance]" in reasons
+    assert "probe: a recorded host cannot be measured" in reasons
+
+
+def test_a_waiver_holds_for_heat_too(lab4: Path) -> None:
+    waiver = '[[waivers]]\nknob = "thermal.bios_limit"\nreason = "a quiet room"\nuntil = 2027-01-01\n'
+    write_host_file(lab4, LOW_LATENCY + waiver)
+    (lab4 / f"{CPU}/cpufreq/policy3/bios_limit").write_text("1200000\n")
+    flight = flown(lab4)
+    assert throttled(flight) == []
+    assert not any(reason.startswith("thermal.") for reason in flight.reasons)

@@ -1,0 +1,268 @@
+"""The thermal state: what throttles is found, what is absent is no "ok", and no isolated CPU is disturbed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hosts.builder import build_named
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.thermal import read_thermal
+from tunectl.model import Finding, Outcome, Scope
+from tunectl.preflight.thermal import judge_thermal
+
+CPU = "sys/devices/system/cpu"
+Edit = Callable[[Path], None]
+
+
+def scope_of(root: Sysroot, isolated: set[int]) -> Scope:
+    facts = read_scope_facts(root)
+    return Scope(facts.present, facts.online, frozenset(isolated), facts.nr_cpus)
+
+
+def judged(host: Path, isolated: set[int], edit: Edit | None = None, **options: Any) -> dict[str, Any]:
+    """The host judged over a time in which `edit` happened to it."""
+    root = Sysroot(str(host))
+    scope = scope_of(root, isolated)
+    before = read_thermal(root, scope)
+    if edit:
+        edit(host)
+    return judge_thermal(before, read_thermal(root, scope), **options)
+
+
+def by_target(result: dict[str, Any]) -> dict[str, Finding]:
+    return {finding.target: finding for finding in result["findings"]}
+
+
+def drifted(result: dict[str, Any]) -> list[str]:
+    return [finding.target for finding in result["findings"] if finding.outcome == Outcome.DRIFTED]
+
+
+def write(path: str, value: object) -> Edit:
+    def edit(host: Path) -> None:
+        (host / path).write_text(f"{value}\n")
+
+    return edit
+
+
+@pytest.fixture
+def xeon(tmp_path: Path) -> Path:
+    """Two sockets; CPU n and n+16 share a core; throttle counters, base_frequency of 3.5 GHz."""
+    return build_named(tmp_path / "xeon", "xeon2s", tuned_boot=frozenset({2, 18}))
+
+
+@pytest.fixture
+def lab4(tmp_path: Path) -> Path:
+    """acpi-cpufreq with a bios_limit and the frequencies 3.5, 2.4 and 1.2 GHz."""
+    return build_named(tmp_path / "lab4", "lab4", tuned_boot=frozenset({2, 3}))
+
+
+def test_a_cool_host_is_ok(xeon: Path) -> None:
+    result = judged(xeon, {2, 18})
+    assert result["verdict"] == "ok"
+    assert result["reason"] == ""
+    assert drifted(result) == []
+    assert by_target(result)["thermal.throttle"].outcome == Outcome.COMPLIANT
+    assert result["evidence"]["base_khz"]["2"]["khz"] == 3500000
+
+
+def test_one_event_is_counted_once_for_a_core_and_once_for_a_package(xeon: Path) -> None:
+    def hot(host: Path) -> None:
+        for cpu in (3, 19):  # siblings
+            write(f"{CPU}/cpu{cpu}/thermal_throttle/core_throttle_count", 4)(host)
+        for cpu in (*range(8), *range(16, 24)):  # the whole first package
+            write(f"{CPU}/cpu{cpu}/thermal_throttle/package_throttle_count", 2)(host)
+
+    result = judged(xeon, {2, 18}, hot)
+    assert result["verdict"] == "throttled"
+    assert drifted(result) == ["thermal.throttle[package0]", "thermal.throttle[cpu3]"]
+    found = by_target(result)
+    assert (found["thermal.throttle[cpu3]"].observed, found["thermal.throttle[package0]"].observed) == (4, 2)
+    assert "fan" in found["thermal.throttle[package0]"].fix
+    assert "package0 was throttled" in result["reason"]
+
+
+def test_old_counts_are_no_event(xeon: Path) -> None:
+    write(f"{CPU}/cpu2/thermal_throttle/core_throttle_count", 900)(xeon)
+    assert judged(xeon, {2, 18})["verdict"] == "ok"
+
+
+def test_thermal_interrupts_are_found(xeon: Path) -> None:
+    def hot(host: Path) -> None:
+        table = host / "proc/interrupts"
+        lines = table.read_text().splitlines()
+        row = next(number for number, line in enumerate(lines) if line.strip().startswith("TRM"))
+        label, rest = lines[row].split(":")
+        lines[row] = f"{label}: {rest.replace('0', '3', 1)}"
+        table.write_text("\n".join([*lines, ""]))
+
+    result = judged(xeon, {2, 18}, hot)
+    assert drifted(result) == ["thermal.interrupts"]
+    assert "CPUs 0" in result["reason"]
+
+
+def test_a_fan_failure_shows_in_the_firmwares_limit(lab4: Path) -> None:
+    result = judged(lab4, {2, 3}, write(f"{CPU}/cpufreq/policy2/bios_limit", 1200000))
+    assert result["verdict"] == "throttled"
+    finding = by_target(result)["thermal.bios_limit[2]"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert (finding.observed, finding.desired) == (1200000, 3150000)
+    assert "34% of its base frequency of 3500000 kHz" in finding.reason
+    assert drifted(result) == ["thermal.bios_limit[2]"]
+
+
+def test_a_limit_that_stood_at_the_start_counts(lab4: Path) -> None:
+    write(f"{CPU}/cpufreq/policy3/bios_limit", 1200000)(lab4)
+    assert drifted(judged(lab4, {2, 3}, write(f"{CPU}/cpufreq/policy3/bios_limit", 3500000))) == [
+        "thermal.bios_limit[3]"
+    ]
+
+
+def test_a_lowered_maximum_is_found_and_min_ratio_decides(lab4: Path) -> None:
+    edit = write(f"{CPU}/cpufreq/policy2/scaling_max_freq", 2400000)
+    assert drifted(judged(lab4, {2, 3}, edit)) == ["thermal.max_frequency[2]"]
+    assert drifted(judged(lab4, {2, 3}, min_ratio=0.6)) == []
+    assert drifted(judged(lab4, {2, 3}, base_khz_override=2400000)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "knob"), [("bios_limit", "thermal.bios_limit"), ("scaling_max_freq", "thermal.max_frequency")]
+)
+def test_a_limit_of_exactly_the_least_ratio_is_no_throttling(lab4: Path, file: str, knob: str) -> None:
+    least = 3_150_000  # 0.9 of 3.5 GHz
+    path = f"{CPU}/cpufreq/policy2/{file}"
+    assert drifted(judged(lab4, {2, 3}, write(path, least))) == []
+    assert drifted(judged(lab4, {2, 3}, write(path, least - 1))) == [f"{knob}[2]"]
+
+
+def test_a_clock_of_exactly_the_least_ratio_is_no_throttling(xeon: Path) -> None:
+    for khz, found in ((3_150_000.0, []), (3_149_999.0, ["thermal.clock[2]"])):
+        assert drifted(judged(xeon, {2, 18}, probe_core_khz={2: (3_600_000.0, khz)})) == found
+        assert drifted(judged(xeon, {2, 18}, probe_core_khz={2: (khz, 3_600_000.0)})) == found
+
+
+@pytest.mark.parametrize(("temp", "is_hot"), [(89_999, False), (90_000, True)])
+def test_a_zone_slows_the_cpus_at_its_trip_and_not_below(lab4: Path, temp: int, is_hot: bool) -> None:
+    zone = "sys/class/thermal/thermal_zone0"
+    write(f"{zone}/trip_point_0_type", "passive")(lab4)
+    write(f"{zone}/trip_point_0_temp", 90_000)(lab4)
+    assert drifted(judged(lab4, {2, 3}, write(f"{zone}/temp", temp))) == ["thermal.zone[thermal_zone0]"] * is_hot
+    # Hot at the start, and cool again: it was hot while it was watched.
+    assert drifted(judged(lab4, {2, 3}, write(f"{zone}/temp", 20_000))) == ["thermal.zone[thermal_zone0]"] * is_hot
+
+
+def test_one_throttling_and_the_first_state_of_a_cooler_count(xeon: Path, lab4: Path) -> None:
+    once = write(f"{CPU}/cpu2/thermal_throttle/core_throttle_count", 1)
+    assert drifted(judged(xeon, {2, 18}, once)) == ["thermal.throttle[cpu2]"]
+    cooler = "sys/class/thermal/cooling_device0"
+    (lab4 / cooler).mkdir()
+    for name, value in (("type", "Processor"), ("max_state", 10), ("cur_state", 0)):
+        write(f"{cooler}/{name}", value)(lab4)
+    assert drifted(judged(lab4, {2, 3})) == []
+    assert drifted(judged(lab4, {2, 3}, write(f"{cooler}/cur_state", 1))) == ["thermal.cooling[cooling_device0]"]
+
+
+def test_the_probes_clock_is_judged(xeon: Path) -> None:
+    good = judged(xeon, {2, 18}, probe_core_khz={2: (3600000.0, 3590000.0), 18: (3600000.0, None)})
+    assert drifted(good) == []
+    assert by_target(good)["thermal.clock[18]"].outcome == Outcome.COMPLIANT
+    bad = judged(xeon, {2, 18}, probe_core_khz={2: (3600000.0, 1200000.0), 18: (None, None)})
+    assert drifted(bad) == ["thermal.clock[2]"]
+    assert by_target(bad)["thermal.clock[2]"].observed == 1200000
+    assert by_target(bad)["thermal.clock[18]"].outcome == Outcome.UNREADABLE
+    assert bad["evidence"]["core_khz"]["2"] == {"before": 3600000.0, "after": 1200000.0}
+
+
+def test_a_zone_at_its_trip_and_a_cpu_that_cools_are_found(lab4: Path) -> None:
+    thermal = "sys/class/thermal"
+    for name, value in (
+        ("thermal_zone0/trip_point_0_type", "critical"),
+        ("thermal_zone0/trip_point_0_temp", 110000),
+        ("thermal_zone0/trip_point_1_type", "passive"),
+        ("thermal_zone0/trip_point_1_temp", 90000),
+        ("thermal_zone0/trip_point_2_type", "active"),  # a fan starts: nothing is slowed
+        ("thermal_zone0/trip_point_2_temp", 40000),
+        ("thermal_zone0/trip_point_3_type", "hot"),
+        ("thermal_zone0/trip_point_3_temp", -274000),  # off
+    ):
+        write(f"{thermal}/{name}", value)(lab4)
+    for number, kind in enumerate(("Processor", "Fan", "intel_powerclamp")):
+        (lab4 / f"{thermal}/cooling_device{number}").mkdir()
+        write(f"{thermal}/cooling_device{number}/type", kind)(lab4)
+        write(f"{thermal}/cooling_device{number}/max_state", 10)(lab4)
+        write(f"{thermal}/cooling_device{number}/cur_state", -1 if kind == "intel_powerclamp" else 0)(lab4)
+
+    def hot(host: Path) -> None:
+        write(f"{thermal}/thermal_zone0/temp", 95000)(host)
+        write(f"{thermal}/cooling_device0/cur_state", 3)(host)
+        write(f"{thermal}/cooling_device1/cur_state", 10)(host)
+
+    assert judged(lab4, {2, 3})["verdict"] == "ok"
+    result = judged(lab4, {2, 3}, hot)
+    assert drifted(result) == ["thermal.zone[thermal_zone0]", "thermal.cooling[cooling_device0]"]
+    assert "acpitz" in by_target(result)["thermal.zone[thermal_zone0]"].reason
+
+
+def test_a_virtual_machine_without_any_source_is_unknown_and_fails_nothing(tmp_path: Path) -> None:
+    result = judged(build_named(tmp_path / "vm2", "vm2"), {1})
+    assert result["verdict"] == "unknown"
+    assert "nothing that would tell" in result["reason"]
+    assert {finding.outcome for finding in result["findings"]} == {Outcome.UNSUPPORTED}
+
+
+def test_a_permitted_maximum_alone_is_no_proof(tmp_path: Path) -> None:
+    result = judged(build_named(tmp_path / "epyc", "epyc"), {2, 18})
+    assert by_target(result)["thermal.max_frequency[2]"].outcome == Outcome.COMPLIANT
+    assert result["verdict"] == "unknown"
+
+
+def test_an_unknown_base_is_not_guessed_from_turbo(lab4: Path) -> None:
+    for number in range(4):
+        (lab4 / f"{CPU}/cpufreq/policy{number}/scaling_available_frequencies").unlink()
+    cpuinfo = lab4 / "proc/cpuinfo"
+    cpuinfo.write_text(cpuinfo.read_text().replace(" @ 3.50GHz", ""))
+    result = judged(lab4, {2, 3})
+    assert by_target(result)["thermal.bios_limit[2]"].outcome == Outcome.UNREADABLE
+    assert "base_frequency_khz" in by_target(result)["thermal.bios_limit[2]"].reason
+    assert result["verdict"] == "unknown"
+
+
+def test_what_would_interrupt_an_isolated_cpu_is_never_opened(xeon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    really = os.open
+
+    def spy(path: str, *rest: Any, **options: Any) -> int:
+        opened.append(str(path))
+        return really(path, *rest, **options)
+
+    root = Sysroot(str(xeon))
+    scope = scope_of(root, {2, 18})
+    (xeon / "sys/class/thermal/thermal_zone2").mkdir()
+    write("sys/class/thermal/thermal_zone2/type", "TCPU")(xeon)
+    monkeypatch.setattr(os, "open", spy)
+    read_thermal(root, scope)
+    monkeypatch.undo()
+    isolated = [path for path in opened if f"{CPU}/cpu2/" in path or f"{CPU}/cpu18/" in path]
+    assert isolated
+    names = {path.rpartition("/")[2] for path in isolated}
+    assert not names & {
+        "scaling_cur_freq",
+        "cpuinfo_cur_freq",
+        "base_frequency",
+        "nominal_freq",
+        "energy_performance_preference",
+    }
+    assert not [path for path in opened if "hwmon" in path or "/msr" in path]
+    assert not [path for path in opened if path.endswith("/temp")]  # x86_pkg_temp and TCPU read MSRs
+
+
+def test_this_machine_answers() -> None:
+    root = Sysroot()
+    result = judged(Path("/"), {max(read_scope_facts(root).online)})
+    assert result["verdict"] in ("ok", "throttled", "unknown")
+    assert result["findings"]

@@ -1,0 +1,173 @@
+"""Reads the thermal state of the host without disturbing an isolated CPU.
+
+Nothing is opened that makes another CPU answer: no MSR, no coretemp, no x86_pkg_temp, no cpuinfo_cur_freq, and
+base_frequency, nominal_freq and scaling_cur_freq of housekeeping CPUs only. What is read of isolated CPUs (throttle
+counters, limits, lists of frequencies) the kernel keeps in memory.
+Source: drivers/thermal/intel/therm_throt.c, drivers/cpufreq/cpufreq.c, Documentation/driver-api/thermal/sysfs-api.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tunectl.host.cpus import read_cpus
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Scope
+
+_CPU = "sys/devices/system/cpu"
+THERMAL = "sys/class/thermal"
+# These zones read an MSR on a CPU of their own choice (x86_pkg_temp_thermal.c, processor_thermal_device.c).
+_DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
+# A trip of these kinds slows the CPUs or stops the host; an active one only starts a fan.
+_SLOWING_TRIPS = frozenset({"passive", "hot", "critical"})
+# Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
+SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
+ADVICE = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"  # where CPUs are too hot
+
+
+class Place(NamedTuple):
+    """Where a CPU sits; `core` is the lowest of the CPUs on its physical core, for core numbers repeat."""
+
+    package: int
+    core: int
+
+
+class Throttles(NamedTuple):
+    """How often a CPU was throttled since boot, for its core's heat and for its package's."""
+
+    core: int | None
+    package: int | None
+
+
+class Limits(NamedTuple):
+    """The highest frequency the firmware and the kernel now permit a CPU, in kHz; None where there is no such file."""
+
+    bios_khz: int | None
+    max_khz: int | None
+
+
+class Base(NamedTuple):
+    """A CPU's base frequency and the file it was taken from."""
+
+    khz: int
+    source: str
+
+
+class Zone(NamedTuple):
+    """A thermal zone; `trip_mc` is its lowest trip that slows the CPUs. Thousandths of a degree Celsius."""
+
+    kind: str
+    temp_mc: int | None
+    trip_mc: int | None
+
+
+class Cooling(NamedTuple):
+    """A cooling device; state 0 is no cooling."""
+
+    kind: str
+    state: int
+    max_state: int
+
+
+@dataclass(frozen=True)
+class ThermalSample:
+    """The thermal state at one moment. An empty mapping means that this host has no such thing."""
+
+    places: Mapping[int, Place] = field(default_factory=dict)
+    throttles: Mapping[int, Throttles] = field(default_factory=dict)
+    thermal_interrupts: Mapping[int, int] = field(default_factory=dict)  # TRM by CPU
+    limits: Mapping[int, Limits] = field(default_factory=dict)  # of the isolated CPUs
+    base: Mapping[int, Base] = field(default_factory=dict)  # of the isolated CPUs
+    housekeeping_khz: Mapping[int, int] = field(default_factory=dict)
+    zones: Mapping[str, Zone] = field(default_factory=dict)
+    cooling: Mapping[str, Cooling] = field(default_factory=dict)
+
+
+def read_thermal(root: Sysroot, scope: Scope) -> ThermalSample:
+    """The thermal state now. What is absent or cannot be read is left out; TunectlError where there is no CPU at all.
+
+    Without isolated CPUs every CPU is judged.
+    """
+    # The base frequency is asked of a CPU that may be interrupted: `quiet` names those that may not.
+    cpus = {cpu.cpu: cpu for cpu in read_cpus(root, read_scope_facts(root), (), scope.isolated) if cpu.online}
+    judged = sorted(scope.isolated & cpus.keys()) or sorted(cpus)
+    housekeeping = sorted(scope.housekeeping & cpus.keys())
+    throttles = {cpu: counts for cpu in cpus if (counts := _throttles(root, cpu)) != Throttles(None, None)}
+    limits = {cpu: limit for cpu in judged if (limit := _limits(root, cpu)) != Limits(None, None)}
+    current = {cpu: _number(root, f"{_CPU}/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in housekeeping}
+    return ThermalSample(
+        places={number: Place(cpu.package or 0, min(cpu.smt_siblings)) for number, cpu in cpus.items()},
+        throttles=throttles,
+        thermal_interrupts=_thermal_interrupts(root),
+        limits=limits,
+        base={cpu: Base(khz, cpus[cpu].base_source) for cpu in judged if (khz := cpus[cpu].base_khz)},
+        housekeeping_khz={cpu: khz for cpu, khz in current.items() if khz},  # 0 means no data (5.3 to 5.18)
+        zones=_zones(root),
+        cooling=_cooling(root),
+    )
+
+
+def _number(root: Sysroot, path: str) -> int | None:
+    text = root.get(path).strip()
+    return int(text) if re.fullmatch(r"-?[0-9]+", text) else None
+
+
+def _throttles(root: Sysroot, cpu: int) -> Throttles:
+    return Throttles(_number(root, throttle_path(cpu, "core")), _number(root, throttle_path(cpu, "package")))
+
+
+def throttle_path(cpu: int, whose: str) -> str:
+    """The count of a CPU's core, or of its package."""
+    return f"{_CPU}/cpu{cpu}/thermal_throttle/{whose}_throttle_count"
+
+
+def limit_path(cpu: int, file: str) -> str:
+    """bios_limit or scaling_max_freq of a CPU."""
+    return f"{_CPU}/cpu{cpu}/cpufreq/{file}"
+
+
+def _limits(root: Sysroot, cpu: int) -> Limits:
+    return Limits(_number(root, limit_path(cpu, "bios_limit")), _number(root, limit_path(cpu, "scaling_max_freq")))
+
+
+def _thermal_interrupts(root: Sysroot) -> dict[int, int]:
+    interrupts = parse_interrupts(root.get_text("proc/interrupts"), rows=("TRM",))
+    row = interrupts.rows.get("TRM")
+    return dict(zip(interrupts.cpus, row.counts, strict=False)) if row else {}
+
+
+def quiet_zones(root: Sysroot) -> dict[str, str]:
+    """{name: type} of the zones whose temperature no CPU is asked for."""
+    names = sorted(name for name in root.listdir(THERMAL) if name.startswith("thermal_zone"))
+    kinds = {name: root.get(f"{THERMAL}/{name}/type").strip() for name in names}
+    return {name: kind for name, kind in kinds.items() if kind not in _DISTURBING_ZONES}
+
+
+def _zones(root: Sysroot) -> dict[str, Zone]:
+    return {
+        name: Zone(kind, _number(root, f"{THERMAL}/{name}/temp"), lowest_trip(root, f"{THERMAL}/{name}"))
+        for name, kind in quiet_zones(root).items()
+    }
+
+
+def lowest_trip(root: Sysroot, zone: str) -> int | None:
+    """The lowest temperature, in thousandths of a degree, at which a zone slows the CPUs; None where there is none."""
+    names = [name.removesuffix("_type") for name in root.listdir(zone) if name.startswith("trip_point_")]
+    slowing = {name for name in names if root.get(f"{zone}/{name}_type").strip() in _SLOWING_TRIPS}
+    temps = [temp for name in slowing if (temp := _number(root, f"{zone}/{name}_temp"))]
+    return min((temp for temp in temps if temp > 0), default=None)  # a trip that is off stands below zero
+
+
+def _cooling(root: Sysroot) -> dict[str, Cooling]:
+    found = {}
+    for name in sorted(root.listdir(THERMAL)):
+        if name.startswith("cooling_device"):
+            state, most = (_number(root, f"{THERMAL}/{name}/{which}_state") for which in ("cur", "max"))
+            if state is not None and most:
+                found[name] = Cooling(root.get(f"{THERMAL}/{name}/type").strip(), state, most)
+    return found

@@ -1,0 +1,172 @@
+"""A host file made concrete: host file + profile + topology -> what is wanted of this host."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from tunectl.bootloader.families import FAMILIES
+from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
+from tunectl.errors import UsageError
+from tunectl.host.cpusets import CpuFacts as HostFacts
+from tunectl.hostfile.profile import load_profile
+from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
+from tunectl.hostfile.threads import trading_threads
+from tunectl.hostfile.toml import read_toml
+from tunectl.knobs import KNOBS
+from tunectl.model import Scope, Setting, Trading, Waiver, parse_target
+
+UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
+
+
+class CpuFacts(Protocol):
+    """The part of the topology that a host file is checked against (host/topology.py provides it)."""
+
+    @property
+    def present(self) -> CpuSet: ...
+    @property
+    def online(self) -> CpuSet: ...
+    @property
+    def nr_cpus(self) -> int: ...
+    @property
+    def siblings(self) -> dict[int, CpuSet]: ...
+
+
+class HostConfig(NamedTuple):
+    """A host file made concrete on one machine."""
+
+    scope: Scope
+    settings: tuple[Setting, ...]
+    waivers: tuple[Waiver, ...]
+    budget: dict[str, float]
+    thermal: Thermal
+    interfaces: tuple[str, ...]
+    monitor: Monitor
+    origin: str  # the file, or what stands for it where there is none
+    bootloader: str = ""
+    threads: tuple[Trading, ...] = ()
+
+
+def read_hostfile(path: str) -> HostFile:
+    """The file, of the right shape. UsageError otherwise."""
+    hostfile: HostFile = read_toml(path, HostFile)
+    return hostfile
+
+
+def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
+    """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be."""
+    scope = _scope(hostfile, facts, origin)
+    limits = {key: value for key, value in msgspec.structs.asdict(hostfile.budget).items() if value is not None}
+    for key, value in limits.items():
+        if not 0 <= value < math.inf:  # NaN, too: nothing is ever above it
+            raise UsageError(f"{origin}: budget.{key}: {value:g} is no limit", "a number, zero or above")
+    if not 0 < hostfile.thermal.min_ratio <= 1:
+        raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
+    if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
+        raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
+    _check_monitor(hostfile.monitor, origin)
+    if hostfile.bootloader not in ("", *FAMILIES):
+        raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
+    return HostConfig(
+        scope,
+        _settings(hostfile, scope, origin),
+        tuple(_waiver(row, number, origin) for number, row in enumerate(hostfile.waivers)),
+        limits,
+        hostfile.thermal,
+        tuple(hostfile.network.interfaces),
+        hostfile.monitor,
+        origin,
+        hostfile.bootloader,
+        trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
+    )
+
+
+def kernel_config(facts: HostFacts) -> HostConfig:
+    """Without a host file: the CPUs that this boot isolates, and no value for any knob."""
+    isolated = facts.quiet & facts.present
+    scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
+    return HostConfig(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
+
+
+def _check_monitor(monitor: Monitor, origin: str) -> None:
+    limits = {
+        "interval_s": (monitor.interval_s, 0.05, 3600),
+        "drift_interval_s": (monitor.drift_interval_s, 0.05, 86400),
+        "sla.window_s": (monitor.sla.window_s, 0.1, 3600),
+    }
+    for key, (value, least, most) in limits.items():
+        if not least <= value <= most:  # NaN, too
+            raise UsageError(f"{origin}: monitor.{key}: {value:g} is not from {least:g} to {most:g} seconds")
+
+
+def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:
+    where = f'{origin}: isolated = "{hostfile.isolated}"'
+    try:
+        isolated = parse_cpulist(hostfile.isolated, nr_cpus=None if not facts.nr_cpus else max(facts.nr_cpus, 1))
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", error.hint) from error
+    present = format_cpulist(facts.present)
+    if not isolated:
+        raise UsageError(f"{where}: no CPU is named", f"this host has CPUs {present}")
+    if missing := isolated - facts.present:
+        raise UsageError(f"{where}: this host has no CPU {format_cpulist(missing)}", f"it has {present}")
+    if not facts.online - isolated:
+        online = format_cpulist(facts.online)
+        raise UsageError(f"{where}: no housekeeping CPU is left", f"leave at least one of {online}")
+    for cpu in sorted(isolated):
+        outside = facts.siblings.get(cpu, frozenset()) - isolated
+        if outside and not hostfile.allow_split_siblings:
+            raise UsageError(
+                f"{where}: CPU {cpu} shares its core with CPU {format_cpulist(outside)}, which is not isolated",
+                "isolate whole cores, or say allow_split_siblings = true",
+            )
+    return Scope(facts.present, facts.online, isolated, facts.nr_cpus)
+
+
+def _settings(hostfile: HostFile, scope: Scope, origin: str) -> tuple[Setting, ...]:
+    lines = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile")
+    wanted: dict[str, tuple[Any, str, str]] = {
+        name: (line.value, line.reason, f"profile {hostfile.profile}: knobs.{name}")
+        for name, line in lines.items()
+        if line.isolation == "always" or hostfile.isolation in (line.isolation, "both")
+    }
+    if hostfile.isolation != "boot" and "cpuset.isolated" not in {*wanted, *hostfile.knobs}:
+        raise UsageError(
+            f'{origin}: isolation = "{hostfile.isolation}": profile {hostfile.profile} does not say how',
+            "let it inherit balanced-latency, or set cpuset.isolated under [knobs]",
+        )
+    for name, value in hostfile.knobs.items():
+        wanted[name] = (value, f"the site's own value, in {origin}", f"{origin}: knobs.{name}")
+    settings = []
+    for name, (value, reason, where) in wanted.items():
+        _known(name, where)
+        if value == UNMANAGED:
+            continue
+        codec = KNOBS[name].codec
+        try:
+            settings.append(Setting(name, codec.want(value, scope), reason))
+        except ValueError as error:
+            raise UsageError(f"{where}: {value!r}: {error}", f"{codec.expects}, or {UNMANAGED}") from error
+    order = list(KNOBS)
+    return tuple(sorted(settings, key=lambda setting: order.index(setting.knob)))
+
+
+def _known(name: str, where: str) -> None:
+    if name in KNOBS:
+        return
+    import difflib  # only for the message: it is slow to import
+
+    close = difflib.get_close_matches(name, KNOBS, n=1)
+    raise UsageError(f"{where}: unknown knob '{name}'", f"did you mean {close[0]}?" if close else "see `tunectl knobs`")
+
+
+def _waiver(row: WaiverRow, number: int, origin: str) -> Waiver:
+    if not row.knob.startswith(("check.", "thermal.")):
+        _known(row.knob, f"{origin}: waivers[{number}].knob")
+    if not row.reason.strip():
+        raise UsageError(f"{origin}: waivers[{number}].reason: is empty", "say why the host may differ")
+    instance = None if row.target is None else parse_target(str(row.target), row.knob).instance
+    return Waiver(row.knob, instance, row.reason, row.until.isoformat())

@@ -1,0 +1,73 @@
+"""Profiles: what a kind of host wants, each value with its reason. Shipped ones lie in tunectl/profiles."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+import msgspec
+
+from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Value
+from tunectl.hostfile.toml import read_toml
+
+SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One value of a profile, and why. With `isolation`, it is asked for where CPUs are isolated in that way only."""
+
+    value: Value
+    reason: str
+    isolation: Literal["always", "boot", "runtime"] = "always"
+
+
+class ProfileFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """A profile as written."""
+
+    description: str = ""
+    inherits: str | None = None
+    knobs: dict[str, Line] = {}
+
+
+def shipped() -> list[str]:
+    """The names of the shipped profiles."""
+    return sorted(name.removesuffix(".toml") for name in os.listdir(SHIPPED) if name.endswith(".toml"))
+
+
+def load_profile(name: str, relative_to: str = ".", asked_by: str = "") -> dict[str, Line]:
+    """The values of a profile and of those it inherits, by knob name. `name` is a shipped one, or a path.
+
+    UsageError, naming file and key, for a missing, malformed or circular profile; `asked_by` is the `FILE: KEY` that
+    names it.
+    """
+    return _load(name, relative_to, asked_by, ())
+
+
+def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...]) -> dict[str, Line]:
+    path = _find(name, relative_to, f"{asked_by}: " if asked_by else "")
+    if path in heirs:
+        chain = " -> ".join(os.path.basename(file) for file in (*heirs[heirs.index(path) :], path))
+        raise UsageError(f"{path}: inherits: the profile inherits itself: {chain}", "break the circle")
+    profile: ProfileFile = read_toml(path, ProfileFile)
+    if not profile.inherits:
+        return profile.knobs
+    inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path))
+    return {**inherited, **profile.knobs}
+
+
+def _find(name: str, relative_to: str, asked_by: str) -> str:
+    if "/" not in name and not name.endswith(".toml"):
+        path = os.path.join(SHIPPED, f"{name}.toml")
+        if not os.path.exists(path):
+            shown = ", ".join(shipped())
+            raise UsageError(f"{asked_by}there is no profile '{name}'", f"shipped are {shown}; or give a path")
+        return path
+    if "\0" in name:
+        raise UsageError(f"{asked_by}profile {name!r}: a path holds no NUL character")
+    path = os.path.realpath(os.path.join(relative_to, name))
+    try:
+        os.stat(path)
+    except OSError as error:
+        raise UsageError(f"{asked_by}cannot read {path}: {error.strerror}") from error
+    return path

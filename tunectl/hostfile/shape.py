@@ -1,0 +1,177 @@
+"""The keys of the host file, their types and their choices (docs/interface.md, "Host file").
+
+Every table may be left out. What a value may be beyond its type, config.py says. schema.py makes a JSON Schema of this.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+Value = bool | int | float | str  # of a knob
+_Seconds = Annotated[float, Meta(gt=0, le=3600)]
+
+
+class Sla(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor.sla]: limits for each window of latency samples; a limit left out is not judged."""
+
+    window_s: Annotated[float, Meta(description="The window's length.")] = 10.0
+    p99_9_ns: Annotated[float | None, Meta(description="The limit of the 99.9th percentile.")] = None
+    max_ns: Annotated[float | None, Meta(description="The limit of the longest.")] = None
+    socket: Annotated[
+        str | None, Meta(description="A datagram socket to which an application sends its latencies.")
+    ] = None
+
+
+class Sentinel(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor.sentinel]: a resident `tunectl-probe sentinel` on a CPU the operator gives up for it."""
+
+    cpu: Annotated[int, Meta(description="The CPU that is given up for it.")]
+
+
+class Prometheus(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor.prometheus]"""
+
+    listen: Annotated[str | None, Meta(description="An address to serve the figures at, such as 127.0.0.1:9750.")] = (
+        None
+    )
+    textfile: Annotated[
+        str | None, Meta(description="A .prom file in the directory of node_exporter's textfile collector.")
+    ] = None
+
+
+class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[monitor.webhooks]]. The secret is in a file, never in this one."""
+
+    url: Annotated[str, Meta(description="The address to post to.")]
+    format: Annotated[Literal["alertmanager", "json"], Meta(description="The form of what is posted.")] = "json"
+    token_file: Annotated[str | None, Meta(description="A file with the secret, sent as Authorization: Bearer.")] = None
+    ca_file: Annotated[str | None, Meta(description="The certificates to trust.")] = None
+    timeout_s: Annotated[_Seconds, Meta(description="How long to wait for an answer.")] = 5.0
+    resend_s: Annotated[
+        _Seconds,
+        Meta(description="With alertmanager, how often a firing alert is sent again; less than its resolve_timeout."),
+    ] = 60.0
+
+
+class Hook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[monitor.hooks]]: a program, started without a shell; the alert is JSON on its standard input."""
+
+    command: Annotated[list[str], Meta(description="The program and its arguments.")]
+    timeout_s: Annotated[_Seconds, Meta(description="How long it may take.")] = 10.0
+
+
+class Monitor(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[monitor]: how often, what is promised, and who is notified."""
+
+    interval_s: Annotated[float, Meta(description="How often frequency and temperature are read.")] = 1.0
+    drift_interval_s: Annotated[
+        float, Meta(description="How often every knob is read again; an event reads them at once.")
+    ] = 10.0
+    log: Annotated[Literal["journal", "syslog", "none"], Meta(description="Where alerts are logged.")] = "journal"
+    repair: Annotated[bool, Meta(description="Whether a drift asks for an apply.")] = False
+    sla: Annotated[Sla, Meta(description="Limits for each window of an application's latencies.")] = Sla()
+    sentinel: Annotated[Sentinel | None, Meta(description="A resident probe on a CPU that is given up for it.")] = None
+    prometheus: Annotated[Prometheus, Meta(description="Where Prometheus finds the figures.")] = Prometheus()
+    webhooks: Annotated[list[Webhook], Meta(description="Who is notified over HTTP.")] = []
+    hooks: Annotated[
+        list[Hook],
+        Meta(description="Programs to start, without a shell, with the alert as JSON on their standard input."),
+    ] = []
+
+    def without_residents(self) -> Monitor:
+        """For a look beside the daemon: its sentinel and its socket are its own."""
+        sla = msgspec.structs.replace(self.sla, socket=None)
+        return msgspec.structs.replace(self, sentinel=None, sla=sla)
+
+    @property
+    def has_residents(self) -> bool:
+        """Is there something that only one process can have?"""
+        return self.sentinel is not None or self.sla.socket is not None
+
+
+class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[network]"""
+
+    interfaces: Annotated[list[str], Meta(description="The network cards that carry market data.")] = []
+
+
+class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[budget]: limits for each probed CPU."""
+
+    max_ns: Annotated[float | None, Meta(description="The longest gap.")] = None
+    p99_9_ns: Annotated[float | None, Meta(description="The 99.9th percentile of a randomly timed message's wait.")] = (
+        None
+    )
+    interruptions_per_s: Annotated[float | None, Meta(description="How often the loop is interrupted.")] = None
+    stolen_ppm: Annotated[float | None, Meta(description="The part of the time that is lost, in millionths.")] = None
+
+
+class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[thermal]"""
+
+    base_frequency_khz: Annotated[
+        int | None, Meta(description="The base frequency, instead of what the host says.")
+    ] = None
+    min_ratio: Annotated[float, Meta(description="The least part of the base frequency that is enough.")] = 0.9
+
+
+class WaiverRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[waivers]]"""
+
+    knob: Annotated[str, Meta(description="The knob.")]
+    reason: Annotated[str, Meta(description="Why the host may differ.")]
+    until: Annotated[datetime.date, Meta(description="The last day on which the waiver holds, such as 2027-03-31.")]
+    target: Annotated[str | int | None, Meta(description="One of its targets; without it, all.")] = None
+
+
+class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[[threads]]: `unit` or `command` says which process, `thread` which of its threads (by default the first)."""
+
+    cpu: Annotated[int, Meta(description="The isolated CPU it has for itself.")]
+    unit: Annotated[str, Meta(description="The systemd unit whose process it belongs to; this or command.")] = ""
+    command: Annotated[str, Meta(description="The name of the process it belongs to.")] = ""
+    thread: Annotated[str, Meta(description="The thread's own name; without it, the process's first thread.")] = ""
+    name: Annotated[str, Meta(description="What findings call it.")] = ""
+    policy: Annotated[
+        Literal["other", "batch", "idle", "fifo", "rr", "deadline"], Meta(description="How it is scheduled.")
+    ] = "other"
+    priority: Annotated[int, Meta(description="The priority of fifo and rr.")] = 0
+    locked_memory: Annotated[bool, Meta(description="Whether all its memory has to be locked.")] = True
+    fed_by: Annotated[
+        list[str],
+        Meta(description="Interfaces and other declared threads that feed it; without it, all the network cards."),
+    ] = []
+
+
+class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """The host file as written."""
+
+    profile: Annotated[str, Meta(description="A profile that tunectl ships, or a path.")]
+    isolated: Annotated[str, Meta(description="The isolated CPUs in the kernel's own grammar, such as 2-7 or 4-N.")]
+    bootloader: Annotated[
+        str, Meta(description="Who boots the host, where what is found there contradicts itself.")
+    ] = ""
+    isolation: Annotated[
+        Literal["boot", "runtime", "both"],
+        Meta(
+            description="Whether CPUs are isolated by boot arguments, without a reboot by a control group, or by both."
+        ),
+    ] = "boot"
+    allow_split_siblings: Annotated[
+        bool, Meta(description="Whether one thread of a core may be isolated without its sibling.")
+    ] = False
+    network: Annotated[Network, Meta(description="The network cards.")] = Network()
+    budget: Annotated[Budget, Meta(description="What the probe is judged by; a limit left out is not judged.")] = (
+        Budget()
+    )
+    thermal: Annotated[Thermal, Meta(description="What the clock is held to.")] = Thermal()
+    monitor: Annotated[Monitor, Meta(description="The monitor's settings.")] = Monitor()
+    knobs: Annotated[dict[str, Value], Meta(description="The site's own values over the profile's, by knob.")] = {}
+    threads: Annotated[
+        list[ThreadRow], Meta(description="The site's own trading threads, which tunectl check looks for.")
+    ] = []
+    waivers: Annotated[list[WaiverRow], Meta(description="What may differ, and why.")] = []

@@ -1,0 +1,69 @@
+"""[[threads]] of the host file: the operator's own threads, which `tunectl check` looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tunectl.cpulist import format_cpulist
+from tunectl.errors import UsageError
+from tunectl.hostfile.shape import ThreadRow
+from tunectl.model import Scope, Trading
+
+_REAL_TIME = ("fifo", "rr")
+_COMM = 15  # characters the kernel keeps of a thread's name (TASK_COMM_LEN, less the NUL)
+
+
+def trading_threads(
+    rows: Sequence[ThreadRow], scope: Scope, interfaces: Sequence[str], origin: str
+) -> tuple[Trading, ...]:
+    """The declarations, each possible by itself and together. UsageError names the row and the key otherwise."""
+    found: list[Trading] = []
+    for number, row in enumerate(rows):
+        where = f"{origin}: threads[{number}]"
+        one = _declared(row, scope, where)
+        for other in found:
+            if other.name == one.name:
+                raise UsageError(f"{where}: there is a thread named '{one.name}' already", "give it a name of its own")
+            if other.cpu == one.cpu:
+                raise UsageError(f"{where}.cpu: CPU {one.cpu} is {other.name}'s", "give each trading thread its own")
+        found.append(one)
+    known = {*interfaces, *(one.name for one in found)}
+    for number, one in enumerate(found):
+        for feeder in one.fed_by:
+            if feeder not in known or feeder == one.name:
+                hint = f"one of {', '.join(sorted(known - {one.name}))}" if known - {one.name} else "see [network]"
+                raise UsageError(f"{origin}: threads[{number}].fed_by: nothing else here is named '{feeder}'", hint)
+    # Who says nothing of his feeders is fed by the market-data interfaces.
+    return tuple(one if one.fed_by else one._replace(fed_by=tuple(interfaces)) for one in found)
+
+
+def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
+    if bool(row.unit) == bool(row.command):
+        raise UsageError(
+            f"{where}: which process is it?", "unit = (a systemd unit) or command = (its name), one of them"
+        )
+    if row.cpu not in scope.isolated:
+        isolated = format_cpulist(scope.isolated)
+        raise UsageError(f"{where}.cpu: CPU {row.cpu} is not isolated", f"one of {isolated}")
+    if row.policy in _REAL_TIME and not 1 <= row.priority <= 99:
+        raise UsageError(f"{where}.priority: {row.priority}: SCHED_{row.policy.upper()} has 1 to 99")
+    if row.policy not in _REAL_TIME and row.priority:
+        raise UsageError(
+            f"{where}.priority: {row.policy} has no real-time priority", 'policy = "fifo" or "rr", or none'
+        )
+    for key, value in (("thread", row.thread), ("command", row.command)):
+        if len(value.encode()) > _COMM:
+            raise UsageError(f"{where}.{key}: '{value}': the kernel keeps {_COMM} characters", value[:_COMM])
+    unit = row.unit if not row.unit or "." in row.unit else f"{row.unit}.service"
+    name = row.name or row.thread or row.command or unit
+    return Trading(
+        name,
+        unit,
+        row.command,
+        row.thread,
+        row.cpu,
+        row.policy,
+        row.priority,
+        row.locked_memory,
+        tuple(row.fed_by),
+    )

@@ -1,0 +1,133 @@
+"""Heat: a core or a package was throttled, a zone is at its trip, a device cools by slowing CPUs. Pure.
+
+Counters that only rise are the first signal of throttling: they rise in the thermal interrupt, and the times beside
+them are written when the event ends (drivers/thermal/intel/therm_throt.c). A thermal interrupt (TRM) also comes at the
+end of an event, so it decides only where there is no counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.host.thermal import ADVICE
+from tunectl.monitor.model import Condition, Health, Sample
+from tunectl.monitor.rules.clocks import is_low
+from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.subjects import celsius, cpu_of, on, packages
+
+NAME = "ThermalThrottle"
+_WORDS = {
+    "package_throttles": "the package was throttled",
+    "core_throttles": "cores were throttled",
+    "thermal_interrupts": "thermal interrupts came",
+}
+
+
+class Heat:
+    """What rose in one package since the last snapshot."""
+
+    def __init__(self) -> None:
+        self.known = False  # a counter was read, now and before
+        self.has_counter = False
+        self.unknown = ""
+        self.counts: dict[str, int] = {}  # by quantity
+        self.cpus: set[int] = set()
+        self.sources: dict[str, None] = {}  # in order
+
+    def add(self, sample: Sample, rise: int | None, cpus: frozenset[int]) -> None:
+        """One counter's rise; None where it is unknown."""
+        if rise is None:
+            self.unknown = self.unknown or sample.reason or "counted for the first time"
+            return
+        self.known = True
+        if rise:
+            self.counts[sample.quantity] = self.counts.get(sample.quantity, 0) + rise
+            self.cpus |= cpus
+            self.sources[sample.source] = None
+
+    @property
+    def can_tell(self) -> bool:
+        """Was a counter read that rises with throttling? Firmware may keep thermal interrupts to itself."""
+        return self.known and self.has_counter
+
+    @property
+    def count(self) -> int:
+        """How often it was throttled."""
+        decisive = {name: n for name, n in self.counts.items() if name != "thermal_interrupts" or not self.has_counter}
+        return max(decisive.values(), default=0)
+
+    @property
+    def said(self) -> str:
+        """the package was throttled 3 times, cores were throttled 2 times"""
+        return ", ".join(f"{_WORDS[name]} {n} time{'s' * (n != 1)}" for name, n in self.counts.items())
+
+
+def rises(history: History) -> dict[str, Heat]:
+    """What rose, by package. A host without any such counter has none."""
+    place = history.once(packages)
+    found: dict[str, Heat] = {}
+    for quantity in _WORDS:
+        for subject, sample in history.get(quantity).items():
+            if sample.freshness == "absent":
+                continue
+            package = subject if subject.startswith("package") else place.of(cpu_of(subject))
+            heat = found.get(package) or found.setdefault(package, Heat())
+            heat.has_counter |= quantity != "thermal_interrupts"
+            cpu = cpu_of(subject)
+            own = sample.cpus or (frozenset({cpu}) if cpu is not None else frozenset())
+            heat.add(sample, history.rise(sample), own)
+    return found
+
+
+def judge_throttling(history: History) -> Iterator[Condition]:
+    """ThermalThrottle: one condition a package."""
+    for subject, heat in history.once(rises).items():
+        source = ", ".join(heat.sources) or "throttle"
+        if heat.count:
+            summary = f"{subject}: since the last snapshot {heat.said}"
+            if heat.cpus:
+                summary += f" ({on(heat.cpus)})"
+            yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, ADVICE, frozenset(heat.cpus))
+        elif not heat.known:
+            yield Condition(NAME, subject, Health.UNKNOWN, source=source, summary=heat.unknown)
+        else:
+            # A package the firmware holds down is throttled no more, and is not well either.
+            health = Health.BETWEEN if is_low(history, subject) else Health.GOOD
+            yield Condition(NAME, subject, health, 0, 0, source)
+
+
+_HYSTERESIS_MC = 3000
+
+
+def judge_zones(history: History) -> Iterator[Condition]:
+    """TemperatureHigh: a zone at or above the lowest trip that slows CPUs."""
+    trips = history.get("trip_mc")
+    for subject, sample in history.get("temperature_mc").items():
+        trip_sample = trips.get(subject)
+        trip = number(trip_sample) if trip_sample is not None else None
+        if sample.freshness == "absent" or (trip_sample is not None and trip_sample.freshness == "absent"):
+            continue  # nothing to hold it against: such a zone is shown and not judged
+        temp = number(sample)
+        if temp is None or trip is None:
+            why = sample.reason or "no trip is known"
+            yield Condition("TemperatureHigh", subject, Health.UNKNOWN, source=sample.source, summary=why)
+            continue
+        health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
+        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        summary = f"{name} is at {celsius(temp)}, its trip that slows the CPUs at {celsius(trip)}"
+        yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
+
+
+def judge_cooling(history: History) -> Iterator[Condition]:
+    """CoolingActive: a cooling device that slows CPUs, or keeps them idle, is at work."""
+    for subject, sample in history.get("cooling_state").items():
+        if sample.freshness == "absent":
+            continue
+        state = number(sample)
+        if state is None:
+            yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason)
+            continue
+        health = Health.BAD if state > 0 else Health.GOOD
+        name = f"{subject} ({sample.reason})" if sample.reason else subject
+        summary = f"{name} is at state {state:g}: it slows CPUs, or keeps them idle, to cool the host"
+        yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, ADVICE, sample.cpus)

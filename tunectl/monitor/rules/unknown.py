@@ -1,0 +1,55 @@
+"""What is unknown: whether a CPU is slow, and what a silent source watches. Unknown is never good. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tunectl.monitor.model import Condition, Freshness, Health
+from tunectl.monitor.rules.clocks import Package, survey
+from tunectl.monitor.rules.history import History, silent_sources
+from tunectl.monitor.rules.thermal import rises
+
+NAME = "FrequencyUnknown"
+_TELL = "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
+
+
+def judge_frequency(history: History) -> Iterator[Condition]:
+    """FrequencyUnknown: would a slow CPU be seen at all?"""
+    heats, found = history.once(rises), history.once(survey)
+    for subject in sorted({*heats, *found} - _absorbed(found)) or ["host"]:
+        package, heat = found.get(subject, Package()), heats.get(subject)
+        if package.can_tell or (heat and heat.can_tell):
+            yield Condition(NAME, subject, Health.GOOD, source="frequency")
+        else:
+            why = next(iter(package.unknown.values()), "") or (heat.unknown if heat else "")
+            summary = f"{subject}: nobody knows whether its CPUs run slow"
+            yield Condition(
+                NAME, subject, Health.BAD, None, None, "frequency", f"{summary}: {why}" if why else summary, _TELL
+            )
+
+
+def _absorbed(found: dict[str, Package]) -> set[str]:
+    """A single CPU without a known package must not turn the whole host unknown."""
+    return {"host"} if len(found) > 1 and "host" in found and not found["host"].high else set()
+
+
+def judge_sources(history: History) -> Iterator[Condition]:
+    """SourceLost: one condition for each source that was read."""
+    lost = history.once(_lost)
+    for source in dict.fromkeys(sample.source for sample in history.now.samples):
+        if source not in lost:
+            yield Condition("SourceLost", source, Health.GOOD, source=source)
+            continue
+        why = lost[source]
+        summary = f"source {source} has no data" + (f": {why}" if why else "")
+        fix = "what it watches is unknown now: tunectl monitor --once -v"
+        yield Condition("SourceLost", source, Health.BAD, "no-data", "fresh", source, summary, fix)
+
+
+def _lost(history: History) -> dict[str, str]:
+    # Stale is a state of its own: the rules that need a fresh value say so themselves.
+    return {
+        source: reason
+        for source, (freshness, reason) in silent_sources(history.now).items()
+        if freshness is Freshness.NO_DATA
+    }

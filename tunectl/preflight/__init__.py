@@ -1,0 +1,1 @@
+"""The gate before a session: everything is gathered, and one verdict is reached."""

@@ -1,0 +1,182 @@
+"""Gathers verify, checks, probe and thermal state, and has gate.py decide."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tunectl.checking.runner import run_checks
+from tunectl.cpulist import CpuSet
+from tunectl.errors import TunectlError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.identity import read_identity
+from tunectl.host.machine import Machine, read_machine
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.thermal import ThermalSample, read_thermal
+from tunectl.hostfile.config import HostConfig
+from tunectl.hostfile.shape import Thermal
+from tunectl.model import Finding, HostId, Outcome, Plan, Scope
+from tunectl.preflight.gate import Parts, decide
+from tunectl.preflight.thermal import judge_thermal
+from tunectl.probe.budget import judge
+from tunectl.probe.runner import run_jitter
+from tunectl.tuning.inspection import Inspection, proposed_config, read_config
+from tunectl.tuning.journal import peek
+from tunectl.tuning.plan import waive
+from tunectl.verdict import verdict_of
+
+
+class Request(NamedTuple):
+    """What is to be judged, and how."""
+
+    root: Sysroot
+    host_path: str
+    host_required: bool  # the operator named the file: it must be there
+    state: str
+    invocation: tuple[str, ...]
+    today: str
+    duration_s: float
+    window_s: float
+    strict: bool
+    tell: Callable[[str], None]
+    stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
+
+
+@dataclass
+class Flight:
+    """Everything preflight found."""
+
+    identity: HostId
+    verdict: str = "unknown"
+    reasons: list[str] = field(default_factory=list)
+    session: Inspection | None = None
+    plan: Plan | None = None
+    check: list[Finding] = field(default_factory=list)
+    check_verdict: str = "unreadable"
+    probe: dict[str, Any] | None = None
+    thermal: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    scope: Scope | None = None
+    machine: Machine = field(default_factory=Machine)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All of them, for formats that show nothing but findings."""
+        verify = self.plan.findings if self.plan else ()
+        return (*verify, *self.check, *self.thermal.get("findings", ()))
+
+
+def run_preflight(request: Request) -> Flight:
+    """Judges the host. UsageError for a bad host file; every other failure becomes a reason."""
+    root, tell = request.root, request.tell
+    flight = Flight(read_identity(root))
+    facts = read_scope_facts(root)
+    flight.machine = read_machine(root, facts)
+    config = _config(request, facts, flight)
+    scope = config.scope if config else _fallback(facts)
+    flight.scope = scope
+    request.stay_off(scope.isolated)
+    if config:
+        tell("reading the settings")
+        journal = peek(request.state)
+        flight.session = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
+        flight.plan = flight.session.assess()
+    thermal = read_thermal(root, scope)
+    _check(request, flight, config, scope)
+    problem = _probe(request, flight, config, scope)
+    _thermal(flight, thermal, read_thermal(root, scope), config)
+    parts = Parts(
+        flight.plan.findings if flight.plan else (),
+        tuple(flight.check),
+        tuple(flight.thermal["findings"]),
+        flight.thermal["verdict"],
+        flight.thermal.get("reason", ""),
+        flight.probe,
+        problem,
+    )
+    flight.verdict, reasons = decide(parts, request.strict)
+    flight.reasons = flight.reasons + reasons
+    if not config:
+        flight.verdict = "no-go"
+    return flight
+
+
+def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
+    if request.host_required or os.path.exists(request.host_path):
+        return read_config(request.host_path, facts)
+    config, notes = proposed_config(request.root, facts)
+    if config is None:
+        flight.reasons += notes
+    else:
+        flight.notes += notes
+    return config
+
+
+def _fallback(facts: CpuFacts) -> Scope:
+    """Where no CPU can be isolated, the last one is measured."""
+    return Scope(facts.present, facts.online, frozenset({max(facts.online)}), facts.nr_cpus)
+
+
+def _check(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> None:
+    settings = {setting.knob: setting.value for setting in config.settings} if config else {}
+    window = request.window_s
+    try:
+        found = run_checks(
+            request.root,
+            scope,
+            window_s=window,
+            settings=settings,
+            on_progress=lambda text: request.tell(f"checking {text.removeprefix('check.')}"),
+            interfaces=config.interfaces if config else (),
+            trading=config.threads if config else (),
+        )
+    except TunectlError as error:
+        found = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))]
+    flight.check = waive(found, config.waivers, request.today) if config else found
+    flight.check_verdict = verdict_of(flight.check, request.strict)
+
+
+def _probe(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> str:
+    """Measures. Returns why nothing was measured or judged, or "" where it was."""
+    if not request.root.live:
+        return "probe: a recorded host cannot be measured"
+    cpus = scope.isolated & scope.online
+    if not cpus:
+        return "probe: none of the isolated CPUs is online"
+    try:
+        result = run_jitter(cpus, request.duration_s, on_progress=request.tell)
+    except TunectlError as error:
+        return f"probe: {error}"
+    limits = config.budget if config else {}
+    result["budget"] = judge(result, limits)
+    flight.probe = result
+    if not limits:
+        flight.notes.append("the probe measured, and judged nothing: the host file has no [budget]")
+    elif result["budget"]["verdict"] == "not-judged":
+        return f"probe: not judged: {result['budget'].get('reason', '')}"
+    return ""
+
+
+def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config: HostConfig | None) -> None:
+    limits = config.thermal if config else Thermal()
+    clocks = _clocks(flight.probe)
+    flight.thermal = judge_thermal(
+        before,
+        after,
+        base_khz_override=limits.base_frequency_khz,
+        min_ratio=limits.min_ratio,
+        probe_core_khz=clocks,
+    )
+    if config and flight.session:
+        flight.thermal["findings"] = waive(flight.thermal["findings"], config.waivers, flight.session.today)
+
+
+def _clocks(probe: Mapping[str, Any] | None) -> dict[int, tuple[float | None, float | None]]:
+    """The clock of each probed CPU, measured by itself before and after its run."""
+    clocks = {}
+    for cpu in (probe or {}).get("cpus", ()):
+        both = cpu.get("core_khz") or {}
+        clocks[cpu["cpu"]] = (both.get("before"), both.get("after"))
+    return clocks
