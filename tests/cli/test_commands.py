@@ -271,6 +271,7 @@ def test_a_waiver_and_its_end(tunectl: Run, tuned: Path, until: str, code: int, 
     assert [change["knob"] for change in changes] == ([] if code == 0 else ["mm.swappiness"])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_fails_only_where_it_must(tunectl: Run, host_root: HostFactory, public: Path) -> None:
     root = host_root.fresh("lab4", public, tuned_boot=frozenset({2, 3}))
     write_host_file(root, LOW_LATENCY)
@@ -494,6 +495,7 @@ def test_ctrl_c_is_one_line(public: Path, command: str, everybody: bool) -> None
 # ---- snapshot
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_a_host(tunectl: Run, host_root: HostFactory, public: Path) -> None:
     source = host_root("lab4", tuned_boot=frozenset({2, 3}))
     archive, root = public / "host.tar.gz", public / "host"

@@ -69,6 +69,7 @@ def test_without_slices_bursts_make_the_bounds_too_narrow() -> None:
     assert coverage(ESTIMATES["rate"], 10, unsliced) < 0.6
 
 
+@pytest.mark.slow
 def test_confidence_costs_width() -> None:
     run = runs(1)[0]
     for estimate in (gap_percentile, arrival_percentile):

@@ -36,21 +36,20 @@ def test_what_is_cut_off_or_something_else(data: bytes) -> None:
 
 # In a network namespace of its own: a pair of interfaces, of which one end is taken down and up.
 SCRIPT = """
-import subprocess, threading
+import subprocess, time
 from tunectl.host.links import LinkMonitor
 def ip(words): subprocess.run(["ip", *words.split()], check=True)
 ip("link add v0 type veth peer name v1")
-seen, enough = [], threading.Event()
-def heard(name):
-    seen.append(name)
-    if seen.count("v0") == 2:
-        enough.set()
-monitor = LinkMonitor(heard)
+seen = []
+monitor = LinkMonitor(seen.append)
 monitor.start()
-for _ in range(2):
+for turn in (1, 2):
     ip("link set v0 up"); ip("link set v1 up")
+    deadline = time.monotonic() + 20  # told a while after it came, and not at all if it is gone by then
+    while seen.count("v0") < turn:
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.01)
     ip("link set v1 down"); ip("link set v0 down")
-assert enough.wait(20), seen
 monitor.stop()
 assert seen.count("v0") == 2, seen
 """

@@ -44,6 +44,7 @@ def test_round_trip(host_root: HostFactory, tmp_path: Path, name: str) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_recording_of_a_recording_is_the_same_to_the_byte(host_root: HostFactory, tmp_path: Path) -> None:
     record(
         Sysroot(str(host_root("xeon2s", tuned_boot=frozenset({14, 15, 30, 31})))),

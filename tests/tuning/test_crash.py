@@ -44,6 +44,7 @@ def test_killed_at_every_boundary(host_root: HostFactory, tmp_path: Path, victim
 
 
 @pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.slow
 def test_killed_and_applied_again_before_it_is_restored(host_root: HostFactory, tmp_path: Path, stride: int) -> None:
     tree = small_host(host_root, tmp_path)
     before = picture(tree)

@@ -80,6 +80,7 @@ def test_a_monitor_takes_over_what_waits_and_what_was_not_told(host: Path, work:
     assert [one for one in map(told_of, again) if one not in kept] == []
 
 
+@pytest.mark.slow
 def test_what_fired_goes_on_and_does_not_fire_again(host: Path, work: Path) -> None:
     """The knob is still wrong, and was told of: when it is right again its own event ends."""
     (begun,) = [one for one in waiting(HOOK) if one["subject"] == "mm.swappiness"]
