@@ -75,7 +75,7 @@ def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> No
         (
             ["report", "before.json", "-o", "after.json"],
             2,
-            "--output after.json: there is a file already that is no HT",
+            "--output after.json: there is a file already that is not an HTML",
         ),
         (["report", "none.json", "-o", "x.html"], 1, "cannot read none.json: No such file or directory"),
     ],

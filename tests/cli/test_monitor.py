@@ -113,8 +113,8 @@ def test_this_host_without_root(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--once", "--watch"], "--once looks twice"),
-        (["--once", "--duration", "3"], "--once looks twice"),
+        (["--once", "--watch"], "--once takes two snapshots"),
+        (["--once", "--duration", "3"], "--once takes two snapshots"),
         (["--watch"], "--watch needs a terminal"),
         (["--watch", "--repair"], "without --repair"),
         (["--duration", "0"], "--duration"),

@@ -118,17 +118,17 @@ def ramp(cpu: int, probe: Probe) -> Iterator[int]:
 
 
 def test_a_gap_above_the_threshold_counts_and_one_below_does_not(probe: Probe, cpu: int, ramp: int) -> None:
-    nearest: list[float] = []
+    near: list[float] = []
     for _ in range(6):  # a machine that was stopped meanwhile has no such gap
         # Under SCHED_FIFO, so that nobody else comes between: what is left of the CPU is the probe's alone.
         arguments = ("--cpus", cpu, "--duration", 2 * GAPS_S, "--threshold-ns", ramp, "--fifo", 1)
         document = json.loads(probe("jitter", *arguments).stdout)
         assert document["threshold_ns"] == ramp
         (one,) = document["cpus"]
-        nearest.append(min(gaps_ns(document, one), default=10.0 * ramp))
+        near += [gap for gap in gaps_ns(document, one) if gap < 1.1 * ramp]
         assert one["interruptions"] == len(one["events"])
-        if nearest[-1] < 1.03 * ramp:
+        if len(near) >= 40:  # one way up the ramp has some twenty of them, and as many below that are as near
             break
-    assert min(nearest) > 0.999 * ramp
-    assert min(nearest) < 1.03 * ramp
+    assert len(near) >= 40
+    assert 0.999 * ramp < min(near) < 1.03 * ramp
     assert one["stolen_ns"] >= one["interruptions"] * ramp * 0.999

@@ -89,7 +89,7 @@ def test_every_bucket_holds_what_it_says(jitter: Jitter, cpu: int) -> None:
 
 
 def late_ns(document: dict[str, Any], cpu: dict[str, Any], asked_s: float) -> float:
-    """How long after its time a run ended, less what a gap across that moment explains; negative where it ended early.
+    """How long after its time a run ended; negative where it ended early, 0 where a gap across that moment explains it.
 
     All CPUs' time begins at the common start, where the series begins. It is counted by the rate that was known then.
     """
@@ -103,12 +103,16 @@ def late_ns(document: dict[str, Any], cpu: dict[str, Any], asked_s: float) -> fl
 
 
 def test_it_runs_as_long_as_it_was_asked_to(jitter: Jitter, cpu: int) -> None:
-    for asked_s in (0.1, 0.3):
+    late = []
+    for asked_s in (0.1, 0.2, 0.3, 0.1, 0.2, 0.3):
         document = jitter("--cpus", cpu, "--duration", asked_s)
         (one,) = document["cpus"]
         assert document["duration_requested_s"] == asked_s
         assert document["duration_s"] == pytest.approx(one["duration_ns"] / 1e9, abs=1e-6)
-        assert -1_000 <= late_ns(document, one, asked_s) < 100_000
+        late.append(late_ns(document, one, asked_s))
+        assert -1_000 <= late[-1] < 100_000
+        if len(late) >= 2 and late[-1]:  # on a busy machine most runs end in a gap, which would hide an early end
+            break
 
 
 def test_time_is_conserved(jitter: Jitter, cpu: int) -> None:

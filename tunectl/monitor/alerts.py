@@ -53,14 +53,14 @@ class Track:
 
 
 class Mentioned(NamedTuple):
-    """What one look's conditions speak of."""
+    """What one snapshot's conditions speak of."""
 
     identities: set[Identity]
     failed: set[str]  # rules that broke
 
 
 class Alerts:
-    """Which alerts fire. `step` once a look."""
+    """Which alerts fire. `step` once a snapshot."""
 
     def __init__(self, rules: Sequence[Rule] = RULES) -> None:
         self._rules = {rule.name: rule for rule in rules}
@@ -73,7 +73,7 @@ class Alerts:
         return tuple(track.alert for track in self._tracks.values() if track.alert is not None)
 
     def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
-        """The transitions of one look. Of two conditions of one identity the first counts; unknown rules do not."""
+        """The transitions of one snapshot. Of two conditions of one identity the first counts; unknown rules do not."""
         silent = silent_sources(snapshot) if self._tracks else {}
         mentioned = Mentioned(set(), set())
         transitions: list[Alert] = []
@@ -94,7 +94,7 @@ class Alerts:
         return tuple(transitions)
 
     def _track(self, condition: Condition, mentioned: Mentioned) -> Track | None:
-        """What is remembered of it; None where it is well, or has been counted in this look."""
+        """What is remembered of it; None where it is well, or has been counted in this snapshot."""
         identity = (condition.rule, condition.subject)
         if condition.subject == FAILED:
             mentioned.failed.add(condition.rule)
