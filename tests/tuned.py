@@ -1,4 +1,4 @@
-"""The product on a recorded host, as the command line runs it: a session, apply, restore."""
+"""The product on a recorded host, as the command line runs it: an inspection, apply, restore."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
 
 
-def session_on(host: Path | Sysroot) -> Inspection:
+def inspection_on(host: Path | Sysroot) -> Inspection:
     """A look at the host."""
     root = WritableSysroot(str(host)) if isinstance(host, Path) else host
     state = state_of(root)
@@ -21,7 +21,7 @@ def session_on(host: Path | Sysroot) -> Inspection:
 def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:
     """`tunectl apply --yes`."""
     root = WritableSysroot(str(host)) if isinstance(host, Path) else host
-    return run_apply(session_on(root), root, state_of(root), runtime_only=runtime_only, wait_s=0)
+    return run_apply(inspection_on(root), root, state_of(root), runtime_only=runtime_only, wait_s=0)
 
 
 def restore(host: Path | WritableSysroot, *, salvage: bool = False) -> Undone:

@@ -38,14 +38,14 @@ def cycles(place: Path, count: int) -> Generator[int, None, None]:
     """Runs them, at one a second of a clock of our own, and yields how many edges there were so far."""
     root = prepared(place)
     clock = iter(range(1, count + 10))
-    session = open_inspection(
+    inspection = open_inspection(
         Sysroot(str(root)), f"{root}/etc/tunectl/host.toml", f"{root}/state", ("tunectl",), "2026-11-21"
     )
     store = Store(str(place / "state/monitor"))
     store.open()
     places = Places(store)
     watch = opener_of(
-        session, places, lambda watcher: setattr(watcher.watched_host, "now", lambda: float(next(clock)))
+        inspection, places, lambda watcher: setattr(watcher.watched_host, "now", lambda: float(next(clock)))
     )({})
     limit, transitions = limit_of(root, 2), 0
     before = limit.read_text()

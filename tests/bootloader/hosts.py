@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import build, named
-from tests.tuned import session_on
+from tests.tuned import inspection_on
 from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Upcoming
 from tunectl.cpulist import CpuSet
@@ -52,7 +52,7 @@ def wish(tree: Path, isolated: str = "2-3", knobs: str = "", head: str = "") -> 
 
 def boot_findings(tree: Path) -> dict[str, Finding]:
     """What verify says of each boot argument."""
-    return {one.knob: one for one in session_on(tree).assess().findings if one.knob.startswith("boot.")}
+    return {one.knob: one for one in inspection_on(tree).assess().findings if one.knob.startswith("boot.")}
 
 
 def upcoming(tree: Path, loader: str) -> Upcoming:

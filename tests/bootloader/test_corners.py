@@ -12,7 +12,7 @@ from tests.bootloader.hosts import LINE, NEWEST, boot_findings, host, upcoming, 
 from tests.hosts.boot_files import MACHINE_ID, image
 from tests.ran import Ran
 from tests.trees import differences, picture
-from tests.tuned import apply, restore, session_on
+from tests.tuned import apply, inspection_on, restore
 from tunectl.bootloader.bls import default_entry as grub_default
 from tunectl.bootloader.bls import expanded
 from tunectl.bootloader.entries import in_order, parse_entry, read_entries, version_key
@@ -240,7 +240,7 @@ def test_two_that_match_stop_and_the_host_file_decides(tunectl: Callable[..., Ra
     assert differences(before, tree) == {}
     wish(tree, head='bootloader = "lilo"\n')
     with pytest.raises(UsageError, match="bootloader: there is no 'lilo'"):
-        session_on(tree)
+        inspection_on(tree)
 
 
 def test_show_names_the_boot_loader(tunectl: Callable[..., Ran], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.bootloader.hosts import LINE, LOADERS, WORDS, boot_findings, host, upcoming, wish
 from tests.trees import differences, picture
-from tests.tuned import apply, restore, session_on
+from tests.tuned import apply, inspection_on, restore
 from tunectl.bootloader.families import FILES, detect
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
@@ -165,7 +165,7 @@ def test_what_the_operator_changes_after_apply_stays_and_ours_goes(loader: str, 
 def test_nothing_is_said_of_a_host_that_booted_with_it(loader: str, tmp_path: Path) -> None:
     tree = host(tmp_path, loader, tuned_boot=frozenset({2, 3}))
     assert {name: one for name, one in boot_findings(tree).items() if one.outcome is not Outcome.COMPLIANT} == {}
-    assert not [change for change in session_on(tree).assess().changes if change.knob.startswith("boot.")]
+    assert not [change for change in inspection_on(tree).assess().changes if change.knob.startswith("boot.")]
 
 
 @pytest.mark.parametrize("loader", [one for one in LOADERS if one != "uki"])  # an image is megabytes: not recorded

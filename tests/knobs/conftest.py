@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
-from tests.tuned import apply, session_on
+from tests.tuned import apply, inspection_on
 from tunectl.cpulist import parse_cpulist
 from tunectl.verdict import verdict_of
 
@@ -55,5 +55,5 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         own += f"[knobs]\n{OWN[name]}"
         write_host_file(trees[name], own)
         apply(trees[name])
-        assert verdict_of(session_on(trees[name]).assess().findings) == "compliant"
+        assert verdict_of(inspection_on(trees[name]).assess().findings) == "compliant"
     return trees

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
-from tests.tuned import apply, session_on
+from tests.tuned import apply, inspection_on
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.hugepages import PAGES
@@ -51,7 +51,7 @@ def test_every_driver_and_mode(host_root: HostFactory, tmp_path: Path, name: str
     root = host_root.fresh(name, tmp_path)
     write_host_file(root, ASKED)
     apply(root)
-    findings = session_on(root).assess().findings
+    findings = inspection_on(root).assess().findings
     assert {one.outcome for one in findings} == {Outcome.COMPLIANT, Outcome.UNSUPPORTED}
     absent = {one.knob for one in findings if one.outcome is Outcome.UNSUPPORTED}
     assert absent & SOMETIMES == SOMETIMES - HERE[name]
@@ -62,7 +62,7 @@ def test_a_host_without_them_is_no_failure(host_root: HostFactory, tmp_path: Pat
     root = host_root.fresh(name, tmp_path)
     write_host_file(root, ASKED.replace("2-3", "1"))
     apply(root)
-    outcomes = {one.knob: one.outcome for one in session_on(root).assess().findings}
+    outcomes = {one.knob: one.outcome for one in inspection_on(root).assess().findings}
     assert all(outcomes[knob] is Outcome.UNSUPPORTED for knob in SOMETIMES)
     assert Outcome.DRIFTED not in outcomes.values()
 
@@ -99,7 +99,9 @@ def test_huge_pages_on_a_node_that_is_not_there(host_root: HostFactory, tmp_path
     root = host_root.fresh("xeon2s", tmp_path)
     write_host_file(root, 'profile = "balanced-latency"\nisolated = "4,20"\n[knobs]\n"mm.hugepages_2mib" = "0:8,7:8"\n')
     apply(root)
-    found = {one.target: one.outcome for one in session_on(root).assess().findings if one.knob == "mm.hugepages_2mib"}
+    found = {
+        one.target: one.outcome for one in inspection_on(root).assess().findings if one.knob == "mm.hugepages_2mib"
+    }
     assert found == {"mm.hugepages_2mib[0]": Outcome.COMPLIANT, "mm.hugepages_2mib[7]": Outcome.UNSUPPORTED}
     node = root / "sys/devices/system/node"
     assert (node / "node0/hugepages/hugepages-2048kB/nr_hugepages").read_text() == "8\n"
@@ -109,13 +111,13 @@ def test_huge_pages_on_a_node_that_is_not_there(host_root: HostFactory, tmp_path
 def test_an_isolated_cpu_is_asked_by_the_first_apply_of_a_boot_only(host_root: HostFactory, tmp_path: Path) -> None:
     root = host_root.fresh("intelpassive", tmp_path, tuned_boot=frozenset({2, 3}))
     write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
-    session = session_on(root)
-    (wish,) = [one for one in session.config.settings if one.knob == "cpufreq.energy_perf_bias"]
-    session.root.live = True  # a running host, as far as reading is concerned
-    outcomes = {one.target: one.outcome for one in session.assess((wish,)).findings}
+    inspection = inspection_on(root)
+    (wish,) = [one for one in inspection.config.settings if one.knob == "cpufreq.energy_perf_bias"]
+    inspection.root.live = True  # a running host, as far as reading is concerned
+    outcomes = {one.target: one.outcome for one in inspection.assess((wish,)).findings}
     assert outcomes["cpufreq.energy_perf_bias[1]"] is Outcome.DRIFTED
     assert outcomes["cpufreq.energy_perf_bias[2]"] is outcomes["cpufreq.energy_perf_bias[3]"] is Outcome.UNREADABLE
-    asked = {settling: replace(session, settling=settling).assess((wish,)).changes for settling in (False, True)}
+    asked = {settling: replace(inspection, settling=settling).assess((wish,)).changes for settling in (False, True)}
     assert {settling: [one.instance for one in changes] for settling, changes in asked.items()} == {
         False: ["0", "1"],
         True: ["0", "1", "2", "3"],
@@ -126,7 +128,7 @@ def test_which_apply_is_the_first_of_a_boot(host_root: HostFactory, tmp_path: Pa
     root = host_root.fresh("intelpassive", tmp_path)
     write_host_file(root, ASKED)
     state = f"{root}/var/lib/tunectl"
-    boot_id = session_on(root).identity.boot_id
+    boot_id = inspection_on(root).identity.boot_id
     assert is_first(load(state), boot_id)
     apply(root)
     assert not is_first(load(state), boot_id)
@@ -138,7 +140,7 @@ def test_a_policy_without_a_link_that_it_acts_on_is_not_asked_for(host_root: Hos
     root = host_root.fresh("lab4", tmp_path)
     write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
     (root / "sys/bus/pci/devices/0000:00:1c.0/link/l1_aspm").unlink()
-    plan = session_on(root).assess()
+    plan = inspection_on(root).assess()
     found = next(one for one in plan.findings if one.knob == "pcie.aspm_policy")
     assert (found.outcome, "no link" in found.reason) == (Outcome.UNSUPPORTED, True)
     assert "pcie.aspm_policy" not in {change.knob for change in plan.changes}

@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture, write
-from tests.tuned import apply, restore, session_on
+from tests.tuned import apply, inspection_on, restore
 from tunectl.errors import UsageError
 from tunectl.host.limits import parse_logins, parse_services, read_logins, read_services
 from tunectl.host.sysroot import Sysroot
@@ -53,7 +53,7 @@ def test_a_limit_beyond_the_kernels_is_refused_before_anything_is_written(
     root = host_root.fresh("lab4", tmp_path)
     write_host_file(root, f'profile = "low-latency"\nisolated = "2-3"\n[knobs]\n"{knob}" = 2147483647\n')
     with pytest.raises(UsageError, match="2147483646 is the most"):
-        session_on(root)
+        inspection_on(root)
 
 
 def test_apply_and_restore_to_the_byte(host_root: HostFactory, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_apply_and_restore_to_the_byte(host_root: HostFactory, tmp_path: Path) -
     assert "infinity" not in (root / "etc/systemd/system.conf.d/99-tunectl.conf").read_text()
     assert read_services(Sysroot(str(root))).kib == 1048576
     assert read_logins(Sysroot(str(root))).kib == math.inf
-    findings = {one.knob: str(one.outcome) for one in session_on(root).assess().findings}
+    findings = {one.knob: str(one.outcome) for one in inspection_on(root).assess().findings}
     assert {findings[name] for name in findings if name.startswith(("limits.", "cpuidle.dma"))} == {"compliant"}
     assert restore(root).complete
     assert differences(before, root) == {}
@@ -133,7 +133,7 @@ def test_a_file_that_is_read_after_ours_is_named_and_not_fought(host_root: HostF
     write_host_file(root, ASKED)
     write(root, "etc/security/limits.d/zz-site.conf", "* soft memlock 64\n")
     apply(root)
-    finding = next(one for one in session_on(root).assess().findings if one.knob == "limits.memlock_logins")
+    finding = next(one for one in inspection_on(root).assess().findings if one.knob == "limits.memlock_logins")
     assert (str(finding.outcome), finding.observed, finding.desired) == ("drifted", 64, "unlimited")
     assert "/etc/security/limits.d/zz-site.conf is read after" in finding.reason
     assert not (root / "etc/security/limits.d/99-tunectl.conf").exists()

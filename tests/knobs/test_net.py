@@ -10,7 +10,7 @@ from tests.conftest import write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
-from tests.tuned import apply, restore, session_on
+from tests.tuned import apply, inspection_on, restore
 from tunectl.errors import UsageError
 from tunectl.knobs.drivers.irqaffinity import spread
 from tunectl.model import Finding
@@ -32,7 +32,7 @@ def xeon(host_root: HostFactory, tmp_path: Path, knobs: str, nics: str = '"ens2f
 
 
 def findings(root: Path) -> dict[str, Finding]:
-    return {one.target: one for one in session_on(root).assess().findings}
+    return {one.target: one for one in inspection_on(root).assess().findings}
 
 
 def text(root: Path, path: str) -> str:
@@ -54,7 +54,7 @@ def test_what_the_hardware_offers_at_most(host_root: HostFactory, tmp_path: Path
 def test_what_is_no_size_of_a_ring(host_root: HostFactory, tmp_path: Path, value: str) -> None:
     root = xeon(host_root, tmp_path, f"net.rx_ring = {value}")
     with pytest.raises(UsageError, match=r"knobs.net.rx_ring"):
-        session_on(root)
+        inspection_on(root)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_each_queue_has_a_cpu_of_its_own_near_the_nic(host_root: HostFactory, tm
     root = xeon(host_root, tmp_path, 'irq.affinity = "housekeeping"\nnet.queue_irqs = "housekeeping"')
     apply(root)
     assert [text(root, f"proc/irq/{irq}/smp_affinity_list") for irq in range(60, 68)] == [str(n) for n in range(8, 16)]
-    assert not session_on(root).assess().changes
+    assert not inspection_on(root).assess().changes
 
 
 def test_queues_without_a_cpu_that_is_online_are_not_called_well(host_root: HostFactory, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.knobs.conftest import ISOLATED
-from tests.tuned import session_on
+from tests.tuned import inspection_on
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS, files_read
@@ -22,7 +22,7 @@ from tunectl.tuning.inspection import observe
 
 @pytest.mark.parametrize("name", ISOLATED)
 def test_a_recording_holds_what_every_row_reads(applied: dict[str, Path], tmp_path: Path, name: str) -> None:
-    inspection = session_on(applied[name])
+    inspection = inspection_on(applied[name])
     for menu in applied[name].glob("boot/grub*/grub.cfg"):  # a recording keeps no times
         os.utime(menu, (2**32, 2**32))
     record(inspection.root, str(tmp_path / "host.tar.gz"), files=files_read())
@@ -37,7 +37,7 @@ def test_every_row_is_read_on_one_of_these_hosts(applied: dict[str, Path]) -> No
     """Otherwise the test above could not fail for it."""
     read: set[str] = set()
     for root in applied.values():
-        inspection = session_on(root)
+        inspection = inspection_on(root)
         readings = observe(inspection.view(), inspection.config.settings)
         read |= {one.knob for one in readings if one.state is State.READ}
     assert read == set(KNOBS)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.knobs.conftest import SITES_WORDS
 from tests.ran import Ran
-from tests.tuned import apply, session_on
+from tests.tuned import apply, inspection_on
 from tunectl.knobs import KNOBS
 from tunectl.verdict import verdict_of
 
@@ -244,7 +244,7 @@ ALONE.remove("boot.rcu_nocbs")
 
 def verdict(root: Path) -> str:
     """`tunectl verify`, in one word."""
-    return verdict_of(session_on(root).assess().findings)
+    return verdict_of(inspection_on(root).assess().findings)
 
 
 @pytest.fixture

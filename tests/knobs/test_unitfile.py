@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.knobs.test_table import verdict
-from tests.tuned import apply, session_on
+from tests.tuned import apply, inspection_on
 from tunectl.knobs.drivers import hotplug, latencyhold
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 
@@ -97,7 +97,7 @@ def without(path: str, word: str) -> Callable[[Path], object]:
 def test_what_may_be_wrong_with_the_rule_and_its_unit(lab4: Path, harm: Callable[[Path], object], state: str) -> None:
     apply(lab4)
     harm(lab4)
-    found = {one.target: one for one in session_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
+    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
     assert (found.outcome, found.observed) == ("drifted", state)
     apply(lab4)
     assert verdict(lab4) != "drifted"
@@ -107,7 +107,7 @@ def test_a_service_of_an_earlier_version_is_written_anew(lab4: Path) -> None:
     apply(lab4)
     fresh = (lab4 / UNIT).read_text()
     without(UNIT, "Before=")(lab4)
-    found = {one.target: one for one in session_on(lab4).assess().findings}["systemd.apply_at_boot"]
+    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_at_boot"]
     assert (found.outcome, found.observed) == ("drifted", "outdated")
     apply(lab4)
     assert (lab4 / UNIT).read_text() == fresh

@@ -22,8 +22,8 @@ class Live:
         isolated = max(os.sched_getaffinity(0))
         host_file.write_text(f'profile = "low-latency"\nisolated = "{isolated}"\nallow_split_siblings = true\n{more}')
         self.clock = 1000.0
-        session = open_inspection(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
-        self.watched_host = WatchedHost(session, now=lambda: self.clock)
+        inspection = open_inspection(Sysroot(), str(host_file), str(place / "state"), (), "2026-11-21")
+        self.watched_host = WatchedHost(inspection, now=lambda: self.clock)
         self.watched_host.begin()
 
     def pass_time(self, seconds: float) -> None:

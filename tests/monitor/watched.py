@@ -27,8 +27,8 @@ class Watched:
         host_file.parent.mkdir(parents=True, exist_ok=True)
         host_file.write_text(f'profile = "low-latency"\nisolated = "{format_cpulist(isolated)}"\n{more}')
         self.clock = 1000.0
-        session = open_inspection(Sysroot(str(root)), str(host_file), str(root / "var/lib/tunectl"), (), TODAY)
-        self.watched_host = WatchedHost(session, now=lambda: self.clock)
+        inspection = open_inspection(Sysroot(str(root)), str(host_file), str(root / "var/lib/tunectl"), (), TODAY)
+        self.watched_host = WatchedHost(inspection, now=lambda: self.clock)
 
     def look(self, after: float = 1.0) -> Snapshot:
         """One snapshot, a second after the one before."""

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
-from tests.tuned import apply, restore, results, session_on
+from tests.tuned import apply, inspection_on, restore, results
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome
@@ -23,7 +23,7 @@ from tunectl.verdict import verdict_of
 
 def test_a_stock_host_is_tuned_and_only_a_reboot_is_pending(lab4: Path) -> None:
     root = WritableSysroot(str(lab4))
-    before = verdict_of(session_on(root).assess().findings)
+    before = verdict_of(inspection_on(root).assess().findings)
     run = apply(root)
     assert before == "drifted"
     assert set(results(run).values()) == {"changed"}
@@ -80,7 +80,7 @@ def test_every_kind_of_host_is_tuned_and_restored(host_root, name: str, tmp_path
 @pytest.mark.parametrize("number", [errno.EIO, errno.EPERM])
 def test_a_managed_interrupt_is_refused_and_is_no_failure(lab4: Path, number: int) -> None:
     tree = WritableSysroot(str(lab4))
-    managed = [one for one in session_on(tree).assess().changes if one.knob == "irq.affinity"]
+    managed = [one for one in inspection_on(tree).assess().changes if one.knob == "irq.affinity"]
     assert managed
     victim = managed[0].instance
     root = KernelRoot(lab4, Manners(frozenset({victim}), number))
@@ -230,10 +230,10 @@ def test_links_are_followed_inside_the_root_only(lab4: Path, tmp_path: Path) -> 
 
 def test_the_journal_of_another_run_is_read_under_the_lock(lab4: Path) -> None:
     root = WritableSysroot(str(lab4))
-    stale = session_on(root)
+    stale = inspection_on(root)
     apply(root)
     run = run_apply(replace(stale), root, f"{lab4}/var/lib/tunectl", runtime_only=False, wait_s=0)
-    assert len(load(f"{lab4}/var/lib/tunectl").entries) == len(session_on(root).journal.entries)
+    assert len(load(f"{lab4}/var/lib/tunectl").entries) == len(inspection_on(root).journal.entries)
     assert run.applied.results == []
 
 

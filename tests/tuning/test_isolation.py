@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
-from tests.tuned import apply, restore, results, session_on
+from tests.tuned import apply, inspection_on, restore, results
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Finding
@@ -31,7 +31,7 @@ def host(lab4: Path) -> Path:
 
 
 def finding(root: Path | WritableSysroot, target: str = "cpuset.isolated") -> Finding:
-    return {one.target: one for one in session_on(root).assess().findings}[target]
+    return {one.target: one for one in inspection_on(root).assess().findings}[target]
 
 
 def test_no_reboot_is_needed_and_everything_goes_back(host: Path) -> None:
@@ -169,7 +169,7 @@ def test_who_is_asked_no_more_is_let_go(host: Path) -> None:
     assert (host / PARTITION).read_text() == "member\n"
     assert not list(host.glob(f"{UNITS}/*.d/zz-tunectl.conf"))
     assert not (host / f"{UNITS}/isolated.slice").exists()
-    assert not {one.knob for one in session_on(root).assess().findings} & {"cpuset.isolated", "systemd.allowed_cpus"}
+    assert not {one.knob for one in inspection_on(root).assess().findings} & {"cpuset.isolated", "systemd.allowed_cpus"}
 
 
 def test_an_operators_own_partition_of_that_name_is_left_alone(lab4: Path) -> None:
@@ -177,7 +177,7 @@ def test_an_operators_own_partition_of_that_name_is_left_alone(lab4: Path) -> No
     place.mkdir()
     (place / "cpuset.cpus.partition").write_text("isolated\n")
     assert not [
-        one for one in session_on(WritableSysroot(str(lab4))).assess().findings if one.knob == "cpuset.isolated"
+        one for one in inspection_on(WritableSysroot(str(lab4))).assess().findings if one.knob == "cpuset.isolated"
     ]
 
 
@@ -238,7 +238,7 @@ def test_threads_that_go_by_other_masks_are_none_of_its_business(host: Path) -> 
     stat.write_text(stat.read_text().replace(names[0], "(kworker/u8:0-events)"))
     other = host / "proc/10/stat"
     other.write_text(other.read_text().replace(names[1], "(irq/30-eth0)"))
-    targets = {one.target for one in session_on(WritableSysroot(str(host))).assess().findings}
+    targets = {one.target for one in inspection_on(WritableSysroot(str(host))).assess().findings}
     assert not targets & {"kthread.affinity[2]", "kthread.affinity[10]"}
     assert "kworker/u8" not in finding(host, "kthread.affinity").reason
     assert "irq/" not in finding(host, "kthread.affinity").reason

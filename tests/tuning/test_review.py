@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
-from tests.tuned import apply, restore, results, session_on
+from tests.tuned import apply, inspection_on, restore, results
 from tests.tuning.calls import on, watched
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
@@ -27,7 +27,7 @@ CPUFREQ = "sys/devices/system/cpu/cpufreq"
 
 
 def judged(root: WritableSysroot, target: str) -> Finding:
-    (finding,) = [one for one in session_on(root).assess().findings if one.target == target]
+    (finding,) = [one for one in inspection_on(root).assess().findings if one.target == target]
     return finding
 
 
@@ -75,7 +75,7 @@ def test_a_journal_of_another_root_is_left_alone(host_root, tmp_path: Path) -> N
     one, other = (WritableSysroot(str(host_root.fresh("lab4", tmp_path))) for _ in range(2))
     for root in (one, other):
         write_host_file(Path(root.root), LOW_LATENCY)
-    run_apply(session_on(one), one, state, runtime_only=False, wait_s=0)
+    run_apply(inspection_on(one), one, state, runtime_only=False, wait_s=0)
     with pytest.raises(TunectlError, match="belongs to the host below"):
         run_restore(other, state, "", salvage=False, wait_s=0)
     boot_id = (Path(one.root) / "proc/sys/kernel/random/boot_id").read_text().strip()
@@ -121,7 +121,7 @@ def test_a_value_the_kernel_does_not_offer_fails_the_gate(lab4: Path) -> None:
     assert finding.outcome is Outcome.DRIFTED
     assert finding.reason.startswith("this kernel offers only ")
     assert not [
-        one for one in session_on(WritableSysroot(str(lab4))).assess().changes if one.knob == "cpufreq.governor"
+        one for one in inspection_on(WritableSysroot(str(lab4))).assess().changes if one.knob == "cpufreq.governor"
     ]
 
 
@@ -133,7 +133,7 @@ def test_a_choice_stays_a_choice_on_a_recorded_host(lab4: Path) -> None:
 
 def test_the_service_is_outdated_when_the_host_file_is_another(lab4: Path) -> None:
     root = WritableSysroot(str(lab4))
-    first = session_on(root)
+    first = inspection_on(root)
     run_apply(
         first.__class__(**{**first.__dict__, "invocation": ("/usr/bin/tunectl", "--host", "/a 100%.toml")}),
         root,

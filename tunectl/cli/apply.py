@@ -27,21 +27,21 @@ from tunectl.verdict import verdict_of
 def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     root = WritableSysroot(options.root)
-    session = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
+    inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     require_root(root, "apply", options.invocation)
-    stay_off(root, session.config.scope.isolated)
+    stay_off(root, inspection.config.scope.isolated)
     if not yes:
-        _ask(session, runtime)
-    run = run_apply(session, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
+        _ask(inspection, runtime)
+    run = run_apply(inspection, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
     body = _body(run)
-    emit(options, "apply", session.identity, body, run.plan.findings)
+    emit(options, "apply", inspection.identity, body, run.plan.findings)
     if run.applied.failed or any(one.result == "failed" and not one.gone for one in run.applied.results):
         return FAILED
     return exit_code(body["verdict"], options.fmt)
 
 
-def _ask(session: Inspection, runtime: bool) -> None:
-    plan = session.assess()
+def _ask(inspection: Inspection, runtime: bool) -> None:
+    plan = inspection.assess()
     changes = wanted(plan, runtime)
     if not changes:
         return
@@ -50,7 +50,7 @@ def _ask(session: Inspection, runtime: bool) -> None:
     from tunectl.report import render
 
     body = {"changes": [change_dict(change) for change in changes], "reboot_required": plan.reboot_required}
-    click.echo(render(Document("plan", session.identity, now(), body), "text"), err=True)
+    click.echo(render(Document("plan", inspection.identity, now(), body), "text"), err=True)
     if not click.confirm("Apply these changes?", err=True):
         raise TunectlError("nothing was changed: the answer was no")
 

@@ -23,8 +23,8 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
     if not 0 < window_s <= 86400:
         raise UsageError("--window: seconds, above 0 and at most a day")
     root = open_root(options)
-    session = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-    config = session.config
+    inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
+    config = inspection.config
     stay_off(root, config.scope.isolated)
     settings = {setting.knob: setting.value for setting in config.settings}
     with progress(options) as tell:
@@ -38,7 +38,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
             interfaces=config.interfaces,
             trading=config.threads,
         )
-    findings = waive(found, config.waivers, session.today)
+    findings = waive(found, config.waivers, inspection.today)
     verdict = verdict_of(findings, strict)
     body = {
         "verdict": verdict,
@@ -46,5 +46,5 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
         "window_s": window_s,
         "findings": findings,
     }
-    emit(options, "check", session.identity, body, findings)
+    emit(options, "check", inspection.identity, body, findings)
     return exit_code(verdict, options.fmt)

@@ -28,8 +28,8 @@ from tunectl.tuning.inspection import Inspection
 
 def run_daemon(
     options: Options,
-    session: Inspection,
-    read_session: Callable[[], Inspection],
+    inspection: Inspection,
+    read_inspection: Callable[[], Inspection],
     interval_s: float | None,
     duration_s: float | None,
     repair: bool,
@@ -39,15 +39,15 @@ def run_daemon(
     store = Store(os.path.join(_directory("STATE_DIRECTORY") or options.state_path, "monitor"))
     places = Places(store, _directory("RUNTIME_DIRECTORY"), interval_s, repair)
     events = DeviceEvents(lambda: daemon.wakeup.poke())
-    first = iter([session])
+    first = iter([inspection])
 
     def prepare() -> Opener:
-        """The first time the session that is open already; then the host file is read again."""
-        fresh = next(first, None) or read_session()
+        """The first time the inspection that is open already; then the host file is read again."""
+        fresh = next(first, None) or read_inspection()
         printer = _printer(options, fresh.identity)
         opener = opener_of(fresh, places, lambda watcher: events.go_to(watcher.watched_host.announce), printer)
         _stay_off_all(fresh)
-        if fresh is session:
+        if fresh is inspection:
             _begin(options, places, fresh, events, notes)
         return opener
 
@@ -78,12 +78,14 @@ def say(text: str) -> None:
     click.echo(f"tunectl: {printable(' '.join(text.split()))}", err=True)
 
 
-def _begin(options: Options, places: Places, session: Inspection, events: DeviceEvents, notes: Sequence[str]) -> None:
+def _begin(
+    options: Options, places: Places, inspection: Inspection, events: DeviceEvents, notes: Sequence[str]
+) -> None:
     """What this run cannot do is said once, after the host file was found to be good."""
     said = list(notes)
-    if session.root.live and (why := events.start()):
+    if inspection.root.live and (why := events.start()):
         said.append(f"device events are not heard: {why}")
-    if (places.repair or session.config.monitor.repair) and not places.runtime_dir:
+    if (places.repair or inspection.config.monitor.repair) and not places.runtime_dir:
         said.append("repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
     for note in () if options.quiet else said:
         say(note)
@@ -99,12 +101,12 @@ def _directory(name: str) -> str:
     return os.environ.get(name, "").partition(":")[0]
 
 
-def _stay_off_all(session: Inspection) -> None:
+def _stay_off_all(inspection: Inspection) -> None:
     """After a reload the isolated CPUs may be others: every thread there is moves."""
-    if session.root.live:
+    if inspection.root.live:
         for name in os.listdir("/proc/self/task"):
-            scope = session.config.scope
-            stay_off(session.root, scope.isolated, int(name), scope.housekeeping)
+            scope = inspection.config.scope
+            stay_off(inspection.root, scope.isolated, int(name), scope.housekeeping)
 
 
 def _printer(options: Options, host: HostId) -> Receiver | None:

@@ -48,15 +48,15 @@ def command(
     """Watch this host: frequency, throttling, temperature, interrupts, drift. Alerts go where [monitor] says."""
     _check(options, once, watch, repair, duration_s, interval_s)
     root = open_root(options)
-    session = _session(options, root)
-    stay_off(root, session.config.scope.isolated)
-    notes = _blind_spots(session)
-    if (once or watch) and session.config.monitor.has_residents:
+    inspection = _inspection(options, root)
+    stay_off(root, inspection.config.scope.isolated)
+    notes = _blind_spots(inspection)
+    if (once or watch) and inspection.config.monitor.has_residents:
         notes.append("[monitor.sentinel] and the application's latencies are the daemon's alone, and not seen here")
-        monitor = session.config.monitor.without_residents()
-        session = replace(session, config=session.config._replace(monitor=monitor))
+        monitor = inspection.config.monitor.without_residents()
+        inspection = replace(inspection, config=inspection.config._replace(monitor=monitor))
     if once:
-        return _once(options, session, interval_s or _SOON_S, notes, _clocks(options, session, clock))
+        return _once(options, inspection, interval_s or _SOON_S, notes, _clocks(options, inspection, clock))
     if clock is not None:
         raise UsageError("--clock goes with --once; the daemon has [monitor.sentinel]")
     from tunectl.cli.daemon import run_daemon, settle
@@ -65,8 +65,8 @@ def command(
     if watch:
         from tunectl.cli.watch import run_watch  # rich.live is slow to import
 
-        return run_watch(options, session, interval_s, duration_s, notes)
-    return run_daemon(options, session, lambda: _session(options, root), interval_s, duration_s, repair, notes)
+        return run_watch(options, inspection, interval_s, duration_s, notes)
+    return run_daemon(options, inspection, lambda: _inspection(options, root), interval_s, duration_s, repair, notes)
 
 
 def _check(
@@ -86,42 +86,42 @@ def _check(
         raise UsageError("--watch needs a terminal", "--once prints the same page once")
 
 
-def _session(options: Options, root: Sysroot) -> Inspection:
-    """The host file's session; without one, of the CPUs that the kernel isolates. A named file must exist."""
+def _inspection(options: Options, root: Sysroot) -> Inspection:
+    """By the host file; without one, of the CPUs that the kernel isolates. A file that was named must exist."""
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     config = kernel_config(read_scope_facts(root))
     return Inspection(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
 
 
-def _blind_spots(session: Inspection) -> list[str]:
+def _blind_spots(inspection: Inspection) -> list[str]:
     """What this run cannot watch, whatever the sources say."""
     notes = []
-    if not session.config.settings:
+    if not inspection.config.settings:
         notes.append("no host file: no knob is compared with a wish, and the isolated CPUs are the kernel's")
-    if not session.root.live:
+    if not inspection.root.live:
         notes.append("a recorded host: its files are read again in each snapshot, and nothing announces a device")
-    return [*notes, *session.notes()]
+    return [*notes, *inspection.notes()]
 
 
-def _clocks(options: Options, session: Inspection, text: str | None) -> CpuSet:
+def _clocks(options: Options, inspection: Inspection, text: str | None) -> CpuSet:
     """The CPUs whose clock --clock asks for."""
     if text is None:
         return frozenset()
-    if not session.root.live:
+    if not inspection.root.live:
         raise UsageError("--clock measures this machine: --root makes no sense here")
-    scope = session.config.scope
+    scope = inspection.config.scope
     cpus = parse_cpulist(text, nr_cpus=scope.nr_cpus)
     if missing := cpus - scope.online:
         raise UsageError(f"--clock {text}: CPU {format_cpulist(missing)} is not online")
     return cpus
 
 
-def _once(options: Options, session: Inspection, seconds: float, notes: list[str], clocks: CpuSet) -> int:
-    watcher = Watcher(session, {})
+def _once(options: Options, inspection: Inspection, seconds: float, notes: list[str], clocks: CpuSet) -> int:
+    watcher = Watcher(inspection, {})
     watcher.watched_host.clocks_asked = clocks
     status, first = look_twice(watcher, seconds)
     judged = verdict_of(status)
     body = monitor_body(status._replace(firing=(), recent=()), first, judged, notes)
-    emit(options, "monitor", session.identity, body, body["findings"])
+    emit(options, "monitor", inspection.identity, body, body["findings"])
     return exit_code(judged[0], options.fmt)

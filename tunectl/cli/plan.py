@@ -19,17 +19,17 @@ from tunectl.verdict import verdict_of
 def command(options: Options, candidate: str | None) -> int:
     """What apply would change: knob, target, observed, desired, reason. Writes nothing."""
     paths = options.host_path, options.state_path
-    session = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
-    stay_off(session.root, session.config.scope.isolated)
-    plan = session.assess()
+    inspection = open_inspection(open_root(options), *paths, options.invocation, today(), candidate=candidate)
+    stay_off(inspection.root, inspection.config.scope.isolated)
+    plan = inspection.assess()
     body = {
-        "host_file": session.config.origin,
+        "host_file": inspection.config.origin,
         "changes": [change_dict(change) for change in plan.changes],
         "reboot_required": plan.reboot_required,
         "findings": plan.findings,
-        "notes": [*session.notes(), *session.choices(), *session.tuner_notes()],
+        "notes": [*inspection.notes(), *inspection.choices(), *inspection.tuner_notes()],
     }
-    emit(options, "plan", session.identity, body, plan.findings)
+    emit(options, "plan", inspection.identity, body, plan.findings)
     return exit_code(verdict_of(plan.findings, False), options.fmt)
 
 

@@ -45,8 +45,8 @@ def command(options: Options, duration_s: float, window_s: float, strict: bool) 
 
 def _body(flight: Flight, strict: bool) -> dict[str, Any]:
     verify = {"verdict": "unreadable", "findings": [], "notes": []}
-    if flight.session and flight.plan:
-        verify = verify_body(flight.session, flight.plan, strict)
+    if flight.inspection and flight.plan:
+        verify = verify_body(flight.inspection, flight.plan, strict)
     return {
         "verdict": flight.verdict,
         "reasons": flight.reasons,
@@ -66,4 +66,4 @@ def _cpu_sets(flight: Flight) -> dict[str, str]:
     scope = flight.scope
     sets = (scope.online, scope.isolated, scope.housekeeping) if scope else ()
     named = dict(zip(("online", "isolated", "housekeeping"), map(format_cpulist, sets), strict=False))
-    return {**named, "from": flight.session.config.origin if flight.session else "nobody: none can be isolated"}
+    return {**named, "from": flight.inspection.config.origin if flight.inspection else "nobody: none can be isolated"}

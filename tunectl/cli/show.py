@@ -21,21 +21,23 @@ from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 def command(options: Options) -> int:
     """This host: CPUs, SMT siblings, caches, NUMA, NICs, interrupts, drivers, what is tuned, who else tunes."""
     root = open_root(options)
-    session = _session(options)
+    inspection = _inspection(options)
     facts = read_scope_facts(root)
-    isolated = session.config.scope.isolated if session else facts.quiet
+    isolated = inspection.config.scope.isolated if inspection else facts.quiet
     stay_off(root, isolated)
     topology = read_topology(root, quiet=isolated)
-    roles = Roles(isolated, session.config.origin) if session else roles_of_kernel(topology)
-    tuned = {str(outcome): count for outcome, count in counts(session.assess().findings).items()} if session else None
+    roles = Roles(isolated, inspection.config.origin) if inspection else roles_of_kernel(topology)
+    tuned = (
+        {str(outcome): count for outcome, count in counts(inspection.assess().findings).items()} if inspection else None
+    )
     identity = read_identity(root)
-    loader = detect(root, session.config.bootloader if session else "")
+    loader = detect(root, inspection.config.bootloader if inspection else "")
     emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader))
     return OK
 
 
-def _session(options: Options) -> Inspection | None:
-    """The session of the host file; None without one. A file that was named must exist."""
+def _inspection(options: Options) -> Inspection | None:
+    """The inspection of the host file; None without one. A file that was named must exist."""
     if not options.host and not os.path.exists(options.host_path):
         return None
     return open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())

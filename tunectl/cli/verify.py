@@ -18,20 +18,20 @@ from tunectl.verdict import verdict_of
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
 def command(options: Options, strict: bool) -> int:
     """Observe again and compare: every finding with observed, desired, reason and fix."""
-    session = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
-    stay_off(session.root, session.config.scope.isolated)
-    plan = session.assess()
-    body = verify_body(session, plan, strict)
-    emit(options, "verify", session.identity, body, plan.findings)
+    inspection = open_inspection(open_root(options), options.host_path, options.state_path, options.invocation, today())
+    stay_off(inspection.root, inspection.config.scope.isolated)
+    plan = inspection.assess()
+    body = verify_body(inspection, plan, strict)
+    emit(options, "verify", inspection.identity, body, plan.findings)
     return exit_code(body["verdict"], options.fmt)
 
 
-def verify_body(session: Inspection, plan: Plan, strict: bool) -> dict[str, Any]:
+def verify_body(inspection: Inspection, plan: Plan, strict: bool) -> dict[str, Any]:
     """The fields of tunectl.verify/1."""
     return {
         "verdict": verdict_of(plan.findings, strict),
         "strict": strict,
-        "host_file": session.config.origin,
+        "host_file": inspection.config.origin,
         "findings": plan.findings,
-        "notes": session.notes(),
+        "notes": inspection.notes(),
     }

@@ -35,11 +35,13 @@ class Places(NamedTuple):
 class Watcher:
     """One watched host, its rules and its alerts."""
 
-    def __init__(self, session: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime) -> None:
-        self.watched_host = WatchedHost(session, now=now)
+    def __init__(
+        self, inspection: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime
+    ) -> None:
+        self.watched_host = WatchedHost(inspection, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
-        self._history = History(Limits.of(session.config))
-        scope = session.config.scope
+        self._history = History(Limits.of(inspection.config))
+        scope = inspection.config.scope
         self.cycle = Cycle(
             lambda: take_snapshot(self.watched_host),
             self._judge,
@@ -54,7 +56,7 @@ class Watcher:
 
 
 def opener_of(
-    session: Inspection,
+    inspection: Inspection,
     places: Places,
     opened: Callable[[Watcher], None],
     printer: Receiver | None = None,
@@ -63,21 +65,21 @@ def opener_of(
 
     `opened` is handed the new watcher; `printer` hears of each transition beside the host file's receivers.
     """
-    settings = session.config.monitor
-    receivers = open_receivers(settings, session.identity) + ((printer,) if printer else ())
+    settings = inspection.config.monitor
+    receivers = open_receivers(settings, inspection.identity) + ((printer,) if printer else ())
     check_exporters(settings)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
-        watcher = Watcher(session, remembered)
-        watch = _with_receivers(session, places, receivers, watcher)
+        watcher = Watcher(inspection, remembered)
+        watch = _with_receivers(inspection, places, receivers, watcher)
         opened(watcher)
         return watch
 
     return open_
 
 
-def _with_receivers(session: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
-    settings, store = session.config.monitor, places.store
+def _with_receivers(inspection: Inspection, places: Places, receivers: tuple[Receiver, ...], watcher: Watcher) -> Watch:
+    settings, store = inspection.config.monitor, places.store
     queues = DeliveryQueues(receivers, store)
     exporters = open_exporters(settings, queues.own)
     queues.start()  # last: what raises above leaves no thread behind

@@ -39,15 +39,15 @@ class WatchedHost:
     (CLOCK_BOOTTIME) and may be replaced in a test, which then sets the pace.
     """
 
-    def __init__(self, session: Inspection, *, now: Callable[[], float] = boottime) -> None:
+    def __init__(self, inspection: Inspection, *, now: Callable[[], float] = boottime) -> None:
         self.room = allow_many_files()  # descriptors this process may have
-        facts = read_scope_facts(session.root)
-        self.isolated: CpuSet = session.config.scope.isolated
+        facts = read_scope_facts(inspection.root)
+        self.isolated: CpuSet = inspection.config.scope.isolated
         # What the kernel isolates is left alone, too, whatever the host file says.
         self.quiet: CpuSet = self.isolated | facts.quiet
-        self.root = NonIntrusiveSysroot(session.root.root, self.quiet)
-        self.session = replace(session, root=self.root)
-        self.config = session.config
+        self.root = NonIntrusiveSysroot(inspection.root.root, self.quiet)
+        self.inspection = replace(inspection, root=self.root)
+        self.config = inspection.config
         self.now = now
         self.taken_at = 0.0  # now() at the beginning of this snapshot
         self.snapshots = 0

@@ -51,7 +51,7 @@ class Flight:
     identity: HostId
     verdict: str = "unknown"
     reasons: list[str] = field(default_factory=list)
-    session: Inspection | None = None
+    inspection: Inspection | None = None
     plan: Plan | None = None
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
@@ -81,8 +81,8 @@ def run_preflight(request: Request) -> Flight:
     if config:
         tell("reading the settings")
         journal = peek(request.state)
-        flight.session = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
-        flight.plan = flight.session.assess()
+        flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
+        flight.plan = flight.inspection.assess()
     thermal = read_thermal(root, scope)
     _check(request, flight, config, scope)
     problem = _probe(request, flight, config, scope)
@@ -169,8 +169,8 @@ def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config
         min_ratio=limits.min_ratio,
         probe_core_khz=clocks,
     )
-    if config and flight.session:
-        flight.thermal["findings"] = waive(flight.thermal["findings"], config.waivers, flight.session.today)
+    if config and flight.inspection:
+        flight.thermal["findings"] = waive(flight.thermal["findings"], config.waivers, flight.inspection.today)
 
 
 def _clocks(probe: Mapping[str, Any] | None) -> dict[int, tuple[float | None, float | None]]:

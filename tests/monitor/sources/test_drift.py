@@ -35,7 +35,7 @@ def seen_after(host: Watched, target: str, snapshots: int = 11) -> int | None:
 
 def test_the_samples_are_what_verify_finds(xeon: Watched) -> None:
     found = of(xeon.look(), "knob")
-    plan = xeon.watched_host.session.assess()
+    plan = xeon.watched_host.inspection.assess()
     bad = {one.target: one for one in plan.findings if one.outcome is Outcome.DRIFTED}
     assert bad
     assert {name for name, one in found.items() if one.value == "drifted"} == set(bad)

@@ -45,8 +45,8 @@ class _Kept:
 
     def look(self, host: WatchedHost) -> None:
         """Judges what is due."""
-        today = max(host.session.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
-        trigger = (host.table.shapes, _written(self.knobs.session.journal.path), today)
+        today = max(host.inspection.today, datetime.datetime.now(datetime.UTC).date().isoformat())  # waivers end
+        trigger = (host.table.shapes, _written(self.knobs.inspection.journal.path), today)
         announced = any(event.subsystem in _EVENTFUL for event in host.events)
         self.urgent |= announced or host.cpus_changed or host.suspicious or trigger != self.trigger
         self.trigger, host.suspicious = trigger, False

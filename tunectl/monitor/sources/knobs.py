@@ -41,7 +41,7 @@ class Knobs:
     def __init__(self, host: WatchedHost) -> None:
         self.root = TracingSysroot(host.root.root, host.quiet)
         self._held = Texts(host.root, max(min(host.room // 4, _HELD), 0))
-        self.session = replace(host.session, root=self.root)
+        self.inspection = replace(host.inspection, root=self.root)
         self.findings: dict[str, tuple[Finding, ...]] = {}
         self.cost_s = 0.0  # CPU time of judging them all
         self.texts: dict[str, bytes | int | frozenset[str]] = {}  # of the files (errno where unreadable), directories
@@ -53,14 +53,14 @@ class Knobs:
 
     def settings(self) -> tuple[Setting, ...]:
         """What is wanted, and what an earlier host file wanted of the boot loader."""
-        return (*self.session.config.settings, *self.session.leftovers())
+        return (*self.inspection.config.settings, *self.inspection.leftovers())
 
     def judge_all(self, today: str) -> None:
         """Everything, as `tunectl verify` would."""
         start = time.thread_time()
-        self.session = replace(self.session, journal=peek(self.session.journal.directory), today=today)
+        self.inspection = replace(self.inspection, journal=peek(self.inspection.journal.directory), today=today)
         chosen = self.settings()
-        plan = self.session.assess(chosen, self._observe)
+        plan = self.inspection.assess(chosen, self._observe)
         self._store(plan, {setting.knob for setting in chosen})
         known = len(self.texts)
         self._watch()
@@ -79,7 +79,7 @@ class Knobs:
             old = [one for setting in settings if setting.knob not in fresh for one in self._readings[setting.knob]]
             return old + self._observe(view, [setting for setting in settings if setting.knob in fresh])
 
-        plan = self.session.assess(chosen, observe)
+        plan = self.inspection.assess(chosen, observe)
         self._store(plan, fresh)
 
     def _observe(self, view: View, settings: Sequence[Setting]) -> list[Reading]:
