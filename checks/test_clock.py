@@ -37,7 +37,7 @@ def test_clocksource(host: Sysroot) -> None:
 
 
 def test_clocksource_stable(window: Window) -> None:
-    """A clock that is replaced under way makes time stamps jump, and each one dearer from then on.
+    """A clock that is replaced under way makes time stamps jump, and each one costs more from then on.
 
     Source: kernel/time/clocksource.c (clocksource_watchdog).
     """

@@ -158,7 +158,7 @@ PLACES: dict[Path, tuple[int, Callable[[], str]]] = {
 
 
 def written(path: Path) -> str:
-    """The file's text with the block between the two marks made anew."""
+    """The file's text with the block between the two marks made again."""
     indent, make = PLACES[path]
     text, pad = path.read_text(), " " * indent
     head, _, rest = text.partition(f"{pad}{BEGIN}\n")

@@ -138,7 +138,7 @@ def test_an_interrupt_that_the_kernel_manages_is_harmless(host_root: HostFactory
 
 
 class Driver(KernelRoot):
-    """A driver that sets queues up anew when its channels are changed: those it no longer has are gone."""
+    """A driver that sets queues up again when its channels are changed: those it no longer has are gone."""
 
     def replace_file(self, path: str, data: bytes, mode: int | None) -> None:
         """Apply and restore both come this way on a recorded host."""

@@ -124,7 +124,7 @@ def test_a_list_that_does_not_fit_is_refused_before_the_first_change(cage: Cage)
 
 
 def test_an_upgrade_takes_one_host_after_the_other_and_restarts_the_monitor(cage: Cage, tmp_path: Path) -> None:
-    """The same program in another file is another wheel: all of it is installed anew."""
+    """The same program in another file is another wheel: all of it is installed again."""
     other = tmp_path / cage.wheel.name
     shutil.copy(cage.wheel, other)
     with zipfile.ZipFile(other, "a") as archive:

@@ -153,7 +153,7 @@ def test_reload_keeps_what_fires_and_closes_the_old_before_the_new() -> None:
     rig.time.after(3.5, RELOADING)
     rig.run()
     assert [alert.status for alert in rig.told] == [AlertState.FIRING]
-    assert rig.said == ["reload: the host file was read anew"]
+    assert rig.said == ["reload: the host file was read again"]
     assert rig.closed == ["closed", "closed"]
 
 

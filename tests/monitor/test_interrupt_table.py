@@ -159,7 +159,7 @@ def test_any_two_readings_agree_with_the_whole_table(tmp_path_factory: pytest.Te
     for text in (first, second, first):
         path.write_text(text)
         table.read()
-        landed = {irq: one.total for irq, one in table.landed.items() if one.total}  # a freed one may begin anew
+        landed = {irq: one.total for irq, one in table.landed.items() if one.total}  # a freed one may begin again
         assert landed == landed_by_words(text, isolated)
         for row in (TIMER, CALLS):
             assert tuple(table.on(row).values()) == parse_interrupts(text).rows[row].counts

@@ -67,7 +67,7 @@ def test_as_systemd_runs_it(host: Path, tmp_path: Path) -> None:
         assert monitor.end() == 0
         assert systemd.read()[-1] == "STOPPING=1\nSTATUS=SIGTERM came"
         said = [line for line in monitor.said() if "reload" in line]
-        assert said[0] == "tunectl: reload: the host file was read anew"
+        assert said[0] == "tunectl: reload: the host file was read again"
         assert "nonsense" in said[1]
         assert said[1].endswith("the old settings stay in force")
         assert len(said) == 2

@@ -352,7 +352,7 @@ def test_an_old_state_that_is_damaged_is_said_and_not_believed(
     (tmp_path / "alerts.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with opened(tmp_path) as store:
         assert store.state == {}
-    assert "start anew" in caplog.text
+    assert "start again" in caplog.text
 
 
 def test_old_files_wait_for_a_disk_that_takes_them(tmp_path: Path) -> None:

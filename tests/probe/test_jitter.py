@@ -36,7 +36,7 @@ def gaps_ns(document: dict[str, Any], cpu: dict[str, Any]) -> list[float]:
 
 
 def arrival(gaps: list[float], run_ns: float, share: float) -> float:
-    """INTERFACE's definition by bisection: the x that P(wait > x) falls to 1 - share at."""
+    """The definition of docs/interface.md, by bisection: the x that P(wait > x) falls to 1 - share at."""
 
     def longer(x: float) -> float:
         return sum(gap - x for gap in gaps[bisect.bisect_right(gaps, x) :]) / run_ns
@@ -432,7 +432,7 @@ def test_siblings_tick_and_governor_are_warned_of(jitter: Jitter, tmp_path: Path
 
 
 def test_bench_stays_close_to_the_bare_loop(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
-    """Another guest on the same core makes the longer loop dearer for a while; one too long is so each time."""
+    """Another guest on the same core makes the longer loop cost more for a while; one too long is so each time."""
     ratios: list[float] = []
     while len(ratios) < 20 and min(ratios, default=2) > 1.05:
         time.sleep(bool(ratios))

@@ -23,7 +23,7 @@ from tunectl.model import Finding, Scope, Trading
 
 # Nothing of the operator's own pytest may take part: no configuration file, no options from the environment, no
 # plugin that happens to be installed beside us, no cache directory. `-s`: nested capturing would take the
-# terminal away from whoever reports progress.
+# terminal away from the code that reports progress.
 _OPTIONS = (
     *("-c", os.devnull, "-o", "addopts=", "--import-mode=importlib", "-q", "-s"),
     *("--tb=line", "--no-header", "--continue-on-collection-errors"),

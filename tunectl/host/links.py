@@ -1,6 +1,6 @@
 """Links that come up, which udev does not announce: rtnetlink's link group, read message by message.
 
-A driver may set its queues up anew, and their interrupts back to the default, whenever the link comes up.
+A driver may set its queues up again, and their interrupts back to the default, whenever the link comes up.
 Source: rtnetlink(7), netlink(7). No library: of a message only two numbers are wanted, and a monitor runs for weeks.
 """
 

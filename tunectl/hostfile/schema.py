@@ -1,4 +1,4 @@
-"""The host file's keys as a JSON Schema, for editors and for whoever writes host files. Pure.
+"""The host file's keys as a JSON Schema, for editors and for people who write host files. Pure.
 
 `python -m tunectl.hostfile.schema > docs/schema/hostfile.schema.json` writes the published one.
 """

@@ -179,7 +179,7 @@ class Daemon:
         self._watch.close()
         try:
             self._watch, self._opener = opener(remembered), opener
-            self._say("reload: the host file was read anew")
+            self._say("reload: the host file was read again")
         except TunectlError as error:
             self._say(f"reload: {error}: the old settings stay in force")
             self._watch = self._opener(remembered)

@@ -79,5 +79,5 @@ def _state(data: bytes, path: str) -> Mapping[str, Any] | None:
         saved = json.loads(data)
         if isinstance(saved, dict) and saved.get("version") == 1:
             return saved
-    LOG.error("%s cannot be understood: alerts start anew", path)
+    LOG.error("%s cannot be understood: alerts start again", path)
     return None

@@ -118,7 +118,7 @@ def _reading(line: str) -> Reading | None:
 def sample_clock(cpu: int) -> float:
     """The clock of a CPU's core in kHz, from a run of an eighth of a second on that CPU. TunectlError where that fails.
 
-    It takes the CPU from whoever runs there for some 20 ms: on request only.
+    It takes the CPU from the thread that runs there for some 20 ms: on request only.
     """
     words = ["sentinel", "--cpu", str(cpu), "--period", "0.1", "--duty", "20", "--lines", "1"]
     document = document_of(start(words, frozenset({cpu}), timeout_s=_SAMPLE_LIMIT_S))

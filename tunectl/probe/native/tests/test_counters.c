@@ -60,7 +60,7 @@ static void moves_between_tables(void)
     CHECK(counter_delta(&then, &now, 0, 0) == 10);  /* wrapped at 2^32 */
     CHECK(counter_delta(&then, &now, 1, 0) == 2);
     CHECK(counter_delta(&then, &now, 2, 0) == 3);   /* new */
-    CHECK(counter_delta(&then, &now, 3, 0) == 2);   /* freed and requested anew */
+    CHECK(counter_delta(&then, &now, 3, 0) == 2);   /* freed and requested again */
     counter_table_deinit(&then);
     CHECK(counter_delta(&then, &now, 1, 0) == 12);  /* nothing to compare with */
     counter_table_deinit(&now);

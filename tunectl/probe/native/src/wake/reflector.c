@@ -122,7 +122,7 @@ static int accept_stream(struct server *s, int listener)
     return rc;
 }
 
-/* Connected to whoever sends the greeting; other datagrams are passed over. */
+/* Connected to the sender of the greeting; other datagrams are passed over. */
 static int accept_datagrams(struct server *s, int fd)
 {
     struct message hello = {0};
