@@ -34,7 +34,11 @@ def complaint(path: Path, text: str | bytes) -> str:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "FILE: is not JSON: Input data was truncated (give it what `tunectl probe jitter --output FILE` wrote)"),
+        (
+            "",
+            "FILE: is not JSON: Input data was truncated "
+            "(give it the whole document, as `tunectl probe` or `tunectl preflight --format json` wrote it)",
+        ),
         (WHOLE[: len(WHOLE) // 2], "FILE: is not JSON: Input data was truncated"),
         ("hello", "FILE: is not JSON: JSON is malformed"),
         (b"\x1f\x8b\x08\x00", "FILE: is not JSON: JSON is malformed"),

@@ -175,6 +175,12 @@ def test_a_broken_list_is_an_error(tmp_path: Path) -> None:
         read_session(Path(made.directory))
 
 
+def test_a_list_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "session.json")
+    with pytest.raises(TunectlError, match=r"session\.json: is not a regular file"):
+        read_session(tmp_path)
+
+
 def test_what_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TunectlError, match="cannot make a session in"):

@@ -246,3 +246,13 @@ def test_a_receivers_patience_has_limits(tmp_path: Path, value: float, fits: boo
     else:
         with pytest.raises(UsageError, match="timeout_s"):
             config(tmp_path, text)
+
+
+def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "host.toml"
+    path.write_text('profile = "/dev/zero"\nisolated = "2-3"\n')
+    with pytest.raises(UsageError, match="/dev/zero: is larger than 1 MiB"):
+        load_profile("/dev/zero", "/", str(path))
+    path.write_text(f"{LOW}# {'x' * (1 << 20)}\n")
+    with pytest.raises(UsageError, match=r"host\.toml: is larger than 1 MiB"):
+        read_hostfile(str(path))

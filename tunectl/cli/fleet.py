@@ -71,7 +71,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
 
 
 @tunectl_command(name="record")
-@click.argument("session", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("session", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.argument("name", metavar="HOST")
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
 @click.option("--failed", metavar="REASON", help="The host was reached, and the preflight failed.")

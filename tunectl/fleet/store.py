@@ -93,6 +93,8 @@ def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session
     """A session by its directory. If it has no list of hosts, `hosts` is that list. A plain directory of documents
     is a session, too, of the hosts that have a document there."""
     directory = directory.absolute()
+    if (directory / LIST).exists() and not (directory / LIST).is_file():  # a pipe would be waited for
+        raise TunectlError(f"{directory / LIST}: is not a regular file")
     try:
         data = (directory / LIST).read_bytes()
     except FileNotFoundError:

@@ -9,14 +9,20 @@ import msgspec
 
 from tunectl.errors import UsageError
 
+_LARGEST = 1 << 20  # bytes
+
 
 def read_toml(path: str, shape: type[Any]) -> Any:
     """A TOML file of a known shape. UsageError names the file, and the line or the key, and what would be right."""
     try:
         with open(path, "rb") as file:
-            document = tomllib.load(file)
+            data = file.read(_LARGEST + 1)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > _LARGEST:  # /dev/zero never ends
+        raise UsageError(f"{path}: is larger than 1 MiB", "no host file and no profile is")
+    try:
+        document = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so are a number or nesting beyond measure
         raise UsageError(f"{path}: not TOML: {error}") from error
     try:

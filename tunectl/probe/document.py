@@ -69,7 +69,7 @@ def _parsed(path: Path) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        hint = "give it what `tunectl probe jitter --output FILE` wrote"
+        hint = "give it the whole document, as `tunectl probe` or `tunectl preflight --format json` wrote it"
         raise TunectlError(f"{path}: is not JSON: {error or 'nested too deep'}", hint) from error
 
 
