@@ -116,7 +116,7 @@ def test_history(tunectl: Run, tmp_path: Path) -> None:
         (["open", "--hosts", "none"], 2, "--hosts none: No such file or directory"),
         (["open", "--hosts", "empty"], 2, "--hosts empty: names no host"),
         (["open", "--hosts", "names", "--name", "../x"], 2, "a session cannot be called '../x'"),
-        (["record", "none", "a"], 2, "Invalid value for 'SESSION': Directory 'none' does not exist."),
+        (["record", "none", "a"], 2, "Invalid value for 'DIR': Directory 'none' does not exist."),
         (["record", ".", "a"], 2, ".: is not a session (`tunectl fleet open` makes one)"),
         (["record", ".", "a", "--failed", "x", "--unreachable", "y"], 2, "record: a host is either unreachable or"),
         (["report"], 1, "store: there is no session"),

@@ -64,6 +64,7 @@ def test_a_parser_that_breaks_is_found(sanitized: Path, tmp_path: Path) -> None:
     assert "AddressSanitizer" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["clang", "gcc"])
 def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: str) -> None:
     if shutil.which(compiler) is None:

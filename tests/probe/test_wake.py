@@ -315,6 +315,7 @@ def test_two_hosts(program: Path, probe: Probe, pair: str) -> None:
         assert server.wait(timeout=10) == 0
 
 
+@pytest.mark.slow
 def test_a_listener_survives_whoever_comes(program: Path, probe: Probe, pair: str) -> None:
     lines = [
         b"",
