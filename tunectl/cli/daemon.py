@@ -68,7 +68,7 @@ def settle() -> None:
     gc.freeze()
     gc.enable()
     threading.excepthook = _say_thread
-    logging.basicConfig(handlers=[_Said()], level=logging.INFO)
+    logging.basicConfig(handlers=[_Said()], level=logging.INFO, format="%(message)s")
 
 
 def say(text: str) -> None:
