@@ -222,6 +222,9 @@ def test_cut_off(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) 
     with opened(tmp_path) as store:
         assert [alert for alert in alerts_of(store) if alert not in [fired(number) for number in range(2, 40)]] == []
     assert "is damaged" in caplog.text
+    if length < 512:  # SQLite's smallest page
+        assert f"cut off after {length} bytes" in caplog.text
+        assert "nothing in it can be read" in caplog.text
     assert (tmp_path / f"{FILE}.damaged").exists()
     goes_on(tmp_path)
 
