@@ -60,7 +60,7 @@ def drawn(name: str, fmt: str) -> str:
 def metrics(place: Path) -> str:
     """What Prometheus is shown of a board with one of everything."""
     path = place / "x.prom"
-    exporter = file_exporter(str(path))()
+    exporter = file_exporter(str(path))
     exporter.show(status())
     exporter.close()
     return path.read_text()

@@ -58,6 +58,10 @@ HOST_FILES = {
     "monitor: log": f'{_MONITOR}log = "mail"\n',
     "monitor: window": f"{_MONITOR}[monitor.sla]\nwindow_s = 0\n",
     "monitor: webhook": f'{_MONITOR}[[monitor.webhooks]]\nurl = "ftp://x/"\ntimeout_s = 0\n',
+    "monitor: a webhook's address": f'{_MONITOR}[[monitor.webhooks]]\nurl = "ftp://x/s3cret"\n',
+    "monitor: a hook": f'{_MONITOR}[[monitor.hooks]]\ncommand = ["page-me"]\n',
+    "monitor: where to listen": f'{_MONITOR}[monitor.prometheus]\nlisten = "9750"\n',
+    "monitor: a sentinel's CPU": f"{_MONITOR}[monitor.sentinel]\ncpu = 99999999999999999999\n",
 }
 
 # A command line, and whether click words its refusal.

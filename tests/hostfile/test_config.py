@@ -256,3 +256,55 @@ def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
     path.write_text(f"{LOW}# {'x' * (1 << 20)}\n")
     with pytest.raises(UsageError, match=r"host\.toml: is larger than 1 MiB"):
         read_hostfile(str(path))
+
+
+MONITOR_REFUSED = [
+    ('[[monitor.webhooks]]\nurl = "ftp://x"\n', "monitor.webhooks[0].url: "),
+    ('[[monitor.webhooks]]\nurl = "https://x"\n[[monitor.webhooks]]\nurl = "x"\n', "monitor.webhooks[1].url: "),
+    ('[[monitor.webhooks]]\nurl = "https://x:99999/"\n', "monitor.webhooks[0].url: "),
+    ('[[monitor.webhooks]]\nurl = "https://x:0/"\n', "monitor.webhooks[0].url: "),
+    ('[[monitor.webhooks]]\nurl = "https://x/\\u001b[31m"\n', "monitor.webhooks[0].url: "),
+    ('[[monitor.webhooks]]\nurl = "http://x/"\ntoken_file = "/t"\n', "monitor.webhooks[0].url: "),
+    ('[[monitor.webhooks]]\nurl = "https://x"\ntoken_file = "/a\\u0000"\n', "monitor.webhooks[0].token_file: "),
+    ('[[monitor.webhooks]]\nurl = "https://x"\nca_file = "/a\\u0000"\n', "monitor.webhooks[0].ca_file: "),
+    ("[[monitor.hooks]]\ncommand = []\n", "monitor.hooks[0].command: "),
+    ('[[monitor.hooks]]\ncommand = ["page-me"]\n', "monitor.hooks[0].command: "),
+    ('[[monitor.hooks]]\ncommand = ["/bin/x", "a\\u0000b"]\n', "monitor.hooks[0].command: "),
+    ('[monitor.prometheus]\nlisten = "9750"\n', "monitor.prometheus.listen: "),
+    ('[monitor.prometheus]\nlisten = "localhost:99999"\n', "monitor.prometheus.listen: "),
+    ('[monitor.prometheus]\ntextfile = "/a/b.txt"\n', "monitor.prometheus.textfile: "),
+    ('[monitor.prometheus]\ntextfile = "/a\\u0000.prom"\n', "monitor.prometheus.textfile: "),
+    ('[monitor.sla]\nsocket = "/a\\u0000"\n', "monitor.sla.socket: "),
+    ("[monitor.sentinel]\ncpu = 4\n", "monitor.sentinel.cpu: this host has no CPU 4 (it has 0-3)"),
+    ("[monitor.sentinel]\ncpu = -1\n", "monitor.sentinel.cpu: "),
+    ("[monitor.sentinel]\ncpu = 99999999999999999999\n", "monitor.sentinel.cpu: "),
+]
+
+
+@pytest.mark.parametrize(("text", "key"), MONITOR_REFUSED)
+def test_what_the_monitor_could_not_do_is_refused_with_file_and_key(tmp_path: Path, text: str, key: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        config(tmp_path, LOW + text)
+    assert str(caught.value).startswith(f"{tmp_path / 'host.toml'}: {key}")
+
+
+def test_what_the_monitor_can_do_is_accepted(tmp_path: Path) -> None:
+    text = """
+    [monitor.prometheus]
+    listen = "[::1]:65535"
+    textfile = "/var/lib/tunectl.prom"
+    [[monitor.webhooks]]
+    url = "http://[::1]:9093"
+    token_file = "/run/token"
+    [[monitor.webhooks]]
+    url = "https://alerts.example:65535/a?b=c"
+    [[monitor.hooks]]
+    command = ["/usr/local/bin/page-me", ""]
+    [monitor.sla]
+    socket = "/run/tunectl-monitor/latency"
+    [monitor.sentinel]
+    cpu = 3
+    """
+    found = config(tmp_path, LOW + text).monitor
+    assert found.sentinel is not None
+    assert found.sentinel.cpu == 3

@@ -27,6 +27,8 @@ def test_one_datagram_a_message(listener: tuple[str, socket.socket]) -> None:
     notify = Notify(name, 4.0)
     assert notify.ready("two\nlines")
     assert sock.recv(4096) == b"READY=1\nSTATUS=two lines"
+    assert notify.ready("\x1b[31mred")
+    assert sock.recv(4096) == b"READY=1\nSTATUS=\\x1b[31mred"
     assert notify.send(WATCHDOG=1)
     assert sock.recv(4096) == b"WATCHDOG=1"
     assert notify.reloading()

@@ -50,6 +50,22 @@ def test_a_file_that_changes_fires_the_right_alert_and_resolves_it(host: Path, t
         ]
 
 
+def test_nothing_it_says_moves_a_terminal(host: Path, tmp_path: Path) -> None:
+    """Neither while a hook cannot be started, nor when alerts wait for one that is gone: both lines have its name."""
+    limit_of(host, 2).write_text("1200000\n")
+    write_host_file(host, f'{HOST_FILE}[[monitor.hooks]]\ncommand = ["/bin/\\u001b[31mx\\n"]\n')
+    with running(host, tmp_path / "run") as monitor:
+        monitor.wait_for(lambda: any("hook-" in line for line in monitor.said()))
+        write_host_file(host, HOST_FILE)
+        monitor.process.send_signal(signal.SIGHUP)
+        monitor.wait_for(lambda: any("the host file no longer has" in line for line in monitor.said()))
+        assert monitor.end() == 0
+    said = [line for line in monitor.said() if "hook-" in line]
+    assert len(said) >= 2
+    assert not [line for line in said if not line.startswith("tunectl: hook-\\x1b[31mx")]
+    assert "\x1b" not in monitor.err.read_text()
+
+
 def test_as_systemd_runs_it(host: Path, tmp_path: Path) -> None:
     systemd = Systemd(tmp_path / "notify")
     with running(host, tmp_path / "run", env=notified(systemd, 0.4)) as monitor:

@@ -20,7 +20,7 @@ from tests.monitor.receivers.samples import fired, over
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, AlertState, Severity
-from tunectl.monitor.store import FILE, LOCK, OccupiedError, Store
+from tunectl.monitor.store import FILE, LOCK, STATE, OccupiedError, Store
 from tunectl.tuning.records import line_of
 
 
@@ -213,7 +213,7 @@ def goes_on(place: Path) -> None:
         assert (alerts_of(store), store.state) == ([*found, fired(99)], state)
 
 
-@pytest.mark.parametrize("length", [15, 100, 4095, 4096, 5000, 8191, 8192, 12_288])
+@pytest.mark.parametrize("length", [0, 1, 15, 100, 4095, 4096, 5000, 8191, 8192, 12_288])
 def test_cut_off(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) -> None:
     filled(tmp_path, 40)
     data = (tmp_path / FILE).read_bytes()
@@ -222,6 +222,9 @@ def test_cut_off(tmp_path: Path, length: int, caplog: pytest.LogCaptureFixture) 
     with opened(tmp_path) as store:
         assert [alert for alert in alerts_of(store) if alert not in [fired(number) for number in range(2, 40)]] == []
     assert "is damaged" in caplog.text
+    if length < 512:  # SQLite's smallest page
+        assert f"cut off after {length} bytes" in caplog.text
+        assert "nothing in it can be read" in caplog.text
     assert (tmp_path / f"{FILE}.damaged").exists()
     goes_on(tmp_path)
 
@@ -267,13 +270,112 @@ def test_of_a_damaged_file_what_can_be_read_is_kept(tmp_path: Path, caplog: pyte
     goes_on(tmp_path)
 
 
-def test_another_versions_file_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def edited(place: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(place / FILE, isolation_level=None)) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("PRAGMA user_version=2", "a newer version of tunectl wrote it: it is of version 2, not 1"),
+        ("PRAGMA user_version=0", "it is damaged (it is of version 0, not 1)"),
+        ("ALTER TABLE delivery ADD COLUMN more", "it is damaged (its tables are not ours)"),
+        ("CREATE TABLE more (text)", "it is damaged (its tables are not ours)"),
+    ],
+)
+def test_what_another_programs_file_holds_of_ours_is_taken_over(
+    tmp_path: Path, statement: str, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
     filled(tmp_path)
-    with closing(sqlite3.connect(tmp_path / FILE)) as database:
-        database.execute("PRAGMA user_version=2")
+    edited(tmp_path, "UPDATE delivery SET alert = '00000000 {}' WHERE id = 4", statement)
     with opened(tmp_path) as store:
-        assert alerts_of(store) == []
-    assert "it is of version 2, not 1" in caplog.text
+        assert alerts_of(store) == [fired(2), fired(4)]
+        assert store.state == {"alerts": {"count": 5}}
+        assert store.lost == {"them": 1}
+        assert store.is_saved
+    assert why in caplog.text
+    assert "2 notifications that wait are kept; 1 damaged records are lost" in caplog.text
+    assert (tmp_path / f"{FILE}.damaged").exists()
+    goes_on(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("table", "alerts", "state"),
+    [("state", [fired(2), fired(3), fired(4)], {}), ("delivery", [], {"alerts": {"count": 5}})],
+)
+def test_a_table_is_read_where_the_other_is_gone(
+    tmp_path: Path, table: str, alerts: list[Alert], state: Mapping[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path)
+    edited(tmp_path, f"DROP TABLE {table}")
+    with opened(tmp_path) as store:
+        assert (alerts_of(store), store.state) == (alerts, state)
+    assert f"no such table: {table}" in caplog.text or "its tables are not ours" in caplog.text
+    assert f"{len(alerts)} notifications that wait are kept" in caplog.text
+    goes_on(tmp_path)
+
+
+def test_a_page_that_cannot_be_read_hides_only_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path, 60)
+    data = bytearray((tmp_path / FILE).read_bytes())
+    pages = [number for number in range(0, len(data), 4096) if b'"package30"' in data[number : number + 4096]]
+    data[pages[0] : pages[0] + 8] = b"\xff" * 8
+    (tmp_path / FILE).write_bytes(data)
+    with opened(tmp_path) as store:
+        found = alerts_of(store)
+        assert fired(2) in found
+        assert fired(30) not in found
+        assert fired(59) in found
+        assert found == [fired(number) for number in range(60) if fired(number) in found]
+    assert f"{len(found)} notifications that wait are kept" in caplog.text
+    assert "and what stood on pages that cannot be read" in caplog.text
+    goes_on(tmp_path)
+
+
+def test_a_damaged_state_is_said_and_counted_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    filled(tmp_path)
+    edited(tmp_path, "UPDATE state SET record = '00000000 {}'")
+    with opened(tmp_path) as store:
+        assert (len(alerts_of(store)), store.state) == (3, {})
+        assert store.lost == {STATE: 1}
+    with opened(tmp_path) as again:
+        assert not again.lost
+    assert caplog.text.count(f"{STATE}: 1 damaged records") == 1
+
+
+def test_an_empty_file_is_never_what_a_crash_leaves(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Only what was made whole takes the name: a full disk at the first start is no damage later."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        store = Store(str(tmp_path))
+        store.open()
+        add(store, [fired()])
+        assert len(store.unsaved) == 1
+        assert not (tmp_path / FILE).exists()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    store.save(now=True)
+    assert store.is_saved
+    store.close()
+    assert "damaged" not in caplog.text
+    assert sorted(os.listdir(tmp_path)) == [LOCK, FILE, f"{FILE}-journal"]
+
+
+def test_the_journal_of_a_file_that_is_gone_changes_no_new_one(tmp_path: Path) -> None:
+    filled(tmp_path / "old")
+    with closing(open_database(str(tmp_path / "old" / FILE))) as database:
+        database.execute("PRAGMA cache_size=1")  # so that the transaction goes to the file before it ends
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("UPDATE delivery SET done = 1")
+        database.execute("UPDATE delivery SET alert = zeroblob(100000)")
+        hot = (tmp_path / "old" / f"{FILE}-journal").read_bytes()
+        database.execute("ROLLBACK")
+    (tmp_path / f"{FILE}-journal").write_bytes(hot)
+    with opened(tmp_path) as store:
+        assert (alerts_of(store), store.state) == ([], {})
     goes_on(tmp_path)
 
 
@@ -352,7 +454,18 @@ def test_an_old_state_that_is_damaged_is_said_and_not_believed(
     (tmp_path / "alerts.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with opened(tmp_path) as store:
         assert store.state == {}
-    assert "start again" in caplog.text
+    assert "cannot be understood: alerts start again" in caplog.text
+
+
+def test_an_old_state_that_is_damaged_costs_nothing_that_the_store_has(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path)
+    (tmp_path / "alerts.json").write_text("{")
+    with opened(tmp_path) as store:
+        assert (len(alerts_of(store)), store.state) == (3, {"alerts": {"count": 5}})
+    assert "cannot be understood: the alerts in the store stay" in caplog.text
+    assert "start again" not in caplog.text
 
 
 def test_old_files_wait_for_a_disk_that_takes_them(tmp_path: Path) -> None:

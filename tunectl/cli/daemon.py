@@ -68,14 +68,25 @@ def settle() -> None:
     gc.freeze()
     gc.enable()
     threading.excepthook = _say_thread
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="tunectl: %(message)s")
+    logging.basicConfig(handlers=[_Said()], level=logging.INFO, format="%(message)s")
 
 
 def say(text: str) -> None:
-    """One line of stderr."""
+    """One line of stderr, with nothing in it that a terminal would obey: every line of the monitor leaves here."""
     from tunectl.report.escape import printable
 
     click.echo(f"tunectl: {printable(' '.join(text.split()))}", err=True)
+
+
+class _Said(logging.Handler):
+    """What is logged is said."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One record, one line."""
+        try:
+            say(self.format(record))
+        except Exception:  # a closed stderr must end nothing
+            self.handleError(record)
 
 
 def _begin(

@@ -12,6 +12,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts as HostFacts
+from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
 from tunectl.hostfile.threads import trading_threads
@@ -67,7 +68,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
         raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
         raise UsageError(f"{origin}: thermal.base_frequency_khz: must lie above 0")
-    _check_monitor(hostfile.monitor, origin)
+    check_monitor(hostfile.monitor, scope, origin)
     if hostfile.bootloader not in ("", *FAMILIES):
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
     return HostConfig(
@@ -89,17 +90,6 @@ def kernel_config(facts: HostFacts) -> HostConfig:
     isolated = facts.quiet & facts.present
     scope = Scope(facts.present, facts.online, isolated, facts.nr_cpus)
     return HostConfig(scope, (), (), {}, Thermal(), (), Monitor(), "no host file")
-
-
-def _check_monitor(monitor: Monitor, origin: str) -> None:
-    limits = {
-        "interval_s": (monitor.interval_s, 0.05, 3600),
-        "drift_interval_s": (monitor.drift_interval_s, 0.05, 86400),
-        "sla.window_s": (monitor.sla.window_s, 0.1, 3600),
-    }
-    for key, (value, least, most) in limits.items():
-        if not least <= value <= most:  # NaN, too
-            raise UsageError(f"{origin}: monitor.{key}: {value:g} is not from {least:g} to {most:g} seconds")
 
 
 def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:

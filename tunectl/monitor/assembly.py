@@ -11,7 +11,7 @@ from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
 from tunectl.monitor.delivery_queue import DeliveryQueues
 from tunectl.monitor.model import Condition, Severity, Snapshot, Status
-from tunectl.monitor.receivers import Receiver, check_exporters, open_exporters, open_receivers
+from tunectl.monitor.receivers import Receiver, open_exporters, open_receivers
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.rules import RULES, judge
 from tunectl.monitor.rules.history import History, Limits
@@ -67,7 +67,6 @@ def opener_of(
     """
     settings = inspection.config.monitor
     receivers = open_receivers(settings, inspection.identity) + ((printer,) if printer else ())
-    check_exporters(settings)
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
         watcher = Watcher(inspection, remembered)

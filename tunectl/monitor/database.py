@@ -9,19 +9,21 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
 from tunectl.durable import sync_directory
 from tunectl.tuning.records import line_of
 
 _VERSION = 1
+_LEAST_BYTES = 512  # the smallest page; SQLite takes a file of one byte or none for a new database
 _JOURNAL_BYTES = 64 << 10  # the before-images of fifteen pages; an acknowledgement changes one
+_DURABLE = "synchronous=FULL"
 # No other process writes. The file stays below 64 MiB; the queues are bounded long before.
 _PRAGMAS = [
     "locking_mode=EXCLUSIVE",
     "journal_mode=PERSIST",
-    "synchronous=FULL",
+    _DURABLE,
     "temp_store=MEMORY",
     "max_page_count=16384",
 ]
@@ -36,35 +38,60 @@ _PASSING = {
 }
 
 
+class NewerVersionError(sqlite3.DatabaseError):
+    """A newer version of tunectl wrote the file."""
+
+
 def open_database(path: str) -> sqlite3.Connection:
-    """The database, made where there is none."""
-    for file in (path, f"{path}-journal"):
-        _make(file)
-    directory = os.path.dirname(path)
-    sync_directory(directory)
-    with suppress(OSError):  # the directory itself may be new; we may not be allowed to open its parent
-        sync_directory(os.path.dirname(directory))
+    """The database, made where there is none; `check` says whether one that was there is ours."""
+    _make(f"{path}-journal")
+    if not os.path.lexists(path):
+        _create(path)
+    if (size := _make(path)) < _LEAST_BYTES:
+        raise sqlite3.DatabaseError(f"it is cut off after {size} bytes")
     database = sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
     database.text_factory = lambda text: text.decode("utf-8", "replace")  # one damaged name must not hide the rest
     try:
         for pragma in _PRAGMAS:
             database.execute(f"PRAGMA {pragma}").fetchall()
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version == 0:
-            with transaction(database):
-                for table in _TABLES:
-                    database.execute(table)
-                database.execute(f"PRAGMA user_version={_VERSION}")
-        elif version != _VERSION:
-            raise sqlite3.DatabaseError(f"it is of version {version}, not {_VERSION}")
-        if {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master")} != set(_TABLES):
-            raise sqlite3.DatabaseError("its tables are not ours")
         with suppress(OSError):  # the disk is full already: an acknowledgement may have to wait for space
             _make(f"{path}-journal", _JOURNAL_BYTES)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _create(path: str) -> None:
+    """An empty database is made beside and renamed: what stands at `path` was never shorter than that."""
+    new = f"{path}-new"
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    _make(new)
+    with closing(sqlite3.connect(new, isolation_level=None)) as database:
+        for pragma in ("journal_mode=MEMORY", _DURABLE):
+            database.execute(f"PRAGMA {pragma}").fetchall()
+        with transaction(database):
+            for table in _TABLES:
+                database.execute(table)
+            database.execute(f"PRAGMA user_version={_VERSION}")
+    os.truncate(f"{path}-journal", 0)  # an earlier file's: SQLite would roll this one back by it
+    os.replace(new, path)
+    directory = os.path.dirname(path)
+    sync_directory(directory)
+    with suppress(OSError):  # the directory itself may be new; we may not be allowed to open its parent
+        sync_directory(os.path.dirname(directory))
+
+
+def check(database: sqlite3.Connection) -> None:
+    """sqlite3.DatabaseError where this version writes no such file, NewerVersionError where a newer one does."""
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version > _VERSION:
+        raise NewerVersionError(f"a newer version of tunectl wrote it: it is of version {version}, not {_VERSION}")
+    if version != _VERSION:
+        raise sqlite3.DatabaseError(f"it is of version {version}, not {_VERSION}")
+    if {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master")} != set(_TABLES):
+        raise sqlite3.DatabaseError("its tables are not ours")
 
 
 @contextmanager
@@ -99,11 +126,12 @@ def set_aside(path: str) -> str:
     return aside
 
 
-def _make(path: str, size: int = 0) -> None:
-    """A file for us and our group, of at least so many bytes. No link is followed."""
+def _make(path: str, size: int = 0) -> int:
+    """A file for us and our group, of at least so many bytes; how many it has. No link is followed."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o640)
     try:
         if size:
             os.posix_fallocate(fd, 0, size)
+        return os.fstat(fd).st_size
     finally:
         os.close(fd)

@@ -29,13 +29,14 @@ class Earlier(NamedTuple):
     state: Mapping[str, Any] | None = None
     waiting: Sequence[tuple[str, Alert]] = ()  # for each receiver in the order in which they were queued
     lost: Mapping[str, int] = {}  # by receiver: damaged lines
+    damaged: str = ""  # the path of a state that cannot be understood
 
 
 def read_earlier(directory: str) -> Earlier:
     """Nothing where this directory never was an earlier version's. What cannot be read is said, and left there."""
     waiting: list[tuple[str, Alert]] = []
     lost: Counter[str] = Counter()
-    paths, state = [], None
+    paths, state, damaged = [], None, ""
     for name in ["alerts.json", *sorted(glob.glob("spool/*.spool", root_dir=directory))]:
         path = os.path.join(directory, name)
         try:
@@ -48,13 +49,14 @@ def read_earlier(directory: str) -> Earlier:
             continue
         paths.append(path)
         if name == "alerts.json":
-            state = _state(data, path)
+            state = _state(data)
+            damaged = "" if state is not None else path
         else:
             receiver = os.path.basename(path).removesuffix(".spool")
             found = list(_waiting(data))
             waiting += [(receiver, alert) for alert in found if alert is not None]
             lost[receiver] += found.count(None)
-    return Earlier(paths, state, waiting, +lost)
+    return Earlier(paths, state, waiting, +lost, damaged)
 
 
 def remove_earlier(earlier: Earlier) -> None:
@@ -74,10 +76,9 @@ def _waiting(data: bytes) -> Iterator[Alert | None]:
             yield alert_of(decode(line[2:])) if line.startswith(b"+ ") else None
 
 
-def _state(data: bytes, path: str) -> Mapping[str, Any] | None:
+def _state(data: bytes) -> Mapping[str, Any] | None:
     with suppress(ValueError):
         saved = json.loads(data)
         if isinstance(saved, dict) and saved.get("version") == 1:
             return saved
-    LOG.error("%s cannot be understood: alerts start again", path)
     return None

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, MutableMapping
 from typing import NamedTuple
 
+from tunectl.report.escape import printable
+
 _PATIENCE_S = 1.0  # a full socket buffer must not stop the loop: the next message says more than the lost one
 
 
@@ -28,7 +30,7 @@ class Notify(NamedTuple):
             return False
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
         # A newline would end the field: what follows it would be a field of its own.
-        lines = (f"{name}={' '.join(str(value).split())}" for name, value in fields.items())
+        lines = (f"{name}={printable(' '.join(str(value).split()))}" for name, value in fields.items())
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
                 sock.settimeout(_PATIENCE_S)

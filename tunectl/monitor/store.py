@@ -20,20 +20,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from tunectl.errors import TunectlError
-from tunectl.monitor.alerts import alert_of
-from tunectl.monitor.database import ERRORS, is_damage, open_database, record_of, set_aside, transaction
+from tunectl.monitor.database import (
+    ERRORS,
+    NewerVersionError,
+    check,
+    is_damage,
+    open_database,
+    record_of,
+    set_aside,
+    transaction,
+)
 from tunectl.monitor.earlier import Earlier, read_earlier, remove_earlier
 from tunectl.monitor.model import Alert
-from tunectl.tuning.records import decode
+from tunectl.monitor.saved import read_saved
 
 LOG = logging.getLogger("tunectl.monitor.store")
 FILE, LOCK = "monitor.sqlite3", "lock"
 SAVE_AGAIN_S = 10.0  # how often a disk that refuses is tried again
-_MOST_ID = 1 << 62
-# A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.
-_WAITING = """SELECT id, CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
-              FROM delivery WHERE NOT done ORDER BY id"""
-_STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
+_IN_MEMORY = "what waits is in memory and is written again"
+STATE = "the state of the alerts"  # among what is lost
 
 
 class OccupiedError(TunectlError):
@@ -60,7 +65,7 @@ class Store:
         self.path = os.path.join(directory, FILE)
         self.lock = threading.RLock()
         self.state: Mapping[str, Any] = {}
-        self.lost: Counter[str] = Counter()  # by receiver: damaged records
+        self.lost: Counter[str] = Counter()  # by receiver, or STATE: damaged records
         self._waiting: dict[str, list[Delivery]] = defaultdict(list)  # the oldest first
         self._acknowledged: set[int] = set()  # rows that are not marked so yet
         self._state_waits = self._is_closed = False
@@ -68,6 +73,7 @@ class Store:
         self._database: sqlite3.Connection | None = None
         self._inode = 0  # of the open file: while it is open, no other has the same
         self._is_read = False  # what was left behind is in memory
+        self._kept = "nothing in it can be read"  # of a file that is set aside
         self._earlier = Earlier()
         self._next_id = 1
         self._lock_fd = -1
@@ -128,9 +134,7 @@ class Store:
                 except ERRORS as error:
                     if not is_damage(error):
                         raise
-                    self._disconnect()
-                    kept = f"set aside as {set_aside(self.path)}; what could be read is kept"
-                    LOG.error("%s is damaged (%s): %s", self.path, error, kept)
+                    self._set_aside(error)
                     self._write(self._opened())
             except (OSError, OccupiedError, *ERRORS) as error:
                 self._failed(error)
@@ -180,7 +184,8 @@ class Store:
         self._hold()
         self._database = database = open_database(self.path)
         self._inode = _inode(self.path)
-        if self._is_read:  # what stands in this file is not known: everything is written again, under the same ids
+        if self._is_read:
+            check(database)  # what stands in this file is not known: everything is written again, under the same ids
             self._state_waits = True
             for one in self._all():
                 one.is_saved = False
@@ -188,32 +193,37 @@ class Store:
             self._read(database)
         return database
 
+    def _set_aside(self, error: Exception) -> None:
+        """Makes room for a new file; what could be read of this one is in memory, and is written there."""
+        self._disconnect()
+        aside = set_aside(self.path)
+        what = str(error) if isinstance(error, NewerVersionError) else f"it is damaged ({error})"
+        LOG.error("%s: %s: set aside as %s; %s", self.path, what, aside, self._kept)
+        self._kept = _IN_MEMORY
+
     def _read(self, database: sqlite3.Connection) -> None:
         """What was left behind comes first; of a damaged file as much as can be read, and its error is raised then."""
-        left: list[Delivery] = []
-        damage = None
-        try:
-            for id_, receiver, record in database.execute(_WAITING):
-                if (alert := alert_of(decode(record))) is None or id_ > _MOST_ID:
-                    self._acknowledged.add(id_)
-                    self._lose(receiver, 1)
-                else:
-                    left.append(Delivery(receiver, alert, self._clock(), id_, is_saved=True))
-            for (record,) in () if self._state_waits else database.execute(_STATE):
-                self.state = decode(record) or {}
-            if (said := database.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-                raise sqlite3.DatabaseError(said)
-        except ERRORS as error:
-            if not is_damage(error):
-                raise
-            damage = error
+        saved = read_saved(database)
+        self._acknowledged.update(saved.bad)
+        left = [
+            Delivery(receiver, alert, self._clock(), id_, is_saved=True)
+            for id_, (receiver, alert) in sorted(saved.waiting.items())
+        ]
+        for receiver, count in saved.lost.items():
+            self._lose(receiver, count)
+        if saved.is_state_lost:
+            self._lose(STATE, 1)
+        if not self._state_waits:
+            self.state = saved.state or {}
         self._take_over(left)
+        self._state_waits |= saved.is_state_lost  # so that it is said once
         for one in reversed(left):
             self._waiting[one.receiver].insert(0, one)
         self._next_id = 1 + max((one.id for one in left if one.id is not None), default=0)
         self._is_read = True
-        if damage:
-            raise damage
+        self._kept = saved.text if saved.damage else _IN_MEMORY
+        if saved.damage:
+            raise saved.damage
 
     def _take_over(self, left: list[Delivery]) -> None:
         """What an earlier version left in its own files. A process killed before it removed them reads them again."""
@@ -222,6 +232,9 @@ class Store:
         left += [Delivery(*one, self._clock()) for one in earlier.waiting if one not in there]
         for receiver, count in earlier.lost.items():
             self._lose(receiver, count)
+        if earlier.damaged:
+            so = "the alerts in the store stay" if self.state else "alerts start again"
+            LOG.error("%s cannot be understood: %s", earlier.damaged, so)
         if earlier.state is not None and not self._state_waits:
             self.remember(earlier.state)
 

@@ -84,10 +84,10 @@ def test_a_program_that_cannot_be_started(command: list[str]) -> None:
     assert f"cannot start {command[0]}" in str(failure(Hook(command)))
 
 
-@pytest.mark.parametrize("command", [[], ["page-me"], ["./page-me"]])
+@pytest.mark.parametrize("command", [[], ["page-me"], ["./page-me"], ["/usr/bin/"]])
 def test_a_command_without_a_whole_path(command: list[str]) -> None:
-    with pytest.raises(UsageError, match="number 2"):
-        open_hook(Hook(command), HOST, 2)
+    with pytest.raises(UsageError, match=r"monitor\.hooks\[1\]\.command"):
+        open_hook(Hook(command), HOST, 1)
 
 
 def test_what_is_written_to_a_program_arrives() -> None:

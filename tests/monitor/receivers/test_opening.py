@@ -52,7 +52,7 @@ def test_a_time_that_is_none(seconds: float) -> None:
 
 
 def test_the_number_of_what_is_wrong_is_said() -> None:
-    with pytest.raises(UsageError, match="webhooks]] number 2"):
+    with pytest.raises(UsageError, match=r"monitor\.webhooks\[1\]\.url"):
         open_receivers(Monitor(webhooks=[Webhook("https://alerts.example"), Webhook("alerts.example")]), HOST)
 
 

@@ -161,7 +161,7 @@ def test_an_address_that_cannot_be_used(url: str, why: str) -> None:
     with pytest.raises(UsageError) as caught:
         open_webhook(Webhook(url), HOST, 3)
     assert why in str(caught.value)
-    assert "number 3" in str(caught.value)
+    assert "monitor.webhooks[3].url: " in str(caught.value)
     assert "pa7h-s3cret" not in said_of(caught.value)
 
 

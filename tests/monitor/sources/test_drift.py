@@ -12,6 +12,7 @@ import pytest
 
 from tests.monitor.watched import CPU, Watched, of, watch
 from tunectl.host.devices import DeviceEvent
+from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Freshness
 from tunectl.monitor.sources import drift, knobs
@@ -31,6 +32,14 @@ def seen_after(host: Watched, target: str, snapshots: int = 11) -> int | None:
         if sample and sample.value == "drifted":
             return number
     return None
+
+
+def test_the_order_is_that_of_the_table(xeon: Watched) -> None:
+    """And so the same in every run, whatever order a set of names has in it."""
+    shown = [one.seen.knob for one in xeon.look().of("knob") if isinstance(one.seen, Finding)]
+    plan = xeon.watched_host.inspection.assess()
+    assert list(dict.fromkeys(shown)) == [one for one in dict.fromkeys(f.knob for f in plan.findings) if one in shown]
+    assert shown == sorted(shown, key=list(KNOBS).index)
 
 
 def test_the_samples_are_what_verify_finds(xeon: Watched) -> None:

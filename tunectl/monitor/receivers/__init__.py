@@ -9,7 +9,7 @@ from tunectl.model import HostId
 from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.receiver import DeliveryError, Exporter, Receiver
 
-__all__ = ["DeliveryError", "Exporter", "Receiver", "check_exporters", "open_exporters", "open_receivers"]
+__all__ = ["DeliveryError", "Exporter", "Receiver", "open_exporters", "open_receivers"]
 
 
 def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
@@ -23,8 +23,8 @@ def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
     logs = {"journal": journald.open_journal, "syslog": syslog.open_syslog}
     found = [
         *(logs[name](host) for name in [settings.log] if name in logs),
-        *(webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks, 1)),
-        *(hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks, 1)),
+        *(webhook.open_webhook(each, host, number) for number, each in enumerate(settings.webhooks)),
+        *(hook.open_hook(each, host, number) for number, each in enumerate(settings.hooks)),
     ]
     unique: dict[str, Receiver] = {}
     for receiver in found:  # the same receiver twice would share one queue
@@ -32,29 +32,19 @@ def open_receivers(settings: Monitor, host: HostId) -> tuple[Receiver, ...]:
     return tuple(unique.values())
 
 
-def check_exporters(settings: Monitor) -> None:
-    """UsageError for what `open_exporters` would refuse, before a queue or a port is held."""
-    _exporters(settings.prometheus)
-
-
 def open_exporters(settings: Monitor, own: Callable[[], Mapping[str, float]] = dict) -> tuple[Exporter, ...]:
     """The HTTP endpoint and the textfile, as [monitor.prometheus] has them; `own` adds to what a board says of us."""
-    opened = [open_() for open_ in _exporters(settings.prometheus)]
-    return tuple(exporter._replace(show=_adding(exporter.show, own)) for exporter in opened)
-
-
-def _exporters(asked: Prometheus) -> list[Callable[[], Exporter]]:
-    """Checked, and not open yet."""
+    asked = settings.prometheus
     if asked == Prometheus():
-        return []
+        return ()
     from tunectl.monitor.receivers import prometheus, textfile
 
-    found: list[Callable[[], Exporter]] = []
+    opened: list[Exporter] = []
     if asked.listen is not None:
-        found.append(prometheus.endpoint(asked.listen))
+        opened.append(prometheus.endpoint(asked.listen))
     if asked.textfile is not None:
-        found.append(textfile.file_exporter(asked.textfile))
-    return found
+        opened.append(textfile.file_exporter(asked.textfile))
+    return tuple(exporter._replace(show=_adding(exporter.show, own)) for exporter in opened)
 
 
 def _adding(show: Callable[[Status], None], own: Callable[[], Mapping[str, float]]) -> Callable[[Status], None]:

@@ -10,7 +10,8 @@ import hashlib
 import os
 from collections.abc import Sequence
 
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import TunectlError
+from tunectl.hostfile.monitor import check_hook
 from tunectl.hostfile.shape import Hook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert
@@ -21,13 +22,9 @@ _REFUSED = 65
 _TRIES = 10
 
 
-def open_hook(hook: Hook, host: HostId, number: int = 1) -> Receiver:
-    """The receiver that starts `hook`. UsageError where its command is not an absolute path."""
-    if not hook.command or not os.path.isabs(hook.command[0]):
-        raise UsageError(
-            f"[[monitor.hooks]] number {number}: command has no program with its whole path",
-            'command = ["/usr/local/bin/page-me"]',
-        )
+def open_hook(hook: Hook, host: HostId, number: int = 0) -> Receiver:
+    """The receiver that starts `hook`. UsageError where its command cannot be started."""
+    check_hook(hook, f"monitor.hooks[{number}]")
 
     def deliver(alerts: Sequence[Alert]) -> None:
         for alert in alerts:

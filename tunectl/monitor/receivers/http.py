@@ -12,54 +12,14 @@ import ssl
 import threading
 from collections.abc import Mapping
 from http import HTTPStatus
-from ipaddress import ip_address
-from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from tunectl.hostfile.monitor import Address
 from tunectl.monitor.receivers.receiver import DeliveryError
 
 # These say that this very request is wrong, so another try is as well. Everything else can pass: a token is renewed,
 # a proxy finds its server again, a path is mended.
 _REFUSED = {400, 413, 422}
 _LONGEST_PAUSE_S = 300.0  # the most that a Retry-After is believed
-
-
-class Address(NamedTuple):
-    """Where to post to."""
-
-    tls: bool
-    host: str
-    port: int | None
-    path: str  # with the query
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.tls else 'http'}://{host}{f':{self.port}' if self.port else ''}"
-
-    @property
-    def loopback(self) -> bool:
-        """Does nobody else hear what is sent there without TLS?"""
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-
-def parse_address(url: str) -> Address:
-    """ValueError, with a reason that holds no part of the address, where `url` is nothing to post to."""
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("it has characters that no URL has")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise ValueError("it is no URL") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("it does not begin with https://host or http://host")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("it holds a name or a password: put a token into a file and name it in token_file")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Address(parts.scheme == "https", parts.hostname, port, path)
 
 
 def post(address: Address, body: bytes, headers: Mapping[str, str], *, timeout_s: float, ca_file: str | None) -> None:

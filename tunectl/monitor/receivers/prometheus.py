@@ -10,14 +10,13 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from tunectl.errors import UsageError
+from tunectl.hostfile.monitor import parse_listen
 from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.metrics import Shown
 from tunectl.monitor.receivers.receiver import Exporter
@@ -28,25 +27,10 @@ _AT_ONCE = 8  # requests; a client that opens hundreds must not make hundreds of
 _TIMEOUT_S = 5.0  # for a client that connects and says nothing
 
 
-def endpoint(listen: str) -> Callable[[], Exporter]:
-    """Opens the exporter at `listen`: it serves, or says why not and tries again. UsageError, now, for no address."""
-    host, port = parse_listen(listen)
-
-    def open_() -> Exporter:
-        server = Endpoint(host, port)
-        return Exporter("prometheus", server.show, server.close)
-
-    return open_
-
-
-def parse_listen(listen: str) -> tuple[str, int]:
-    """127.0.0.1:9750, [::1]:9750. UsageError for anything else: who may see this host is not guessed."""
-    host, _, port = listen.rpartition(":")
-    name = host.removeprefix("[").removesuffix("]") if host.startswith("[") and host.endswith("]") else host
-    if not name or (":" in name and name == host) or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        hint = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
-        raise UsageError(f"[monitor.prometheus] listen = {listen!r} is no address with a port", hint)
-    return name, int(port)
+def endpoint(listen: str) -> Exporter:
+    """The exporter at `listen`: it serves, or says why not and tries again. UsageError for no address."""
+    server = Endpoint(*parse_listen(listen))
+    return Exporter("prometheus", server.show, server.close)
 
 
 class Endpoint:

@@ -6,13 +6,11 @@ Source: node_exporter, collector/textfile.go: *.prom only, and no time stamps; i
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Callable
 
 from prometheus_client import generate_latest
 
 from tunectl.durable import replace_file
-from tunectl.errors import UsageError
+from tunectl.hostfile.monitor import check_textfile
 from tunectl.monitor.model import Status
 from tunectl.monitor.receivers.metrics import Shown
 from tunectl.monitor.receivers.receiver import Exporter
@@ -21,12 +19,10 @@ LOG = logging.getLogger("tunectl.monitor.textfile")
 _EVERY_S = 10.0  # Prometheus asks node_exporter each 15 s by default; what fires is written at once
 
 
-def file_exporter(path: str) -> Callable[[], Exporter]:
-    """Opens the exporter to `path`. UsageError, now, where no textfile collector would read it."""
-    if not os.path.isabs(path) or not path.endswith(".prom"):
-        hint = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
-        raise UsageError(f"[monitor.prometheus] textfile = {path!r} is no whole path that ends in .prom", hint)
-    return lambda: Exporter("textfile", Textfile(path).show, lambda: None)
+def file_exporter(path: str) -> Exporter:
+    """The exporter to `path`. UsageError where no textfile collector would read it."""
+    check_textfile(path)
+    return Exporter("textfile", Textfile(path).show, lambda: None)
 
 
 class Textfile:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tunectl import __version__
-from tunectl.errors import UsageError
+from tunectl.hostfile.monitor import Address, check_webhook
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
-from tunectl.monitor.receivers.http import Address, parse_address, post
+from tunectl.monitor.receivers.http import post
 from tunectl.monitor.receivers.message import delivery_id, document, fields
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
@@ -24,16 +24,9 @@ _API = "/api/v2/alerts"
 _LONGEST_TOKEN = 16_384  # bytes; a device or a log named by mistake is not read to its end
 
 
-def open_webhook(webhook: Webhook, host: HostId, number: int = 1) -> Receiver:
+def open_webhook(webhook: Webhook, host: HostId, number: int = 0) -> Receiver:
     """The receiver that posts to `webhook`. UsageError, which does not repeat the URL, where it cannot be used."""
-    try:
-        address = parse_address(webhook.url)
-    except ValueError as error:
-        raise UsageError(f"[[monitor.webhooks]] number {number}: url cannot be used: {error}") from None
-    if webhook.token_file and not address.tls and not address.loopback:
-        raise UsageError(
-            f"[[monitor.webhooks]] number {number}: its token would cross the network in the clear", "use https://"
-        )
+    address = check_webhook(webhook, f"monitor.webhooks[{number}]")
     digest = hashlib.sha256(webhook.url.encode()).hexdigest()[:8]
     name = f"webhook-{address.host.replace(':', '_')}-{digest}"
     if webhook.format == "alertmanager":

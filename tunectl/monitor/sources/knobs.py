@@ -61,7 +61,7 @@ class Knobs:
         self.inspection = replace(self.inspection, journal=peek(self.inspection.journal.directory), today=today)
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)
-        self._store(plan, {setting.knob for setting in chosen})
+        self._store(plan, [setting.knob for setting in chosen])
         known = len(self.texts)
         self._watch()
         self.cost_s = time.thread_time() - start
@@ -80,7 +80,7 @@ class Knobs:
             return old + self._observe(view, [setting for setting in settings if setting.knob in fresh])
 
         plan = self.inspection.assess(chosen, observe)
-        self._store(plan, fresh)
+        self._store(plan, sorted(fresh))
 
     def _observe(self, view: View, settings: Sequence[Setting]) -> list[Reading]:
         """As tuning/inspection.py, remembering what was read for which knob."""
@@ -95,7 +95,8 @@ class Knobs:
             readings += mine
         return readings
 
-    def _store(self, plan: Plan, names: set[str]) -> None:
+    def _store(self, plan: Plan, names: Iterable[str]) -> None:
+        """New ones in the order of `names`, so that what is shown does not change from run to run."""
         found: dict[str, list[Finding]] = {name: [] for name in names}
         for finding in plan.findings:
             if finding.knob in found:

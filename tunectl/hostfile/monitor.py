@@ -1,0 +1,133 @@
+"""[monitor] of the host file: what its values may be beyond their types.
+
+The receivers use the same checks, so that what `verify` accepts is what the monitor opens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tunectl.cpulist import format_cpulist
+from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Hook, Monitor, Webhook
+from tunectl.model import Scope
+
+_LISTEN_HINT = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
+_TEXTFILE_HINT = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
+_HOOK_HINT = 'command = ["/usr/local/bin/page-me"]'
+_PORT_DIGITS = 5
+
+
+class Address(NamedTuple):
+    """Where to post to."""
+
+    tls: bool
+    host: str
+    port: int | None
+    path: str  # with the query
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.tls else 'http'}://{host}{f':{self.port}' if self.port else ''}"
+
+    @property
+    def loopback(self) -> bool:
+        """Does nobody else hear what is sent there without TLS?"""
+        from ipaddress import ip_address  # slow to import, and most host files name no address
+
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
+    """UsageError, naming file and key, where the monitor could not do what is asked for."""
+    limits = {
+        "interval_s": (monitor.interval_s, 0.05, 3600),
+        "drift_interval_s": (monitor.drift_interval_s, 0.05, 86400),
+        "sla.window_s": (monitor.sla.window_s, 0.1, 3600),
+    }
+    where = f"{origin}: monitor"
+    for key, (value, least, most) in limits.items():
+        if not least <= value <= most:  # NaN, too
+            raise UsageError(f"{where}.{key}: {value:g} is not from {least:g} to {most:g} seconds")
+    _check_paths({f"{where}.sla.socket": monitor.sla.socket})
+    if monitor.sentinel is not None and monitor.sentinel.cpu not in scope.present:
+        present = format_cpulist(scope.present)
+        raise UsageError(f"{where}.sentinel.cpu: this host has no CPU {monitor.sentinel.cpu}", f"it has {present}")
+    if monitor.prometheus.listen is not None:
+        parse_listen(monitor.prometheus.listen, f"{where}.prometheus.listen")
+    if monitor.prometheus.textfile is not None:
+        check_textfile(monitor.prometheus.textfile, f"{where}.prometheus.textfile")
+    for number, webhook in enumerate(monitor.webhooks):
+        check_webhook(webhook, f"{where}.webhooks[{number}]")
+    for number, hook in enumerate(monitor.hooks):
+        check_hook(hook, f"{where}.hooks[{number}]")
+
+
+def check_webhook(webhook: Webhook, where: str) -> Address:
+    """Where it posts to. UsageError, which does not repeat the URL: it may hold a secret."""
+    try:
+        address = parse_url(webhook.url)
+    except ValueError as error:
+        raise UsageError(f"{where}.url: cannot be used: {error}") from None
+    _check_paths({f"{where}.token_file": webhook.token_file, f"{where}.ca_file": webhook.ca_file})
+    if webhook.token_file and not address.tls and not address.loopback:
+        raise UsageError(f"{where}.url: the token would cross the network in the clear", "use https://")
+    return address
+
+
+def parse_url(url: str) -> Address:
+    """ValueError, with a reason that holds no part of the address, where `url` is nothing to post to."""
+    from urllib.parse import urlsplit  # slow to import, and most host files name no address
+
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("it has characters that no URL has")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError("it is no URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("it does not begin with https://host or http://host")
+    if port == 0:
+        raise ValueError("nobody listens on port 0")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("it holds a name or a password: put a token into a file and name it in token_file")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Address(parts.scheme == "https", parts.hostname, port, path)
+
+
+def parse_listen(listen: str, where: str = "monitor.prometheus.listen") -> tuple[str, int]:
+    """127.0.0.1:9750, [::1]:9750. UsageError for anything else: who may see this host is not guessed."""
+    host, _, port = listen.rpartition(":")
+    name = host.removeprefix("[").removesuffix("]") if host.startswith("[") and host.endswith("]") else host
+    is_name = bool(name) and name.isascii() and name.isprintable() and " " not in name
+    is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and int(port) <= 65535
+    if not is_name or not is_port or (":" in name and name == host):
+        raise UsageError(f"{where}: {listen!r} is no address with a port", _LISTEN_HINT)
+    return name, int(port)
+
+
+def check_textfile(path: str, where: str = "monitor.prometheus.textfile") -> None:
+    """UsageError where no textfile collector would read it."""
+    _check_paths({where: path})
+    if not os.path.isabs(path) or not path.endswith(".prom"):
+        raise UsageError(f"{where}: {path!r} is no whole path that ends in .prom", _TEXTFILE_HINT)
+
+
+def check_hook(hook: Hook, where: str) -> None:
+    """UsageError where its command cannot be started."""
+    if not hook.command or not os.path.isabs(hook.command[0]) or hook.command[0].endswith("/"):
+        raise UsageError(f"{where}.command: has no program with its whole path", _HOOK_HINT)
+    if any("\0" in word for word in hook.command):
+        raise UsageError(f"{where}.command: a program and its arguments hold no NUL character")
+
+
+def _check_paths(paths: Mapping[str, str | None]) -> None:
+    for where, path in paths.items():
+        if path is not None and "\0" in path:
+            raise UsageError(f"{where}: {path!r}: a path holds no NUL character")

@@ -1,0 +1,93 @@
+"""What stands in a store's file, a damaged one too: each table is read by itself, and each record has a checksum."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tunectl.monitor.alerts import alert_of
+from tunectl.monitor.database import ERRORS, check, is_damage
+from tunectl.monitor.model import Alert
+from tunectl.tuning.records import decode
+
+_MOST_ID = 1 << 62
+# A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.
+_WAITING = """SELECT CAST(id AS INTEGER), CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
+              FROM delivery WHERE NOT done ORDER BY id"""
+_BACKWARDS = f"{_WAITING} DESC"  # a damaged page in the middle hides what comes after it
+_STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
+
+
+@dataclass(slots=True)
+class Saved:
+    """The content of a file, as far as it can be read."""
+
+    waiting: dict[int, tuple[str, Alert]] = field(default_factory=dict)  # by row: receiver and alert
+    bad: dict[int, str] = field(default_factory=dict)  # damaged records: the receiver, by row
+    state: Mapping[str, Any] | None = None
+    is_state_lost: bool = False
+    is_cut: bool = False  # there were notifications, perhaps, where nothing can be read
+    damage: Exception | None = None  # the first that was met
+
+    @property
+    def lost(self) -> Counter[str]:
+        """How many damaged records each receiver has."""
+        return Counter(self.bad.values())
+
+    @property
+    def text(self) -> str:
+        """What is kept and what is not, for people."""
+        more = ", and what stood on pages that cannot be read" if self.is_cut else ""
+        lost = len(self.bad) + self.is_state_lost
+        return f"{len(self.waiting)} notifications that wait are kept; {lost} damaged records are lost{more}"
+
+
+def read_saved(database: sqlite3.Connection) -> Saved:
+    """All that can be read. Only what is a matter of the disk or of a lock is raised: it may pass."""
+    saved = Saved()
+    _tolerated(saved, lambda: check(database))
+    for query in (_WAITING, _BACKWARDS):
+        if _tolerated(saved, lambda query=query: _read_waiting(database, query, saved)):  # type: ignore[misc]
+            break
+        saved.is_cut = True
+    if not _tolerated(saved, lambda: _read_state(database, saved)):
+        saved.is_state_lost = True
+    if saved.damage is None:
+        _tolerated(saved, lambda: _check_pages(database))
+    return saved
+
+
+def _tolerated(saved: Saved, read: Callable[[], None]) -> bool:
+    """Did it come to its end? The damage that it met is kept."""
+    try:
+        read()
+    except ERRORS as error:
+        if not is_damage(error):
+            raise
+        saved.damage = saved.damage or error
+        return False
+    return True
+
+
+def _read_waiting(database: sqlite3.Connection, query: str, saved: Saved) -> None:
+    for id_, receiver, record in database.execute(query):
+        alert = alert_of(decode(record))
+        if alert is None or id_ > _MOST_ID:
+            saved.bad[id_] = receiver
+        else:
+            saved.waiting[id_] = (receiver, alert)
+
+
+def _read_state(database: sqlite3.Connection, saved: Saved) -> None:
+    for (record,) in database.execute(_STATE):
+        saved.state = decode(record)
+        saved.is_state_lost = saved.state is None
+
+
+def _check_pages(database: sqlite3.Connection) -> None:
+    (said,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if said != "ok":
+        raise sqlite3.DatabaseError(said)
