@@ -281,7 +281,8 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
         journal._seq = max(journal._seq, entry.seq)
     elif kind in _OUTCOMES:
         name, of_type = _OUTCOMES[kind]
-        numbers, value = (record["seqs"], True) if kind == "told" else ([record["seq"]], record[name])
+        numbers = record["seqs"] if kind == "told" else [record["seq"]]
+        value: Any = True if kind == "told" else record[name]
         if not isinstance(value, of_type):
             raise TypeError(f"{name} of another type")
         for seq in numbers:
