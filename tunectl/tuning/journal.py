@@ -282,11 +282,11 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
     elif kind in _OUTCOMES:
         name, of_type = _OUTCOMES[kind]
         numbers = record["seqs"] if kind == "told" else [record["seq"]]
-        value: Any = True if kind == "told" else record[name]
-        if not isinstance(value, of_type):
+        said: dict[str, Any] = {name: True if kind == "told" else record[name]}
+        if not isinstance(said[name], of_type):
             raise TypeError(f"{name} of another type")
         for seq in numbers:
             if seq not in journal.entries:
                 return False
-            journal.entries[seq] = journal.entries[seq]._replace(**{name: value})
+            journal.entries[seq] = journal.entries[seq]._replace(**said)
     return True
