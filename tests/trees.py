@@ -22,8 +22,10 @@ def picture(root: Path) -> Picture:
                 seen[key] = ("link", 0, os.readlink(path))
             elif path.is_dir():
                 seen[key] = ("directory", mode, b"")
-            else:
+            elif path.is_file():
                 seen[key] = ("file", mode, path.read_bytes())
+            else:
+                seen[key] = ("special", mode, b"")
     return seen
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 from contextlib import suppress
+
+NOT_REGULAR = "not a regular file"
 
 
 def replace_file(
@@ -23,12 +26,14 @@ def replace_file(
 ) -> None:
     """Replaces a file as a whole: after any crash there is the old one or the new one. A link is itself replaced.
 
+    Only a regular file is replaced, or a link to one: a device that was replaced would be gone for the whole machine.
     `mode` None leaves the mode to the umask. `owner` is (uid, gid). `beside` is the name to write to first: a caller
     that lets in one writer at a time gives one, so that it finds what a kill left; other callers get a name of their
     own, because two may write at once. Without `durable` nothing is synced: for a file that is written every few
     seconds. OSError where it fails. Nothing is left beside the file then, but the new file may stand already: when
     only the last step, the sync of the directory, failed.
     """
+    require_regular(path)
     fd, temporary = _create(path, beside, mode)
     try:
         try:
@@ -48,6 +53,18 @@ def replace_file(
         raise
     if durable:
         sync_directory(os.path.dirname(path))
+
+
+def require_regular(place: str | int) -> None:
+    """OSError where a path, links followed, or an open file is no regular file. A path may lead to nothing."""
+    try:
+        mode = os.stat(place).st_mode
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, NOT_REGULAR)
 
 
 def _create(path: str, beside: str, mode: int | None) -> tuple[int, str]:

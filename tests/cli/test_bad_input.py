@@ -273,6 +273,71 @@ def test_an_alien_record_at_the_end_is_not_thrown_away(tunectl: Run, lab4: Path)
     assert not differences(before, lab4)
 
 
+def test_a_record_of_a_program_that_nobody_knows(tunectl: Run, lab4: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    lines = journal_of(lab4).read_bytes().splitlines(keepends=True)
+    number = next(number for number, line in enumerate(lines) if b'"commands":["update-grub"]' in line)
+    text = lines[number].decode().partition(" ")[2].strip()
+    lines[number] = alien(text.replace('"commands":["update-grub"]', '"commands":["format-disks"]'))
+    journal_of(lab4).write_bytes(b"".join(lines))
+    before = picture(lab4)
+    for words in (["restore"], ["apply", "--yes"]):
+        (lab4 / "proc/sys/vm/swappiness").write_text("1\n" if words == ["restore"] else "60\n")
+        said = complaint(tunectl(*words, "--root", lab4), 1)
+        assert f"line {number + 1} is damaged" in said
+    (lab4 / "proc/sys/vm/swappiness").write_text("1\n")
+    assert not differences(before, lab4)
+
+
+def test_a_before_image_that_was_taken_out(tunectl: Run, lab4: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    lines = journal_of(lab4).read_bytes().splitlines(keepends=True)
+    gone = next(line for line in lines if b'"type":"before"' in line and b"proc/sys/vm/swappiness" in line)
+    place = lines.index(gone)
+    journal_of(lab4).write_bytes(b"".join([*lines[:place], *lines[place + 1 :]]))
+    before = picture(lab4)
+    said = complaint(tunectl("restore", "--root", lab4), 1)
+    assert "is damaged; nothing was touched" in said
+    assert not differences(before, lab4)
+    assert tunectl("restore", "--salvage", "--root", lab4).code == 1
+    assert journal_of(lab4).with_name("journal.jsonl.damaged.1").exists()
+    assert (lab4 / "proc/sys/vm/swappiness").read_text() == "1\n"  # nobody knows what it was
+    assert (lab4 / "proc/sys/vm/stat_interval").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("data", [b"\x8d\x02\xff" * 50, b"\x8d\n\x02\n\xff" * 50])
+def test_a_journal_of_random_bytes(tunectl: Run, lab4: Path, data: bytes) -> None:
+    journal_of(lab4).parent.mkdir(parents=True)
+    journal_of(lab4).write_bytes(data)
+    for command in ("verify", "plan"):
+        notes = tunectl(command, "--root", lab4, "--format", "json").json["notes"]
+        assert [note for note in notes if note.startswith(str(journal_of(lab4)))], command
+    done = tunectl("restore", "--salvage", "--root", lab4, "--format", "json")
+    assert [note for note in done.json["notes"] if "cut off or unreadable" in note]
+    assert not [note for note in done.json["notes"] if "never made" in note]
+
+
+@pytest.mark.parametrize("words", ["verify", "plan", "apply --yes", "restore", "restore --dry-run", "monitor --once"])
+def test_a_fifo_where_the_journal_should_be(tunectl: Run, lab4: Path, words: str) -> None:
+    journal_of(lab4).parent.mkdir(parents=True)
+    os.mkfifo(journal_of(lab4))
+    before = picture(lab4)
+    said = complaint(tunectl(*words.split(), "--root", lab4), 1)
+    assert said == f"cannot read the journal {journal_of(lab4)}: not a regular file"
+    assert not differences(before, lab4)
+
+
+@pytest.mark.parametrize("words", ["apply --yes", "restore"])
+def test_a_fifo_where_the_lock_should_be(tunectl: Run, lab4: Path, words: str) -> None:
+    lock = journal_of(lab4).with_name("lock")
+    lock.parent.mkdir(parents=True)
+    os.mkfifo(lock)
+    before = picture(lab4)
+    said = complaint(tunectl(*words.split(), "--root", lab4), 1)
+    assert said == f"cannot open the lock {lock}: not a regular file"
+    assert not differences(before, lab4)
+
+
 @pytest.mark.parametrize("cut", [1, 7, 300])
 def test_a_truncated_journal(tunectl: Run, lab4: Path, cut: int) -> None:
     before = picture(lab4)
@@ -318,6 +383,65 @@ def test_the_state_of_a_recorded_host_stays_inside_it(tunectl: Run, lab4: Path, 
     assert tunectl("apply", "--yes", "--root", lab4).code == 4
     assert list(outside.iterdir()) == []
     assert (lab4 / str(outside).lstrip("/")).exists()
+
+
+# ---- what is no regular file where the host should have one
+
+
+def instead(root: Path, path: str) -> Path:
+    """A FIFO in the place of a file."""
+    place = root / path
+    place.unlink()
+    os.mkfifo(place)
+    return place
+
+
+def test_a_command_line_that_is_a_fifo_is_unreadable(tunectl: Run, lab4: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    instead(lab4, "proc/cmdline")
+    looked = tunectl("verify", "--root", lab4, "--format", "json")
+    outcomes = {one["outcome"] for one in looked.json["findings"] if one["knob"].startswith("boot.")}
+    assert outcomes == {"unreadable"}
+    assert looked.json["verdict"] != "pending-reboot"
+
+
+def test_an_interrupt_table_that_is_a_fifo_is_unreadable(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, LOW_LATENCY)
+    for counts in root.glob("sys/kernel/irq/*/per_cpu_count"):
+        counts.unlink()
+    tunectl("apply", "--yes", "--root", root)
+    for irq in root.glob("proc/irq/*/smp_affinity_list"):
+        irq.chmod(0o444)  # the kernel moves them itself
+        irq.write_text("2\n")
+        (irq.parent / "effective_affinity_list").write_text("2\n")
+    judged = tunectl("verify", "--root", root, "--format", "json").json["findings"]
+    refused = {one["target"] for one in judged if one["outcome"] == "refused" and one["knob"] == "irq.affinity"}
+    assert refused
+    instead(root, "proc/interrupts")
+    judged = tunectl("verify", "--root", root, "--format", "json").json["findings"]
+    assert refused == {one["target"] for one in judged if "/proc/interrupts cannot be read" in one["reason"]}
+    assert {one["outcome"] for one in judged if one["target"] in refused} == {"unreadable"}
+
+
+def test_a_fifo_is_never_replaced(tunectl: Run, lab4: Path) -> None:
+    place = instead(lab4, "etc/default/irqbalance")
+    applied = tunectl("apply", "--yes", "--root", lab4, "--format", "json").json
+    assert [one["outcome"] for one in applied["findings"] if one["knob"] == "irqbalance.banned_cpus"] == ["unreadable"]
+    assert place.is_fifo()
+    tunectl("restore", "--root", lab4)
+    assert place.is_fifo()
+
+
+def test_a_fifo_in_the_place_of_what_we_wrote_is_not_restored(tunectl: Run, lab4: Path) -> None:
+    tunectl("apply", "--yes", "--root", lab4)
+    place = instead(lab4, "etc/default/irqbalance")
+    done = tunectl("restore", "--root", lab4, "--format", "json")
+    assert done.code == 1
+    (result,) = [one for one in done.json["results"] if one["path"] == "/etc/default/irqbalance"]
+    assert (result["result"], result["message"]) == ("failed", f"{place}: not a regular file")
+    assert place.is_fifo()
+    assert journal_of(lab4).exists()
 
 
 # ---- disks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import stat
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests.trees import differences, picture
 from tunectl.host.folder import open_folder
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.host.writable import TEMPORARY, WritableSysroot
 
 IS_ROOT = os.geteuid() == 0
@@ -133,9 +134,28 @@ def test_dots_stay_below_the_root(tree: Path) -> None:
 def test_a_fifo_does_not_block(tree: Path) -> None:
     os.mkfifo(tree / "etc/fifo")
     started = time.monotonic()
-    assert Sysroot(str(tree)).read_value("etc/fifo") == ""
-    assert Sysroot(str(tree)).read_bytes("etc/fifo") == b""
+    for read in (Sysroot(str(tree)).read_value, Sysroot(str(tree)).read_bytes):
+        with pytest.raises(OSError, match="not a regular file"):
+            read("etc/fifo")
     assert time.monotonic() - started < 5
+
+
+def test_a_socket_is_not_absent(tree: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tree / "etc/socket"))
+    with pytest.raises(OSError, match="not a regular file") as error:
+        Sysroot(str(tree)).read_value("etc/socket")
+    assert number(error) not in ABSENT_ERRNOS
+
+
+def test_what_is_no_regular_file_is_not_replaced(tree: Path) -> None:
+    os.mkfifo(tree / "etc/fifo")
+    os.symlink("fifo", tree / "etc/link")
+    before = picture(tree)
+    for path in ("etc/fifo", "etc/link", "etc"):
+        with pytest.raises(OSError, match=r"not a regular file|Is a directory"):
+            WritableSysroot(str(tree)).replace_file(path, b"new", None)
+    assert not differences(before, tree)
 
 
 def test_the_root_may_itself_be_a_link(tree: Path, tmp_path: Path) -> None:

@@ -75,6 +75,51 @@ def test_damage_in_the_middle_is_told_by_its_line(tmp_path: Path) -> None:
     assert len(damaged.entries) == 2
 
 
+def taken_out(journal: Journal, *gone: int) -> tuple[int, ...]:
+    """Which lines are damaged once these, counted from 1, are gone."""
+    lines = Path(journal.path).read_bytes().splitlines(keepends=True)
+    left = [line for number, line in enumerate(lines, start=1) if number not in gone]
+    Path(journal.path).write_bytes(b"".join(left))
+    damaged = load(journal.directory).damaged
+    Path(journal.path).write_bytes(b"".join(lines))
+    assert load(journal.directory).damaged == ()
+    return damaged
+
+
+def test_an_entry_that_is_missing_is_damage(tmp_path: Path) -> None:
+    journal = filled(tmp_path)  # start; before and after, three times; end
+    assert taken_out(journal, 2) == (2, 3)  # what became of 1, and then 2 where 1 should be
+    assert taken_out(journal, 4) == (4, 5)
+    assert taken_out(journal, 4, 5) == (4,)
+    assert taken_out(journal, 6) == (6,)
+    again = load(str(tmp_path))
+    again.start("boot-1", "/", ())
+    for number in range(2):
+        again.refused(again.before(entry(f"proc/sys/vm/m{number}")), 5)
+    again.end()
+    assert taken_out(again, 6, 7) == (8,)
+    assert taken_out(again, 10, 11) == (10,)
+    assert taken_out(again, 12) == (12,)
+
+
+def test_what_was_forgotten_is_no_damage(tmp_path: Path) -> None:
+    journal = filled(tmp_path, 5)
+    for numbers in ([1, 3, 4], [3], []):
+        journal.keep(numbers, "boot-1")
+        assert load(str(tmp_path)).damaged == ()
+        journal.start("boot-1", "/", ())
+        journal.after(journal.before(entry()), "1\n")
+        journal.end()
+        assert load(str(tmp_path)).damaged == ()
+        later = load(str(tmp_path))
+        later.start("boot-1", "/", ())
+        later.after(later.before(entry()), "1\n")
+        later.end()
+        assert load(str(tmp_path)).damaged == ()
+        Path(journal.path).unlink()
+        journal = filled(tmp_path, 5)
+
+
 def test_dead_values_are_forgotten_and_files_are_not(tmp_path: Path) -> None:
     journal = filled(tmp_path)
     kept = journal.before(entry("etc/default/irqbalance")._replace(kind="file"))

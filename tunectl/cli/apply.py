@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, now, stay_off, today, tunectl_command
+from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
 from tunectl.cli.exits import FAILED, exit_code
 from tunectl.cli.options import Options
 from tunectl.cli.plan import change_dict
@@ -34,7 +34,9 @@ def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
         _ask(inspection, runtime)
     run = run_apply(inspection, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
     body = _body(run)
-    emit(options, "apply", inspection.identity, body, run.plan.findings)
+    made = f"the changes were made, and the journal is {body['journal']}"
+    done = made if run.applied.results else "nothing was changed"
+    emit(options, "apply", inspection.identity, body, run.plan.findings, done=done)
     if run.applied.failed or any(one.result == "failed" and not one.gone for one in run.applied.results):
         return FAILED
     return exit_code(body["verdict"], options.fmt)
@@ -45,7 +47,7 @@ def _ask(inspection: Inspection, runtime: bool) -> None:
     changes = wanted(plan, runtime)
     if not changes:
         return
-    if not sys.stdin.isatty():
+    if not is_terminal(sys.stdin):
         raise UsageError("apply asks before it writes, and there is no terminal to ask on", "say --yes")
     from tunectl.report import render
 

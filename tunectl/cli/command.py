@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import wraps
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from tunectl.cli.options import Options, merged, shared_options
 from tunectl.cpulist import CpuSet
-from tunectl.errors import TunectlError
+from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Document, Finding, HostId
 
@@ -57,21 +58,42 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def emit(options: Options, name: str, identity: HostId, body: dict[str, Any], findings: Iterable[Finding] = ()) -> None:
-    """Prints the result in the format asked for."""
+def emit(
+    options: Options,
+    name: str,
+    identity: HostId,
+    body: dict[str, Any],
+    findings: Iterable[Finding] = (),
+    *,
+    done: str | None = None,
+) -> None:
+    """Prints the result in the format asked for. TunectlError, with what was `done`, where it cannot be written."""
     from tunectl.report import render
     from tunectl.report.escape import encodable
 
-    colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    width = _width() if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    terminal = is_terminal(sys.stdout)
+    colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    width = _width() if terminal or "COLUMNS" in os.environ else 100
     text = render(
         Document(name, identity, now(), body, tuple(findings), options.verbose), options.fmt, width=width, colour=colour
     )
-    if options.fmt == "text":
-        text = encodable(text, sys.stdout.encoding or "utf-8")
-    # The other formats are UTF-8 by definition, whatever the terminal's encoding.
-    out = text if options.fmt == "text" else text.encode()
-    click.echo(out, nl=not text.endswith("\n"), color=colour)
+    try:
+        if sys.stdout is None:  # it was closed before we started
+            raise OSError(errno.EBADF, "standard output is closed")
+        if options.fmt == "text":
+            text = encodable(text, sys.stdout.encoding or "utf-8")
+        # The other formats are UTF-8 by definition, whatever the terminal's encoding.
+        out = text if options.fmt == "text" else text.encode()
+        click.echo(out, nl=not text.endswith("\n"), color=colour)
+    except BrokenPipeError:  # its reader has gone, and wants to hear nothing
+        raise
+    except OSError as error:
+        raise TunectlError(f"the result could not be written: {error.strerror}", done) from error
+
+
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Is a person at the other end? Nobody is where the stream was closed before we started."""
+    return stream is not None and stream.isatty()
 
 
 def _width() -> int:
@@ -96,7 +118,7 @@ def stay_off(root: Sysroot, isolated: CpuSet, thread: int = 0, otherwise: CpuSet
 @contextmanager
 def progress(options: Options) -> Iterator[Callable[[str], None]]:
     """Yields a function that replaces the line."""
-    if options.quiet or not sys.stderr.isatty():
+    if options.quiet or not is_terminal(sys.stderr):
         yield lambda text: None
         return
     from rich.console import Console  # only where a person watches
@@ -108,11 +130,30 @@ def progress(options: Options) -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(Text(text))
 
 
+def check_output(path: str, *, makes_directory: bool = False) -> None:
+    """Is this a place for a result? A regular file or a new name is; of a link, what it points to counts.
+
+    UsageError otherwise: a device or FIFO that a result was put in the place of would be gone for the whole machine.
+    Before the work is done, which may take a day.
+    """
+    from tunectl.durable import require_regular  # few commands write
+
+    if not makes_directory and not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+        raise UsageError(f"--output {path}: no such directory")
+    try:
+        require_regular(path)
+    except OSError as error:
+        raise UsageError(f"--output {path}: {error.strerror}") from error
+
+
 def write_whole(path: str, text: str) -> None:
-    """Replaces a file of the user's, readable by all. TunectlError when it cannot, and nothing is left beside it."""
+    """Replaces a file of the user's, readable by all; of a link, the file that it points to.
+
+    TunectlError when it cannot, and nothing is left beside it.
+    """
     from tunectl.durable import replace_file  # few commands write
 
     try:
-        replace_file(path, text.encode("utf-8"))
+        replace_file(os.path.realpath(path), text.encode("utf-8"))
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -82,10 +83,12 @@ def main() -> None:
     """Runs one command and ends the process."""
     code = _run()
     try:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed before we started
+            stream.flush()
     except BrokenPipeError:  # the reader of our output has gone
         code = exits.FAILED
+    except OSError:  # said already, where it was written
+        code = code or exits.FAILED
     # Nothing is left to do. Freeing every object would take a tenth of the time of `verify`.
     os._exit(code)
 
@@ -120,7 +123,8 @@ def _complain(message: str, code: int) -> int:
     line = printable(" ".join(message.split()))
     click.echo(f"tunectl: {line}", err=True)
     if _nagios_wanted():
-        click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
+        with suppress(OSError):  # the line may be about the output itself
+            click.echo(f"TUNECTL UNKNOWN - {line}".replace("|", "/"))
         from tunectl.report import nagios
 
         return nagios.exit_code(None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
+from tunectl.cli.command import emit, is_terminal, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
@@ -82,7 +82,7 @@ def _check(
         raise UsageError("--interval: seconds, from 0.05 to 3600")
     if options.fmt == "nagios" and not once:
         raise UsageError("--format nagios goes with --once")
-    if watch and not sys.stdout.isatty():
+    if watch and not is_terminal(sys.stdout):
         raise UsageError("--watch needs a terminal", "--once prints the same page once")
 
 

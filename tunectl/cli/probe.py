@@ -7,7 +7,7 @@ import signal
 
 import click
 
-from tunectl.cli.command import emit, open_root, progress, stay_off, tunectl_command
+from tunectl.cli.command import check_output, emit, open_root, progress, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
@@ -52,7 +52,8 @@ def jitter(
     root = _this_machine(options)
     if not 0 < duration_s <= 86400:
         raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
-    _check_output(output)
+    if output:
+        check_output(output)
     chosen, limits = _choice(options, root, cpus)
     stay_off(root, chosen)
     with progress(options) as tell:
@@ -93,7 +94,8 @@ def wake(
 ) -> int:
     """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and way of waiting."""
     root = _this_machine(options)
-    _check_output(output)
+    if output:
+        check_output(output)
     isolated = _isolated(options, root)
     among = format_cpulist(isolated) if not cpus and len(isolated) > 1 else None
     stay_off(root, isolated)
@@ -131,12 +133,6 @@ def _this_machine(options: Options) -> Sysroot:
     if not root.live:
         raise UsageError("the probe measures this machine: --root makes no sense here")
     return root
-
-
-def _check_output(output: str | None) -> None:
-    """Checked before the run, which may take a day."""
-    if output and not os.path.isdir(os.path.dirname(os.path.abspath(output))):
-        raise UsageError(f"--output {output}: no such directory")
 
 
 def _choice(options: Options, root: Sysroot, cpus: str | None) -> tuple[CpuSet, dict[str, float]]:

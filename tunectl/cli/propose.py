@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_whole
+from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError, UsageError
@@ -75,10 +75,11 @@ def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str
 
 def _write(path: str, text: str, force: bool) -> None:
     """Writes all or nothing. An existing file is the operator's own, and is only replaced with --force."""
+    check_output(path, makes_directory=True)
     if os.path.exists(path) and not force:
         raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        os.makedirs(os.path.dirname(os.path.realpath(path)), exist_ok=True)
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
     write_whole(path, text)

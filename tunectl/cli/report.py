@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, now, open_root, tunectl_command, write_whole
+from tunectl.cli.command import check_output, emit, now, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.compare.compared import compared
@@ -53,8 +53,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
 
 def _check_output(output: str, files: tuple[Path, ...]) -> None:
     """An older page may be overwritten; any other file there is somebody's work."""
-    if not os.path.isdir(os.path.dirname(os.path.abspath(output))):
-        raise UsageError(f"--output {output}: no such directory")
+    check_output(output)
     if any(os.path.realpath(output) == os.path.realpath(path) for path in files):
         raise UsageError(f"--output {output}: is one of the files to be read")
     path = Path(output)
@@ -62,7 +61,7 @@ def _check_output(output: str, files: tuple[Path, ...]) -> None:
         return
     try:
         with path.open("rb") as file:
-            start = file.read(len(_PAGE)) if path.is_file() else b""
+            start = file.read(len(_PAGE))
     except OSError as error:
         raise TunectlError(f"cannot read {output}: {error.strerror}") from error
     if start.lower() != _PAGE:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 import click
 
-from tunectl.cli.command import emit, open_root, stay_off, tunectl_command
+from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import TunectlError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.recording import record
@@ -26,8 +25,7 @@ from tunectl.tuning.inspection import read_config
 def command(options: Options, output: str) -> int:
     """Record this host's files as one archive (.tar.gz) that --root accepts when unpacked."""
     root = open_root(options)
-    if not os.path.isdir(os.path.dirname(os.path.abspath(output))):
-        raise UsageError(f"--output {output}: no such directory")
+    check_output(output)
     quiet = _quiet(options, root)
     stay_off(root, quiet)
     try:

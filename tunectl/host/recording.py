@@ -187,7 +187,8 @@ def _write(out_path: str, members: dict[str, _Member]) -> None:
     ):
         for path in sorted(members):
             _add(archive, path, members[path])
-    replace_file(out_path, packed.getvalue(), mode=None, beside=f"{out_path}.part")
+    place = os.path.realpath(out_path)
+    replace_file(place, packed.getvalue(), mode=None, beside=f"{place}.part")
 
 
 def _add(archive: tarfile.TarFile, path: str, member: _Member) -> None:

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
+from tunectl.durable import NOT_REGULAR, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
 
@@ -39,14 +40,22 @@ class Sysroot:
         return path if self.live and path.startswith(ethtool.PREFIX) else self._prefix + path
 
     def open(self, path: str) -> int:
-        """A file or directory, as a descriptor that the caller closes."""
+        """A file or directory, as a descriptor that the caller closes. OSError for anything else on a recorded host."""
         if self.live and path.startswith(ethtool.PREFIX):
             return ethtool.open_setting(path)
-        return os.open(self._prefix + path, self._flags) if self.live else self._open_recorded(path)
+        if self.live:
+            return os.open(self._prefix + path, self._flags)
+        try:
+            return _checked(self._open_recorded(path))
+        except OSError as error:
+            if error.errno in (errno.ENXIO, errno.ENODEV):  # open(2) of a socket, of a device without a driver
+                raise OSError(errno.EINVAL, NOT_REGULAR) from error
+            raise
 
     def open_below(self, directory: int, path: str) -> int:
         """A file below an open directory; the caller knows that no link of a recorded host is on the way."""
-        return os.open(path, self._flags, dir_fd=directory)
+        fd = os.open(path, self._flags, dir_fd=directory)
+        return fd if self.live else _checked(fd)
 
     def _open_recorded(self, path: str) -> int:
         """Opens a file of a recorded host; where a link is on the way, what it means inside the root."""
@@ -200,6 +209,20 @@ class Sysroot:
                 yield from self.walk(below)
             else:
                 yield below
+
+
+def _checked(fd: int) -> int:
+    """The open file, if it is a regular one or a directory. Otherwise OSError, and it is closed.
+
+    A FIFO or device in the place of a recorded file must not pass for one that is empty.
+    """
+    try:
+        with suppress(IsADirectoryError):
+            require_regular(fd)
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def _link_target(place: str) -> str | None:

@@ -37,6 +37,9 @@ def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, dev
     found: IrqFacts = reading.facts
     show = knob.codec.show
     count = facts.irq_counts.get(reading.instance, 0)
+    if count is None:
+        reason = f"how often interrupt {reading.instance}{device} came is not known: /proc/interrupts cannot be read"
+        return Judgement(Outcome.UNREADABLE, None, show(desired), reason, changeable=False)
     fired = f"; {count} so far on isolated CPUs" if count else "; none so far on isolated CPUs"
     what = f"the kernel manages interrupt {reading.instance}{device} itself"
     fix = ""

@@ -83,7 +83,7 @@ class Facts(NamedTuple):
     live: bool = True
     refused: frozenset[Target] = frozenset()  # what the kernel refused in this boot
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
-    irq_counts: Mapping[str, int] = MappingProxyType({})  # interrupts on isolated CPUs, of refused IRQs
+    irq_counts: Mapping[str, int | None] = MappingProxyType({})  # on isolated CPUs, of refused IRQs; None: unreadable
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
 
 

@@ -40,6 +40,7 @@ def _kernel_installs(root: Sysroot) -> list[tuple[str, ...]]:
 
 
 _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {"kernel-install": _kernel_installs}
+KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.
 _NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance", "reexec-systemd", "hold-latency")
 _TIMEOUT_S = 300

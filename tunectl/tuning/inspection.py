@@ -75,6 +75,8 @@ class Inspection:
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
         if self.journal.damaged:
             notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
+        elif self.journal.torn:
+            notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if self.journal.unreadable:
             notes.append(f"{self.journal.path} is root's: what the kernel refused in this boot is not known here")
         if 0 in self.config.scope.isolated:
@@ -132,9 +134,9 @@ class Inspection:
         return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
 
 
-def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> dict[str, int]:
-    """How often each interrupt was delivered to the isolated CPUs since boot."""
-    found: dict[str, int] = {}
+def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> dict[str, int | None]:
+    """How often each interrupt was delivered to the isolated CPUs since boot; None where that cannot be read."""
+    found: dict[str, int | None] = {}
     for number in numbers:
         # One column for each possible CPU; /proc/interrupts has the same, of all interrupts, in megabytes.
         columns = root.get(f"sys/kernel/irq/{number}/per_cpu_count").split(",")
@@ -145,7 +147,11 @@ def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> di
         return found
     from tunectl.host.interrupts import parse_interrupts  # only for a kernel without per_cpu_count
 
-    table = parse_interrupts(root.get_text("proc/interrupts"), rows=missing, cpus=config.scope.isolated)
+    try:
+        text = root.read_text("proc/interrupts") if root.exists("proc/interrupts") else ""
+    except OSError:
+        return found | dict.fromkeys(missing)
+    table = parse_interrupts(text, rows=missing, cpus=config.scope.isolated)
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
 
 

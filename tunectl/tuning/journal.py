@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tunectl import durable
@@ -20,6 +21,12 @@ from tunectl.errors import TunectlError
 from tunectl.tuning.records import Entry, before_record, decode, entry_of, line_of
 
 NAME = "journal.jsonl"
+# What a record says of an entry that was announced before: the field, and its type.
+_OUTCOMES: dict[str, tuple[str, type]] = {
+    "after": ("shown", str),
+    "refused": ("errno", int),
+    "told": ("notified", bool),
+}
 
 
 @dataclass
@@ -94,11 +101,11 @@ class Journal:
 
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""
-        self._seq += 1
-        entry = entry._replace(seq=self._seq)
+        entry = entry._replace(seq=self._seq + 1)
         self._append(before_record(entry))
-        self.entries[self._seq] = entry
-        return self._seq
+        self._seq = entry.seq  # load() takes a missing number for damage
+        self.entries[entry.seq] = entry
+        return entry.seq
 
     def after(self, seq: int, shown: str) -> None:
         """The write was made, and this is how the host shows it."""
@@ -195,32 +202,53 @@ def load(directory: str) -> Journal:
     """The journal as it stands; an empty one where there is none. Damage is noted, not raised."""
     journal = Journal(directory)
     try:
-        with open(journal.path, "rb") as file:
-            data = file.read()
+        data = _read(journal.path)
     except (FileNotFoundError, NotADirectoryError):
         return journal
     except OSError as error:
         raise TunectlError(f"cannot read the journal {journal.path}: {error.strerror}") from error
     lines = data.split(b"\n")
     tail = lines.pop()
-    damaged = []
-    for number, line in enumerate(lines, start=1):
-        record = decode(line)
-        try:
-            if record is not None:
-                _replay(journal, record)
-                continue
-        except (KeyError, TypeError, ValueError):
-            pass  # whole, and yet no record that this version writes
-        damaged.append(number)
-    if damaged and damaged[-1] == len(lines) and not tail and decode(lines[-1]) is None:
+    records = [(number, decode(line)) for number, line in enumerate(lines, start=1)]
+    if records and not tail and records[-1][1] is None:
         # The newest line is unreadable as a whole: cut off by a power loss that kept its newline.
         tail = lines[-1] + b"\n"
-        damaged.pop()
+        records.pop()
+    damaged, orphans = [], []
+    for number, record in records:
+        try:
+            if not _replay(journal, record or {}):
+                orphans.append(number)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            damaged.append(number)  # whole, and yet no record that this version writes
+    # A line that is damaged leaves a gap behind it, and records of an entry that is not known.
+    journal.damaged = tuple(damaged or sorted({*orphans, *_gaps([record or {} for _, record in records])}))
     journal.torn = bool(tail)
-    journal.damaged = tuple(damaged)
     journal._good_size = len(data) - len(tail)
     return journal
+
+
+def _read(path: str) -> bytes:
+    """The file's bytes. OSError where it is no regular file, too: nobody may ever write to the other end of a FIFO."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with open(fd, "rb") as file:
+        durable.require_regular(fd)
+        return file.read()
+
+
+def _gaps(records: list[dict[str, Any]]) -> list[int]:
+    """The numbers of the lines before which an entry is missing.
+
+    Entries are numbered one after the other, except in what keep() wrote (the lines up to the second `start`, of which
+    none is an `end`), and in the first one after that: the newest may have been forgotten.
+    """
+    starts = [place for place, record in enumerate(records) if record["type"] == "start"]
+    head = records[: starts[1]] if len(starts) > 1 else records
+    whole = any(record["type"] == "end" for record in head)
+    skipped = 0 if whole else 1 + sum(record["type"] == "before" for record in head)
+    entries = [(line, record["seq"]) for line, record in enumerate(records, start=1) if record["type"] == "before"]
+    follow = list(pairwise([(0, 0), *entries]))[skipped:]
+    return [line for (_, earlier), (line, seq) in follow if seq != earlier + 1]
 
 
 def peek(directory: str) -> Journal:
@@ -238,19 +266,27 @@ def _united(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({*one, *other}))
 
 
-def _replay(journal: Journal, record: dict[str, Any]) -> None:
-    kind = record.pop("type", "")
-    seq = record.get("seq", 0)
+def _replay(journal: Journal, record: dict[str, Any]) -> bool:
+    """Takes one record in. False where it is about an entry that no record announced.
+
+    AttributeError, KeyError, TypeError or ValueError where this version writes no such record.
+    """
+    kind = record["type"]
     if kind == "start":
-        journal.created = _united(journal.created, record["created"])
-        journal.root = record["root"]
+        journal.created = _united(journal.created, map(os.fspath, record["created"]))  # TypeError for what is no text
+        journal.root = os.fspath(record["root"])
     elif kind == "before":
-        journal.entries[seq] = entry_of(record)
-        journal._seq = max(journal._seq, seq)
-    elif kind == "after" and seq in journal.entries:
-        journal.entries[seq] = journal.entries[seq]._replace(shown=record["shown"])
-    elif kind == "told":
-        for number in record["seqs"]:
-            journal.entries[number] = journal.entries[number]._replace(notified=True)
-    elif kind == "refused" and seq in journal.entries:
-        journal.entries[seq] = journal.entries[seq]._replace(errno=record["errno"])
+        entry = entry_of(record)
+        journal.entries[entry.seq] = entry
+        journal._seq = max(journal._seq, entry.seq)
+    elif kind in _OUTCOMES:
+        name, of_type = _OUTCOMES[kind]
+        numbers = record["seqs"] if kind == "told" else [record["seq"]]
+        said: dict[str, Any] = {name: True if kind == "told" else record[name]}
+        if not isinstance(said[name], of_type):
+            raise TypeError(f"{name} of another type")
+        for seq in numbers:
+            if seq not in journal.entries:
+                return False
+            journal.entries[seq] = journal.entries[seq]._replace(**said)
+    return True

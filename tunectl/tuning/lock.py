@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from tunectl.durable import sync_directory
+from tunectl.durable import require_regular, sync_directory
 from tunectl.errors import TunectlError
 from tunectl.host.run import INHERITED
 
@@ -87,7 +87,8 @@ def hold(directory: str, purpose: str, wait_s: float) -> Iterator[Lock]:
 
 def _take(path: str) -> int | None:
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        require_regular(path)  # the holder removes it in the end
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
     except OSError as error:
         raise TunectlError(f"cannot open the lock {path}: {error.strerror}") from error
     try:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import zlib
+from types import UnionType
 from typing import Any, NamedTuple
 
 from tunectl.model import Target, parse_target
+from tunectl.tuning.commands import KNOWN
 
 KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
 
@@ -40,6 +42,16 @@ class Entry(NamedTuple):
 
 # On disk these fields keep the names that they were first written with.
 _NAMES = {"targets": "knobs", "notified": "told"}
+_TYPES: dict[str, type | UnionType] = {
+    "seq": int,
+    "boot_id": str,
+    "kind": str,
+    "path": str,
+    "before": str | None,
+    "undo": str,
+    "after": str,
+    "mode": int | None,
+}
 
 
 def before_record(entry: Entry) -> dict[str, Any]:
@@ -50,12 +62,16 @@ def before_record(entry: Entry) -> dict[str, Any]:
 
 
 def entry_of(record: dict[str, Any]) -> Entry:
-    """The entry of a `before` record. KeyError, TypeError or ValueError where this version writes no such record."""
+    """The entry of a `before` record. AttributeError, KeyError, TypeError or ValueError for any other."""
     fields = {name: value for name, value in record.items() if name not in ("type", *_NAMES.values())}
     targets = tuple(parse_target(name) for name in record["knobs"])
     entry = Entry(**{**fields, "targets": targets, "commands": tuple(record["commands"])})
+    if not all(isinstance(getattr(entry, name), kind) for name, kind in _TYPES.items()):
+        raise TypeError("a field of another type")
     if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
         raise ValueError("no path below the root")
+    if not KNOWN.issuperset(entry.commands):
+        raise ValueError("a program that no version runs")
     return entry
 
 

@@ -187,7 +187,7 @@ def _locked_restore(
         else:
             journal.remove()
         if journal.torn:
-            notes.append("the journal's last line was cut off: the write it announced was never made")
+            notes.append("the journal's last line is cut off or unreadable")
     kept = [] if failed else journal.remove_directories()
     kept += [lock.trouble] if lock.trouble else []
     return Undone(outcome, [*notes, *kept], not failed and not kept, set_aside)
