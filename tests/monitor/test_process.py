@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -211,28 +213,38 @@ def test_a_full_disk(host: Path, tmp_path: Path) -> None:
         assert sum("cannot save" in line for line in monitor.said()) == 1  # once, not in every cycle
 
 
+SCRAPE = "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9750/metrics', timeout=5).read().decode())"
+
+
 @needs_mounts
 @pytest.mark.skipif(not shutil.which("ip"), reason="needs ip(8), to plug in a device")
 def test_a_device_event_is_looked_at_before_the_next_turn(tmp_path: Path) -> None:
     """On this machine, in a network name space of its own, with a minute between two looks."""
-    host_file, shown = tmp_path / "host.toml", tmp_path / "tunectl.prom"
-    last = max(os.sched_getaffinity(0))
+    host_file, last = tmp_path / "host.toml", max(os.sched_getaffinity(0))
     host_file.write_text(
         f'profile = "low-latency"\nisolated = "{last}"\nallow_split_siblings = true\n'
-        f'[monitor]\nlog = "none"\ninterval_s = 60\n[monitor.prometheus]\ntextfile = "{shown}"\n'
+        '[monitor]\nlog = "none"\ninterval_s = 60\n[monitor.prometheus]\nlisten = "127.0.0.1:9750"\n'
     )
     words = ["--host", str(host_file), "--state", str(tmp_path / "state")]
-    with running(Path("/"), tmp_path / "run", *words, wrapped=["unshare", "-n"]) as monitor:
-        monitor.wait_for(shown.exists)
+    own_network = ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"]
+    with running(Path("/"), tmp_path / "run", *words, wrapped=own_network) as monitor:
+        inside = ["nsenter", f"--net=/proc/{monitor.process.pid}/ns/net"]
+
+        def cycles() -> int:
+            """How often it has looked; 0 while its endpoint does not answer."""
+            done = subprocess.run([*inside, sys.executable, "-c", SCRAPE], capture_output=True, text=True, check=False)
+            found = re.search(r"^tunectl_monitor_cycles_total (\d+)", done.stdout, re.MULTILINE)
+            return int(found[1]) if found else 0
+
+        monitor.wait_for(lambda: cycles() > 0)
         if any("device events are not heard" in line for line in monitor.said()):
             pytest.skip("no udev here")
         used = {line for path in Path(f"/proc/{monitor.process.pid}/task").glob("*/status") for line in allowed(path)}
         assert str(last) not in used  # no thread of it may run there
-        first = shown.stat().st_mtime_ns
-        plug = ["nsenter", f"--net=/proc/{monitor.process.pid}/ns/net", "ip", "link", "add", "d9", "type", "veth"]
-        if subprocess.run(plug, capture_output=True).returncode:
+        first = cycles()
+        if subprocess.run([*inside, "ip", "link", "add", "d9", "type", "veth"], capture_output=True).returncode:
             pytest.skip("this kernel has no veth")
-        monitor.wait_for(lambda: shown.stat().st_mtime_ns != first, 5)
+        monitor.wait_for(lambda: cycles() > first, 20)
         assert monitor.end() == 0
 
 
