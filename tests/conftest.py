@@ -41,15 +41,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before -m selects: a test is quick unless it says otherwise, so that nobody forgets.
 
-    Of a test with more than two cases the first is quick, and every eighth after it. The slow tests come first, so that
-    none of them is the last that one worker still has.
+    Of a test with more than two cases the first is quick, and every sixteenth after it. The slow tests come first, so
+    that none of them is the last that one worker still has.
     """
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not any(item.get_closest_marker(name) for name in NOT_QUICK):
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
-        for item in cases if len(cases) <= 2 else cases[::8]:
+        for item in cases if len(cases) <= 2 else cases[::16]:
             item.add_marker(pytest.mark.quick)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 

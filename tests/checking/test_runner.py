@@ -15,6 +15,8 @@ from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Finding, Outcome, Scope
 
+pytestmark = pytest.mark.slow
+
 SCOPE = Scope(frozenset(range(4)), frozenset({0, 1, 2}), frozenset({2, 3}), 4)
 
 

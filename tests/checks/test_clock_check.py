@@ -11,6 +11,8 @@ from tests.checks.conftest import Judge
 from tests.hosts.builder import build_named
 from tunectl.model import Outcome
 
+pytestmark = pytest.mark.slow
+
 CHECK = "test_clock.py"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
 

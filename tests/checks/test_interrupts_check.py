@@ -12,6 +12,8 @@ from tunectl.host.interrupts import parse_interrupts
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 
+pytestmark = pytest.mark.slow
+
 CHECK = "test_interrupts.py"
 CPUS = range(4)
 NET = "PCI-MSIX-0000:00:04.0   1-edge      virtio0-input.0"

@@ -14,6 +14,8 @@ from tests.checking.fake_kernel import BOUND, FakeKernel, Process
 from tests.checks.conftest import Judge
 from tunectl.model import Finding, Outcome, Trading
 
+pytestmark = pytest.mark.slow
+
 CHECK = "test_trading.py"
 FEED = Trading("rx", "feed.service", "", "rx", 2, "fifo", 50, True, ("eth0",))
 BOOK = Trading("book", "", "orderbook", "", 3, "other", 0, False, ("rx",))

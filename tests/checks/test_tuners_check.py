@@ -12,6 +12,8 @@ from tests.checks.conftest import Judge
 from tests.hosts.builder import build, build_named, named
 from tunectl.model import Outcome
 
+pytestmark = pytest.mark.slow
+
 CHECK = "test_tuners.py"
 OURS: dict[str, Any] = {
     "cpufreq.governor": "performance",

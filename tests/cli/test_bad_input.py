@@ -17,6 +17,8 @@ from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tests.trees import differences, picture
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Ran]
 LIVE_CPUS = sorted(os.sched_getaffinity(0))
 WAIVER = '[[waivers]]\nknob = "mm.ksm"\nreason = "why"\nuntil = 2099-01-01\n'

@@ -19,6 +19,8 @@ from tests.monitor.process import HOST_FILE, limit_of
 from tests.ran import Ran
 from tests.trees import differences, picture
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Ran]
 KNOWN_BASE = """
 profile = "balanced-latency"

@@ -15,6 +15,8 @@ from jsonschema import Draft202012Validator
 from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
 from tests.ran import Ran
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., Ran]
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.wake-1.json").read_text())
 CPUS = f"{min(os.sched_getaffinity(0))},{max(os.sched_getaffinity(0))}"

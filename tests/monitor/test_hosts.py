@@ -13,6 +13,8 @@ from tunectl.monitor.model import Alert, Severity
 from tunectl.monitor.rules import judge
 from tunectl.monitor.rules.history import History, Limits
 
+pytestmark = pytest.mark.slow
+
 # A recorded host is not tuned, and a look at it is not a running host.
 _ALWAYS = ("KnobDrift", "SourceLost", "FrequencyUnknown", "MonitorDisturbs")
 

@@ -22,6 +22,8 @@ from tests.hosts.builder import HostFactory
 from tests.monitor.process import HOST_FILE, Systemd, limit_of, notified, running
 from tunectl.cpulist import parse_shown
 
+pytestmark = pytest.mark.slow
+
 CAPPED = "FrequencyDrop[cpu2]"
 
 

@@ -16,6 +16,8 @@ from .conftest import GAPS_S, Probe
 from .running import ENDED_BY_TEST_S, Thread, threads, until_measuring, until_named
 from .test_jitter import gaps_ns, skip_unless_fifo
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def running(program: Path) -> Iterator[Any]:

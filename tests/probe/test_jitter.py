@@ -22,6 +22,8 @@ import pytest
 from .conftest import GAPS_S, SHORT_S
 from .running import ENDED_BY_TEST_S, Stop, stop_for, until_measuring
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.jitter-1.json"
 
 Jitter = Callable[..., dict[str, Any]]

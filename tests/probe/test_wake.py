@@ -23,6 +23,8 @@ import pytest
 from .conftest import Probe
 from .running import until_named
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.wake-1.json").read_text())
 MECHANISMS = ("channel", "eventfd", "pipe", "unix", "tcp", "udp")
 WAYS = ("block", "poll", "epoll", "poll0", "epoll0", "nonblock", "minimal", "busy-poll")

@@ -133,7 +133,7 @@ CRUCIAL = [
     ("apply", "unlink", "tunectl/lock"),
     ("restore", "open", "random/boot_id"),
     ("restore", "stat", "lib/tunectl"),
-    ("restore", "builtins.open", "journal.jsonl"),
+    ("restore", "open", "journal.jsonl"),
     ("restore", "lstat", "cgroup/isolated.slice"),
     ("restore", "lstat", "etc/systemd/system/machine.slice.d"),
     ("restore", "lstat", "etc/systemd/system/tunectl-apply.service"),

@@ -17,6 +17,8 @@ from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Freshness
 from tunectl.monitor.sources import drift, knobs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=[8, 1000], ids=["by its files", "in its turn"])
 def xeon(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watched:
