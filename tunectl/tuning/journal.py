@@ -62,10 +62,10 @@ class Journal:
         """Forgets the runtime values of earlier boots, which ended with them: the file must not grow at each boot."""
         alive = [seq for seq, entry in self.entries.items() if entry.persistent or entry.boot_id == boot_id]
         if len(alive) < len(self.entries):
-            self.keep(alive, boot_id)
+            self.keep(alive, boot_id, "nothing was changed")
 
-    def keep(self, numbers: Iterable[int], boot_id: str) -> None:
-        """Forgets every entry but these."""
+    def keep(self, numbers: Iterable[int], boot_id: str, done: str) -> None:
+        """Forgets every entry but these. TunectlError, with what was `done` before, where it cannot be written."""
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
@@ -75,7 +75,12 @@ class Journal:
             if entry.errno is not None:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
         records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.notified]})
-        self._replace(b"".join(map(line_of, records)))
+        data = b"".join(map(line_of, records))
+        try:
+            durable.replace_file(self.path, data, beside=f"{self.path}.new")
+        except OSError as error:
+            raise TunectlError(f"cannot write the journal {self.path}: {error.strerror}; {done}") from error
+        self._good_size = len(data)
 
     def edits(self) -> dict[str, tuple[str | None, str]]:
         """Of each file that was edited: what it was without us, and what we wrote last."""
@@ -88,16 +93,6 @@ class Journal:
             first = before if entry.path in found and not edited else entry.original
             found[entry.path] = (first, entry.after)
         return found
-
-    def _replace(self, data: bytes) -> None:
-        """The whole file, atomically: a crash leaves the old one or the new one."""
-        try:
-            durable.replace_file(self.path, data, beside=f"{self.path}.new")
-        except OSError as error:
-            raise TunectlError(
-                f"cannot write the journal {self.path}: {error.strerror}; nothing was changed"
-            ) from error
-        self._good_size = len(data)
 
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""

@@ -182,7 +182,8 @@ def _locked_restore(
         elif set_aside:
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
         elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
-            journal.keep([seq for seq, entry in journal.entries.items() if entry.path in left], boot_id)
+            numbers = [seq for seq, entry in journal.entries.items() if entry.path in left]
+            journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
             notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()
