@@ -61,7 +61,8 @@ class PseudoFile(NamedTuple):
         yield from readings
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
-        if disturbed := self._disturbed(view, instance):
+        # Absent is not an error: to look whether the file is there disturbs nobody.
+        if (disturbed := self._disturbed(view, instance)) and view.root.exists(self.file(instance)):
             reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
         found = read_value(view.root, self.file(instance), knob.codec)
