@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob
+from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime, Match
 
 _SYSCTL = "Documentation/admin-guide/sysctl/kernel.rst"
@@ -18,6 +18,7 @@ KNOBS = (
         why="The hard-lockup detector takes a performance counter and an NMI every few seconds on each CPU it watches.",
         source=_SYSCTL,
         risk="a hard lockup is no longer noticed by the kernel",
+        absence=Absence(harmless="a kernel without it has no such detector"),
     ),
     Knob(
         "kernel.soft_watchdog",
@@ -28,6 +29,7 @@ KNOBS = (
         "boot.nosoftlockup starts the kernel with it off.",
         source=_SYSCTL,
         risk="a soft lockup is no longer noticed by the kernel, on any CPU",
+        absence=Absence(harmless="a kernel without it has no such detector"),
     ),
     Knob(
         "kernel.watchdog_cpumask",
@@ -38,6 +40,7 @@ KNOBS = (
         why="The soft-lockup detector wakes a high-priority thread and a timer on each CPU of this list.",
         source=_SYSCTL,
         risk="a lockup of an isolated CPU is no longer noticed by the kernel",
+        absence=Absence(harmless="a kernel without it has no such detector"),
     ),
     Knob(
         "kernel.timer_migration",
@@ -57,6 +60,7 @@ KNOBS = (
         why="Every so many seconds each CPU with pending counters runs a worker that folds them.",
         source="Documentation/admin-guide/sysctl/vm.rst",
         risk="memory statistics are older",
+        absence=Absence(harmless="a kernel without it folds no statistics"),
     ),
     Knob(
         "kernel.sched_rt_runtime_us",

@@ -10,6 +10,7 @@ from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Waiver
+from tunectl.tuning.loss import judge_absent
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
 _ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
@@ -55,7 +56,7 @@ def _judged(
     """Each reading and its judgement: where thousands of targets show the same, it is judged once."""
     alike: dict[tuple[Any, ...], Judgement] = {}
     for reading in readings:
-        if reading.facts is not None:
+        if reading.facts is not None or reading.state is State.ABSENT:
             yield reading, _judge(knob, setting, reading, facts)
             continue
         shown = reading[2:]  # everything except which target it is
@@ -70,9 +71,8 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         return knob.judge(knob, None, reading, facts)
     show = knob.codec.show
     desired = setting.value if reading.wanted is None else reading.wanted
-    if reading.state is State.ABSENT:
-        observed = None if reading.value is None else show(reading.value)
-        return Judgement(Outcome.UNSUPPORTED, observed, show(desired), reading.reason, changeable=False)
+    if reading.state in (State.ABSENT, State.MOOT):
+        return judge_absent(knob, reading, show(desired), facts)
     if reading.state is State.UNREADABLE:
         fix = "run as root to read it" if reading.errno in _ONLY_ROOT_MAY else ""
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)

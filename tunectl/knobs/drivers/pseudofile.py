@@ -52,7 +52,7 @@ class PseudoFile(NamedTuple):
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading an instance; a single absent one where no instance has the file."""
         if self.idle and (why := self.idle(view)):
-            yield Reading(knob.name, "", State.ABSENT, reason=why)
+            yield Reading(knob.name, "", State.MOOT, reason=why)
             return
         readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
         if all(reading.state is State.ABSENT for reading in readings):  # also where there is no instance
