@@ -170,6 +170,7 @@ class Waiver(NamedTuple):
     instance: str | None  # None: all instances of the knob
     reason: str
     until: str  # ISO date, the last day it holds
+    origin: str = ""  # the file and the key that it stands under
 
 
 class Trading(NamedTuple):
