@@ -21,7 +21,7 @@ from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import HostId, Plan, Reading, Setting, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.journal import Journal, peek
+from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
 
@@ -131,7 +131,8 @@ class Inspection:
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
-        return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
+        applied = self.journal.unreadable or not is_first(self.journal, boot_id)
+        return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts, applied)
 
 
 def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> dict[str, int | None]:

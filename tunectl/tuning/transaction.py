@@ -17,7 +17,7 @@ from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
 from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import NAME, Journal, load, peek
+from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
@@ -111,15 +111,6 @@ def _require_whole(journal: Journal) -> None:
         raise TunectlError(
             f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
         )
-
-
-def is_first(journal: Journal, boot_id: str) -> bool:
-    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
-
-    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
-    repair in the middle of the day, finds this boot in the journal.
-    """
-    return all(entry.boot_id != boot_id for entry in journal.entries.values())
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
