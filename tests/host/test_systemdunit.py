@@ -36,7 +36,6 @@ def test_files_are_read_in_systemds_own_order(tmp_path: Path) -> None:
         f"{ETC}/{UNIT}.d/50-same.conf",
         f"{USR}/{UNIT}.d/60-late.conf",
         f"etc/systemd/system.control/{UNIT}.d/50-CPU.conf",
-        f"run/systemd/transient/{UNIT}.d/60-late.conf",
         f"{ETC}/{UNIT}.d/70-no.txt",
     ):
         write(tmp_path, place, "[Service]\nMark=3\n")
