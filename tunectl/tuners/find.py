@@ -92,7 +92,7 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
 
 
 def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
-    lines = [f"{_place(one)} sets {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
     return FoundTuner(
         files.name,
         active=True,
@@ -104,6 +104,7 @@ def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
         settings=settings,
         when=files.when,
         answer=files.answer,
+        does=files.does,
         program=False,
     )
 
