@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH
+from tunectl.knobs.drivers.bootswitch import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match
@@ -67,5 +68,14 @@ KNOBS = (
         "limit.",
         source="Documentation/scheduler/sched-rt-group.rst; kernel/sched/rt.c",
         risk="a runaway FIFO thread keeps its CPU for ever; kernel threads bound to that CPU starve",
+    ),
+    Knob(
+        "kernel.highres",
+        BootSwitch("highres"),
+        SWITCH,
+        Lifetime.BOOT,
+        judge=judge_switch,
+        why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
+        source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
     ),
 )

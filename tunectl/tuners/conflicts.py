@@ -142,12 +142,15 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     """Lines of files: each can be taken out, or made to agree."""
     lines = [f"{one.place} {tuner.does} {one.key} = {one.value}".removesuffix(" = ") for one in against]
     wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
+    said = [
+        text for one, text in zip(against, wanted, strict=True) if " " not in one.key
+    ]  # a program's is no assignment
     ends = dict.fromkeys(one.ends for one in against if one.ends)
     takes = list(dict.fromkeys(one.place for one in against if not one.ends))
     fixes = [*ends, *([f"take {', '.join(takes)} out"] if takes else [])]
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
-        f"{'; '.join(fixes)}, or say {'; '.join(wanted)} there",
+        "; ".join(fixes) + (f", or say {'; '.join(said)} there" if said else ""),
         "; ".join(f"{one.key} = {one.value}" for one in against),
         "; ".join(wanted),
     )
