@@ -19,6 +19,7 @@ from tunectl.model import Outcome, Reading, State
 
 _SYSTEM = "etc/systemd/system"
 UNIT = f"{_SYSTEM}/tunectl-apply.service"
+WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 NOT_RUN, UNKNOWN = "not run", "unknown"
 _RELOAD = "sudo systemctl daemon-reload"
@@ -85,7 +86,7 @@ class ServiceFacts(NamedTuple):
 def judge_service(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """Enabled, and nothing keeps it from running; where the journal knows of no apply in this boot, it did run."""
     value, fix = reading.value, reading.facts.fix
-    if value == NOT_RUN and facts.applied:  # the first one of this boot was made by hand
+    if value == NOT_RUN and (facts.applied or facts.journal_gone):  # the first apply of this boot was by hand
         value = desired
     if value == desired:
         return Judgement(Outcome.COMPLIANT, value, desired)
