@@ -53,7 +53,7 @@ class Place(NamedTuple):
 def look(
     root: Sysroot, place: Place, trading: Iterable[Trading] = (), seconds: float = _LOOK_S
 ) -> dict[int, list[Occupant]]:
-    """Who wants each of these CPUs now, from two looks that are `seconds` apart; CPUs that nobody wants are left out."""
+    """Who wants each of these CPUs now, from two looks `seconds` apart. CPUs that nobody wants are left out."""
     before = read_threads(root)
     time.sleep(seconds)
     return occupants(before, read_threads(root, affinity=True), place, declared(root, trading))

@@ -54,8 +54,8 @@ class Beside(NamedTuple):
     def shown(self) -> str:
         """In a sentence."""
         return (
-            f"CPU {self.cpu} beside {'; '.join(self.threads)}: {self.interrupts} interrupts, {self.lost_turns} lost turns, "
-            f"{(self.waited_s + self.steal_s) * 1e3:.1f} ms stolen in {self.seconds:.1f} s; percentiles: not measured"
+            f"CPU {self.cpu} beside {'; '.join(self.threads)}: {self.interrupts} interrupts, "
+            f"{self.lost_turns} lost turns, {(self.waited_s + self.steal_s) * 1e3:.1f} ms stolen in {self.seconds:.1f} s; percentiles: not measured"
         )
 
     def document(self) -> dict[str, Any]:
@@ -141,6 +141,6 @@ def _broken(one: Beside, limits: Mapping[str, float]) -> Iterable[str]:
         )
     if ppm is not None and one.stolen_ppm > ppm:
         yield (
-            f"{where}: it waited {one.waited_s * 1e3:.1f} ms for its CPU and the hypervisor took {one.steal_s * 1e3:.1f} ms, "
+            f"{where}: it waited {one.waited_s * 1e3:.1f} ms for its CPU, the hypervisor took {one.steal_s * 1e3:.1f} ms: "
             f"{one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
         )

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tunectl.checking.runner import run_checks
+from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
-from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host import occupants
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
@@ -93,6 +94,7 @@ def run_preflight(request: Request) -> Flight:
     thermal = read_thermal(root, scope)
     _check(request, flight, config, scope)
     problem = _measure(request, flight, config, scope, facts)
+    _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
     parts = Parts(
         flight.plan.findings if flight.plan else (),
@@ -181,9 +183,7 @@ def _outlast(request: Request, before: beside.Beheld) -> None:
         time.sleep(left_s)
 
 
-def _probe(
-    request: Request, flight: Flight, config: HostConfig | None, cpus: CpuSet, taken: Mapping[int, str]
-) -> str:
+def _probe(request: Request, flight: Flight, config: HostConfig | None, cpus: CpuSet, taken: Mapping[int, str]) -> str:
     if not cpus:
         return f"probe: not run: somebody else's threads run on every isolated CPU; {_STOP}"
     try:
@@ -202,6 +202,14 @@ def _probe(
     elif result["budget"]["verdict"] == "not-judged":
         return f"probe: not judged: {result['budget'].get('reason', '')}"
     return ""
+
+
+def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
+    """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
+    if flight.probe:
+        found = with_longer_look(flight.check, judge_probe(flight.probe, facts.nohz_full))
+        flight.check = waive(found, config.waivers, request.today) if config else found
+        flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
 def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config: HostConfig | None) -> None:
