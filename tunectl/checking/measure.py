@@ -53,7 +53,7 @@ def measure(root: Sysroot, window_s: float) -> Window:
 
 
 def measure_beside(window: Window, cpu: int, there: Occupant) -> Spinning:
-    """What a CPU did while a thread of somebody else was there: that is the spinner, for as long as the CPU was busy."""
+    """What a CPU did while a thread of somebody else was there: that is the spinner, as long as the CPU is busy."""
     share = window.idle_share(cpu)
     busy_s = 0.0 if share is None else (1 - share) * window.seconds
     count = counted(window, {cpu: Spun(busy_s, there.shown)})

@@ -53,9 +53,10 @@ class Beside(NamedTuple):
     @property
     def shown(self) -> str:
         """In a sentence."""
+        stolen_ms = (self.waited_s + self.steal_s) * 1e3
         return (
-            f"CPU {self.cpu} beside {'; '.join(self.threads)}: {self.interrupts} interrupts, "
-            f"{self.lost_turns} lost turns, {(self.waited_s + self.steal_s) * 1e3:.1f} ms stolen in {self.seconds:.1f} s; percentiles: not measured"
+            f"CPU {self.cpu} beside {'; '.join(self.threads)}: {self.interrupts} interrupts, {self.lost_turns} lost "
+            f"turns, {stolen_ms:.1f} ms stolen in {self.seconds:.1f} s; percentiles: not measured"
         )
 
     def document(self) -> dict[str, Any]:
@@ -141,6 +142,6 @@ def _broken(one: Beside, limits: Mapping[str, float]) -> Iterable[str]:
         )
     if ppm is not None and one.stolen_ppm > ppm:
         yield (
-            f"{where}: it waited {one.waited_s * 1e3:.1f} ms for its CPU, the hypervisor took {one.steal_s * 1e3:.1f} ms: "
-            f"{one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
+            f"{where}: it waited {one.waited_s * 1e3:.1f} ms for its CPU, "
+            f"the hypervisor took {one.steal_s * 1e3:.1f} ms: {one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
         )

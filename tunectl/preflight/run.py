@@ -207,8 +207,9 @@ def _probe(request: Request, flight: Flight, config: HostConfig | None, cpus: Cp
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
     """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
     if flight.probe:
-        found = with_longer_look(flight.check, judge_probe(flight.probe, facts.nohz_full))
-        flight.check = waive(found, config.waivers, request.today) if config else found
+        found = judge_probe(flight.probe, facts.nohz_full)
+        longer = waive(found, config.waivers, request.today) if config else found
+        flight.check = with_longer_look(flight.check, longer)
         flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
