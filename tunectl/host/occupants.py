@@ -102,4 +102,5 @@ def said(found: Mapping[int, Collection[Occupant]]) -> dict[int, str]:
 def refusal(found: Mapping[int, Collection[Occupant]]) -> str:
     """The same for all CPUs, in a sentence."""
     why = "; ".join(f"CPU {cpu}: {text}" for cpu, text in said(found).items())
-    return f"nothing of ours goes to CPUs {format_cpulist(found)}, where somebody else's threads run ({why})"
+    cpus = f"CPU{'s' if len(found) > 1 else ''} {format_cpulist(found)}"
+    return f"nothing of ours goes to {cpus}, where somebody else's threads run ({why})"

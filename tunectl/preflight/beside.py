@@ -141,7 +141,8 @@ def _broken(one: Beside, limits: Mapping[str, float]) -> Iterable[str]:
             f"{one.interruptions_per_s:.4g} per second, allowed {rate:.10g} per second (interruptions_per_s)"
         )
     if ppm is not None and one.stolen_ppm > ppm:
+        waited, steal = (f"{seconds * 1e3:.1f} ms" for seconds in (one.waited_s, one.steal_s))
         yield (
-            f"{where}: it waited {one.waited_s * 1e3:.1f} ms for its CPU, "
-            f"the hypervisor took {one.steal_s * 1e3:.1f} ms: {one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
+            f"{where}: it waited {waited} for its CPU and the hypervisor took {steal}, "
+            f"{one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
         )
