@@ -14,7 +14,7 @@ from functools import partial
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, source_of_entries
 from tunectl.bootloader.family import Family, Point, Upcoming
-from tunectl.bootloader.grubmenu import parse_grubenv
+from tunectl.bootloader.grubrun import parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
 from tunectl.host.sysroot import Sysroot

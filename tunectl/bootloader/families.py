@@ -30,6 +30,7 @@ FAMILIES: dict[str, Family] = {
 
 # What any of them reads, as shell patterns.
 FILES = tuple(dict.fromkeys(path for family in FAMILIES.values() for path in family.files))
+AMBIGUOUS = "ambiguous"  # more than one may boot the host
 _LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 _BOOT = ("boot", "boot/efi", "efi")
 _ENTRIES = tuple(f"{place}/loader/entries" for place in _BOOT)
@@ -40,7 +41,7 @@ _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in _BOOT)
 _ADVICE = {
     "none": "add where this machine's kernel command line is set: the hypervisor, the container's host or the "
     "network boot server",
-    "ambiguous": 'find out which one boots this host and say it in the host file, bootloader = "..." '
+    AMBIGUOUS: 'find out which one boots this host and say it in the host file, bootloader = "..." '
     f"({', '.join(FAMILIES)}), or remove what the other left",
 }
 
@@ -70,7 +71,7 @@ def detect(root: Sysroot, chosen: str = "") -> Loader:
         names = [name for name in names if name in told] or names
     if len(names) == 1:
         return _loader(names[0], found[names[0]])
-    return _loader("ambiguous" if names else "none", [one for some in found.values() for one in some])
+    return _loader(AMBIGUOUS if names else "none", [one for some in found.values() for one in some])
 
 
 def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
