@@ -116,15 +116,13 @@ class _Boot:
         if default and not self._decided:
             self._decided = before.origins.get("default")
         self._titles = (*titles, entry.title)
-        state = script.state = before.copy()
+        state = script.state = before.inner() if entry.submenu else before.copy()
         _, inner = _path(default)
         state.unset("default")
         if inner:
             state.values["default"] = inner
         chosen = before.values.get("chosen")
         state.set("chosen", "".join((chosen + ">" if chosen else "", entry.id.replace(">", ">>"))), Origin(entry.at))
-        if entry.submenu:
-            state.entries = ()
         script.run_entry(entry)
         found = self._menu() if entry.submenu else self._booted(script.state.loaded, entry.at, entry.id)
         self._titles, script.state = titles, before if entry.submenu else script.state

@@ -71,7 +71,7 @@ class Script:
         self.show_menu: Callable[[str], None] = lambda at: None  # what `configfile` does with the entries it made
         self._disk = disk
         self._without = without  # variables of environment blocks that are taken as not there
-        self._params: tuple[str, ...] = ()
+        self._params: tuple[str, ...] | None = None  # None outside of functions and entries
         self._steps = 0
         self._depth = 0
         self._commands: dict[str, Callable[[Command, list[str]], Status]] = {
@@ -84,7 +84,7 @@ class Script:
             "boot": self._boot,
             "configfile": self._configfile,
             "eval": self._eval,
-            "export": lambda node, texts: len(texts) > 1,
+            "export": self._export,
             "false": lambda node, texts: False,
             "load_env": self._load_env,
             "save_env": lambda node, texts: f"what `save_env` can do at {node.at}",
@@ -218,15 +218,16 @@ class Script:
                 continue
             if why := self.state.doubts.get(part.text, ""):
                 return why
-            if part.text == "@" and part.quoted and len(self._params) > 1:
+            if part.text == "@" and part.quoted and len(self._params or ()) > 1:
                 return 'the words of "$@"'
             if part.text not in self.state.values and _MACHINES_OWN.fullmatch(part.text):
                 return f"${part.text}, which each machine sets"
         return ""
 
     def _expand(self, words: Sequence[Word]) -> list[str]:
-        params = {str(n): text for n, text in enumerate(self._params, 1)}
-        params |= {"#": str(len(self._params)), "*": " ".join(self._params), "@": " ".join(self._params)}
+        params = {str(n): text for n, text in enumerate(self._params or (), 1)}
+        if self._params is not None:
+            params |= {"#": str(len(self._params)), "*": " ".join(self._params), "@": " ".join(self._params)}
         return expand_all(words, ChainMap(params, self.state.values))
 
     def _texts(self, words: Sequence[Word], at: str) -> list[str]:
@@ -310,14 +311,18 @@ class Script:
             self.state.unset(texts[1])
         return len(texts) > 1
 
+    def _export(self, node: Command, texts: list[str]) -> Status:
+        self.state.exported |= dict.fromkeys(texts[1:], "")
+        return len(texts) > 1
+
     def _setparams(self, node: Command, texts: list[str]) -> Status:
         self._params = tuple(texts[1:])
         return True
 
     def _shift(self, node: Command, texts: list[str]) -> Status:
         count = int(texts[1]) if len(texts) > 1 and texts[1].isdecimal() and len(texts[1]) < 5 else 1
-        if count > len(self._params):
-            return False
+        if self._params is None or count > len(self._params):
+            return self._params is None
         self._params = self._params[count:]
         return True
 
@@ -368,8 +373,7 @@ class Script:
     def _configfile(self, node: Command, texts: list[str]) -> Status:
         """A file with a menu of its own: nothing that it sets comes back, but its menu is shown at once."""
         before = self.state
-        self.state = before.copy()
-        self.state.entries = ()
+        self.state = before.inner()
         self._source(node, texts)
         if self.state.entries:
             self.show_menu(node.at)

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from tunectl.bootloader.grubsyntax import Nodes
 
 
+_ALWAYS_EXPORTED = ("root", "prefix", "grub_cpu", "grub_platform", "config_file", "config_directory", "chosen", "?")
+
+
 class Origin(NamedTuple):
     """Where a value comes from: a place in a script, or a variable of an environment block."""
 
@@ -43,6 +46,7 @@ class State:
     values: dict[str, str]
     doubts: dict[str, str] = field(default_factory=dict)  # why a value is not known
     origins: dict[str, Origin] = field(default_factory=dict)
+    exported: dict[str, str] = field(default_factory=dict)  # what a new context keeps; a text: why that is not certain
     functions: dict[str, Nodes] = field(default_factory=dict)
     entries: tuple[Entry, ...] = ()
     loaded: Loaded | None = None
@@ -54,8 +58,21 @@ class State:
             values=dict(self.values),
             doubts=dict(self.doubts),
             origins=dict(self.origins),
+            exported=dict(self.exported),
             functions=dict(self.functions),
         )
+
+    def inner(self) -> State:
+        """The context of a submenu or of `configfile`: an empty menu, and only what is exported."""
+        new = self.copy()
+        new.entries = ()
+        for name in {*new.values, *new.doubts} - {*_ALWAYS_EXPORTED} - new.exported.keys():
+            if not name.startswith("feature_"):
+                new.unset(name)
+        for name, why in new.exported.items():
+            if why and name in new.values:
+                new.doubt(name, why)
+        return new
 
     def set(self, name: str, value: str, origin: Origin) -> None:
         """A variable with a known value."""
@@ -84,7 +101,10 @@ def join(one: State, other: State, why: str) -> State | None:
     values = {name: value for name, value in one.values.items() if name not in doubts}
     loaded = one.loaded if one.loaded == other.loaded else Loaded("", (), why)
     entries = _joined(one.entries, other.entries, why)
-    return State(values, doubts, {**other.origins, **one.origins}, one.functions, entries, loaded)
+    exported = dict.fromkeys(one.exported.keys() ^ other.exported.keys(), why) | {
+        name: one.exported[name] or other.exported[name] for name in one.exported.keys() & other.exported.keys()
+    }
+    return State(values, doubts, {**other.origins, **one.origins}, exported, one.functions, entries, loaded)
 
 
 def _joined(one: tuple[Entry, ...], other: tuple[Entry, ...], why: str) -> tuple[Entry, ...]:
