@@ -55,7 +55,16 @@ class Maker:
     def _word(self) -> str:
         name, value = self._one(_NAMES), self._one(_VALUES)
         return self._one(
-            (f"${name}", f'"${name}"', f"${{{name}}}", f"'{value}'", f'"{value}-${name}"', f"k{name}=${name}", "w\\ w", f'""')
+            (
+                f"${name}",
+                f'"${name}"',
+                f"${{{name}}}",
+                f"'{value}'",
+                f'"{value}-${name}"',
+                f"k{name}=${name}",
+                "w\\ w",
+                '""',
+            )
         )
 
     def _test(self) -> str:
@@ -115,8 +124,12 @@ class Maker:
     def _for(self, depth: int) -> str:
         if not depth:
             return self._set(depth)
-        leave = f"if {self._test()}; then {self._one(('break', 'continue'))}; fi\n" if self._random.random() < 0.5 else ""
-        return f"for {self._one(_NAMES)} in {self._word()} m {self._word()}; do\n{leave}{self._body(depth - 1, 2)}done\n"
+        leave = (
+            f"if {self._test()}; then {self._one(('break', 'continue'))}; fi\n" if self._random.random() < 0.5 else ""
+        )
+        return (
+            f"for {self._one(_NAMES)} in {self._word()} m {self._word()}; do\n{leave}{self._body(depth - 1, 2)}done\n"
+        )
 
     def _call(self, depth: int) -> str:
         if not self._functions:
@@ -131,12 +144,16 @@ class Maker:
         self._files[name] = self._body(depth - 1, 3)
         command = self._one(("source", "source", ".", "configfile"))
         path = self._one(("${prefix}", "$config_directory")) + f"/{self._one((name, name, name, 'missing'))}"
-        return f"if [ -f {path} ]; then\n  {command} {path}\nfi\n" if self._random.random() < 0.6 else f"{command} {path}\n"
+        return (
+            f"if [ -f {path} ]; then\n  {command} {path}\nfi\n"
+            if self._random.random() < 0.6
+            else f"{command} {path}\n"
+        )
 
     def _function(self) -> str:
         name = f"fun{len(self._functions)}"
         self._functions.append(name)
-        inner = f"{self._one(_NAMES)}=\"$1\"\nif {self._test()}; then return {self._one(('0', '1'))}; fi\n"
+        inner = f'{self._one(_NAMES)}="$1"\nif {self._test()}; then return {self._one(("0", "1"))}; fi\n'
         return f"function {name} {{\n{inner}set {self._one(_NAMES)}=$2\n}}\n"
 
     def _entry(self, depth: int) -> str:

@@ -42,7 +42,7 @@ def words(text: str, **variables: str) -> list[str]:
         ("$none a", ["a"]),
         ('"$none" a', ["", "a"]),
         ("x$two y", ["xone", "two", "y"]),
-        ("x$spaced.y", ["x", "mid", ".y"]),
+        ("x$spaced.y", ["xmid.y"]),
         ('"x$two"', ["xone two"]),
         ("${two}", ["one", "two"]),
         ("$12", []),

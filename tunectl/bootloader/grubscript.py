@@ -104,19 +104,12 @@ def expand(word: Word, variables: Mapping[str, str]) -> list[str]:
         if not part.variable or part.quoted:
             current = (current or "") + (variables.get(part.text, "") if part.variable else part.text)
             continue
-        value = variables.get(part.text, "")
-        pieces = value.split()
-        if value[:1].isspace() and current is not None:
-            texts.append(current)
-            current = None
-        for n, piece in enumerate(pieces):
+        # Spaces part words inside a value only: not at its ends.
+        for n, piece in enumerate(variables.get(part.text, "").split()):
             if n and current is not None:
                 texts.append(current)
                 current = None
             current = (current or "") + piece
-        if pieces and value[-1:].isspace() and current is not None:
-            texts.append(current)
-            current = None
     return texts if current is None else [*texts, current]
 
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from tunectl.bootloader.grubsyntax import Nodes
 
-
 _ALWAYS_EXPORTED = ("root", "prefix", "grub_cpu", "grub_platform", "config_file", "config_directory", "chosen", "?")
 
 
