@@ -69,7 +69,7 @@ class Maker:
 
     def _test(self) -> str:
         one, other = f'"${self._one(_NAMES)}"', f"'{self._one(_VALUES)}'"
-        simple = self._one(
+        return self._one(
             (
                 f"[ {one} = {other} ]",
                 f"[ x{one} != x{other} ]",
@@ -87,7 +87,6 @@ class Maker:
                 "[ $# -ge 1 ]",
             )
         )
-        return simple
 
     def _body(self, depth: int, most: int) -> str:
         makers: tuple[Callable[[int], str], ...] = (

@@ -53,6 +53,7 @@ class Loader(NamedTuple):
     supported: bool
     evidence: tuple[str, ...]
     refusal: str = ""
+    errno: int | None = None  # of a directory that could not be looked into
 
 
 def detect(root: Sysroot, chosen: str = "") -> Loader:
@@ -71,6 +72,9 @@ def detect(root: Sysroot, chosen: str = "") -> Loader:
         names = [name for name in names if name in told] or names
     if len(names) == 1:
         return _loader(names[0], found[names[0]])
+    if not names and (hidden := _hidden(root)):
+        why = f"which boot loader starts this host is not known: cannot read {hidden.filename}: {hidden.strerror}"
+        return Loader(AMBIGUOUS, False, (), why, hidden.errno)
     return _loader(AMBIGUOUS if names else "none", [one for some in found.values() for one in some])
 
 
@@ -104,6 +108,18 @@ def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
 
 def _present(root: Sysroot) -> Callable[[tuple[str, ...]], Iterator[str]]:
     return lambda paths: (f"/{path}" for path in paths if root.exists(path))
+
+
+def _hidden(root: Sysroot) -> OSError | None:
+    """A directory that may hold a boot loader's files, and that this user may not look into."""
+    for path in dict.fromkeys((*_BOOT, *_ENTRIES, *_IMAGES)):
+        try:
+            root.names(path)
+        except PermissionError as error:
+            return error
+        except OSError:
+            continue
+    return None
 
 
 def _told_by_running_system(root: Sysroot) -> tuple[str, ...]:

@@ -39,6 +39,11 @@ class Upcoming(NamedTuple):
     errno: int | None = None  # of a file that could not be read
 
 
+def cannot_read(error: OSError) -> Upcoming:
+    """Nothing is known of the next boot, because a file cannot be read; the error names it."""
+    return Upcoming((), f"cannot read {error.filename}: {error.strerror}", errno=error.errno)
+
+
 class Write(NamedTuple):
     """One file to write: "file" is ours as a whole, "edit" the operator's with our words in it, "removal" goes away."""
 

@@ -16,6 +16,7 @@ from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar
 
 _Said = tuple[Outcome, str, str, bool]  # outcome, reason, fix, can apply do it
+_ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
@@ -73,9 +74,10 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
 def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
     """What neither this boot has nor, as far as that is known, the next."""
     reason = f"this boot had {_what(knob, found.booted)}"
-    if found.refusal:
+    hidden = found.next_errno in _ONLY_ROOT_MAY
+    if found.refusal and not hidden:
         reason += ", and its boot loader's settings are not tunectl's to write"
-    elif not found.next_known and found.next_problem and not found.obstacle:
+    elif not found.next_known and found.next_problem and (hidden or not found.obstacle):
         reason += f"; whether the next will have it is not known: {found.next_problem}"
         return Outcome.DRIFTED, reason, _find_out(found), False
     else:
@@ -87,15 +89,17 @@ def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
 def _lost(found: BootFacts) -> str:
     """Which boot will not have what this one has, and why."""
     if not found.later:
-        why = found.obstacle or found.next_problem or "it is not configured"
+        why = found.obstacle or found.next_problem or f"{found.next_where or 'the configuration'} has not"
         return f"the next boot will not have it: {why}"
     return f"the next kernel's entry would not have it: {found.obstacle}" if found.obstacle else found.next_problem
 
 
 def _find_out(found: BootFacts) -> str:
     """What makes known what the next boot has."""
-    if found.next_errno in (errno.EACCES, errno.EPERM):
+    if found.next_errno in _ONLY_ROOT_MAY:
         return "run as root to read it"
+    if found.refusal:
+        return found.refusal.partition(": ")[2]
     return "look at it yourself: tunectl cannot tell what boots there"
 
 

@@ -42,6 +42,7 @@ class BootFacts(NamedTuple):
     remedy: str  # what an operator does about the obstacle
     next_errno: int | None = None  # of a file that could not be read
     later: bool = False  # the next boot will have it, the entries of later kernels will not
+    next_where: str = ""  # the line that has not got it
 
 
 class _Next(NamedTuple):
@@ -52,6 +53,7 @@ class _Next(NamedTuple):
     why: str
     errno: int | None = None
     later: bool = False
+    where: str = ""
 
 
 class BootArg(NamedTuple):
@@ -104,6 +106,7 @@ class BootArg(NamedTuple):
             remedy,
             upcoming.errno,
             upcoming.later,
+            upcoming.where,
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
@@ -111,7 +114,8 @@ class BootArg(NamedTuple):
         """What the default entry has, or what the entries of later kernels will not have."""
         upcoming = boot.next
         if upcoming is None:
-            return _Next(None, False, boot.loader.refusal if boot.loader.name == AMBIGUOUS else "")
+            loader = boot.loader
+            return _Next(None, False, loader.refusal if loader.name == AMBIGUOUS else "", loader.errno)
         value, unknown = None, None if upcoming.points else Point("", None, upcoming.problem, upcoming.errno)
         for number, point in enumerate(upcoming.points):
             if point.line is None:
@@ -121,7 +125,7 @@ class BootArg(NamedTuple):
             if found is None or not satisfies(knob.match, found, want):
                 why = upcoming.problem or upcoming.note
                 lost = f"the next kernel's entry would not have it: {point.where} has not"
-                return _Next(found, True, lost if number else why, None, bool(number))
+                return _Next(found, True, lost if number else why, None, bool(number), point.where)
             value = value if number else found
         if unknown:
             return _Next(None, False, unknown.why, unknown.errno)
