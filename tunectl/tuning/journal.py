@@ -17,8 +17,9 @@ from itertools import pairwise
 from typing import Any
 
 from tunectl import durable
+from tunectl.checksummed import decode, line_of
 from tunectl.errors import TunectlError
-from tunectl.tuning.records import Entry, before_record, decode, entry_of, line_of
+from tunectl.tuning.records import Entry, before_record, entry_of
 
 NAME = "journal.jsonl"
 # What a record says of an entry that was announced before: the field, and its type.
