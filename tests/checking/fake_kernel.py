@@ -42,6 +42,8 @@ class Process:
     policy: int = 0
     rt_priority: int = 0
     files: Mapping[str, str] = field(default_factory=dict)  # more of /proc/PID: cgroup, status, numa_maps
+    opened: Sequence[str] = ()  # what its descriptors point to
+    of: int = 0  # the process whose thread this is; without it, it is a process of its own
 
 
 class Clock:
@@ -102,13 +104,16 @@ class FakeKernel:
     def _interrupts(self, age_s: float) -> str:
         lines = ["      " + "".join(f"{'CPU' + str(cpu):>10} " for cpu in self.cpus)]
         everywhere = Row("CAL", "Function call interrupts", {self.cpus[0]: 50.0})  # some CPU always does something
+        if any(row.name == everywhere.name for row in self.rows):
+            everywhere = Row("MCP", "Machine check polls", everywhere.per_s)
         for row in [*self.rows, everywhere]:
             cells = "".join(f"{1000 + int(row.per_s.get(cpu, 0.0) * age_s):>10} " for cpu in self.cpus)
             lines.append(f"{row.name:>4}: {cells}  {row.description}")
         return "\n".join([*lines, "ERR:          0", ""])
 
     def _write_process(self, process: Process, age_s: float) -> None:
-        place = f"proc/{process.pid}/task/{process.pid}"
+        owner = process.of or process.pid
+        place = f"proc/{owner}/task/{process.pid}"
         state = "R" if process.busy > 0.5 else "S"
         ticks = 5 + int(process.busy * age_s * 100)
         # proc(5): flags is field 9, utime 14, processor 39
@@ -116,8 +121,15 @@ class FakeKernel:
         how = [str(process.rt_priority), str(process.policy)]  # fields 40 and 41
         rest = ["0", "0", "20", "0", "1", "0", "100", *["0"] * 15, "17", str(process.cpu), *how, *["0"] * 11]
         self._put(f"{place}/stat", f"{front} {' '.join(rest)}\n")
+        if not process.of:
+            self._put(f"proc/{owner}/comm", f"{process.comm}\n")
         for name, text in process.files.items():
-            self._put(f"proc/{process.pid}/{name}", text)
+            self._put(f"proc/{owner}/{name}", text)
+        for number, target in enumerate(process.opened):
+            link = self.root / f"proc/{owner}/fd/{number}"
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.is_symlink():
+                link.symlink_to(target)
         run_ns = int((0.05 + process.busy * age_s) * 1e9)
         self._put(f"{place}/schedstat", f"{run_ns} 1000 {10 + int(process.visits_per_s * age_s)}\n")
         self._put(f"{place}/status", f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\n")

@@ -8,6 +8,7 @@ import socket
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -408,7 +409,24 @@ def test_a_folder_follows_links_inside_the_host_only(tree: Path) -> None:
 def test_an_absent_folder_is_empty(tree: Path) -> None:
     for path in ("no/such", "etc/file"):
         with open_folder(Sysroot(str(tree)), path) as folder:
-            assert folder.names == []
+            assert (folder.names, folder.problem) == ([], None)
+
+
+@pytest.mark.parametrize("call", ["open", "scandir"])
+def test_a_folder_that_cannot_be_listed_is_not_absent(tree: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    (tree / "proc/irq/1").mkdir(parents=True)
+    real = getattr(os, call)
+
+    def fails(*args: Any, **more: Any) -> Any:
+        if call == "scandir" or (isinstance(args[0], str) and "irq" in args[0]):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(*args, **more)
+
+    monkeypatch.setattr(os, call, fails)
+    with open_folder(Sysroot(str(tree)), "proc/irq") as folder:
+        assert folder.names == []
+        assert folder.problem is not None
+        assert folder.problem.errno == errno.EIO
 
 
 def test_a_folder_of_the_running_host() -> None:

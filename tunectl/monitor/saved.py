@@ -75,6 +75,7 @@ def _tolerated(saved: Saved, read: Callable[[], None]) -> bool:
 def _read_waiting(database: sqlite3.Connection, query: str, saved: Saved) -> None:
     for id_, receiver, record in database.execute(query):
         alert = alert_of(decode(record))
+        id_ = -1 - len(saved.bad) - len(saved.waiting) if id_ is None else id_  # a damaged table need not number them
         if alert is None or id_ > _MOST_ID:
             saved.bad[id_] = receiver
         else:
