@@ -89,7 +89,7 @@ _KEEPER = Round(
             Kind.UNIT,
             "its program is gone",
             # the one on PATH is what the operator still has
-            "cp --remove-destination /opt/tunectl/bin/tunectl /usr/local/bin/tunectl; mv /opt/tunectl/bin/tunectl /root/",
+            "cd /opt/tunectl/bin; cp --remove-destination tunectl /usr/local/bin/; mv tunectl /root/",
             _KEPT,
             who="an upgrade of Python under the virtual environment, or a moved folder",
             innocent="touch /opt/tunectl/bin/tunectl",
