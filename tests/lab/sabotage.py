@@ -94,6 +94,12 @@ def put(path: str, *lines: str) -> str:
     return f"mkdir -p $(dirname {path}); printf '%s\\n' {words} > {path}"
 
 
+def declare(table: str, *lines: str) -> str:
+    """A shell command that adds a table to the host file."""
+    words = " ".join(map(shlex.quote, ("", f"[[{table}]]", *lines)))
+    return f"printf '%s\\n' {words} >> /etc/tunectl/host.toml"
+
+
 def agent(name: str, *lines: str, options: str = "") -> str:
     """A shell command that starts a Python program as a service of that name, as a package would."""
     program = f"/usr/local/bin/{name}"

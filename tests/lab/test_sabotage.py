@@ -10,6 +10,7 @@ import pytest
 
 from .conftest import MATRIX
 from .evidence import reaches_isolated
+from .fixes import prints
 from .follow import APPLY, CI_KINDS, REBOOT, in_order, kinds, steps
 from .lab import Lab
 from .product import back_to_tuned, findings, tunectl
@@ -200,6 +201,7 @@ def test_found_by_name_and_mended(
     assert not outcome.unsaid(row)
     for target in wanted:
         assert steps(outcome.found[target]["fix"]) or row.decides, f"nothing to follow: {outcome.found[target]}"
+    assert not prints(row.name, [outcome.found[target]["fix"] for target in wanted])
     assert outcome.silent(row), {target: outcome.left.get(target) for target in wanted}
 
 

@@ -218,6 +218,7 @@ _WRITERS = Round(
 )
 
 _BALANCE = "/etc/systemd/system/irqbalance.service.d/override.conf"
+_BALANCE_ENV = "/etc/default/irqbalance"
 _RESTART = "systemctl restart irqbalance; sleep 2"
 _BALANCER = Round(
     (
@@ -232,6 +233,17 @@ _BALANCER = Round(
             who="a colleague who copied a drop-in from another host",
             innocent=_override("Service", "Nice=5", path=_BALANCE) + f"; {_RESTART}",
             says=("override.conf",),
+        ),
+        Sabotage(
+            Kind.CONFIG,
+            "irqbalance runs with an older configuration",
+            f"cp {_BALANCE_ENV} /root/; sed -i 's/^\\(IRQBALANCE_BANNED_CPULIST=\\).*/\\1/' {_BALANCE_ENV};"
+            f" {_RESTART}; cp /root/irqbalance {_BALANCE_ENV}",
+            ("check.other_tuners[irqbalance]",),
+            command="check",
+            follows=("irq.affinity[*]",),
+            who="a package's upgrade that brought its own file and was corrected later",
+            innocent=f"touch {_BALANCE_ENV}; {_RESTART}",
         ),
         Sabotage(
             Kind.CONFIG,

@@ -1,22 +1,13 @@
 """What the host had and has no more, and what it got that takes memory or time away."""
 
-from ..sabotage import ALL, Kind, Round, Sabotage, each
+from ..sabotage import ALL, ARGUMENTS, Kind, Round, Sabotage, declare, each
 
-_HOST = "/etc/tunectl/host.toml"
 _DEFAULTS = "/etc/default/grub"
 _STATE = "/var/lib/tunectl"
 
 
 def _word(word: str) -> str:
     return f"sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{word} /' {_DEFAULTS}; update-grub 2>/dev/null"
-
-
-def _waiver(target: str) -> str:
-    """One more waiver at the end of the host file."""
-    lines = (
-        f'\\n[[waivers]]\\nknob = "irq.affinity"\\ntarget = "{target}"\\nreason = "an old card"\\nuntil = 2099-01-01\\n'
-    )
-    return f"printf '{lines}' >> {_HOST}"
 
 
 _SWAP = "dd if=/dev/zero of=/swapfile bs=1M count=8 status=none; chmod 600 /swapfile; mkswap -q /swapfile"
@@ -106,7 +97,7 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
     Sabotage(
         Kind.LOSS,
         "a waiver of what does not exist",
-        _waiver("999"),
+        declare("waivers", 'knob = "irq.affinity"', 'target = "999"', 'reason = "an old card"', "until = 2099-01-01"),
         (),
         who="an operator who exchanged a card",
         innocent="true",
@@ -114,4 +105,24 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
     ),
 )
 
-ROUNDS = {"memory": _MEMORY, "gone": _GONE, "rebooted": _REBOOTED}
+_ENTRY = "/boot/grub/custom.cfg"
+_OTHER_MENU = (  # the first entry of grub.cfg once more, under another name
+    f"sed -n '/^menuentry/,/^}}/p' /boot/grub/grub.cfg | sed '/^}}/q; s/gnulinux-simple[^ ]*/other/' > {_ENTRY}"
+)
+_ONCE = Round(
+    (
+        Sabotage(
+            Kind.BOOT_CHOICE,
+            "this boot took another entry, once",
+            f"{_OTHER_MENU}; sed -i '/^.linux/s/ isolcpus=.*//' {_ENTRY}; grub-reboot other",
+            ARGUMENTS,
+            who="a colleague who tried the host without isolation, for one boot",
+            innocent=f"{_OTHER_MENU}; grub-reboot other",
+            follows=("irq.*", "workqueue.*", "kernel.*"),
+        ),
+    ),
+    long=True,
+    reboots=True,
+)
+
+ROUNDS = {"memory": _MEMORY, "gone": _GONE, "rebooted": _REBOOTED, "once": _ONCE}

@@ -1,8 +1,7 @@
 """What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
 
-from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, each
+from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
 
-_HOST = "/etc/tunectl/host.toml"
 _TRACING = "/sys/kernel/tracing"
 _WHILE = "while True:"
 _MSR = ("import os, time", "file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)", _WHILE, "    os.pread(file, 8, 16)",
@@ -20,7 +19,7 @@ _ENGINE = (
     "os.sched_setaffinity(0, {3})",
     "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2 * 10**9)",
 )
-_DECLARED = '\\n[[threads]]\\ncommand = "quoter"\\ncpu = 3\\nlocked_memory = false\\n'
+_DECLARED = declare("threads", 'command = "quoter"', "cpu = 3", "locked_memory = false")
 
 
 def _for_cpu(lines: tuple[str, ...], cpu: int) -> tuple[str, ...]:
@@ -67,7 +66,7 @@ _SHOOTDOWNS = Round(
             ("check.cpu_to_cpu[3]",),
             command="check",
             who="the engine's own logger, which maps and unmaps its files",
-            innocent=f"printf '{_DECLARED}' >> {_HOST}; {agent('quoter', *_engine('pass'))}",
+            innocent=f"{_DECLARED}; {agent('quoter', *_engine('pass'))}",
             says=("quoter",),
             decides="systemctl stop quoter",
         ),
@@ -119,19 +118,85 @@ _TWIN = (
     "for _ in range(COUNT):",
     "    threading.Thread(target=run).start()",
 )
-_ONE_ENGINE = '\\n[[threads]]\\ncommand = "twin"\\nthread = "engine"\\ncpu = 2\\nlocked_memory = false\\n'
+_ONE_ENGINE = ('command = "twin"', 'thread = "engine"', "cpu = 2", "locked_memory = false")
+_FIFO = ('policy = "fifo"', "priority = 50")
+_TID = "$(grep -lx engine /proc/$(pgrep -x twin)/task/*/comm | cut -d/ -f5)"
+
+
+def _twin(count: int, options: str = "") -> str:
+    """A program with so many threads named engine, which sleep on CPU 2."""
+    lines = (line.replace("COUNT", str(count)) for line in _TWIN)
+    return agent("twin", *lines, options=f"-p CPUAffinity=2 {options}")
+
+
 _TWINS = Round(
     (
         Sabotage(
             Kind.THREAD,
             "two threads have the declared name",
-            agent("twin", *(line.replace("COUNT", "2") for line in _TWIN), options="-p CPUAffinity=2"),
+            _twin(2),
             ("check.trading_thread[engine]",),
             command="check",
             who="a release of the engine that starts a second worker under the same name",
-            innocent=f"printf '{_ONE_ENGINE}' >> {_HOST}; "
-            + agent("twin", *(line.replace("COUNT", "1") for line in _TWIN), options="-p CPUAffinity=2"),
-            decides=agent("twin", *(line.replace("COUNT", "1") for line in _TWIN), options="-p CPUAffinity=2"),
+            innocent=f"{declare('threads', *_ONE_ENGINE)}; {_twin(1)}",
+            decides=_twin(1),
+        ),
+    ),
+    long=True,
+)
+
+_MISPLACED = Round(
+    (
+        Sabotage(
+            Kind.THREAD,
+            "the engine's thread is moved and loses its priority",
+            f"taskset -pc 0-2 {_TID} >/dev/null; chrt -o -p 0 {_TID}",
+            ("check.trading_thread[engine]",),
+            command="check",
+            who="a script that gives every thread back to the scheduler",
+            innocent=f"{declare('threads', *_ONE_ENGINE, *_FIFO)}; "
+            + _twin(1, "-p CPUSchedulingPolicy=fifo -p CPUSchedulingPriority=50"),
+            says=("engine",),
+        ),
+    ),
+    long=True,
+)
+
+_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
+_ASKER = (  # asks for the gateway's address, over and over; each answer is an interrupt
+    "import socket, time",
+    "line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+    "line.bind((socket.if_nameindex()[1][1], 0))",
+    "mac = line.getsockname()[4]",
+    "head = bytes.fromhex('08060001080006040001')",
+    r"frame = b'\xff' * 6 + mac + head + mac + bytes((10, 0, 2, 15)) + bytes(6) + bytes((10, 0, 2, 2))",
+    _WHILE,
+    "    line.send(frame)",
+    "    time.sleep(0.1)",
+)
+_CLOCKS = "/sys/devices/system/clocksource/clocksource0"
+_ARRIVING = Round(
+    (
+        Sabotage(
+            Kind.INTERRUPT,
+            "the network card interrupts an isolated CPU",
+            f"echo 3 > /proc/irq/{_IRQ}/smp_affinity_list",
+            ("check.device_interrupts[3]", "irq.affinity[NIC]"),
+            command="check",
+            who="a network driver's script that spreads the card over all CPUs",
+            innocent=f"systemctl stop irqbalance; echo 1 > /proc/irq/{_IRQ}/smp_affinity_list; "
+            + agent("asker", *_ASKER),
+            says=("virtio0-input",),
+        ),
+        Sabotage(
+            Kind.VALUE,
+            "another clock by hand",
+            f"echo acpi_pm > {_CLOCKS}/current_clocksource",
+            ("check.clocksource",),
+            command="check",
+            who="an old guide for virtual machines",
+            innocent=f"cat {_CLOCKS}/current_clocksource > {_CLOCKS}/current_clocksource",
+            says=("acpi_pm",),
         ),
     ),
     long=True,
@@ -245,6 +310,8 @@ ROUNDS = {
     "shootdowns": _SHOOTDOWNS,
     "threads": _THREADS,
     "twins": _TWINS,
+    "misplaced": _MISPLACED,
+    "arriving": _ARRIVING,
     "groups": _GROUPS,
     "residue": _RESIDUE,
     "cooling": _COOLING,
