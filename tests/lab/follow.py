@@ -29,7 +29,9 @@ _ASKS = (
     ("write a value", r"\b(echo \S+ >>? /[\w./-]*\w)", r"\1"),
     ("swap off", r"\b(swapoff (?:-a|/[\w./-]*\w))", r"\1"),
     ("load a driver", r"\b(modprobe (?:-r )?[\w-]+)", r"\1; sleep 1"),
-    ("apply", r"\btunectl apply", APPLY),
+    ("edit a file", r"\b(sed -i (?:'[^']*'|\S+) '?/[\w./@-]*\w'?)", r"\1"),
+    ("decide to go on without a journal", r"\btunectl apply --adopt", f"{APPLY} --adopt"),
+    ("apply", r"\btunectl apply(?! --adopt)", APPLY),
     ("reboot", r"(?<![-\w])reboot\b", REBOOT),
 )
 KINDS = frozenset(kind for kind, _, _ in _ASKS)
