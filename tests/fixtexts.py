@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 NAMES = frozenset({"fix", "remedy"})
 HOLE = "…"
 _SHOWING = ("report", "cli", "fleet")  # they draw what others say
-_PASSES = frozenset({"some", "join", "tuple", "list", "fromkeys", "sorted", "format"})  # what goes in comes out
+_PASSES = frozenset({"next", "some", "join", "tuple", "list", "fromkeys", "sorted", "format"})  # what goes in comes out
 
 Def = ast.FunctionDef | ast.ClassDef
 
