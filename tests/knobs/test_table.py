@@ -77,6 +77,13 @@ def moved_queue(root: Path) -> None:
     put("proc/irq/63/effective_affinity_list", "8")(root)
 
 
+# What else is not in force then.
+WITH_IT = {
+    "boot.rcu_nocbs": ("boot.nohz_full",),
+    "kernel.fair_server_runtime_ns": ("kernel.sched_rt_runtime_us",),
+}
+
+
 class Case(NamedTuple):
     """One sabotage."""
 
@@ -205,6 +212,11 @@ CASES: dict[str, Case] = {
     "kernel.sched_rt_runtime_us": Case(
         "lab4", "kernel.sched_rt_runtime_us", put("proc/sys/kernel/sched_rt_runtime_us", "950000")
     ),
+    "kernel.fair_server_runtime_ns": Case(
+        "xeon2s",
+        "kernel.fair_server_runtime_ns[4]",
+        put("sys/kernel/debug/sched/fair_server/cpu4/runtime", "50000000"),
+    ),
     "systemd.isolated_slice": Case(
         "lab4", "systemd.isolated_slice", put("etc/systemd/system/isolated.slice", "[Slice]\nAllowedCPUs=0-3")
     ),
@@ -279,7 +291,7 @@ def test_sabotage_is_found_by_name_and_mended(tunectl: Run, host: Callable[[str]
     root = host(case.host)
     case.act(root)
     seen = found(tunectl("verify", "--format", "json", "--root", root))
-    with_it = {case.target, "boot.nohz_full"} if name == "boot.rcu_nocbs" else {case.target}
+    with_it = {case.target, *WITH_IT.get(name, ())}
     assert set(seen) == with_it
     assert seen[case.target]["knob"] == name
     assert seen[case.target]["outcome"] == "drifted"

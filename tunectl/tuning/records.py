@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import zlib
+from collections.abc import Mapping
 from types import UnionType
 from typing import Any, NamedTuple
 
-from tunectl.model import Target, parse_target
+from tunectl.cpulist import format_cpulist, parse_cpulist
+from tunectl.errors import UsageError
+from tunectl.model import Held, Scalar, Target, parse_target
 from tunectl.tuning.commands import KNOWN
 
 KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
@@ -73,6 +77,31 @@ def entry_of(record: dict[str, Any]) -> Entry:
     if not KNOWN.issuperset(entry.commands):
         raise ValueError("a program that no version runs")
     return entry
+
+
+def held_record(held: Mapping[str, Held]) -> dict[str, Any]:
+    """The record of what is in force at the end of a run."""
+    knobs = {
+        knob: {**one._asdict(), "numbers": format_cpulist(one.numbers), "names": list(one.names)}
+        for knob, one in held.items()
+    }
+    return {"type": "held", "knobs": knobs}
+
+
+def held_of(record: dict[str, Any]) -> dict[str, Held]:
+    """The inverse. AttributeError, KeyError, TypeError or ValueError for what no version writes."""
+    found = {}
+    for knob, fields in record["knobs"].items():
+        try:
+            numbers = parse_cpulist(fields["numbers"])
+        except UsageError as error:
+            raise ValueError("no list of numbers") from error
+        names = tuple(map(os.fspath, fields["names"]))  # TypeError for what is no text
+        one = Held(fields["value"], os.fspath(fields["at"]), os.fspath(fields["kernel"]), numbers, names)
+        if not isinstance(one.value, Scalar):
+            raise TypeError("a value of another type")
+        found[knob] = one
+    return found
 
 
 def line_of(record: dict[str, Any]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, n
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
+from tunectl.tuning.loss import held_now
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
 _PASSES = 3
@@ -38,10 +40,22 @@ def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str])
         raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
 
 
-def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
-    """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed."""
+def run_apply(
+    inspection: Inspection,
+    root: WritableSysroot,
+    state: str,
+    *,
+    runtime_only: bool,
+    wait_s: float,
+    adopt: bool = False,
+) -> Run:
+    """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed.
+
+    Where an earlier journal is gone, only with `adopt`: what stands now is then taken for the original.
+    """
     plan = inspection.assess()
-    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal):
+    begins = adopt and inspection.journal_gone()
+    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal) and not begins:
         return Run(Applied([], [], []), plan, inspection)
     with _io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
@@ -51,6 +65,7 @@ def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runt
             _require_whole(journal)
             _require_boot_id(root, inspection.identity.boot_id)
             inspection = replace(inspection, root=root, journal=journal)
+            _require_journal(inspection, adopt)
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
             journal.start(inspection.identity.boot_id, root.root, created)
@@ -98,6 +113,14 @@ def _require_whole(journal: Journal) -> None:
         )
 
 
+def _require_journal(inspection: Inspection, adopt: bool) -> None:
+    """What an earlier apply wrote must not pass for the original because nobody knows of it any more."""
+    gone = inspection.journal_gone()
+    if gone and not adopt:
+        hint = f"put {inspection.journal.path} back, or take what stands now for the original: apply --adopt"
+        raise TunectlError(f"{gone.reason}; nothing was changed", hint)
+
+
 def is_first(journal: Journal, boot_id: str) -> bool:
     """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
 
@@ -124,7 +147,10 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
         plan = inspection.assess()
-    inspection.journal.end()
+    at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    journal = inspection.journal
+    journal.hold(held_now(plan.findings, journal.in_force(), inspection.identity.kernel, at))
+    journal.end()
     return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
 
 
@@ -182,7 +208,9 @@ def _locked_restore(
         elif set_aside:
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
         elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
-            journal.keep([seq for seq, entry in journal.entries.items() if entry.path in left], boot_id)
+            journal.held = None  # what is in force now is nobody's wish
+            numbers = [seq for seq, entry in journal.entries.items() if entry.path in left]
+            journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
             notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()

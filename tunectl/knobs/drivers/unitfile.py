@@ -17,6 +17,7 @@ from tunectl.model import Reading, State
 
 _SYSTEM = "etc/systemd/system"
 UNIT = f"{_SYSTEM}/tunectl-apply.service"
+WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 
 

@@ -183,6 +183,16 @@ static void warn_attribution(struct warnings *warnings, const struct jitter_run 
                      a->instance.path);
 }
 
+/* The fall was measured against the counter's time: time that a hypervisor took looks the same as a slower clock. */
+static const char *what_fell(const struct jitter_run *run, unsigned cpu)
+{
+    if (has_steal(cpu, run))
+        return "the hypervisor took the CPU away meanwhile, which looks the same";
+    if (run->facts.is_virtual)
+        return "or the hypervisor took the CPU away unseen";
+    return "this run does not show what lowered it (heat, a limit, the governor)";
+}
+
 /* Before against after, and against the counter's rate, which on x86 hardware is the core's base clock. */
 static void warn_core_clock(struct warnings *warnings, const struct jitter_run *run)
 {
@@ -193,8 +203,8 @@ static void warn_core_clock(struct warnings *warnings, const struct jitter_run *
         double before_mhz = w->cycles_per_tick_before * run->clock.rate.hz / 1e6;
         double after_mhz = w->cycles_per_tick_after * run->clock.rate.hz / 1e6;
         if (w->cycles_per_tick_after < fall_named * w->cycles_per_tick_before)
-            warnings_add(warnings, "the core clock of CPU %u fell during the run, from %.0f to %.0f MHz: throttled, or "
-                         "slowed by its governor", w->cpu, before_mhz, after_mhz);
+            warnings_add(warnings, "the core clock of CPU %u fell during the run, from %.0f to %.0f MHz: %s", w->cpu, before_mhz,
+                         after_mhz, what_fell(run, w->cpu));
         else if (strcmp(TICKS_SOURCE, "tsc") == 0 && !run->facts.is_virtual && w->cycles_per_tick_after < base_named)
             warnings_add(warnings, "CPU %u ran at %.0f MHz, below its base clock of %.0f MHz", w->cpu, after_mhz,
                          run->clock.rate.hz / 1e6);
