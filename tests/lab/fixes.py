@@ -28,6 +28,16 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     ),
     "take … out, or say … there": ("sysctl.d file that wins",),
     "echo … > /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
+    "have it leave CPU … out, or end it: …": ("an agent reads MSRs",),
+    "echo > /…/set_event": ("events left on",),
+    "echo nop > /…/current_tracer": ("function tracer left on",),
+    "echo … >> …/…": ("kprobe left on",),
+    "rmdir …": ("an instance of its own left on",),
+    "echo 0 > …/function_profile_enabled": ("function profiler left on",),
+    "sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
+    "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
+        "the journal is gone",
+    ),
     "echo … > /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
 }
 
@@ -38,9 +48,26 @@ DECISIONS: frozenset[str] = frozenset(
         "see why: dmesg | grep -i clocksource",
         "IRQ … is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
-        "keep unbound work on the housekeeping CPUs: /sys/devices/virtual/workqueue/cpumask",
         "start it, then check again",
-        "say which: thread = (its name)",
+        'decide which one it is: thread = "…" (tid …)',
+        "decide which one it is, and name its unit instead of the command: …",
+        "nothing in the host file can tell them apart: have the program give tid … another name (pthread_setname_np(3), "
+        "prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in [[threads]] with the CPU it is "
+        "pinned to",
+        "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
+        "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
+        "find the sender: as root, tunectl check",
+        "find who loaded them",
+        "run it as root",
+        "take … out, or have it name a target that `tunectl verify -v` shows",
+        "take … out of the kernel's command line and boot again, "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "boot … again, or load what offers it in …, "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "load the one that this machine needs (…), "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "look for what took it away (the kernel's messages, its modules, the firmware's settings), "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
         "move them to …, or trading threads to other cores",
         "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
@@ -84,8 +111,10 @@ ELSEWHERE: dict[str, str] = {
     "systemctl disable --now …; or leave those knobs to it, or waive check.other_tuners[…]": (
         "tests/checks/test_tuners_check.py"
     ),
-    "leave one runnable thread on CPU …, no CPU timers and no perf events; on 6.8 and newer, "
-    "echo 0 > /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
+    "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
+    "echo … > /…": "tests/checks/test_ipis_check.py",
+    "end the program that holds them: …": "tests/checks/test_residue_check.py",
+    "sudo modprobe … && sudo tunectl apply": "tests/tuning/test_loss.py",
 }
 
 

@@ -60,7 +60,7 @@ class Found(NamedTuple):
     """What a look at the host found."""
 
     failing: dict[str, Any]  # target -> finding, of those that fail a gate
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # what is said besides: notes, and findings that fail nothing
 
 
 def failing(document: Any) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def look(lab: Lab, commands: set[str]) -> Found:
     found = Found({}, ())
     for command in sorted(commands):
         document = tunectl(lab, f"{command} --format json").json
-        found = Found(found.failing | failing(document), (*found.notes, *document.get("notes", ())))
+        other = [one["reason"] for one in document["findings"] if one["outcome"] in ("unsupported", "unreadable")]
+        found = Found(found.failing | failing(document), (*found.notes, *document.get("notes", ()), *other))
     return found
 
 
@@ -120,7 +121,7 @@ class Outcome:
         texts = [" ".join(map(str, (one["reason"], one["fix"], one["observed"]))) for one in findings]
         unsaid = [f"{word!r} in {text!r}" for text in texts for word in row.says if word not in text]
         noted = any(all(word in note for word in row.notes) for note in self.notes) or not row.notes
-        return unsaid + ([] if noted else [f"{row.notes} in {self.notes}"])
+        return unsaid + ([] if noted else [f"no note has {row.notes}"])
 
     def silent(self, row: Sabotage) -> bool:
         """Is this row no longer found, its fix followed?"""

@@ -101,7 +101,7 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
         (),
         who="an operator who exchanged a card",
         innocent="true",
-        notes=("irq.affinity", "999"),
+        notes=("irq.affinity[999]", "covers nothing"),
     ),
 )
 
