@@ -51,9 +51,9 @@ DECISIONS: frozenset[str] = frozenset(
         "start it, then check again",
         'decide which one it is: thread = "…" (tid …)',
         "decide which one it is, and name its unit instead of the command: …",
-        "nothing in the host file can tell them apart: have the program give tid … another name (pthread_setname_np(3), "
-        "prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in [[threads]] with the CPU it is "
-        "pinned to",
+        "nothing in the host file can tell them apart: have the program give tid … another name "
+        "(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
+        "[[threads]] with the CPU it is pinned to",
         "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",
