@@ -203,6 +203,8 @@ def _several(value: ast.expr) -> list[ast.expr] | None:
             return values
         case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
             return values
+        case ast.UnaryOp() | ast.Compare():  # true or false
+            return []
     return None
 
 
