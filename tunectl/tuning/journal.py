@@ -317,3 +317,12 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
                 return False
             journal.entries[seq] = journal.entries[seq]._replace(**said)
     return True
+
+
+def is_first(journal: Journal, boot_id: str) -> bool:
+    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
+
+    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
+    repair in the middle of the day, finds this boot in the journal.
+    """
+    return all(entry.boot_id != boot_id for entry in journal.entries.values())
