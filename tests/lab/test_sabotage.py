@@ -1,12 +1,14 @@
 """The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end of the session."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
 
-from .conftest import MATRIX
+from tests.sections import MATRIX
+
 from .evidence import reaches_isolated
 from .follow import APPLY, KINDS, REBOOT, in_order, kinds, steps
 from .lab import Lab
@@ -137,7 +139,7 @@ def test_nothing_else_was_found_and_nothing_is_left(
     assert not outcome.left
 
 
-def test_the_table(lab: Lab, outcomes: dict[str, Outcome], request: pytest.FixtureRequest) -> None:
+def test_the_table(lab: Lab, outcomes: dict[str, Outcome], record_property: Callable[[str, str], None]) -> None:
     """Recall and false alarms of this session, which played all rounds or those that CI plays."""
     if outcomes.keys() not in (ROUNDS.keys(), SHORT):
         pytest.skip("not every round was played in this session")
@@ -147,7 +149,8 @@ def test_the_table(lab: Lab, outcomes: dict[str, Outcome], request: pytest.Fixtu
     alarms = sum(len(outcome.stray()) + len(outcome.left) for outcome in outcomes.values())
     lines = [line(outcome, name) for outcome, name in rows]
     lines += [f"{len(broken)} sabotages: recall {100 * recalled / len(broken):.0f} %, false alarms {alarms}"]
-    request.config.stash[MATRIX] = lines
+    for text in lines:
+        record_property(MATRIX, text)
     assert len(broken) >= (30 if outcomes.keys() == ROUNDS.keys() else 20)
     assert recalled == len(broken)
     assert alarms == 0
