@@ -103,14 +103,13 @@ def _require_tools() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark by fixture, and before -m selects: nobody forgets the marker. A module's tests share what they played.
+    """Mark by fixture, and before -m selects: nobody forgets the marker.
 
     Where QEMU itself failed, and provably, the test is played once more; nothing else is.
     """
     for item in items:
         if "lab" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.lab)
-            item.add_marker(pytest.mark.xdist_group(f"lab-{item.path.stem}"))
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[f"^{EmulatorError.__name__}"]))
 
 

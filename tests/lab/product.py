@@ -57,7 +57,7 @@ def unpack_wheels(place: Path, wheels: tuple[Path, Path]) -> Path:
     wheel, wheelhouse = wheels
     tree = place / "tree"
     packages = tree / "lib" / f"python{GUEST_PYTHON}" / "site-packages"
-    offline = ["--no-index", "--find-links", wheelhouse, "--no-compile"]
+    offline = ["--no-index", "--no-compile", f"--find-links={wheelhouse}"]
     subprocess.run([*_PIP, "install", *_FOR_THE_GUEST, *offline, "--target", packages, wheel], check=True)
     for name in ("bin", "share"):
         (packages / name).rename(tree / name)
