@@ -99,7 +99,7 @@ def _without(text: str) -> str:
         ("systemd-boot", "etc/kernel/cmdline"),
         ("uki", "etc/kernel/cmdline"),
         ("kernelstub", "etc/kernelstub/configuration"),
-        ("rpm-ostree", "boot/loader.0/entries/ostree-2.conf"),
+        ("rpm-ostree", "boot/loader/entries/ostree-2.conf"),
         ("raspberry-pi", "boot/firmware/cmdline.txt"),
         ("suse-grub", "etc/default/grub"),
         ("grub", "etc/default/grub"),
