@@ -8,6 +8,7 @@ import socket
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,20 +132,50 @@ def test_dots_stay_below_the_root(tree: Path) -> None:
     assert root.resolve("etc/../etc/./file") == f"{tree}/etc/file"
 
 
-def test_a_fifo_does_not_block(tree: Path) -> None:
+def opened(tree: Path, where: str, path: str) -> tuple[Sysroot, str]:
+    """The same file on a recorded host and on the running one."""
+    return (Sysroot(str(tree)), path) if where == "recorded" else (Sysroot(), f"{tree}/{path}".lstrip("/"))
+
+
+@pytest.mark.parametrize("where", ["recorded", "running"])
+def test_a_fifo_does_not_block(tree: Path, where: str) -> None:
+    """Nor does a link to one, wherever it lies."""
     os.mkfifo(tree / "etc/fifo")
+    os.symlink("fifo", tree / "etc/link")
     started = time.monotonic()
-    for read in (Sysroot(str(tree)).read_value, Sysroot(str(tree)).read_bytes):
-        with pytest.raises(OSError, match="not a regular file"):
-            read("etc/fifo")
+    for name in ("etc/fifo", "etc/link"):
+        root, path = opened(tree, where, name)
+        for read in (root.read_value, root.read_bytes):
+            with pytest.raises(OSError, match="not a regular file"):
+                read(path)
+        assert (root.get(path, "x"), root.get_text(path, "x")) == ("x", "x")
     assert time.monotonic() - started < 5
 
 
-def test_a_socket_is_not_absent(tree: Path) -> None:
+def test_what_systemd_masks_reads_as_empty_and_no_other_device_does(tree: Path) -> None:
+    for name in ("null", "zero"):
+        os.symlink(f"/dev/{name}", tree / f"etc/{name}.service")
+    root, _ = opened(tree, "running", "")
+    assert root.read_bytes(f"{tree}/etc/null.service".lstrip("/")) == b""
+    with pytest.raises(OSError, match="not a regular file"):
+        root.read_bytes(f"{tree}/etc/zero.service".lstrip("/"))
+
+
+@pytest.mark.parametrize("where", ["recorded", "running"])
+def test_a_directory_is_still_opened_and_an_ordinary_file_read(tree: Path, where: str) -> None:
+    root, path = opened(tree, where, "etc")
+    os.close(root.open(path))
+    root, path = opened(tree, where, "etc/file")
+    assert root.read_text(path) == "text\n"
+
+
+@pytest.mark.parametrize("where", ["recorded", "running"])
+def test_a_socket_is_not_absent(tree: Path, where: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tree / "etc/socket"))
+    root, path = opened(tree, where, "etc/socket")
     with pytest.raises(OSError, match="not a regular file") as error:
-        Sysroot(str(tree)).read_value("etc/socket")
+        root.read_value(path)
     assert number(error) not in ABSENT_ERRNOS
 
 
@@ -378,7 +409,24 @@ def test_a_folder_follows_links_inside_the_host_only(tree: Path) -> None:
 def test_an_absent_folder_is_empty(tree: Path) -> None:
     for path in ("no/such", "etc/file"):
         with open_folder(Sysroot(str(tree)), path) as folder:
-            assert folder.names == []
+            assert (folder.names, folder.problem) == ([], None)
+
+
+@pytest.mark.parametrize("call", ["open", "scandir"])
+def test_a_folder_that_cannot_be_listed_is_not_absent(tree: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    (tree / "proc/irq/1").mkdir(parents=True)
+    real = getattr(os, call)
+
+    def fails(*args: Any, **more: Any) -> Any:
+        if call == "scandir" or (isinstance(args[0], str) and "irq" in args[0]):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(*args, **more)
+
+    monkeypatch.setattr(os, call, fails)
+    with open_folder(Sysroot(str(tree)), "proc/irq") as folder:
+        assert folder.names == []
+        assert folder.problem is not None
+        assert folder.problem.errno == errno.EIO
 
 
 def test_a_folder_of_the_running_host() -> None:

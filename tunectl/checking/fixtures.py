@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tunectl.checking.measure import Spinning
 from tunectl.checking.outcomes import Settled, compliant, unknown, unsupported
-from tunectl.checking.subject import Subject
+from tunectl.checking.subject import Subject, Watched
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -144,15 +145,21 @@ def window(subject: Subject) -> Window:
 
 
 @pytest.fixture
-def spinner_window(subject: Subject) -> Window:
-    """The same, while a thread of tunectl-probe spins on each isolated CPU."""
-    return _measured(subject.spinner_window)
+def spinner_window(subject: Subject, isolated_cpu: int) -> Window:
+    """The same, while a thread spins on this isolated CPU: the one that runs there already, else tunectl-probe's."""
+    return _measured(subject.spinning_on(isolated_cpu)).window
 
 
-def _measured(window: Window | Settled) -> Window:
-    if isinstance(window, Settled):
-        raise Settled(window.outcome, window.reason, window.fix)
-    return window
+@pytest.fixture
+def spinning(subject: Subject, isolated_cpu: int) -> Spinning:
+    """That window, with the timer interrupts that the CPU took under its spinner, and who that was."""
+    return _measured(subject.spinning_on(isolated_cpu))
+
+
+def _measured(watched: Watched | Settled) -> Watched:
+    if isinstance(watched, Settled):
+        raise Settled(watched.outcome, watched.reason, watched.fix)
+    return watched
 
 
 @pytest.fixture

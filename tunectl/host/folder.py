@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tunectl.host.attribute import read_attribute, text_of
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 
 class Folder:
@@ -16,8 +16,16 @@ class Folder:
     The way to it is walked once, and what many of the files hold is decoded once.
     """
 
-    def __init__(self, root: Sysroot, path: str, fd: int = -1, entries: Sequence[os.DirEntry[str]] = ()) -> None:
+    def __init__(
+        self,
+        root: Sysroot,
+        path: str,
+        fd: int = -1,
+        entries: Sequence[os.DirEntry[str]] = (),
+        problem: OSError | None = None,
+    ) -> None:
         self.names = [entry.name for entry in entries]  # unsorted
+        self.problem = problem  # why it could not be listed, though it is there
         self._root = root
         self._path = path
         self._fd = fd
@@ -44,15 +52,22 @@ class Folder:
 
 @contextmanager
 def open_folder(root: Sysroot, path: str) -> Iterator[Folder]:
-    """The directory, held open. One that is absent or cannot be read has no names. Never raises."""
+    """The directory, held open. One that is absent has no names; one that cannot be listed says why. Never raises."""
     try:
         fd = root.open(f"{path}/.")  # of a file, this fails
-    except OSError:
-        yield Folder(root, path)
+    except OSError as error:
+        absent = error.errno in ABSENT_ERRNOS
+        yield Folder(root, path, problem=None if absent else error)
         return
     try:
-        with os.scandir(fd) as entries:
-            folder = Folder(root, path, fd, tuple(entries))
-        yield folder
+        yield _listed(root, path, fd)
     finally:
         os.close(fd)
+
+
+def _listed(root: Sysroot, path: str, fd: int) -> Folder:
+    try:
+        with os.scandir(fd) as entries:
+            return Folder(root, path, fd, tuple(entries))
+    except OSError as error:
+        return Folder(root, path, problem=error)

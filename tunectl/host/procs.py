@@ -38,6 +38,8 @@ class Thread(NamedTuple):
     allowed: CpuSet | None = None
     policy: int = 0  # SCHED_*, include/uapi/linux/sched.h
     rt_priority: int = 0  # 1 to 99 for SCHED_FIFO and SCHED_RR, else 0
+    waited_s: float = 0.0  # runnable and not running, so far; 0 without CONFIG_SCHED_INFO
+    preempted: int = 0  # how often it lost a CPU against its will; 0 where affinity was not read
 
     @property
     def kernel(self) -> bool:
@@ -48,6 +50,11 @@ class Thread(NamedTuple):
     def movable(self) -> bool:
         """Can it be told to run elsewhere? An unbound kworker can, through the workqueue mask."""
         return not self.flags & PF_NO_SETAFFINITY or self.comm.startswith("kworker/u")
+
+    @property
+    def follows(self) -> bool:
+        """Does its mask follow another file's: the workqueues', or that of its interrupt?"""
+        return self.kernel and self.comm.startswith(("kworker/u", "irq/"))
 
     @property
     def alive(self) -> bool:
@@ -82,7 +89,7 @@ def read_comms(root: Sysroot) -> Iterator[tuple[int, str]]:
 def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, int], Thread]:
     """Every thread by (pid, tid), without this process and the probe. /proc/PID/task/TID/stat
 
-    With `affinity`, `allowed` is filled in for threads of user space. A thread that ends meanwhile is left out.
+    With `affinity`, `allowed` is filled in for those that can move. A thread that ends meanwhile is left out.
     """
     own = os.getpid() if root.live else -1
     threads: dict[tuple[int, int], Thread] = {}
@@ -102,11 +109,12 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
     thread = parse_stat(root.get(f"{place}/stat"), pid)
     if thread is None:
         return None
-    run_s, slices = parse_schedstat(root.get(f"{place}/schedstat"))
-    thread = thread._replace(run_s=run_s, slices=slices)
-    # Kernel threads follow masks of other files (an IRQ's, a workqueue's), and there are thousands of them.
-    if affinity and not thread.kernel:
-        thread = thread._replace(allowed=parse_allowed(root.get(f"{place}/status")))
+    run_s, waited_s, slices = parse_schedstat(root.get(f"{place}/schedstat"))
+    thread = thread._replace(run_s=run_s, waited_s=waited_s, slices=slices)
+    # Kernel threads that belong to one CPU have no choice, and on a large host there are thousands of them.
+    if affinity and thread.movable:
+        status = root.get(f"{place}/status")
+        thread = thread._replace(allowed=parse_allowed(status), preempted=parse_preempted(status))
     return thread
 
 
@@ -133,12 +141,18 @@ def parse_stat(text: str, pid: int) -> Thread | None:
         return None
 
 
-def parse_schedstat(text: str) -> tuple[float, int]:
-    """/proc/PID/task/TID/schedstat: seconds on a CPU, and how often put on one; zeros where it is absent."""
+def parse_schedstat(text: str) -> tuple[float, float, int]:
+    """/proc/PID/task/TID/schedstat: seconds on a CPU and waiting for one, how often put on one; zeros where absent."""
     fields = text.split()
     if len(fields) < 3 or not all(field.isdigit() for field in fields):
-        return 0.0, 0
-    return int(fields[0]) / 1e9, int(fields[2])
+        return 0.0, 0.0, 0
+    return int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])
+
+
+def parse_preempted(status: str) -> int:
+    """nonvoluntary_ctxt_switches of /proc/PID/task/TID/status; 0 where the line is absent."""
+    count = status.partition("\nnonvoluntary_ctxt_switches:")[2].partition("\n")[0].strip()
+    return int(count) if count.isdecimal() else 0
 
 
 def parse_allowed(status: str) -> CpuSet | None:
@@ -182,3 +196,13 @@ def parse_cgroup(text: str) -> str:
         controllers, _, path = rest.partition(":")
         groups["0" if number == "0" else controllers] = path
     return groups.get("name=systemd") or groups.get("0", "")
+
+
+def service_of(root: Sysroot, pid: int) -> str:
+    """The system's service that a process belongs to, as its unit's name; "" where it is in none. Never raises.
+
+    A login's scope, and a user's own manager, hold more than the process.
+    """
+    path = parse_cgroup(root.get_text(f"proc/{pid}/cgroup"))
+    last = path.rpartition("/")[2]
+    return last if last.endswith(".service") and "/user@" not in path else ""

@@ -7,12 +7,14 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.monitor.live import Live
 from tests.probe.conftest import cpu, installed, program  # noqa: F401
 from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.sources import clock
 from tunectl.monitor.sources.clock import SOURCE
 
 Snapshot = Callable[[float], dict[str, Sample]]
@@ -68,6 +70,15 @@ def test_fresh_then_stale_then_gone_then_back(watched: Live, cpu: int) -> None: 
     assert "ended" in gone["core_khz"].reason
     until(watched, lambda found: found["core_khz"].freshness is Freshness.FRESH)
     assert kept.sentinel.starts == 2
+
+
+@pytest.mark.slow
+def test_a_line_that_is_exactly_as_old_as_allowed_is_fresh(watched: Live) -> None:
+    until(watched, lambda found: found["core_khz"].freshness is Freshness.FRESH)
+    kept: Any = watched.watched_host.keep("clock", lambda: pytest.fail("it was never read"))
+    kept.sentinel.spoke_at = 0.0
+    assert clock._freshness(kept, kept.stale_s)[0] is Freshness.FRESH
+    assert clock._freshness(kept, kept.stale_s + 0.001)[0] is Freshness.STALE
 
 
 def test_its_gaps_are_windows_of_the_subject_sentinel(watched: Live, cpu: int) -> None:  # noqa: F811

@@ -106,6 +106,11 @@ def test_what_is_suspicious_has_every_knob_judged_at_once(xeon: Watched, kind: s
     assert of(xeon.look(0.1), "knob")["irq.affinity[67]"].value == "drifted"
 
 
+@pytest.mark.parametrize(("harmful", "value"), [(False, "compliant"), (True, "refused")])
+def test_a_refusal_without_an_effect_is_no_drift(harmful: bool, value: str) -> None:
+    assert drift._sample(Finding("irq.affinity", "33", Outcome.REFUSED, harmful=harmful)).value == value
+
+
 def test_a_new_interrupt_is_judged_within_ten_looks_though_nobody_told(xeon: Watched) -> None:
     xeon.look()
     for name in ("smp_affinity_list", "effective_affinity_list"):

@@ -88,6 +88,35 @@ def test_a_slow_cpu_that_may_be_slow_proves_nothing_and_a_busy_one_does(xeon: Wa
     assert tick(xeon, [1], 3599871)["package0"].value == 3599871  # however idle: it was that fast
 
 
+@pytest.mark.parametrize(("ticks", "freshness"), [(50, Freshness.FRESH), (49, Freshness.STALE)])
+def test_fifty_ticks_a_second_are_enough_for_a_measurement(xeon: Watched, ticks: int, freshness: Freshness) -> None:
+    xeon.look()
+    assert tick(xeon, [0], 3599871, ticks)["cpu0"].freshness is freshness
+
+
+@pytest.mark.parametrize(("busy", "freshness"), [(80, Freshness.FRESH), (79, Freshness.STALE)])
+def test_a_cpu_that_is_busy_four_fifths_of_the_time_is_not_slow_by_its_own_will(
+    xeon: Watched, busy: int, freshness: Freshness
+) -> None:
+    for cpu in HOUSEKEEPING:
+        xeon.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "powersave")
+    stat = (xeon.root / "proc/stat").read_text()
+    xeon.look()
+    (xeon.root / "proc/stat").write_text(stat.replace("cpu0 9 0 4 900", f"cpu0 {9 + busy} 0 4 {1000 - busy}"))
+    assert tick(xeon, [0], 1199955)["package0"].freshness is freshness
+
+
+@pytest.mark.parametrize(("khz", "freshness"), [(3240009, Freshness.FRESH), (3240008, Freshness.STALE)])
+def test_a_measurement_of_exactly_the_least_ratio_is_no_slow_package(
+    tmp_path: Path, khz: int, freshness: Freshness
+) -> None:
+    host = watch(tmp_path, "xeon2s", {2, 18}, "[thermal]\nbase_frequency_khz = 3600010\nmin_ratio = 0.9\n")
+    for cpu in HOUSEKEEPING:
+        host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "powersave")
+    host.look()
+    assert tick(host, [0], khz)["package0"].freshness is freshness
+
+
 def test_unreadable_is_no_data(xeon: Watched) -> None:
     xeon.look()
     xeon.write(f"{CPU}/cpufreq/policy0/scaling_cur_freq", "<unknown>")

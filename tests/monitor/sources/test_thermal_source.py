@@ -56,3 +56,15 @@ def test_a_zone_that_comes_later_is_found(tmp_path: Path) -> None:
     host.write(f"{THERMAL}/thermal_zone0/type", "pch_cannonlake")
     host.write(f"{THERMAL}/thermal_zone0/temp", 41000)
     assert of(host.look(61), "temperature_mc")["thermal_zone0"].value == 41000
+
+
+def test_a_zone_of_the_firmware_is_asked_every_ten_seconds_only(tmp_path: Path) -> None:
+    host = with_coolers(watch(tmp_path, "lab4", {2, 3}))
+    host.watched_host.root.live = True  # a recorded zone may be read at any time
+    host.look()
+    host.write(f"{THERMAL}/thermal_zone0/temp", 95000)
+    host.write(f"{THERMAL}/cooling_device0/cur_state", 3)
+    snapshot = host.look(9.9)
+    assert of(snapshot, "temperature_mc")["thermal_zone0"].value != 95000
+    assert of(snapshot, "cooling_state")["cooling_device0"].value == 3
+    assert of(host.look(0.2), "temperature_mc")["thermal_zone0"].value == 95000

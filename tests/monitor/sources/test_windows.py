@@ -35,6 +35,13 @@ def test_small_values_are_exact() -> None:
     assert closed_of([0]) == Closed(0, 0, 1)
 
 
+def test_a_percentile_is_too_high_by_less_than_a_five_hundredth() -> None:
+    """At the start of its bucket, where the error is largest, and below the longest, which is exact."""
+    found = closed_of([1 << 20] * 999 + [1 << 21]).p99_9_ns
+    assert found is not None
+    assert 0 < found - (1 << 20) < 0.002 * (1 << 20)
+
+
 def test_memory_is_bounded_by_buckets() -> None:
     tally = Messages()
     tally.add(range(1, 3_000_000, 7))

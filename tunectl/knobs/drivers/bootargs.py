@@ -82,7 +82,7 @@ class BootArg(NamedTuple):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
-        boot = _boot(view)
+        boot = boot_of(view)
         upcoming = self._next(knob, view, boot, want)
         try:
             kernel, accepted, evidence = self._accepted(view, want)
@@ -110,7 +110,7 @@ class BootArg(NamedTuple):
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
-    def _next(self, knob: Knob, view: View, boot: _Boot, want: Any) -> _Next:
+    def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> _Next:
         """What the default entry has, or what the entries of later kernels will not have."""
         upcoming = boot.next
         if upcoming is None:
@@ -161,7 +161,7 @@ class BootArg(NamedTuple):
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The boot configuration's files as a whole, for every boot argument that is desired."""
-        boot = _boot(view)
+        boot = boot_of(view)
         changes = tuple(change for _, change in batch)
         check = partial(_read_back, view=view)
         if boot.family and boot.plan and not boot.plan.problem:
@@ -180,7 +180,7 @@ class BootArg(NamedTuple):
         return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
 
 
-class _Boot(NamedTuple):
+class Boot(NamedTuple):
     """What all boot arguments of one host share."""
 
     loader: Loader
@@ -205,15 +205,16 @@ class _Boot(NamedTuple):
         return "", ""
 
 
-def _boot(view: View) -> _Boot:
+def boot_of(view: View) -> Boot:
+    """The boot loader of this host, what the next boot will have, and what there is to write; worked out once."""
     if "boot" not in view.memo:
         loader = detect(view.root, view.bootloader)
         family = FAMILIES[loader.name] if loader.supported else None
         same = partial(_same, view.scope.nr_cpus)
         upcoming = family.upcoming(view.root) if family else None
         plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
-        view.memo["boot"] = _Boot(loader, family, upcoming, plan)
-    boot: _Boot = view.memo["boot"]
+        view.memo["boot"] = Boot(loader, family, upcoming, plan)
+    boot: Boot = view.memo["boot"]
     return boot
 
 

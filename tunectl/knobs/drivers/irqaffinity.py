@@ -16,7 +16,7 @@ from tunectl.errors import UsageError
 from tunectl.host.folder import Folder, open_folder
 from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.host.sysroot import ABSENT_ERRNOS
-from tunectl.knobs.drivers.nicfile import interfaces
+from tunectl.knobs.drivers.nicfile import absent, interfaces
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -38,7 +38,9 @@ class IrqAffinity:
         good: dict[tuple[str, str], CpuSet] = {}  # thousands of interrupts share a few pairs of texts
         with open_folder(view.root, "proc/irq") as folder:
             numbers = sorted(filter(str.isdecimal, folder.names), key=int)
-            if not numbers:
+            if folder.problem:
+                yield _unlisted(knob, "", folder.problem)
+            elif not numbers:
                 yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
             for number in numbers:
                 yield self.read(knob, view, folder, number, want, good)
@@ -99,6 +101,10 @@ def spread(irqs: Sequence[int], cpus: CpuSet, local: CpuSet) -> dict[int, int]:
     return {irq: order[turn % len(order)] for turn, irq in enumerate(irqs)} if order else {}
 
 
+def _unlisted(knob: Knob, instance: str, error: OSError) -> Reading:
+    return Reading(knob.name, instance, State.UNREADABLE, reason=f"/proc/irq: {error.strerror}", errno=error.errno)
+
+
 class QueueIrqs(IrqAffinity):
     """Of /proc/irq/N, those that are vectors of a named interface: written like all others."""
 
@@ -106,10 +112,13 @@ class QueueIrqs(IrqAffinity):
         """One reading an interrupt; `wanted` is the CPU that is to be its own."""
         with open_folder(view.root, "proc/irq") as folder:
             for nic, problem in interfaces(view):
+                if folder.problem:
+                    yield _unlisted(knob, nic, folder.problem)
+                    continue
                 irqs = () if problem else read_vectors(view.root, nic)
                 if not irqs:
                     reason = problem or f"{nic} has no interrupt of its own"
-                    yield Reading(knob.name, nic, State.ABSENT, reason=reason)
+                    yield Reading(knob.name, nic, absent(nic), reason=reason)
                 if irqs and not want & view.scope.online:
                     reason = f"none of the CPUs {format_cpulist(want)} is online: there is nowhere to place them"
                     yield Reading(knob.name, nic, State.UNREADABLE, reason=reason)
