@@ -157,7 +157,7 @@ def test_a_saved_recovery_entry_is_taken_out_with_it(tmp_path: Path) -> None:
     block = "# GRUB Environment Block\nnext_entry=1>1\nsaved_entry=1>1\n"
     menu = OURS["boot/grub/grub.cfg"].replace('default="0"', 'default="${saved_entry}"')
     found = live(tmp_path, {**OURS, "boot/grub/grub.cfg": menu, "boot/grub/grubenv": block})
-    assert found.fix == "sudo grub-editenv - unset next_entry saved_entry"
+    assert found.fix == "sudo grub-editenv - unset next_entry && sudo grub-editenv - unset saved_entry"
 
 
 CUSTOM = "if [ -f ${config_directory}/custom.cfg ]; then\n  source ${config_directory}/custom.cfg\nfi\n"
