@@ -18,9 +18,10 @@ from itertools import pairwise
 from typing import Any
 
 from tunectl import durable
+from tunectl.checksummed import decode, line_of
 from tunectl.errors import TunectlError
 from tunectl.model import Held
-from tunectl.tuning.records import Entry, before_record, decode, entry_of, held_of, held_record, line_of
+from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
 
 NAME = "journal.jsonl"
 # What a record says of an entry that was announced before: the field, and its type.
@@ -317,3 +318,12 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
                 return False
             journal.entries[seq] = journal.entries[seq]._replace(**said)
     return True
+
+
+def is_first(journal: Journal, boot_id: str) -> bool:
+    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
+
+    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
+    repair in the middle of the day, finds this boot in the journal.
+    """
+    return all(entry.boot_id != boot_id for entry in journal.entries.values())
