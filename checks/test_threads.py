@@ -2,24 +2,32 @@
 
 from tunectl.checking import failing
 from tunectl.checking.judges import Trespass, some, trespassers
+from tunectl.checking.kthreads import WORKQUEUES, interrupt_of, read_placement, strays
+from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist
 from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 
 
 def test_movable_threads(
-    isolated_cpu: int, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader]
+    isolated_cpu: int, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader], subject: Subject
 ) -> None:
     """A second thread on a spinner's CPU takes turns with it, and brings the tick back for as long as it is runnable.
 
-    Found: each thread that could run elsewhere and ran here, and each thread of user space that is pinned here,
-    though it may sleep now. If it is the trading thread itself, [[threads]] says so. Kernel threads that belong to
-    the CPU (PF_NO_SETAFFINITY) cannot move and are left alone.
+    Found: each thread that could run elsewhere and ran here, each thread of user space that is pinned here, and each
+    kernel thread whose mask lets it run here and that need not, though they may sleep now. If it is the
+    trading thread itself, [[threads]] says so. Kernel threads that belong to the CPU (PF_NO_SETAFFINITY) cannot move
+    and are left alone.
     Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst; Documentation/timers/no_hz.rst.
     """
     found = strangers(trespassers(window, isolated_cpu, scope.isolated), traders, isolated_cpu)
+    # nohz_full= keeps them away at boot, the knob by moving them; elsewhere the scheduler's isolation has to do.
+    kept = scope.isolated if "kthread.affinity" in subject.settings else cpu_facts.nohz_full
+    placement = read_placement(subject.root, scope, kept, window)
+    ran = {one.run for one in found}
+    found += [Trespass(run, False) for run in strays(window, isolated_cpu, placement) if run not in ran]
     if not found:
         return
     housekeeping = format_cpulist(scope.housekeeping & scope.online)
@@ -27,20 +35,24 @@ def test_movable_threads(
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes.append(f"the kernel does not isolate CPU {isolated_cpu}: tunectl apply, and reboot")
     failing(
-        f"CPU {isolated_cpu} is not left alone: {some(_seen(one) for one in found)}",
+        f"CPU {isolated_cpu} is not left alone: {some(_seen(one, isolated_cpu) for one in found)}",
         some(dict.fromkeys(fixes)),
         observed=len(found),
         desired=0,
     )
 
 
-def _seen(one: Trespass) -> str:
+def _seen(one: Trespass, cpu: int) -> str:
     thread = one.run.thread
     kind = "kernel thread" if thread.kernel else "thread"
     name = f"{kind} {thread.comm} (pid {thread.pid}" + (f", tid {thread.tid})" if thread.tid != thread.pid else ")")
     share = f"{one.run.busy:.0%} of the time" if one.run.busy >= 0.01 else "briefly"
-    did = f"ran here, {share}" if one.run.ran else "sleeps"
-    return f"{name} is pinned here and {did}" if one.pinned else f"{name} {did}"
+    did = "sleeps" if not one.run.ran else f"ran here, {share}" if thread.cpu == cpu else "ran elsewhere"
+    if one.pinned:
+        return f"{name} is pinned here and {did}"
+    if thread.cpu == cpu and one.run.ran:
+        return f"{name} {did}"
+    return f"{name} may run on CPUs {format_cpulist(thread.allowed or ())} and {did}"
 
 
 def _fix(one: Trespass, cpu: int, housekeeping: str) -> str:
@@ -49,8 +61,8 @@ def _fix(one: Trespass, cpu: int, housekeeping: str) -> str:
         move = f"taskset -cp {housekeeping} {thread.tid}"
         return f"{move}; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
     if thread.comm.startswith("kworker/u"):
-        return "keep unbound work on the housekeeping CPUs: /sys/devices/virtual/workqueue/cpumask"
-    if thread.kernel and thread.comm.startswith("irq/"):
-        irq = thread.comm.removeprefix("irq/").partition("-")[0]
+        return f"echo {format_cpumask(parse_cpulist(housekeeping))} > /{WORKQUEUES}"
+    irq = interrupt_of(thread)
+    if irq is not None and one.run.ran:
         return f"echo {housekeeping} > /proc/irq/{irq}/smp_affinity_list"
     return f"taskset -cp {housekeeping} {thread.tid}"

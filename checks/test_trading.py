@@ -2,7 +2,17 @@
 
 from tunectl.checking import failing, unknown, unsupported
 from tunectl.checking.judges import some, spinners, trespassers
-from tunectl.checking.traders import REAL_TIME, Trader, local_nodes, misplaced, neighbours, starved, strangers, whose
+from tunectl.checking.traders import (
+    REAL_TIME,
+    Trader,
+    local_nodes,
+    misplaced,
+    neighbours,
+    starved,
+    strangers,
+    to_tell_apart,
+    whose,
+)
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.host.cpusets import CpuFacts
@@ -10,6 +20,7 @@ from tunectl.host.irqs import read_irqs
 from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
 from tunectl.host.processmemory import read_memory, read_pages
+from tunectl.host.procs import service_of
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 
@@ -17,7 +28,7 @@ from tunectl.model import Scope
 _ELSEWHERE = 0.05
 
 
-def test_trading_thread(trading_thread: Trader) -> None:
+def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
     """A trading thread that is not pinned is moved; one of the wrong policy waits behind whatever else is runnable.
 
     The thread is there once, may run on its CPU and on no other, and has its scheduling policy and priority.
@@ -28,7 +39,8 @@ def test_trading_thread(trading_thread: Trader) -> None:
         unknown(f"{whose(declared)} does not run now", "start it, then check again")
     if len(threads) > 1:
         tids = ", ".join(str(one.tid) for one in threads)
-        failing(f"{whose(declared)} is {len(threads)} threads: {tids}", "say which: thread = (its name)")
+        units = {one.pid: service_of(host, one.pid) for one in threads}
+        failing(f"{whose(declared)} is {len(threads)} threads: {tids}", to_tell_apart(declared, threads, units))
     found = misplaced(declared, trading_thread.thread)
     if found:
         reasons, fixes = zip(*found, strict=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from tunectl.checking.judges import ticks_per_s
-from tunectl.checking.measure import measure, measure_spinning
+from tunectl.checking.measure import measure, measure_spinning, timers_under_spinner
 from tunectl.checking.outcomes import Settled
 from tunectl.errors import TunectlError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.timers import TICK
 from tunectl.model import Outcome
 from tunectl.probe.runner import find_program
 
@@ -36,13 +38,18 @@ def test_a_spinner_keeps_its_cpu_busy(last_cpu: int) -> None:
         find_program()
     except TunectlError as error:
         pytest.skip(error.message)
-    window = measure_spinning(Sysroot(), frozenset({last_cpu}), 0.3)
-    idle, ticks = window.idle_share(last_cpu), ticks_per_s(window, last_cpu)
+    window, counts = measure_spinning(Sysroot(), frozenset({last_cpu}), 0.5)
+    (count,) = counts.values()
+    idle = window.idle_share(last_cpu)
     assert idle is not None
-    assert idle < 0.2
-    assert ticks is not None
+    assert count.cpu == last_cpu
+    assert count.seconds >= 0.5
+    assert count.spun.by == "tunectl-probe"
+    assert count.ticks is not None
     if last_cpu not in read_scope_facts(Sysroot()).nohz_full:
-        assert ticks > 50  # an ordinary CPU ticks 100 to 1000 times a second under a spinner
+        # An ordinary CPU ticks 100 to 1000 times a second under a spinner, and its list of timers shows it.
+        assert count.ticks > count.allowed
+        assert TICK & set(timers_under_spinner(Sysroot(), last_cpu)) or os.geteuid()
 
 
 def test_without_the_probe_it_is_not_known(monkeypatch: pytest.MonkeyPatch, last_cpu: int) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,11 @@ from tests.checking.fake_kernel import FakeKernel, Process
 from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import FEED, FILES, RX
 from tests.hosts.builder import build_named
-from tunectl.checking.judges import BUSY, IDLE, TICKS_PER_S, device_name, trespassers
+from tunectl.checking.ipis import too_many
+from tunectl.checking.judges import BUSY, device_name, trespassers
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.runner import shipped_checks
+from tunectl.checking.tick import TICKS_PER_S, Spun, TickCount, settle
 from tunectl.checking.window import Counters, Window
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
@@ -31,24 +32,11 @@ def shipped(module: str, name: str) -> Callable[..., None]:
     return check
 
 
-tick_off = shipped("test_tick", "tick_off")
 spinners_apart = shipped("test_cores", "spinners_apart")
 device_interrupts = shipped("test_interrupts", "device_interrupts")
 SECONDS = 2.0
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 SCOPE = Scope(frozenset(range(32)), frozenset(range(32)), frozenset({2, 18}), 32)
 SPINNER = Thread(700, 700, "feed", "S", 0, 2, 0.0, 0.0, 5, frozenset({2}))
-
-
-@dataclass
-class Given:
-    """pytest's `request`, for a check that asks for its window late."""
-
-    window: Window
-
-    def getfixturevalue(self, _: str) -> Window:
-        """The window, whatever its name."""
-        return self.window
 
 
 def counters(
@@ -63,6 +51,24 @@ def window(*threads: Thread, loc: int = 0, irq: int = 0, idle_s: float = 0.0) ->
     """Two seconds in which this much came, and in which each thread ran for its `run_s`."""
     before = counters(0.0, threads=tuple(one._replace(run_s=0.0) for one in threads))
     return Window(before, counters(SECONDS, loc=loc, irq=irq, idle_s=idle_s, threads=threads))
+
+
+_ROWS = {
+    "CAL": "Function call interrupts",
+    "TLB": "TLB shootdowns",
+    "RES": "Rescheduling interrupts",
+    "IWI": "IRQ work interrupts",
+}
+
+
+def sent_to_2(row: str, times: int, *threads: Thread, seconds: float = SECONDS) -> Window:
+    """A window in which so many interrupts of a row came to CPU 2; `threads`: one, before and after."""
+
+    def at(when: float, count: int, thread: tuple[Thread, ...]) -> Counters:
+        text = f"     CPU2\n{row}: {count} {_ROWS[row]}\n"
+        return Counters(when, parse_interrupts(text), {}, {(one.pid, one.tid): one for one in thread}, "tsc")
+
+    return Window(at(0.0, 0, threads[:1]), at(seconds, times, threads[1:]))
 
 
 def outcome(check: Callable[[], None]) -> Outcome:
@@ -82,19 +88,52 @@ def facts(tmp_path: Path) -> CpuFacts:
     return read_scope_facts(Sysroot(str(build_named(tmp_path / "host", "lab4", tuned_boot=frozenset({2, 3})))))
 
 
+def tick(ticks: int | None, seconds: float = SECONDS, spun_s: float = SECONDS) -> Outcome:
+    """The verdict on CPU 2 after so many timer interrupts."""
+    return settle(TickCount(2, ticks, seconds, Spun(spun_s))).outcome
+
+
 @pytest.mark.parametrize(
     ("ticks", "wanted"),
     [(TICKS_PER_S * SECONDS, Outcome.COMPLIANT), (TICKS_PER_S * SECONDS + 1, Outcome.DRIFTED)],
 )
-def test_the_tick(facts: CpuFacts, ticks: float, wanted: Outcome) -> None:
-    given = Given(window(loc=int(ticks)))
-    assert outcome(lambda: tick_off(2, facts, given)) == wanted
+def test_the_tick(ticks: float, wanted: Outcome) -> None:
+    assert tick(int(ticks)) == wanted
 
 
-@pytest.mark.parametrize(("idle", "wanted"), [(IDLE, Outcome.COMPLIANT), (IDLE + TICK_S / SECONDS, Outcome.UNREADABLE)])
-def test_a_cpu_that_idled_proves_no_tick(facts: CpuFacts, idle: float, wanted: Outcome) -> None:
-    given = Given(window(loc=0, idle_s=idle * SECONDS))
-    assert outcome(lambda: tick_off(2, facts, given)) == wanted
+@pytest.mark.parametrize(("ticks", "wanted"), [(5, Outcome.COMPLIANT), (6, Outcome.DRIFTED)])
+def test_a_few_timers_in_a_moment_are_no_tick(ticks: int, wanted: Outcome) -> None:
+    """In a tenth of a second as many may come as in half a second, and it has to be a slow tick's spinner all along."""
+    assert tick(ticks, 0.1, 0.1) == wanted
+
+
+@pytest.mark.parametrize(("spun_s", "wanted"), [(0.4, Outcome.COMPLIANT), (0.399, Outcome.UNREADABLE)])
+def test_where_nothing_spun_for_long_no_tick_is_proved(spun_s: float, wanted: Outcome) -> None:
+    """A fifth of the time: there, a tick of 100 a second would have made twice what is allowed."""
+    assert tick(0, spun_s=spun_s) == wanted
+    assert tick(21, spun_s=spun_s) == Outcome.DRIFTED
+
+
+@pytest.mark.parametrize(("sent", "loud"), [(20, False), (21, True)])
+@pytest.mark.parametrize("row", ["CAL", "TLB", "RES", "IWI"])
+def test_interrupts_from_other_cpus(row: str, sent: int, loud: bool) -> None:
+    """Ten a second of each kind."""
+    assert bool(too_many(sent_to_2(row, sent), 2)) == loud
+
+
+@pytest.mark.parametrize(("row", "counts"), [("CAL", False), ("RES", False), ("TLB", True), ("IWI", True)])
+def test_what_woke_a_thread_is_its_own_affair(row: str, counts: bool) -> None:
+    """A thread that sleeps and is woken 500 times, by as many calls or reschedules, and one more."""
+    asleep = SPINNER._replace(slices=10)
+    woken = asleep._replace(slices=510)
+    assert bool(too_many(sent_to_2(row, 520, asleep, woken), 2)) == counts
+    assert too_many(sent_to_2(row, 521, asleep, woken), 2)
+
+
+@pytest.mark.parametrize(("seconds", "loud"), [(0.1, False), (1.0, False), (0.99, False)])
+def test_a_handful_in_a_moment_is_none_at_work(seconds: float, loud: bool) -> None:
+    assert bool(too_many(sent_to_2("CAL", 10, seconds=seconds), 2)) == loud
+    assert too_many(sent_to_2("CAL", 11, seconds=seconds), 2)
 
 
 @pytest.mark.parametrize(("busy", "wanted"), [(BUSY, Outcome.COMPLIANT), (BUSY + 0.001, Outcome.DRIFTED)])

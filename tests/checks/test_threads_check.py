@@ -32,7 +32,7 @@ def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge:
     [
         (Process(701, "cron", cpu=2, allowed="0-3", busy=0.02), "taskset -cp 0-1 701"),
         (Process(702, "short", cpu=2, allowed="0-3", visits_per_s=40), "taskset -cp 0-1 702"),
-        (Process(703, "rcuop/1", cpu=2, allowed="0-3", flags=KTHREAD, visits_per_s=40), "taskset -cp 0-1 703"),
+        (Process(703, "rcuop/1", cpu=2, allowed="0-2", flags=KTHREAD, visits_per_s=40), "taskset -cp 0-1 703"),
         (Process(704, "irq/33-mlx5", cpu=2, allowed="2", flags=KTHREAD, visits_per_s=40), "/proc/irq/33/"),
         (Process(705, "kworker/u8:1-events", cpu=2, allowed="0-3", flags=BOUND, visits_per_s=40), "workqueue/cpumask"),
     ],
@@ -45,6 +45,71 @@ def test_a_thread_that_ran_there_is_found(lab4: Path, judge: Judge, process: Pro
     assert f"{process.comm} (pid {process.pid}) ran here" in found[TARGET].reason
     assert fix in found[TARGET].fix
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(
+    ("process", "reason", "fix"),
+    [
+        (Process(730, "rcuop/2", cpu=2, allowed="2", flags=KTHREAD), "may run on CPUs 2 and sleeps", "-cp 0-1 730"),
+        (Process(731, "rcuop/3", cpu=3, allowed="2-3", flags=KTHREAD), "may run on CPUs 2-3 and", "-cp 0-1 731"),
+        (Process(732, "khugepaged", cpu=0, allowed="0-3", flags=KTHREAD), "may run on CPUs 0-3", "-cp 0-1 732"),
+        (Process(733, "kswapd0", cpu=2, allowed="0-3", flags=KTHREAD), "may run on CPUs 0-3", "-cp 0-1 733"),
+        (Process(734, "kswapd0", cpu=0, allowed="2-3", flags=KTHREAD), "may run on CPUs 2-3", "-cp 0-1 734"),
+        (Process(735, "irq/31-eth0", cpu=2, allowed="2", flags=KTHREAD), "may run on CPUs 2 and", "-cp 0-1 735"),
+    ],
+    ids=lambda value: f"{value.comm}-{value.allowed}" if isinstance(value, Process) else "",
+)
+def test_a_sleeping_kernel_thread_is_named_by_its_mask(
+    lab4: Path, judge: Judge, process: Process, reason: str, fix: str
+) -> None:
+    (lab4 / "proc/irq/31/effective_affinity_list").write_text("1\n")
+    with FakeKernel(lab4, range(4), processes=[process]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert found[TARGET].outcome == Outcome.DRIFTED
+    assert f"kernel thread {process.comm} (pid {process.pid}) {reason}" in found[TARGET].reason
+    assert found[TARGET].fix == f"taskset {fix}"
+
+
+def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: Judge) -> None:
+    worker = Process(736, "kworker/u8:1-events", cpu=0, allowed="0-3", flags=BOUND)
+    mask = lab4 / "sys/devices/virtual/workqueue/cpumask"
+    outcomes = []
+    for text in ("f\n", "3\n"):  # with 3, the worker is left over from before, and dies as it is
+        mask.write_text(text)
+        with FakeKernel(lab4, range(4), processes=[worker]):
+            finding = judge(lab4, {2, 3}, CHECK)[TARGET]
+        outcomes.append(finding.outcome)
+        assert finding.outcome == Outcome.COMPLIANT or finding.fix == "echo 3 > /sys/devices/virtual/workqueue/cpumask"
+    assert outcomes == [Outcome.DRIFTED, Outcome.COMPLIANT]
+
+
+@pytest.mark.parametrize(
+    "process",
+    [
+        Process(740, "rcuop/2", cpu=1, allowed="0-1", flags=KTHREAD),  # where the kernel puts it
+        Process(741, "migration/2", cpu=2, allowed="2", flags=BOUND),  # belongs to its CPU
+        Process(742, "kswapd0", cpu=0, allowed="0-3", flags=KTHREAD),  # its node's CPUs, from the kernel; not here
+        Process(743, "irq/31-eth0", cpu=0, allowed="0-3", flags=KTHREAD),  # follows its interrupt when it next wakes
+        Process(744, "irq/32-eth0", cpu=2, allowed="2", flags=KTHREAD),  # its interrupt is here: irq.affinity names it
+    ],
+    ids=lambda value: value.comm,
+)
+def test_a_kernel_thread_where_it_belongs_is_silent(lab4: Path, judge: Judge, process: Process) -> None:
+    (lab4 / "proc/irq/31/effective_affinity_list").write_text("1\n")
+    (lab4 / "proc/irq/32/effective_affinity_list").write_text("2\n")
+    with FakeKernel(lab4, range(4), processes=[process]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert {finding.outcome for finding in found.values()} == {Outcome.COMPLIANT}
+
+
+@pytest.mark.parametrize(("settings", "outcome"), [({}, "compliant"), ({"kthread.affinity": {0, 1}}, "drifted")])
+def test_a_wide_mask_counts_where_kernel_threads_are_kept_away(
+    lab4: Path, judge: Judge, settings: dict[str, set[int]], outcome: str
+) -> None:
+    """Without nohz_full= every kernel thread may run everywhere, and isolcpus= sees that none is moved there."""
+    (lab4 / "sys/devices/system/cpu/nohz_full").write_text("\n")
+    with FakeKernel(lab4, range(4), processes=[Process(745, "khugepaged", 0, "0-3", flags=KTHREAD)]):
+        assert judge(lab4, {2, 3}, CHECK, settings)[TARGET].outcome == outcome
 
 
 def test_what_may_or_must_be_there_is_silent(lab4: Path, judge: Judge) -> None:

@@ -81,6 +81,45 @@ def test_a_declaration_that_fits_two_threads(lab4: Path, judge: Judge) -> None:
     assert "is 2 threads: 701, 702" in finding.reason
 
 
+FIRST = Trading("one", "", "orderbook", "engine", 2, "other", 0, False, ())
+SECOND = FIRST._replace(name="two", cpu=3)
+
+
+def engine(tid: int, allowed: str, of: int = 0) -> Process:
+    return Process(tid, "engine", cpu=int(allowed[0]), allowed=allowed, of=of)
+
+
+def test_workers_of_one_name_are_told_apart_by_their_cpus(lab4: Path, judge: Judge) -> None:
+    """A pool of two threads of one name, each declared with its CPU and pinned to it."""
+    pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "3", 701)]
+    found = found_on(quiet(lab4), judge, *pool, declared=(FIRST, SECOND))
+    assert found["check.trading_thread[one]"].outcome == Outcome.COMPLIANT
+    assert found["check.trading_thread[two]"].outcome == Outcome.COMPLIANT
+
+
+def test_the_worker_of_a_pool_that_is_not_pinned_is_named(lab4: Path, judge: Judge) -> None:
+    pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "0-1", 701)]
+    found = found_on(quiet(lab4), judge, *pool, declared=(FIRST, SECOND))
+    assert found["check.trading_thread[one]"].outcome == Outcome.COMPLIANT
+    assert found["check.trading_thread[two]"].fix == "taskset -cp 3 703"
+
+
+def test_two_threads_of_one_name_and_one_declaration(lab4: Path, judge: Judge) -> None:
+    """The name was said: what is left to decide is which of them gets another one."""
+    pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "0-1", 701)]
+    found = found_on(quiet(lab4), judge, *pool, declared=(FIRST,))["check.trading_thread[one]"]
+    assert "is 2 threads: 702, 703" in found.reason
+    assert found.fix.startswith("nothing in the host file can tell them apart: have the program give tid 703 another")
+
+
+def test_two_processes_of_one_name_are_told_apart_by_their_units(lab4: Path, judge: Judge) -> None:
+    one = replace(ORDERBOOK, files={"cgroup": "0::/system.slice/book-a.service\n"})
+    other = replace(ORDERBOOK, pid=702, files={"cgroup": "0::/system.slice/book-b.service\n"})
+    found = found_on(quiet(lab4), judge, one, other, declared=(BOOK._replace(fed_by=()),))
+    fix = found["check.trading_thread[book]"].fix
+    assert 'unit = "book-a.service" (tid 701) or unit = "book-b.service" (tid 702)' in fix
+
+
 @pytest.mark.parametrize(
     "stranger",
     [Process(720, "stray", cpu=2, allowed="2"), Process(721, "cron", cpu=2, allowed="0-3", visits_per_s=40)],

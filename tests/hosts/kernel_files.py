@@ -78,6 +78,7 @@ def _write_memory(tree: Tree, spec: HostSpec) -> None:
     tree.values("sys/kernel/mm/ksm", run=0, pages_to_scan=100, pages_shared=0)
     total = sum(node.memory_mib for node in spec.nodes) * 1024
     tree.text("proc/meminfo", f"MemTotal:       {total} kB\nMemFree:        {total // 2} kB\n")
+    tree.text("proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
 
 
 def _write_workqueue(tree: Tree, spec: HostSpec) -> None:

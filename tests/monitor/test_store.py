@@ -323,6 +323,34 @@ def test_what_another_programs_file_holds_of_ours_is_taken_over(
     goes_on(tmp_path)
 
 
+# Of the statements that made the tables: the text on the first page, and what a damaged page has in its place.
+SCHEMA = {
+    b"INTEGER PRIMARY KEY, receiver": b"INTEGER PRIMARY KEX, receiver",
+    b"CREATE TABLE delivery": b"CREATE TABLE delivera",
+    b"CREATE TABLE state": b"\0" * 18,
+    b"receiver TEXT": b"receives TEXT",
+    b"done INTEGER": b"none INTEGER",
+    b"alert BLOB": b"\xff" * 10,
+    b"record BLOB": b"record BLO(",
+}
+
+
+@pytest.mark.parametrize("text", SCHEMA, ids=bytes.decode)
+def test_a_damaged_schema_is_said_and_never_an_empty_store(
+    tmp_path: Path, text: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path)
+    data = (tmp_path / FILE).read_bytes()
+    assert text in data
+    (tmp_path / FILE).write_bytes(data.replace(text, SCHEMA[text]))
+    with opened(tmp_path) as store:
+        assert [alert for alert in alerts_of(store) if alert not in (fired(2), fired(3), fired(4))] == []
+        assert store.is_saved
+    assert "is damaged" in caplog.text
+    assert (tmp_path / f"{FILE}.damaged").read_bytes()[:4096].count(SCHEMA[text])
+    goes_on(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("table", "alerts", "state"),
     [("state", [fired(2), fired(3), fired(4)], {}), ("delivery", [], {"alerts": {"count": 5}})],

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tunectl.checking.measure import Spinning
 from tunectl.checking.outcomes import Settled, compliant, unknown, unsupported
-from tunectl.checking.subject import Subject
+from tunectl.checking.subject import Subject, Watched
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -146,13 +147,19 @@ def window(subject: Subject) -> Window:
 @pytest.fixture
 def spinner_window(subject: Subject) -> Window:
     """The same, while a thread of tunectl-probe spins on each isolated CPU."""
-    return _measured(subject.spinner_window)
+    return _measured(subject.spinning).window
 
 
-def _measured(window: Window | Settled) -> Window:
-    if isinstance(window, Settled):
-        raise Settled(window.outcome, window.reason, window.fix)
-    return window
+@pytest.fixture
+def spinning(subject: Subject) -> Spinning:
+    """That window, with the timer interrupts that each isolated CPU took under its spinner."""
+    return _measured(subject.spinning)
+
+
+def _measured(watched: Watched | Settled) -> Watched:
+    if isinstance(watched, Settled):
+        raise Settled(watched.outcome, watched.reason, watched.fix)
+    return watched
 
 
 @pytest.fixture

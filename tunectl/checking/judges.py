@@ -9,13 +9,8 @@ from typing import NamedTuple
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet
 
-# The slowest tick a kernel can be built with is 100 a second (kernel/Kconfig.hz), what remains without a tick
-# about one: ten stands clear of both.
-TICKS_PER_S = 10.0
 # Two threads that take turns get half of a CPU each; more than that is a spinner, or as good as one.
 BUSY = 0.5
-# Less idle than this, and something kept the CPU busy while it was watched.
-IDLE = 0.5
 # GIC interrupts 16 to 31 belong to one CPU each (timer, performance counters), and so do Xen's per-CPU event
 # channels: they have numbers, but are no device's and cannot be moved.
 _PRIVATE_ROW = re.compile(r"GIC\S*\s+(1[6-9]|2\d|3[01])\s|xen-percpu")
@@ -71,9 +66,12 @@ def trespassers(window: Window, cpu: int, isolated: CpuSet) -> list[Trespass]:
 
 
 def _home(run: Run, isolated: CpuSet) -> int | None:
-    """The isolated CPU a thread is pinned to, the one it last ran on where there are several; else None."""
+    """The isolated CPU a thread is pinned to, the one it last ran on where there are several; else None.
+
+    Where a kernel thread may run is another matter (checking/kthreads.py).
+    """
     allowed = run.thread.allowed
-    if not allowed or not allowed <= isolated:
+    if run.thread.kernel or not allowed or not allowed <= isolated:
         return None
     return run.thread.cpu if run.thread.cpu in allowed else min(allowed)
 
@@ -85,12 +83,6 @@ def spinners(window: Window, cpus: CpuSet) -> list[Run]:
         if run.thread.cpu in cpus and run.busy > BUSY:
             found.setdefault(run.thread.cpu, run)
     return [found[cpu] for cpu in sorted(found)]
-
-
-def ticks_per_s(window: Window, cpu: int) -> float | None:
-    """Local timer interrupts a second on a CPU, or None where this host does not count them."""
-    ticks = window.timer_interrupts(cpu)
-    return None if ticks is None or window.seconds <= 0 else ticks / window.seconds
 
 
 def housekeeping_siblings(core: CpuSet, isolated: CpuSet) -> CpuSet:

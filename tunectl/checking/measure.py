@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 from tunectl.checking.outcomes import unknown
+from tunectl.checking.tick import Spun, TickCount, counted, counted_by_probe
 from tunectl.checking.window import Window, read_counters
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.timers import TIMER_LIST, parse_timer_list
 from tunectl.probe.runner import run_jitter
 
 STILL = "the counters stand still: a recorded host does not run"
 # A running host's timers fire within this time, on any kernel and however idle it is.
 _FIRST_SIGN_S = 0.1
-# The probe starts, locks its memory and calibrates: a moment on hardware, a second or two on an emulated CPU. It is
-# given this long, is watched until it spins, and spins until the window is over.
-_SETTLE_S = 2.5
-_LOOK_S = 0.2
-_SPINS = 0.1  # share of the time a CPU idles, at most, once it spins
-_MARGIN_S = 0.5
+_SECOND_LOOK_S = 1.0
+_LOOK_S = 0.05
+_SOON_NS = 100_000_000  # what expires ten times a second or more often is never further away
+
+
+class Spinning(NamedTuple):
+    """What a host did while a spinner was on some CPUs: its counters, and the timer interrupts of each such CPU."""
+
+    window: Window
+    ticks: Mapping[int, TickCount]
 
 
 def measure(root: Sysroot, window_s: float) -> Window:
@@ -42,39 +49,48 @@ def measure(root: Sysroot, window_s: float) -> Window:
     return window
 
 
-def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float) -> Window:
-    """The counters while tunectl-probe spins on `cpus`.
+def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float) -> Spinning:
+    """The counters while tunectl-probe spins on `cpus`, and the timer interrupts that it counted from within.
 
-    On another root than the running host's there is nothing to spin on: the counters are taken as they move, and
-    whether a CPU was kept busy is then theirs to say (Window.idle_share).
+    The probe reads the interrupts itself, when it begins to spin and when it ends: however long it takes to start, its
+    counts are those of its own time. On another root than the running host's there is nothing to spin on: the
+    counters are taken as they move, and a CPU that did not idle counts as one that spun.
     """
     if not cpus:
         unknown("no isolated CPU is online: there is nowhere to spin")
     if not root.live:
-        return measure(root, window_s)
-    with ThreadPoolExecutor(1, "tunectl-spinner") as pool:
-        spinning = pool.submit(run_jitter, cpus, window_s + _SETTLE_S + _MARGIN_S)
-        _wait_for(root, cpus, spinning)
-        window = measure(root, window_s) if not spinning.done() else None
-        _finish(spinning, cpus)
-    if window is None:
-        unknown(f"tunectl-probe ended early on CPUs {format_cpulist(cpus)}")
-    return window
+        window = measure(root, window_s)
+        return Spinning(window, {one.cpu: one for one in counted(window, _busy(window, cpus))})
+    before = read_counters(root)
+    document = _spin(cpus, window_s)
+    window = Window(before, read_counters(root, last=True))
+    return Spinning(window, {one.cpu: one for one in counted_by_probe(document)})
 
 
-def _wait_for(root: Sysroot, cpus: CpuSet, spinning: Future[dict[str, Any]]) -> None:
-    """Until the CPUs have stopped idling, or the time for that is over."""
-    deadline = time.monotonic() + _SETTLE_S - _LOOK_S
-    while time.monotonic() < deadline and not spinning.done():
-        before = read_counters(root)
-        time.sleep(_LOOK_S)
-        look = Window(before, read_counters(root, last=True))
-        if all((look.idle_share(cpu) or 0.0) < _SPINS for cpu in cpus):
-            return
-
-
-def _finish(spinning: Future[dict[str, Any]], cpus: CpuSet) -> None:
+def _spin(cpus: CpuSet, window_s: float) -> dict[str, Any]:
     try:
-        spinning.result()
+        return run_jitter(cpus, window_s)
     except TunectlError as error:
         unknown(f"no spinner on CPUs {format_cpulist(cpus)}: {error.message}", error.hint or "")
+
+
+def _busy(window: Window, cpus: CpuSet) -> dict[int, Spun]:
+    idle = {cpu: window.idle_share(cpu) for cpu in cpus}
+    return {cpu: Spun((1 - share) * window.seconds, "a thread") for cpu, share in idle.items() if share is not None}
+
+
+def timers_under_spinner(root: Sysroot, cpu: int) -> list[str]:
+    """A second look at a CPU whose timer interrupts did not stop: the functions of the timers that are set there soon.
+
+    Nothing where /proc/timer_list cannot be read (it is root's), or where nothing of ours can spin.
+    """
+    if not root.live or not root.get_text(TIMER_LIST):
+        return []
+    soon: dict[str, None] = {}
+    with ThreadPoolExecutor(1, "tunectl-spinner") as pool:
+        spinning = pool.submit(run_jitter, frozenset({cpu}), _SECOND_LOOK_S)
+        while not spinning.done():
+            armed = parse_timer_list(root.get_text(TIMER_LIST))
+            soon.update(dict.fromkeys(one.function for one in armed if one.cpu == cpu and one.in_ns <= _SOON_NS))
+            time.sleep(_LOOK_S)
+    return list(soon) if spinning.exception() is None else []

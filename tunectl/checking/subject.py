@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from tunectl.checking.measure import measure, measure_spinning
+from tunectl.checking.measure import Spinning, measure, measure_spinning
 from tunectl.checking.outcomes import Settled
+from tunectl.checking.senders import trace_senders
+from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
@@ -17,6 +20,8 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope, Trading
 from tunectl.tuners.find import read_tuners
 from tunectl.tuners.found import FoundTuner
+
+Watched = TypeVar("Watched")
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Subject:
     @cached_property
     def trading_threads(self) -> Mapping[str, tuple[Thread, ...]]:
         """The threads that fit each declaration of the host file, by its name."""
-        return {one.name: tuple(find_threads(self.root, one)) for one in self.trading}
+        return paired(self.trading, {one.name: tuple(find_threads(self.root, one)) for one in self.trading})
 
     @cached_property
     def window(self) -> Window | Settled:
@@ -62,14 +67,29 @@ class Subject:
         return _or_settled(lambda: measure(self.root, self.window_s))
 
     @cached_property
-    def spinner_window(self) -> Window | Settled:
+    def ipi_trace(self) -> str:
+        """Half a second of who interrupts other CPUs, as the kernel's trace says it; "" where that cannot be had.
+
+        To trace interrupts every CPU a few times, so it is not done while a thread of somebody else is at work on an
+        isolated one, nor while a declared thread is there at all.
+        """
+        at_work = {run.thread.cpu for run in self.window.runs if run.ran} if isinstance(self.window, Window) else set()
+        if not self.root.live or any(self.trading_threads.values()) or at_work & self.scope.isolated:
+            return ""
+        self.on_progress("tracing who interrupts the isolated CPUs")
+        with suppress(OSError):
+            return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
+        return ""
+
+    @cached_property
+    def spinning(self) -> Spinning | Settled:
         """The same, while a thread of tunectl-probe spins on each isolated CPU."""
         cpus = self.scope.isolated & self.scope.online
         self.on_progress(f"spinning on CPUs {format_cpulist(cpus)} for {self.window_s:g} s")
         return _or_settled(lambda: measure_spinning(self.root, cpus, self.window_s))
 
 
-def _or_settled(watch: Callable[[], Window]) -> Window | Settled:
+def _or_settled(watch: Callable[[], Watched]) -> Watched | Settled:
     # A failure is kept as well: on a host that stands still, each check would wait for it again.
     try:
         return watch()

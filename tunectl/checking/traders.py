@@ -36,6 +36,54 @@ def whose(declared: Trading) -> str:
     return f"thread {declared.thread} of {process}" if declared.thread else f"the first thread of {process}"
 
 
+def paired(declared: Sequence[Trading], found: Mapping[str, tuple[Thread, ...]]) -> dict[str, tuple[Thread, ...]]:
+    """The threads of each declaration, where several declare threads of one name: each takes the one on its CPU.
+
+    A pool of workers has one name and a CPU each. What no pin tells apart is shared out in order if the
+    numbers agree: those threads are interchangeable, and the check says where each of them has to go.
+    """
+    result = dict(found)
+    kinds: dict[tuple[str, str, str], list[Trading]] = {}
+    for one in declared:
+        kinds.setdefault((one.unit, one.command, one.thread), []).append(one)
+    for group in kinds.values():
+        if len(group) > 1:
+            result.update(_shared_out(group, found[group[0].name]))
+    return result
+
+
+def _shared_out(group: Sequence[Trading], threads: Sequence[Thread]) -> dict[str, tuple[Thread, ...]]:
+    taken: dict[str, tuple[Thread, ...]] = {}
+    for one in group:
+        own = tuple(thread for thread in threads if thread.allowed == frozenset({one.cpu}))
+        if own:
+            taken[one.name] = own
+    rest = [thread for thread in threads if not any(thread in own for own in taken.values())]
+    waiting = [one.name for one in group if one.name not in taken]
+    if len(rest) <= len(waiting):
+        alone = [*((thread,) for thread in rest), *[()] * (len(waiting) - len(rest))]
+        return taken | dict(zip(waiting, alone, strict=True))
+    return taken | {name: tuple(rest) for name in waiting}
+
+
+def to_tell_apart(declared: Trading, threads: Sequence[Thread], units: Mapping[int, str]) -> str:
+    """What to decide where a declaration fits several threads. `units` are the services of their processes, by pid."""
+    services = {units.get(one.pid, "") for one in threads}
+    if not declared.unit and "" not in services and len(services) == len(threads):
+        keys = " or ".join(f'unit = "{units[one.pid]}" (tid {one.tid})' for one in threads)
+        return f"decide which one it is, and name its unit instead of the command: {keys}"
+    names = {one.comm for one in threads}
+    if not declared.thread and len(names) == len(threads):
+        return "decide which one it is: " + " or ".join(f'thread = "{one.comm}" (tid {one.tid})' for one in threads)
+    others = [one.tid for one in threads if one.allowed != frozenset({declared.cpu})]
+    which = ", ".join(map(str, others if 0 < len(others) < len(threads) else [one.tid for one in threads[1:]]))
+    return (
+        f"nothing in the host file can tell them apart: have the program give tid {which} another name "
+        f"(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
+        f"[[threads]] with the CPU it is pinned to"
+    )
+
+
 def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
     """What is not as declared of where and how a thread runs: (what, what to do about it)."""
     found = []

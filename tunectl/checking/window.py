@@ -17,9 +17,11 @@ from tunectl.host.procs import Thread, read_threads
 from tunectl.host.sysroot import Sysroot
 
 CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0"
-# The per-CPU timer has a row of its own on x86, and a numbered one named after it on ARM.
-_TIMER_ROW = "LOC"
-_TIMER_NAME = "arch_timer"
+
+
+def is_timer_row(name: str, description: str) -> bool:
+    """Is it the per-CPU timer? It has a row of its own on x86, and a numbered one named after it on ARM."""
+    return name == "LOC" or description.endswith("arch_timer")
 
 
 class Counters(NamedTuple):
@@ -97,7 +99,7 @@ class Window:
     def timer_interrupts(self, cpu: int) -> int | None:
         """Local timer interrupts on a CPU, or None where this host does not count them."""
         rows = self.after.interrupts.rows
-        names = [name for name, row in rows.items() if name == _TIMER_ROW or row.description.endswith(_TIMER_NAME)]
+        names = [name for name, row in rows.items() if is_timer_row(name, row.description)]
         if not names or cpu not in self.after.interrupts.cpus:
             return None
         arrived = self.interrupts_on(cpu)

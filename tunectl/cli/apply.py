@@ -76,5 +76,5 @@ def _body(run: Run) -> dict[str, Any]:
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,
         "findings": run.plan.findings,
-        "notes": [*run.applied.failed, *run.inspection.notes(), *run.inspection.tuner_notes()],
+        "notes": [*run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
     }

@@ -50,6 +50,11 @@ class Thread(NamedTuple):
         return not self.flags & PF_NO_SETAFFINITY or self.comm.startswith("kworker/u")
 
     @property
+    def follows(self) -> bool:
+        """Does its mask follow another file's: the workqueues', or that of its interrupt?"""
+        return self.kernel and self.comm.startswith(("kworker/u", "irq/"))
+
+    @property
     def alive(self) -> bool:
         """False for what has ended and only waits to be collected."""
         return self.state not in ("Z", "X", "x")
@@ -82,7 +87,7 @@ def read_comms(root: Sysroot) -> Iterator[tuple[int, str]]:
 def read_threads(root: Sysroot, *, affinity: bool = False) -> dict[tuple[int, int], Thread]:
     """Every thread by (pid, tid), without this process and the probe. /proc/PID/task/TID/stat
 
-    With `affinity`, `allowed` is filled in for threads of user space. A thread that ends meanwhile is left out.
+    With `affinity`, `allowed` is filled in for those that can move. A thread that ends meanwhile is left out.
     """
     own = os.getpid() if root.live else -1
     threads: dict[tuple[int, int], Thread] = {}
@@ -104,8 +109,8 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
         return None
     run_s, slices = parse_schedstat(root.get(f"{place}/schedstat"))
     thread = thread._replace(run_s=run_s, slices=slices)
-    # Kernel threads follow masks of other files (an IRQ's, a workqueue's), and there are thousands of them.
-    if affinity and not thread.kernel:
+    # Kernel threads that belong to one CPU have no choice, and on a large host there are thousands of them.
+    if affinity and thread.movable:
         thread = thread._replace(allowed=parse_allowed(root.get(f"{place}/status")))
     return thread
 
@@ -182,3 +187,13 @@ def parse_cgroup(text: str) -> str:
         controllers, _, path = rest.partition(":")
         groups["0" if number == "0" else controllers] = path
     return groups.get("name=systemd") or groups.get("0", "")
+
+
+def service_of(root: Sysroot, pid: int) -> str:
+    """The system's service that a process belongs to, as its unit's name; "" where it is in none. Never raises.
+
+    A login's scope, and a user's own manager, hold more than the process.
+    """
+    path = parse_cgroup(root.get_text(f"proc/{pid}/cgroup"))
+    last = path.rpartition("/")[2]
+    return last if last.endswith(".service") and "/user@" not in path else ""

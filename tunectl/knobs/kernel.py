@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import format_cpulist
 from tunectl.host.fairserver import RUNTIME, FairServer, read_fair_server
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
+from tunectl.knobs.drivers.bootswitch import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View
 from tunectl.model import Lifetime, Match, Outcome, Reading
@@ -139,5 +140,14 @@ KNOBS = (
         risk="an ordinary thread that has to run on the CPU of a FIFO spinner hangs, kernel workers bound to it too, "
         "and with them whoever waits for them; the kernel warns of it in its log",
         after=("kernel.sched_rt_runtime_us",),
+    ),
+    Knob(
+        "kernel.highres",
+        BootSwitch("highres"),
+        SWITCH,
+        Lifetime.BOOT,
+        judge=judge_switch,
+        why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
+        source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
     ),
 )

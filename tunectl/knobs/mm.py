@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, mapped
+from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, WORD, mapped
 from tunectl.knobs.drivers.hugepages import PAGES, HugePages
 from tunectl.knobs.drivers.pseudofile import PseudoFile
+from tunectl.knobs.drivers.swap import Swap, judge_swap
 from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime, Match
 
@@ -64,6 +65,16 @@ KNOBS = (
         match=Match.AT_MOST,
         why="A page that was swapped out costs a disk read on the next touch.",
         source="Documentation/admin-guide/sysctl/vm.rst",
+    ),
+    Knob(
+        "mm.swap",
+        Swap(),
+        WORD,
+        Lifetime.RUNTIME,
+        judge=judge_swap,
+        why="A page of an engine that was swapped out comes back from a disk, which takes milliseconds.",
+        source="Documentation/admin-guide/mm/concepts.rst; swapoff(8)",
+        risk="without swap, a host that runs out of memory ends a process at once",
     ),
     Knob(
         "mm.numa_balancing",

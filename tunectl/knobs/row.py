@@ -93,6 +93,7 @@ class Facts(NamedTuple):
     refused: frozenset[Target] = frozenset()  # what the kernel refused in this boot
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
     irq_counts: Mapping[str, int | None] = MappingProxyType({})  # on isolated CPUs, of refused IRQs; None: unreadable
+    applied: bool = True  # does the journal know of a write of this boot, or may it not be read?
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
     held: Mapping[str, Held] = MappingProxyType({})  # by knob what the last apply left in force
     arguments: tuple[Arg, ...] = ()  # the kernel's own of this boot

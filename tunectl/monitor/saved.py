@@ -15,8 +15,8 @@ from tunectl.tuning.records import decode
 
 _MOST_ID = 1 << 62
 # A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.
-_WAITING = """SELECT CAST(id AS INTEGER), CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
-              FROM delivery WHERE NOT done ORDER BY id"""
+_WAITING = """SELECT rowid, CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
+              FROM delivery WHERE NOT done ORDER BY rowid"""
 _BACKWARDS = f"{_WAITING} DESC"  # a damaged page in the middle hides what comes after it
 _STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
 

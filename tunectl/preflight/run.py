@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tunectl.checking.runner import run_checks
+from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
@@ -86,6 +87,7 @@ def run_preflight(request: Request) -> Flight:
     thermal = read_thermal(root, scope)
     _check(request, flight, config, scope)
     problem = _probe(request, flight, config, scope)
+    _tick_under_probe(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
     parts = Parts(
         flight.plan.findings if flight.plan else (),
@@ -158,6 +160,15 @@ def _probe(request: Request, flight: Flight, config: HostConfig | None, scope: S
     elif result["budget"]["verdict"] == "not-judged":
         return f"probe: not judged: {result['budget'].get('reason', '')}"
     return ""
+
+
+def _tick_under_probe(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
+    """The probe has spun for longer than the checks: its own counts answer what they could not find out of the tick."""
+    if flight.probe is None:
+        return
+    longer = judge_probe(flight.probe, facts.nohz_full)
+    flight.check = with_longer_look(flight.check, waive(longer, config.waivers, request.today) if config else longer)
+    flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
 def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config: HostConfig | None) -> None:

@@ -23,7 +23,7 @@ from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.journal import Journal, peek
+from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
 
@@ -176,6 +176,7 @@ class Inspection:
             frozenset(refused),
             configured_in,
             counts,
+            applied=self.journal.unreadable or not is_first(self.journal, boot_id),
             held=held,
             arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),
             modules=frozenset(self.root.listdir("sys/module")) if lost and self.root.live else frozenset(),

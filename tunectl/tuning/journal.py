@@ -90,10 +90,10 @@ class Journal:
         alive = [seq for seq, entry in self.entries.items() if entry.persistent or entry.boot_id == boot_id]
         if len(alive) < len(self.entries):
             self.held = self.in_force()
-            self.keep(alive, boot_id)
+            self.keep(alive, boot_id, "nothing was changed")
 
-    def keep(self, numbers: Iterable[int], boot_id: str) -> None:
-        """Forgets every entry but these."""
+    def keep(self, numbers: Iterable[int], boot_id: str, done: str) -> None:
+        """Forgets every entry but these. TunectlError, with what was `done` before, where it cannot be written."""
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
@@ -105,7 +105,12 @@ class Journal:
         records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.notified]})
         if self.held is not None:
             records.append(held_record(self.held))
-        self._replace(b"".join(map(line_of, records)))
+        data = b"".join(map(line_of, records))
+        try:
+            durable.replace_file(self.path, data, beside=f"{self.path}.new")
+        except OSError as error:
+            raise TunectlError(f"cannot write the journal {self.path}: {error.strerror}; {done}") from error
+        self._good_size = len(data)
 
     def edits(self) -> dict[str, tuple[str | None, str]]:
         """Of each file that was edited: what it was without us, and what we wrote last."""
@@ -118,16 +123,6 @@ class Journal:
             first = before if entry.path in found and not edited else entry.original
             found[entry.path] = (first, entry.after)
         return found
-
-    def _replace(self, data: bytes) -> None:
-        """The whole file, atomically: a crash leaves the old one or the new one."""
-        try:
-            durable.replace_file(self.path, data, beside=f"{self.path}.new")
-        except OSError as error:
-            raise TunectlError(
-                f"cannot write the journal {self.path}: {error.strerror}; nothing was changed"
-            ) from error
-        self._good_size = len(data)
 
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""
@@ -322,3 +317,12 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
                 return False
             journal.entries[seq] = journal.entries[seq]._replace(**said)
     return True
+
+
+def is_first(journal: Journal, boot_id: str) -> bool:
+    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
+
+    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
+    repair in the middle of the day, finds this boot in the journal.
+    """
+    return all(entry.boot_id != boot_id for entry in journal.entries.values())

@@ -16,8 +16,9 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
+from tunectl.tuning.commands import Notified, reload_monitor
 from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import NAME, Journal, load, peek
+from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 
@@ -31,6 +32,7 @@ class Run(NamedTuple):
     applied: Applied
     plan: Plan
     inspection: Inspection
+    notes: tuple[str, ...] = ()  # what went wrong after it, and makes it no failure
 
 
 def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
@@ -49,10 +51,23 @@ def run_apply(
     wait_s: float,
     adopt: bool = False,
 ) -> Run:
-    """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed.
+    """Plan, apply, verify, under the lock; then the monitor is told. Nothing is made where nothing is to be changed.
 
     Where an earlier journal is gone, only with `adopt`: what stands now is then taken for the original.
     """
+    run = _locked_apply(inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt)
+    told = reload_monitor(root)
+    applied = run.applied._replace(not_run=list(dict.fromkeys([*run.applied.not_run, *told.not_run])))
+    return run._replace(applied=applied, notes=_old_settings(told))
+
+
+def _old_settings(told: Notified) -> tuple[str, ...]:
+    return tuple(f"the monitor goes on with the host file as it read it last: {why}" for why in told.failed.values())
+
+
+def _locked_apply(
+    inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float, adopt: bool
+) -> Run:
     plan = inspection.assess()
     begins = adopt and inspection.journal_gone()
     if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal) and not begins:
@@ -121,15 +136,6 @@ def _require_journal(inspection: Inspection, adopt: bool) -> None:
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
 
 
-def is_first(journal: Journal, boot_id: str) -> bool:
-    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
-
-    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
-    repair in the middle of the day, finds this boot in the journal.
-    """
-    return all(entry.boot_id != boot_id for entry in journal.entries.values())
-
-
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
     results: dict[str, Result] = {}
     earlier = notify(root, inspection.journal)
@@ -187,7 +193,10 @@ def run_restore(
     with _io_errors_end_the_run():
         if not _is_directory(state):
             return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
-        return _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+        undone = _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+    told = reload_monitor(root)
+    outcome = undone.outcome._replace(not_run=list(dict.fromkeys([*undone.outcome.not_run, *told.not_run])))
+    return undone._replace(outcome=outcome, notes=[*undone.notes, *_old_settings(told)])
 
 
 def _locked_restore(
@@ -209,7 +218,8 @@ def _locked_restore(
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
         elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
             journal.held = None  # what is in force now is nobody's wish
-            journal.keep([seq for seq, entry in journal.entries.items() if entry.path in left], boot_id)
+            numbers = [seq for seq, entry in journal.entries.items() if entry.path in left]
+            journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
             notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()

@@ -223,3 +223,18 @@ def test_every_cpu_that_is_capped_is_named_whatever_shows_it() -> None:
     assert (name, alert.cpus) == ("+FrequencyDrop[package0]", "2-3")
     assert "the firmware permits CPU 2 no more than 1.2 GHz" in alert.summary
     assert "max_khz says 1.4 GHz of CPU 3" in alert.summary
+
+
+def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_counted() -> None:
+    def clamp(state: int) -> Sample:
+        return sample("cooling_state", "cooling_device2", state, "thermal", reason="intel_powerclamp")
+
+    def fix(*rows: list[Sample]) -> str:
+        return next(one.fix for _, name, one in Watch().see(*rows) if name == "+FrequencyDrop[package0]")
+
+    def row(khz: int, state: int, count: int = 7) -> list[Sample]:
+        return [*base(), clock(khz, 2), clock(khz, 3), throttles(count), clamp(state)]
+
+    assert "cooling_device2/cur_state" in fix(row(3_600_000, -1), row(1_200_000, 25))
+    assert "fan" in fix(row(3_600_000, -1), row(1_200_000, -1))
+    assert "fan" in fix(row(3_600_000, -1), row(1_200_000, 25, 9))

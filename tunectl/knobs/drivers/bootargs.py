@@ -67,7 +67,7 @@ class BootArg(NamedTuple):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
-        boot = _boot(view)
+        boot = boot_of(view)
         upcoming, known, why = self._next(knob, view, boot.next, want)
         try:
             kernel, accepted, evidence = self._accepted(view, want)
@@ -136,7 +136,7 @@ class BootArg(NamedTuple):
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The boot configuration's files as a whole, for every boot argument that is desired."""
-        boot = _boot(view)
+        boot = boot_of(view)
         changes = tuple(change for _, change in batch)
         check = partial(_read_back, view=view)
         if boot.family and boot.plan and not boot.plan.problem:
@@ -155,7 +155,7 @@ class BootArg(NamedTuple):
         return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
 
 
-class _Boot(NamedTuple):
+class Boot(NamedTuple):
     """What all boot arguments of one host share."""
 
     loader: Loader
@@ -177,15 +177,16 @@ class _Boot(NamedTuple):
         return "", ""
 
 
-def _boot(view: View) -> _Boot:
+def boot_of(view: View) -> Boot:
+    """The boot loader of this host, what the next boot will have, and what there is to write; worked out once."""
     if "boot" not in view.memo:
         loader = detect(view.root, view.bootloader)
         family = FAMILIES[loader.name] if loader.supported else None
         same = partial(_same, view.scope.nr_cpus)
         upcoming = family.upcoming(view.root) if family else None
         plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
-        view.memo["boot"] = _Boot(loader, family, upcoming, plan)
-    boot: _Boot = view.memo["boot"]
+        view.memo["boot"] = Boot(loader, family, upcoming, plan)
+    boot: Boot = view.memo["boot"]
     return boot
 
 

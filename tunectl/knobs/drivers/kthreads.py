@@ -17,8 +17,6 @@ from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
-# Other rows place these, by masks: workqueue.cpumask, and the affinity of each interrupt.
-_ELSEWHERE = ("kworker/u", "irq/")
 _SHOWN = 8  # names of threads that cannot move, in one line
 
 
@@ -44,7 +42,7 @@ class Kthreads:
                 allowed = parse_allowed(view.root.get_text(status))
             if not allowed or allowed & view.scope.present <= want:
                 continue
-            if thread.comm.startswith(_ELSEWHERE):
+            if thread.follows:  # other rows place these: workqueue.cpumask, and the affinity of each interrupt
                 continue
             if not thread.movable:
                 bound.append(thread.comm)

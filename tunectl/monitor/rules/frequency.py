@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet
+from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import ghz, on
-from tunectl.monitor.rules.thermal import rises
+from tunectl.monitor.rules.thermal import idle_injection, rises
 
 NAME = "FrequencyDrop"
 
@@ -21,8 +22,9 @@ def judge(history: History) -> Iterator[Condition]:
         lone = package.lone_cpu
         heat = heats.get(subject)
         evidence = heat.said if heat and heat.count else ""
-        yield _of_package(subject, package, lone, evidence)
-        yield from _of_cpus(history, subject, package, lone)
+        dropped = _of_package(subject, package, lone, evidence)
+        for condition in (dropped, *_of_cpus(history, subject, package, lone)):
+            yield condition if evidence else _with_its_cause(history, condition)
 
 
 def _of_package(subject: str, package: Package, lone: int | None, evidence: str) -> Condition:
@@ -36,6 +38,12 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
     return Condition(
         NAME, subject, Health.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
     )
+
+
+def _with_its_cause(history: History, condition: Condition) -> Condition:
+    """A measured clock says nothing of the cause: where idle time is forced, no fan is to blame."""
+    cause = idle_injection(history) if condition.fix == ADVICE else ""
+    return condition._replace(fix=cause) if cause else condition
 
 
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:

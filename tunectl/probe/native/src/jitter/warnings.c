@@ -120,7 +120,8 @@ static void warn_isolation(struct warnings *warnings, const struct jitter_run *r
     add_for_cpus(warnings, run, is_not_isolated, "not isolated: ",
                  "; ordinary threads can be scheduled there and interrupt the probe");
     add_for_cpus(warnings, run, is_not_nohz_full, "nohz_full is not in force on ", "");
-    add_for_cpus(warnings, run, has_tick, "the timer tick kept running on ", ": each tick is an interruption");
+    add_for_cpus(warnings, run, has_tick, "timer interrupts kept coming on ",
+                 ": each is an interruption, the tick's or another timer's");
     if (run->housekeeping.n == 0)
         warnings_add(warnings, "every online CPU is probed: the probe's own main thread shares one of them");
 }

@@ -1,0 +1,96 @@
+"""Interrupts that other CPUs send to the isolated ones."""
+
+import os
+
+from tunectl.checking import failing
+from tunectl.checking.ipis import PER_S, Kind, Sent, allowed, sharing, too_many
+from tunectl.checking.judges import some
+from tunectl.checking.senders import Sender, busy_senders
+from tunectl.checking.subject import Subject
+from tunectl.checking.window import Window
+from tunectl.host.openfiles import Holders, find_holders, stop_of
+from tunectl.host.procs import read_thread
+from tunectl.host.sysroot import Sysroot
+
+_WORDS = {
+    Kind.CALL: "function calls",
+    Kind.TLB: "TLB shootdowns",
+    Kind.WAKE: "reschedules beyond the wakeups of its own threads",
+    Kind.WORK: "interrupts for IRQ work",
+}
+# What makes the kernel's own TLB shootdowns in a process: it moves or merges pages where the file says one of these.
+_MOVERS = {"proc/sys/kernel/numa_balancing": "123", "sys/kernel/mm/ksm/run": "1"}
+
+
+def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
+    """Other CPUs interrupt this one to have it run a function, forget an address or look for work: its thread waits.
+
+    Rows CAL, TLB, RES and IWI of /proc/interrupts (IPI0 to IPI6 on arm64), without those that woke a thread here. Who
+    holds the CPU's msr or cpuid device open makes it answer at each read; a process with threads on several CPUs makes
+    each of them forget what one unmaps.
+    Source: arch/x86/kernel/irq.c; arch/x86/kernel/msr.c; arch/x86/mm/tlb.c (flush_tlb_mm_range).
+    """
+    loud = too_many(window, isolated_cpu)
+    if not loud:
+        return
+    seen = [f"{one.times} {_WORDS[one.kind]} ({one.per_s:.0f} a second)" for one in loud]
+    senders, fixes = _named(isolated_cpu, loud, window, subject)
+    failing(
+        f"in {window.seconds:.1f} s other CPUs sent CPU {isolated_cpu} {some(seen)}: {some(senders)}",
+        some(dict.fromkeys(fixes)),
+        observed=round(loud[0].per_s, 1),
+        desired=PER_S,
+    )
+
+
+def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tuple[list[str], list[str]]:
+    """Who sends them, as well as can be told, and what to do about it."""
+    traced = busy_senders(subject.ipi_trace, cpu, os.getpid())
+    if traced:
+        return [_sender(one) for one in traced], [_stop(subject.root, one, cpu) for one in traced]
+    times = {one.kind: one.times for one in loud}
+    senders: list[str] = []
+    fixes: list[str] = []
+    holders = Holders((), 0)
+    # Each shootdown is a function call, too (since 4.8): what is left of those has another sender.
+    if times.get(Kind.CALL, 0) - times.get(Kind.TLB, 0) > allowed(window.seconds):
+        holders = find_holders(subject.root, rf"/dev/cpu/{cpu}/(msr|cpuid)")
+        for one in holders.found:
+            senders.append(f"{one.name} has {' and '.join(one.files)} open: each read is answered by CPU {cpu}")
+            fixes.append(f"have it leave CPU {cpu} out, or end it: {one.stop}")
+    if Kind.TLB in times:
+        for here, other in sharing(window, cpu):
+            name = f"{here.thread.comm} (pid {here.thread.pid})"
+            senders.append(
+                f"{name} has a thread here and shares its memory with {other.thread.comm} (tid {other.thread.tid}) on "
+                f"CPU {other.thread.cpu}"
+            )
+            fixes.append(
+                f"keep the other threads of {name} from unmapping, freeing or protecting memory while it trades: "
+                "allocate beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process "
+                "of their own"
+            )
+        for path, on in _MOVERS.items():
+            if (value := subject.root.get(path)) and value in on:
+                senders.append(f"/{path} is {value}: the kernel moves or merges pages of processes")
+                fixes.append(f"echo 0 > /{path}")
+    if senders:
+        return senders, fixes
+    return [_nobody(holders)], ["find the sender: as root, tunectl check"] if holders.unseen else []
+
+
+def _sender(one: Sender) -> str:
+    ran = f" to run {one.callback}" if one.callback else ""
+    return f"{one.comm} (pid {one.pid}) sent {one.times}{ran}" + (f", from {one.callsite}" if one.callsite else "")
+
+
+def _stop(host: Sysroot, one: Sender, cpu: int) -> str:
+    thread = read_thread(host, one.pid, one.pid)
+    if one.pid == 0 or (thread and thread.kernel):
+        return f"find out who has the kernel's {one.comm} run {one.callback or one.callsite} on CPU {cpu}"
+    return f"have {one.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop_of(host, one.pid)}"
+
+
+def _nobody(holders: Holders) -> str:
+    hidden = f", and the files of {holders.unseen} processes are root's to see" if holders.unseen else ""
+    return f"who sends them shows nowhere{hidden}"

@@ -1,0 +1,78 @@
+"""check.ipis: interrupts that other CPUs send to an isolated one, and who sends them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tests.checking.fake_kernel import FakeKernel, Process, Row
+from tests.checks.conftest import Judge
+from tunectl.model import Outcome
+
+CHECK = "test_ipis.py"
+CALLS = "Function call interrupts"
+FLUSHES = "TLB shootdowns"
+READER = Process(612, "rdmsr-loop", cpu=0, allowed="0-1", busy=0.5, opened=("/dev/null", "/dev/cpu/3/msr"))
+HOME = Process(700, "engine", cpu=2, allowed="2", busy=1.0)
+HELPER = Process(701, "alloc", cpu=1, allowed="0-1", busy=0.4, of=700)
+
+
+def test_a_reader_of_msrs_is_named(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {0: 50.0, 3: 190.0})], [READER]):
+        found = judge(lab4, {2, 3}, CHECK)
+    hit = found["check.ipis[3]"]
+    assert hit.outcome == Outcome.DRIFTED
+    assert "function calls" in hit.reason
+    assert "rdmsr-loop (pid 612) has /dev/cpu/3/msr open" in hit.reason
+    assert hit.fix == "have it leave CPU 3 out, or end it: kill 612"
+    assert isinstance(hit.observed, float)
+    assert 100 < hit.observed < 300
+    assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT
+
+
+def test_a_service_is_ended_by_its_unit(lab4: Path, judge: Judge) -> None:
+    service = replace(READER, files={"cgroup": "0::/system.slice/turbostat.service\n"})
+    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: 190.0})], [service]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert found["check.ipis[3]"].fix.endswith("end it: systemctl stop turbostat.service")
+
+
+def test_a_reader_of_a_housekeeping_cpu_is_silent(lab4: Path, judge: Judge) -> None:
+    other = replace(READER, opened=("/dev/cpu/0/msr",))
+    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {0: 190.0, 3: 3.0})], [other]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
+
+
+def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: Judge) -> None:
+    rows = [Row("CAL", CALLS, {2: 80.0}), Row("TLB", FLUSHES, {2: 80.0})]
+    with FakeKernel(lab4, range(4), rows, [HOME, HELPER, replace(READER, opened=("/dev/cpu/2/msr",))]):
+        found = judge(lab4, {2, 3}, CHECK)
+    hit = found["check.ipis[2]"]
+    assert "TLB shootdowns" in hit.reason
+    assert "engine (pid 700) has a thread here and shares its memory with alloc (tid 701) on CPU 1" in hit.reason
+    assert "rdmsr-loop" not in hit.reason  # there are no more calls than shootdowns
+    assert "keep the other threads of engine (pid 700) from unmapping" in hit.fix
+    assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
+
+
+def test_a_process_with_threads_on_many_cpus_and_no_shootdowns_is_silent(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), [Row("TLB", FLUSHES, {0: 500.0, 1: 500.0})], [HOME, HELPER]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
+
+
+def test_a_thread_that_is_woken_often_is_silent(lab4: Path, judge: Judge) -> None:
+    """It sleeps, and each message wakes it by a reschedule: that is how it works."""
+    sleeper = Process(705, "feed", cpu=2, allowed="2", visits_per_s=400.0)
+    with FakeKernel(lab4, range(4), [Row("RES", "Rescheduling interrupts", {2: 390.0})], [sleeper]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert {one.outcome for one in found.values()} == {Outcome.COMPLIANT}
+
+
+def test_an_arm_host_names_its_rows_otherwise(lab4: Path, judge: Judge) -> None:
+    with FakeKernel(lab4, range(4), [Row("IPI1", CALLS, {3: 190.0}), Row("IPI2", "CPU stop interrupts", {2: 190.0})]):
+        found = judge(lab4, {2, 3}, CHECK)
+    assert found["check.ipis[3]"].outcome == Outcome.DRIFTED
+    assert "who sends them shows nowhere" in found["check.ipis[3]"].reason
+    assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT

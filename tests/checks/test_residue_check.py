@@ -1,0 +1,163 @@
+"""check.tracing: what was left on in the kernel's tracing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from subprocess import run
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.checks.conftest import Judge
+from tunectl.model import Finding, Outcome
+
+CHECK = "test_residue.py"
+AT = "sys/kernel/tracing"
+
+
+@pytest.fixture
+def quiet(lab4: Path) -> Path:
+    """A host with tracefs, as it is after boot."""
+    for name, text in {
+        "current_tracer": "nop\n",
+        "set_event": "",
+        "kprobe_events": "",
+        "uprobe_events": "",
+        "function_profile_enabled": "0\n",
+        "tracing_on": "1\n",
+    }.items():
+        put(lab4, f"{AT}/{name}", text)
+    put(lab4, "proc/sys/kernel/stack_tracer_enabled", "0\n")
+    put(lab4, "sys/kernel/debug/kprobes/list", "")
+    return lab4
+
+
+def put(host: Path, path: str, text: str) -> None:
+    place = host / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+def tracing(host: Path, judge: Judge) -> Finding:
+    return judge(host, {2, 3}, CHECK)["check.tracing"]
+
+
+def test_a_host_that_traces_nothing_is_silent(quiet: Path, judge: Judge) -> None:
+    assert tracing(quiet, judge).outcome == Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "reason", "fix"),
+    [
+        ("current_tracer", "function\n", "the tracer function", "echo nop > /sys/kernel/tracing/current_tracer"),
+        (
+            "set_event",
+            "sched:sched_switch\nirq:irq_handler_entry\n",
+            "events sched:sched_switch; irq:irq_handler_entry",
+            "echo > /sys/kernel/tracing/set_event",
+        ),
+        (
+            "function_profile_enabled",
+            "1\n",
+            "every kernel function is timed",
+            "echo 0 > /sys/kernel/tracing/function_profile_enabled",
+        ),
+    ],
+    ids=["tracer", "events", "profile"],
+)
+def test_what_is_left_on_is_named(quiet: Path, judge: Judge, path: str, text: str, reason: str, fix: str) -> None:
+    put(quiet, f"{AT}/{path}", text)
+    found = tracing(quiet, judge)
+    assert found.outcome == Outcome.DRIFTED
+    assert reason in found.reason
+    assert found.fix == fix
+
+
+def test_a_probe_that_is_on_is_named_and_taken_away(quiet: Path, judge: Judge) -> None:
+    """The event has to go off first: the kernel refuses to take away a probe that is on."""
+    put(quiet, f"{AT}/kprobe_events", "p:kprobes/mine do_nanosleep\nr4:kprobes/back do_exit\n")
+    put(quiet, f"{AT}/set_event", "kprobes:mine\n")
+    put(quiet, "sys/kernel/debug/kprobes/list", "ffffffff8111  k  do_nanosleep+0x0    [FTRACE]\n")
+    found = tracing(quiet, judge)
+    assert "probes of kprobe_events: kprobes:mine" in found.reason
+    assert found.fix == "echo > /sys/kernel/tracing/set_event; echo -:kprobes/mine >> /sys/kernel/tracing/kprobe_events"
+    assert "perf or BPF" not in found.reason
+
+
+def test_a_probe_that_is_defined_and_off_costs_nothing(quiet: Path, judge: Judge) -> None:
+    put(quiet, f"{AT}/kprobe_events", "p:probe/do_nanosleep _text+12345\n")
+    put(quiet, "sys/kernel/debug/kprobes/list", "ffffffff8111  k  do_nanosleep+0x0    [DISABLED][FTRACE]\n")
+    found = tracing(quiet, judge)
+    assert found.outcome == Outcome.COMPLIANT
+    assert "probe probe:do_nanosleep is defined and off" in found.reason
+
+
+def test_a_kprobe_of_a_program_names_who_holds_it(quiet: Path, judge: Judge) -> None:
+    put(quiet, "sys/kernel/debug/kprobes/list", "ffffffff8111  k  do_nanosleep+0x0    [FTRACE]\n")
+    put(quiet, "proc/900/comm", "bpftrace\n")
+    put(quiet, "proc/900/stat", "900 (bpftrace) S 1\n")
+    (quiet / "proc/900/fd").mkdir()
+    (quiet / "proc/900/fd/5").symlink_to("anon_inode:[perf_event]")
+    found = tracing(quiet, judge)
+    assert "kprobes of a program, by perf or BPF, on do_nanosleep, held by bpftrace (pid 900)" in found.reason
+    assert found.fix == "end the program that holds them: kill 900"
+
+
+def test_an_instance_without_an_owner_is_taken_away(quiet: Path, judge: Judge) -> None:
+    put(quiet, f"{AT}/instances/left/current_tracer", "nop\n")
+    put(quiet, f"{AT}/instances/left/set_event", "sched:sched_waking\n")
+    found = tracing(quiet, judge)
+    assert "instance left: events sched:sched_waking" in found.reason
+    assert found.fix == "rmdir /sys/kernel/tracing/instances/left"
+
+
+def test_an_instance_in_use_is_no_residue(quiet: Path, judge: Judge) -> None:
+    """rasdaemon has one for as long as it runs."""
+    put(quiet, f"{AT}/instances/rasdaemon/current_tracer", "nop\n")
+    put(quiet, f"{AT}/instances/rasdaemon/set_event", "ras:mc_event\n")
+    put(quiet, "proc/901/comm", "rasdaemon\n")
+    (quiet / "proc/901/fd").mkdir()
+    (quiet / "proc/901/fd/3").symlink_to("/sys/kernel/debug/tracing/instances/rasdaemon/per_cpu/cpu0/trace_pipe_raw")
+    found = tracing(quiet, judge)
+    assert found.outcome == Outcome.COMPLIANT
+    assert "rasdaemon (pid 901) uses instance rasdaemon" in found.reason
+
+
+@pytest.mark.parametrize(("start", "outcome"), [(4711, Outcome.COMPLIANT), (4712, Outcome.DRIFTED)])
+def test_our_own_instance_is_ours_while_its_process_runs(
+    quiet: Path, judge: Judge, start: int, outcome: Outcome
+) -> None:
+    """Its name says whose it is: the number of the process and when that started."""
+    put(quiet, "proc/77/stat", f"77 (tunectl-probe) S {' '.join(['0'] * 18)} 4711 0\n")
+    put(quiet, f"{AT}/instances/tunectl-77-{start}/current_tracer", "nop\n")
+    put(quiet, f"{AT}/instances/tunectl-77-{start}/set_event", "irq:irq_handler_entry\n")
+    assert tracing(quiet, judge).outcome == outcome
+
+
+def test_without_tracefs_there_is_nothing_to_look_at(lab4: Path, judge: Judge) -> None:
+    assert tracing(lab4, judge).outcome == Outcome.UNSUPPORTED
+
+
+_UNPRIVILEGED = """
+import sys
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.tracefs import read_tracing
+try:
+    read_tracing(Sysroot(sys.argv[1]))
+except PermissionError:
+    print("refused")
+"""
+
+
+def test_what_only_root_may_see_is_not_known() -> None:
+    """tracefs is mounted with mode 0700: whoever is not root sees that it is there, and nothing in it."""
+    drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] * (os.geteuid() == 0)
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        put(Path(folder), "proc/mounts", "tracefs /sys/kernel/tracing tracefs rw 0 0\n")
+        put(Path(folder), f"{AT}/current_tracer", "function\n")
+        os.chmod(f"{folder}/{AT}", 0o000)
+        done = run([*drop, sys.executable, "-c", _UNPRIVILEGED, folder], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"

@@ -1,0 +1,79 @@
+"""The kernel threads that may run on an isolated CPU and need not, whether or not they ran while the host was watched.
+
+Their masks tell (/proc/PID/status, Cpus_allowed_list). Those that belong to their CPU (PF_NO_SETAFFINITY) are left
+alone. Source: Documentation/admin-guide/kernel-per-CPU-kthreads.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from tunectl.checking.window import Run, Window
+from tunectl.cpulist import CpuSet, parse_cpumask
+from tunectl.errors import UsageError
+from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.numa import read_numa_nodes
+from tunectl.host.procs import Thread
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Scope
+
+WORKQUEUES = "sys/devices/virtual/workqueue/cpumask"
+# The kernel gives each of these the CPUs of its memory node, isolated or not (mm/vmscan.c, mm/compaction.c).
+_OF_NODES = ("kswapd", "kcompactd")
+
+
+class Placement(NamedTuple):
+    """Where this host's kernel threads belong."""
+
+    isolated: CpuSet
+    present: CpuSet
+    kept: CpuSet  # CPUs that every movable kernel thread is meant to be kept away from
+    nodes: Collection[CpuSet]
+    workqueues: CpuSet  # where unbound work may run
+    irqs: Mapping[int, CpuSet]  # where each interrupt with a thread of its own is delivered
+
+
+def read_placement(root: Sysroot, scope: Scope, kept: CpuSet, window: Window) -> Placement:
+    """What decides where the kernel threads of a window may be. Never raises."""
+    try:
+        workqueues = parse_cpumask(root.get(WORKQUEUES))
+    except UsageError:
+        workqueues = frozenset()
+    numbers = {irq for run in window.runs if (irq := interrupt_of(run.thread)) is not None}
+    irqs = {
+        irq: read_cpu_list(root, f"proc/irq/{irq}/effective_affinity_list")
+        or read_cpu_list(root, f"proc/irq/{irq}/smp_affinity_list")
+        for irq in numbers
+    }
+    nodes = [node.cpus for node in read_numa_nodes(root)]
+    return Placement(scope.isolated, scope.present, kept, nodes, workqueues, irqs)
+
+
+def strays(window: Window, cpu: int, placement: Placement) -> list[Run]:
+    """The kernel threads that may run on an isolated CPU and need not."""
+    return [run for run in window.runs if run.thread.kernel and needless(run.thread, cpu, placement)]
+
+
+def needless(thread: Thread, cpu: int, placement: Placement) -> bool:
+    """May a kernel thread run on this isolated CPU, by its mask, though nothing it does has to be done there?"""
+    allowed = (thread.allowed or frozenset()) & placement.present
+    if not thread.movable or cpu not in allowed:
+        return False
+    if thread.comm.startswith("kworker/u"):
+        return cpu in placement.workqueues
+    pinned = allowed <= placement.isolated
+    irq = interrupt_of(thread)
+    if irq is not None:
+        # It takes on its interrupt's mask when it next wakes: wide, it is on its way; pinned here, it was put here.
+        where = placement.irqs.get(irq, frozenset())
+        return pinned and bool(where) and not where & placement.isolated
+    if thread.comm.startswith(_OF_NODES) and allowed in placement.nodes:
+        return thread.cpu == cpu and cpu in placement.kept
+    return pinned or cpu in placement.kept
+
+
+def interrupt_of(thread: Thread) -> int | None:
+    """The number of the interrupt that a thread `irq/33-mlx5` serves; None where it is no such thread."""
+    number = thread.comm.removeprefix("irq/").partition("-")[0] if thread.kernel else ""
+    return int(number) if thread.comm.startswith("irq/") and number.isdecimal() else None

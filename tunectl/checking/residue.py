@@ -1,0 +1,56 @@
+"""What somebody switched on in the kernel to look at something, and did not switch off again. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tunectl.checking.judges import some
+from tunectl.host.tracefs import Trace, Tracing
+
+
+class Residue(NamedTuple):
+    """What is on, in words, and the command that ends it."""
+
+    what: str
+    fix: str
+
+
+def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
+    """What is on. `owners` says by an instance's name which running program holds its files open: that one is in use.
+
+    A probe that is defined and not on costs nothing, and is none.
+    """
+    place = "/" + tracing.place
+    found = [one for trace in tracing.traces if trace.name not in owners for one in _of(trace)]
+    on = {event for trace in tracing.traces for event in trace.events}
+    files = sorted({file for file, event in tracing.probes if event in on})
+    for file in files:
+        names = [event for kind, event in tracing.probes if kind == file and event in on]
+        ends = [f"echo {shlex.quote('-:' + event.replace(':', '/'))} >> {place}/{file}" for event in names]
+        found.append(Residue(f"probes of {file}: {some(names)}", "; ".join(ends)))
+    if tracing.profiled:
+        found.append(Residue("every kernel function is timed", f"echo 0 > {place}/function_profile_enabled"))
+    if tracing.stack:
+        found.append(Residue("every kernel function's stack is measured", "sysctl kernel.stack_tracer_enabled=0"))
+    return found
+
+
+def _of(trace: Trace) -> list[Residue]:
+    where = f"instance {trace.name}: " if trace.name else ""
+    found = []
+    if trace.tracer not in ("", "nop"):
+        found.append(Residue(f"{where}the tracer {trace.tracer}", f"echo nop > /{trace.path}/current_tracer"))
+    if trace.events:
+        found.append(Residue(f"{where}events {some(trace.events)}", f"echo > /{trace.path}/set_event"))
+    if trace.name and found:
+        whats = " and ".join(one.what.removeprefix(where) for one in found)
+        return [Residue(where + whats, f"rmdir {shlex.quote('/' + trace.path)}")]
+    return found
+
+
+def hidden_probes(tracing: Tracing) -> tuple[str, ...]:
+    """The functions with an armed kprobe while no probe of tracefs is on: a program's, by perf or BPF."""
+    on = {event for trace in tracing.traces for event in trace.events}
+    return () if any(event in on for _, event in tracing.probes) else tracing.armed

@@ -1,0 +1,153 @@
+"""Whether the tick of a CPU is off while a thread spins there, judged by the timer interrupts that arrived. Pure.
+
+The counts come from two readings of /proc/interrupts, or from tunectl-probe, which takes its own around its run. Each
+CPU has its own count, its own time and its own finding: `check` and `preflight` both judge by these functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tunectl.checking.outcomes import Settled
+from tunectl.checking.window import Counters, Window, is_timer_row
+from tunectl.cpulist import CpuSet
+from tunectl.host.timers import PERF_CLOCK, TICK
+from tunectl.model import Finding, Outcome
+
+CHECK = "check.tick_off"
+# The slowest tick a kernel can be built with is 100 a second (kernel/Kconfig.hz), what remains without a tick
+# about one: ten stands clear of both.
+TICKS_PER_S = 10.0
+_SLOWEST_TICK_PER_S = 100.0
+# In a shorter time a few single timers look like a tick: what may come in half a second may always come.
+_SHORTEST_S = 0.5
+_NOT_NAMED = (
+    "what can bring them: the tick itself, for a second runnable thread, a POSIX CPU timer or the deadline server "
+    "(fair server) since 6.8; or a timer of its own, such as a perf clock event"
+)
+_NOT_READ = "/proc/interrupts could not be read"  # the probe's own warning: it lists what came, and so nothing
+_CLEAR = 2.0  # the slowest tick would have made this many times what is allowed, or nothing is proved
+_MENDS = (
+    "leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
+    "on 6.8 and newer, echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+)
+
+
+class Spun(NamedTuple):
+    """Who spun on a CPU, and for how long: what is left of its time, without waiting and sleep."""
+
+    seconds: float
+    by: str = "tunectl-probe"
+
+
+class TickCount(NamedTuple):
+    """The timer interrupts of one CPU. `ticks` is None where this host does not count them."""
+
+    cpu: int
+    ticks: int | None
+    seconds: float  # between the two readings
+    spun: Spun
+
+    @property
+    def allowed(self) -> float:
+        """How many timer interrupts a CPU without a tick may take in this time."""
+        return TICKS_PER_S * max(self.seconds, _SHORTEST_S)
+
+    @property
+    def per_s(self) -> float:
+        """Timer interrupts a second."""
+        return (self.ticks or 0) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def proves(self) -> bool:
+        """Was a thread there for long enough that even the slowest tick would be told from none?"""
+        return self.spun.seconds * _SLOWEST_TICK_PER_S >= _CLEAR * self.allowed
+
+
+def judge_tick(
+    before: Counters, after: Counters, spun: Mapping[int, Spun], seen: Mapping[int, Sequence[str]] | None = None
+) -> list[Finding]:
+    """A finding for each CPU of `spun`, from the interrupts counted before and after a spinner ran on it.
+
+    `seen` says for a CPU what was seen there that can bring timer interrupts, in words.
+    """
+    return [_finding(one, (seen or {}).get(one.cpu, ())) for one in counted(Window(before, after), spun)]
+
+
+def judge_probe(document: Mapping[str, Any], nohz_full: CpuSet) -> list[Finding]:
+    """The same from a tunectl.probe.jitter/1 document, which is a spinner's own account; CPUs with nohz_full only."""
+    return [_finding(one, ()) for one in counted_by_probe(document) if one.cpu in nohz_full]
+
+
+def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
+    """The findings of the checks, those on the tick replaced by those of a longer look at the same CPU.
+
+    Drift that either of them saw stays; what could not be found out gives way to what could.
+    """
+    later = {(one.knob, one.instance): one for one in longer}
+    return [_worse(one, later.get((one.knob, one.instance))) for one in findings]
+
+
+def _worse(first: Finding, second: Finding | None) -> Finding:
+    known = second is not None and second.outcome is not Outcome.UNREADABLE
+    return second if second and known and first.outcome is not Outcome.DRIFTED else first
+
+
+def counted(window: Window, spun: Mapping[int, Spun]) -> list[TickCount]:
+    """The timer interrupts in a window, for each CPU of `spun`."""
+    return [TickCount(cpu, window.timer_interrupts(cpu), window.seconds, spun[cpu]) for cpu in sorted(spun)]
+
+
+def counted_by_probe(document: Mapping[str, Any]) -> list[TickCount]:
+    """Those that the probe counted itself. tunectl.probe.jitter/1
+
+    It reads the interrupts before its threads begin and when the last has ended: a thread that had to wait for its CPU
+    was there for less than the time between the readings, which is at least the time that was asked for.
+    """
+    descriptions: Mapping[str, str] = document.get("irq_descriptions") or {}
+    read = not any(line.startswith(_NOT_READ) for line in document.get("warnings") or ())
+    asked_s = 0.0 if document.get("interrupted") else document.get("duration_requested_s") or 0.0
+    found = []
+    for one in document["cpus"]:
+        arrived: Mapping[str, int] | None = (one.get("counters") or {}).get("irq")
+        ticks = sum(n for row, n in (arrived or {}).items() if is_timer_row(row, descriptions.get(row, "")))
+        there_s = one.get("duration_ns", 0) / 1e9
+        spun = Spun(max(there_s - one.get("stolen_ns", 0) / 1e9, 0.0))
+        found.append(
+            TickCount(one["cpu"], ticks if read and arrived is not None else None, max(there_s, asked_s), spun)
+        )
+    return found
+
+
+def settle(count: TickCount, seen: Collection[str] = ()) -> Settled:
+    """The verdict on one CPU, with the reason."""
+    cpu, ticks, by = count.cpu, count.ticks, count.spun.by
+    if ticks is None:
+        return Settled(Outcome.UNREADABLE, f"this host does not count the timer interrupts of CPU {cpu}")
+    measured = f"{ticks} timer interrupts in {count.seconds:.1f} s"
+    if ticks > count.allowed:
+        causes = f": {'; '.join(seen)}" if seen else f"; {_NOT_NAMED}"
+        reason = f"CPU {cpu} took {measured} ({count.per_s:.0f} a second) under a spinner{causes}"
+        return Settled(Outcome.DRIFTED, reason, _MENDS.format(cpu=cpu), round(count.per_s, 1), TICKS_PER_S)
+    if not count.proves:
+        spun = f"{by} spun there for {count.spun.seconds:.2f} of {count.seconds:.1f} s"
+        why = "a CPU that idles, or that others use, proves nothing of its tick"
+        return Settled(Outcome.UNREADABLE, f"nothing spun on CPU {cpu} for long enough: {spun}, and {why}")
+    return Settled(Outcome.COMPLIANT, f"CPU {cpu} took {measured} while {by} spun there for {count.spun.seconds:.1f} s")
+
+
+def _finding(count: TickCount, seen: Collection[str]) -> Finding:
+    one = settle(count, seen)
+    return Finding(CHECK, str(count.cpu), one.outcome, one.observed, one.desired, one.reason, one.fix)
+
+
+def meaning_of(functions: Collection[str], perf: Sequence[str]) -> list[str]:
+    """What the kernel's timer functions are, in words; `perf` are the processes that hold perf events."""
+    if not functions:
+        return []
+    others = sorted(set(functions) - TICK - {PERF_CLOCK})
+    held = f" (perf events are held by {', '.join(perf)})" if perf else ""
+    found = [f"a perf clock event is set there{held}"] if PERF_CLOCK in functions else []
+    found += [f"the timer {name} is set there" for name in others]
+    return found + (["the tick itself is set there"] if TICK & set(functions) else ["the tick itself is off"])
