@@ -125,13 +125,20 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     wanted = format_cpulist(isolated | bans(ban) | automatic)
     if ban and ban.stray_pid:
         fix = f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+    elif tuner.ban and tuner.ban.dropped:
+        fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):
         fix = "systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
     else:
         fix = f"tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
     return Objection(
         f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
-        + (ban.describe() if ban else "bans the CPUs the kernel isolates"),
+        + (ban.describe() if ban else "bans the CPUs the kernel isolates")
+        + (
+            f"; {tuner.ban.dropped}, so the configured list does not reach it"
+            if tuner.ban and tuner.ban.dropped
+            else ""
+        ),
         fix,
         format_cpulist(bans(ban)),
         wanted,
