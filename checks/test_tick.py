@@ -11,6 +11,12 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.openfiles import perf_users
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
+from tunectl.model import Outcome
+
+_ALONE = (
+    "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
+    "`tunectl check --intrude` takes time from them"
+)
 
 
 def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, request: pytest.FixtureRequest) -> None:
@@ -25,15 +31,20 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
     spinning: Spinning = request.getfixturevalue("spinning")
     count = spinning.ticks.get(isolated_cpu)
     if count is None:
-        unknown(f"this host does not count the idle time of CPU {isolated_cpu}")
+        left = spinning.left.get(isolated_cpu)
+        unknown(*(left, _ALONE) if left else (f"this host does not count the idle time of CPU {isolated_cpu}",))
     over = count.ticks is not None and count.ticks > count.allowed
-    raise settle(count, _seen(subject.root, spinning, isolated_cpu) if over else ())
+    answer = settle(count, _seen(subject.root, spinning, isolated_cpu) if over else ())
+    if answer.outcome is Outcome.UNREADABLE and spinning.spinner:
+        answer.fix = _ALONE
+    raise answer
 
 
 def _seen(root: Sysroot, spinning: Spinning, cpu: int) -> list[str]:
     """What was there that brings timer interrupts: other threads, their CPU timers, the timers that are set."""
-    beside = [run.thread for run in spinning.window.runs if run.ran and run.thread.cpu == cpu]
+    ran = [run.thread for run in spinning.window.runs if run.ran and run.thread.cpu == cpu]
+    beside = [one for one in ran if (one.pid, one.tid) != spinning.spinner]
     seen = [f"it shared the CPU with {some(f'{one.comm} (pid {one.pid})' for one in beside)}"] if beside else []
-    timed = [one for one in beside if not one.kernel and has_cpu_timer(root, one.pid)]
+    timed = [one for one in ran if not one.kernel and has_cpu_timer(root, one.pid)]
     seen += [f"{one.comm} (pid {one.pid}) has a POSIX CPU timer" for one in timed]
-    return seen + meaning_of(timers_under_spinner(root, cpu), perf_users(root))
+    return seen + meaning_of(timers_under_spinner(root, cpu, taken=spinning.spinner is not None), perf_users(root))

@@ -83,8 +83,8 @@ def test_parse_stat_takes_any_name_and_refuses_what_is_none() -> None:
 
 
 def test_schedstat_and_affinity_may_be_absent() -> None:
-    assert parse_schedstat("2000000000 5 7\n") == (2.0, 7)
-    assert parse_schedstat("") == (0.0, 0)
+    assert parse_schedstat("2000000000 5 7\n") == (2.0, 5e-9, 7)
+    assert parse_schedstat("") == (0.0, 0.0, 0)
     assert parse_allowed("Name:\tx\nCpus_allowed_list:\t0-1,3\n") == frozenset({0, 1, 3})
     assert parse_allowed("Name:\tx\n") is None
 

@@ -133,7 +133,7 @@ CASES: dict[str, Case] = {
     "irq.affinity": Case("lab4", "irq.affinity[32]", moved_irq),
     "workqueue.cpumask": Case("lab4", "workqueue.cpumask", put("sys/devices/virtual/workqueue/cpumask", "7")),
     "cpuset.isolated": Case(
-        "lab4", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")
+        "runtime", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")
     ),
     "kthread.affinity": Case("lab4", "kthread.affinity[2]", cut("proc/2/status", "list:\t0-1", by="list:\t0-3")),
     "cpuidle.max_latency_us": Case("lab4", "cpuidle.max_latency_us[3]", put(f"{CPU}/cpu3/cpuidle/state3/disable", "0")),

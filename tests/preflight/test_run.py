@@ -41,6 +41,7 @@ def flown(root: Path, during: Edit = nothing) -> Flight:
         window_s=0.01,
         strict=False,
         tell=tell,
+        intrude=False,
         stay_off=lambda _: None,
     )
     flight = run_preflight(request)

@@ -416,8 +416,8 @@ def test_a_boot_loader_that_is_not_ours_is_left_alone() -> None:
 
 
 def test_an_obstacle_is_named_and_nothing_is_written() -> None:
-    plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy="remove that setting")
-    assert judged(plan).fix == "remove that setting (zz.cfg sets it again), then sudo tunectl apply"
+    plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy="take zz.cfg:1 out")
+    assert judged(plan).fix == "take zz.cfg:1 out"
     assert plan.changes == ()
 
 

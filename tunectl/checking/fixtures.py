@@ -145,15 +145,15 @@ def window(subject: Subject) -> Window:
 
 
 @pytest.fixture
-def spinner_window(subject: Subject) -> Window:
-    """The same, while a thread of tunectl-probe spins on each isolated CPU."""
-    return _measured(subject.spinning).window
+def spinner_window(subject: Subject, isolated_cpu: int) -> Window:
+    """The same, while a thread spins on this isolated CPU: the one that runs there already, else tunectl-probe's."""
+    return _measured(subject.spinning_on(isolated_cpu)).window
 
 
 @pytest.fixture
-def spinning(subject: Subject) -> Spinning:
-    """That window, with the timer interrupts that each isolated CPU took under its spinner."""
-    return _measured(subject.spinning)
+def spinning(subject: Subject, isolated_cpu: int) -> Spinning:
+    """That window, with the timer interrupts that the CPU took under its spinner, and who that was."""
+    return _measured(subject.spinning_on(isolated_cpu))
 
 
 def _measured(watched: Watched | Settled) -> Watched:

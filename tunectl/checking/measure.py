@@ -12,6 +12,7 @@ from tunectl.checking.tick import Spun, TickCount, counted, counted_by_probe
 from tunectl.checking.window import Window, read_counters
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError
+from tunectl.host.occupants import Key, Occupant
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import TIMER_LIST, parse_timer_list
 from tunectl.probe.runner import run_jitter
@@ -29,6 +30,8 @@ class Spinning(NamedTuple):
 
     window: Window
     ticks: Mapping[int, TickCount]
+    left: Mapping[int, str] = {}  # the CPUs that the spinner left to somebody else's threads, and to whose
+    spinner: Key | None = None  # who spun, where it was no thread of ours
 
 
 def measure(root: Sysroot, window_s: float) -> Window:
@@ -49,7 +52,15 @@ def measure(root: Sysroot, window_s: float) -> Window:
     return window
 
 
-def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float) -> Spinning:
+def measure_beside(window: Window, cpu: int, there: Occupant) -> Spinning:
+    """What a CPU did while a thread of somebody else was there: that is the spinner, as long as the CPU is busy."""
+    share = window.idle_share(cpu)
+    busy_s = 0.0 if share is None else (1 - share) * window.seconds
+    count = counted(window, {cpu: Spun(busy_s, there.shown)})
+    return Spinning(window, {one.cpu: one for one in count}, {}, (there.thread.pid, there.thread.tid))
+
+
+def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float, intrude: bool = False) -> Spinning:
     """The counters while tunectl-probe spins on `cpus`, and the timer interrupts that it counted from within.
 
     The probe reads the interrupts itself, when it begins to spin and when it ends: however long it takes to start, its
@@ -62,14 +73,15 @@ def measure_spinning(root: Sysroot, cpus: CpuSet, window_s: float) -> Spinning:
         window = measure(root, window_s)
         return Spinning(window, {one.cpu: one for one in counted(window, _busy(window, cpus))})
     before = read_counters(root)
-    document = _spin(cpus, window_s)
+    document = _spin(cpus, window_s, intrude)
     window = Window(before, read_counters(root, last=True))
-    return Spinning(window, {one.cpu: one for one in counted_by_probe(document)})
+    left = {one["cpu"]: one["reason"] for one in document.get("not_measured", ())}
+    return Spinning(window, {one.cpu: one for one in counted_by_probe(document)}, left)
 
 
-def _spin(cpus: CpuSet, window_s: float) -> dict[str, Any]:
+def _spin(cpus: CpuSet, window_s: float, intrude: bool) -> dict[str, Any]:
     try:
-        return run_jitter(cpus, window_s)
+        return run_jitter(cpus, window_s, intrude=intrude)
     except TunectlError as error:
         unknown(f"no spinner on CPUs {format_cpulist(cpus)}: {error.message}", error.hint or "")
 
@@ -79,18 +91,27 @@ def _busy(window: Window, cpus: CpuSet) -> dict[int, Spun]:
     return {cpu: Spun((1 - share) * window.seconds, "a thread") for cpu, share in idle.items() if share is not None}
 
 
-def timers_under_spinner(root: Sysroot, cpu: int) -> list[str]:
+def timers_under_spinner(root: Sysroot, cpu: int, *, taken: bool = False) -> list[str]:
     """A second look at a CPU whose timer interrupts did not stop: the functions of the timers that are set there soon.
 
-    Nothing where /proc/timer_list cannot be read (it is root's), or where nothing of ours can spin.
+    Where the CPU is `taken`, a thread of somebody else spins there, and nothing of ours. Nothing where /proc/timer_list
+    cannot be read (it is root's), or where nothing of ours can spin.
     """
     if not root.live or not root.get_text(TIMER_LIST):
         return []
     soon: dict[str, None] = {}
     with ThreadPoolExecutor(1, "tunectl-spinner") as pool:
-        spinning = pool.submit(run_jitter, frozenset({cpu}), _SECOND_LOOK_S)
+        spinning = pool.submit(_wait if taken else _spin_again, cpu)
         while not spinning.done():
             armed = parse_timer_list(root.get_text(TIMER_LIST))
             soon.update(dict.fromkeys(one.function for one in armed if one.cpu == cpu and one.in_ns <= _SOON_NS))
             time.sleep(_LOOK_S)
     return list(soon) if spinning.exception() is None else []
+
+
+def _spin_again(cpu: int) -> None:
+    run_jitter(frozenset({cpu}), _SECOND_LOOK_S)
+
+
+def _wait(cpu: int) -> None:
+    time.sleep(_SECOND_LOOK_S)

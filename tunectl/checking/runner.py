@@ -59,15 +59,17 @@ def run_checks(
     on_progress: Callable[[str], None] | None = None,
     interfaces: tuple[str, ...] = (),
     trading: Sequence[Trading] = (),
+    intrude: bool = False,
 ) -> list[Finding]:
     """A finding for each check and instance: the shipped checks, or those in `paths` (a file, a directory, FILE::NAME).
 
     `window_s` is how long the host is watched, once for all checks; `settings` are the desired values by knob,
-    `interfaces` the NICs the host file names, `trading` the operator's own threads.
+    `interfaces` the NICs the host file names, `trading` the operator's own threads. With `intrude` a
+    spinner goes also where somebody else's threads run.
     UsageError for a path that is not there or holds no check. Must not run on an isolated CPU: the caller pins.
     """
     # One object for all paths: what was measured for one is there for the next.
-    subject = Subject(root, scope, window_s, settings or {}, _with_streams(on_progress), interfaces, trading)
+    subject = Subject(root, scope, window_s, settings or {}, _with_streams(on_progress), interfaces, trading, intrude)
     places = list(paths) or [str(shipped_checks())]
     for place in places:
         if not Path(place.partition("::")[0]).exists():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from tunectl.checking.measure import Spinning, measure, measure_spinning
+from tunectl.checking.measure import Spinning, measure, measure_beside, measure_spinning
 from tunectl.checking.outcomes import Settled
+from tunectl.checking.senders import trace_senders
 from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.occupants import Occupant, Place, occupants
 from tunectl.host.procs import Thread, find_threads
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope, Trading
@@ -33,6 +36,7 @@ class Subject:
     on_progress: Callable[[str], None]
     interfaces: tuple[str, ...] = ()  # the NICs that carry market data
     trading: Sequence[Trading] = ()
+    intrude: bool = False  # spin also where somebody else's threads run
 
     @cached_property
     def facts(self) -> CpuFacts:
@@ -65,11 +69,43 @@ class Subject:
         return _or_settled(lambda: measure(self.root, self.window_s))
 
     @cached_property
+    def ipi_trace(self) -> str:
+        """Half a second of who interrupts other CPUs, as the kernel's trace says it; "" where that cannot be had.
+
+        To trace interrupts every CPU a few times, so it is not done while a thread of somebody else is at work on an
+        isolated one, nor while a declared thread is there at all.
+        """
+        at_work = {run.thread.cpu for run in self.window.runs if run.ran} if isinstance(self.window, Window) else set()
+        if not self.root.live or any(self.trading_threads.values()) or at_work & self.scope.isolated:
+            return ""
+        self.on_progress("tracing who interrupts the isolated CPUs")
+        with suppress(OSError):
+            return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
+        return ""
+
+    @cached_property
+    def taken(self) -> dict[int, list[Occupant]]:
+        """The isolated CPUs that somebody else's threads want: nothing of ours goes there."""
+        if self.intrude or isinstance(self.window, Settled):
+            return {}
+        names = {(found.pid, found.tid): name for name, there in self.trading_threads.items() for found in there}
+        place = Place.of(self.facts, self.scope.isolated & self.scope.online, self.scope.isolated)
+        found = occupants(self.window.before.threads, self.window.after.threads, place, names)
+        # On a recorded host nothing of ours runs anyway: only a declared thread is known to be a spinner.
+        return {cpu: there for cpu, there in found.items() if self.root.live or there[0].name}
+
+    def spinning_on(self, cpu: int) -> Spinning | Settled:
+        """What this CPU did while a thread spun there: one of somebody else's where there is one, else ours."""
+        if there := self.taken.get(cpu):
+            return self.window if isinstance(self.window, Settled) else measure_beside(self.window, cpu, there[0])
+        return self.spinning
+
+    @cached_property
     def spinning(self) -> Spinning | Settled:
-        """The same, while a thread of tunectl-probe spins on each isolated CPU."""
-        cpus = self.scope.isolated & self.scope.online
+        """The same, while a thread of tunectl-probe spins on each isolated CPU that nobody else wants."""
+        cpus = self.scope.isolated & self.scope.online - self.taken.keys()
         self.on_progress(f"spinning on CPUs {format_cpulist(cpus)} for {self.window_s:g} s")
-        return _or_settled(lambda: measure_spinning(self.root, cpus, self.window_s))
+        return _or_settled(lambda: measure_spinning(self.root, cpus, self.window_s, self.intrude))
 
 
 def _or_settled(watch: Callable[[], Watched]) -> Watched | Settled:

@@ -7,7 +7,7 @@ import click
 from tunectl.checking.runner import run_checks
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
-from tunectl.cli.options import Options
+from tunectl.cli.options import Options, intrude_option
 from tunectl.errors import UsageError
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.plan import waive
@@ -17,8 +17,9 @@ from tunectl.verdict import verdict_of
 @tunectl_command(formats=GATE)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long the host is watched.")
+@intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
-def command(options: Options, paths: tuple[str, ...], window_s: float, strict: bool) -> int:
+def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: bool, strict: bool) -> int:
     """The behavioural checks on this host: the shipped ones, or pytest modules of your own in PATH."""
     if not 0 < window_s <= 86400:
         raise UsageError("--window: seconds, above 0 and at most a day")
@@ -37,6 +38,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
             on_progress=tell,
             interfaces=config.interfaces,
             trading=config.threads,
+            intrude=intrude,
         )
     findings = waive(found, config.waivers, inspection.today, whole="" if paths else "check.")
     verdict = verdict_of(findings, strict)
@@ -44,6 +46,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, strict: b
         "verdict": verdict,
         "strict": strict,
         "window_s": window_s,
+        "intrude": intrude,
         "findings": findings,
     }
     emit(options, "check", inspection.identity, body, findings)

@@ -124,7 +124,7 @@ def _is_of_output(error: OSError) -> bool:
     place = error.__traceback__
     while place and place.tb_next:
         place = place.tb_next
-    return bool(place) and place.tb_frame.f_globals.get("__name__") == click.utils.__name__
+    return place is not None and place.tb_frame.f_globals.get("__name__") == click.utils.__name__
 
 
 def _complain(message: str, code: int) -> int:

@@ -91,6 +91,12 @@ def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "js
     return decorate
 
 
+def intrude_option(function: F) -> F:
+    """--intrude, of every command that may measure where somebody else's threads run."""
+    text = "Measure also on CPUs where somebody else's threads run: takes time from them."
+    return click.option("--intrude", is_flag=True, help=text)(function)
+
+
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:
     """The command's own options, which override the group's. UsageError for a format that the command does not have."""
     options: Options = ctx.find_object(Options) or Options()

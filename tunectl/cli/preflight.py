@@ -8,7 +8,7 @@ import click
 
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
-from tunectl.cli.options import Options
+from tunectl.cli.options import Options, intrude_option
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
@@ -18,8 +18,9 @@ from tunectl.preflight.run import Flight, Request, run_preflight
 @tunectl_command(formats=GATE)
 @click.option("--duration", "duration_s", default=5.0, show_default=True, metavar="S", help="How long the probe runs.")
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long checks watch.")
+@intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be found out fails, too.")
-def command(options: Options, duration_s: float, window_s: float, strict: bool) -> int:
+def command(options: Options, duration_s: float, window_s: float, intrude: bool, strict: bool) -> int:
     """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
     if not 0 < duration_s <= 86400 or not 0 < window_s <= 86400:
         raise UsageError("--duration and --window: seconds, above 0 and at most a day")
@@ -36,14 +37,15 @@ def command(options: Options, duration_s: float, window_s: float, strict: bool) 
             window_s,
             strict,
             tell,
+            intrude,
             lambda isolated: stay_off(root, isolated),
         )
         flight = run_preflight(request)
-    emit(options, "preflight", flight.identity, _body(flight, strict), flight.findings)
+    emit(options, "preflight", flight.identity, _body(flight, strict, intrude), flight.findings)
     return exit_code(flight.verdict, options.fmt)
 
 
-def _body(flight: Flight, strict: bool) -> dict[str, Any]:
+def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
     verify = {"verdict": "unreadable", "findings": [], "notes": []}
     if flight.inspection and flight.plan:
         verify = verify_body(flight.inspection, flight.plan, strict)
@@ -56,6 +58,8 @@ def _body(flight: Flight, strict: bool) -> dict[str, Any]:
         "verify": verify,
         "check": {"verdict": flight.check_verdict, "findings": flight.check},
         "probe": flight.probe,
+        "beside": [one.document() for one in flight.beside],
+        "intrude": intrude,
         "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
         "notes": flight.notes,
     }

@@ -38,6 +38,8 @@ class Thread(NamedTuple):
     allowed: CpuSet | None = None
     policy: int = 0  # SCHED_*, include/uapi/linux/sched.h
     rt_priority: int = 0  # 1 to 99 for SCHED_FIFO and SCHED_RR, else 0
+    waited_s: float = 0.0  # runnable and not running, so far; 0 without CONFIG_SCHED_INFO
+    preempted: int = 0  # how often it lost a CPU against its will; 0 where affinity was not read
 
     @property
     def kernel(self) -> bool:
@@ -107,11 +109,12 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
     thread = parse_stat(root.get(f"{place}/stat"), pid)
     if thread is None:
         return None
-    run_s, slices = parse_schedstat(root.get(f"{place}/schedstat"))
-    thread = thread._replace(run_s=run_s, slices=slices)
+    run_s, waited_s, slices = parse_schedstat(root.get(f"{place}/schedstat"))
+    thread = thread._replace(run_s=run_s, waited_s=waited_s, slices=slices)
     # Kernel threads that belong to one CPU have no choice, and on a large host there are thousands of them.
     if affinity and thread.movable:
-        thread = thread._replace(allowed=parse_allowed(root.get(f"{place}/status")))
+        status = root.get(f"{place}/status")
+        thread = thread._replace(allowed=parse_allowed(status), preempted=parse_preempted(status))
     return thread
 
 
@@ -138,12 +141,18 @@ def parse_stat(text: str, pid: int) -> Thread | None:
         return None
 
 
-def parse_schedstat(text: str) -> tuple[float, int]:
-    """/proc/PID/task/TID/schedstat: seconds on a CPU, and how often put on one; zeros where it is absent."""
+def parse_schedstat(text: str) -> tuple[float, float, int]:
+    """/proc/PID/task/TID/schedstat: seconds on a CPU and waiting for one, how often put on one; zeros where absent."""
     fields = text.split()
     if len(fields) < 3 or not all(field.isdigit() for field in fields):
-        return 0.0, 0
-    return int(fields[0]) / 1e9, int(fields[2])
+        return 0.0, 0.0, 0
+    return int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])
+
+
+def parse_preempted(status: str) -> int:
+    """nonvoluntary_ctxt_switches of /proc/PID/task/TID/status; 0 where the line is absent."""
+    count = status.partition("\nnonvoluntary_ctxt_switches:")[2].partition("\n")[0].strip()
+    return int(count) if count.isdecimal() else 0
 
 
 def parse_allowed(status: str) -> CpuSet | None:

@@ -40,11 +40,13 @@ def run(
     stdin: str | None = None,
     capture: bool = True,
     group: int | None = None,
+    keep: int | None = None,
 ) -> Completed:
     """Runs a program to its end, its output captured; `on_stderr` is handed each line of stderr as it comes.
 
     `stdin` is what it reads; without `capture` its output is thrown away, however long; `group` is
-    the open cgroup.procs of the control group it starts in. An exit status other than 0 is the caller's to judge.
+    the open cgroup.procs of the control group it starts in; `keep` is a descriptor that stays open in the program.
+    An exit status other than 0 is the caller's to judge.
     TunectlError where the program cannot be started or outlives `timeout_s`: it and what
     it started are then killed. Ctrl-C is passed on as SIGINT, and what the program then says returned.
     """
@@ -58,7 +60,7 @@ def run(
             env=_clean(env or {}),
             text=True,
             errors="backslashreplace",
-            pass_fds=tuple(INHERITED),
+            pass_fds=(*INHERITED, *(() if keep is None else (keep,))),
             start_new_session=True,  # the terminal's Ctrl-C is ours to pass on, once
             preexec_fn=_entry(group),
         )
@@ -72,7 +74,12 @@ class Resident:
 
     MOST_BYTES = 1 << 16  # of what it says without a newline, and of its last words
 
-    def __init__(self, argv: Sequence[str], place: AbstractContextManager[int | None] | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        place: AbstractContextManager[int | None] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         """TunectlError where it cannot be started. To be called by a thread that lasts (PR_SET_PDEATHSIG).
 
         `place` gives the open cgroup.procs of the control group it lives in, and is left once it has ended.
@@ -86,7 +93,7 @@ class Resident:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                env=_clean({}),
+                env=_clean(env or {}),
                 start_new_session=True,
                 preexec_fn=_entry(group),
             )

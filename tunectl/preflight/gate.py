@@ -20,6 +20,8 @@ class Parts(NamedTuple):
     thermal_reason: str
     probe: Mapping[str, Any] | None
     probe_problem: str
+    beside: tuple[str, ...] = ()  # limits that counts alone show to be broken, on CPUs that were not probed
+    not_measured: tuple[str, ...] = ()  # CPUs that were left to somebody else's threads, and what would measure them
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
@@ -27,8 +29,8 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     or with `strict`; it never improves a verdict."""
     every = (*parts.verify, *parts.check, *parts.thermal)
     failing = [finding for finding in every if fails_gate(finding)]
-    reasons = _gathered(failing) + _budget(parts.probe)
-    unknown = [parts.probe_problem] if parts.probe_problem else []
+    reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
+    unknown = ([parts.probe_problem] if parts.probe_problem else []) + list(parts.not_measured)
     if verdict_of(parts.verify) == "unreadable":
         unknown.append("no knob could be read")
     if strict:

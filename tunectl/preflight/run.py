@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tunectl.checking.runner import run_checks
+from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
+from tunectl.host import occupants
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
@@ -18,6 +21,7 @@ from tunectl.host.thermal import ThermalSample, read_thermal
 from tunectl.hostfile.config import HostConfig
 from tunectl.hostfile.shape import Thermal
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
+from tunectl.preflight import beside
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.thermal import judge_thermal
 from tunectl.probe.budget import judge
@@ -26,6 +30,8 @@ from tunectl.tuning.inspection import Inspection, proposed_config, read_config
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
 from tunectl.verdict import verdict_of
+
+_STOP = "GO needs them stopped, or --intrude"
 
 
 class Request(NamedTuple):
@@ -41,6 +47,7 @@ class Request(NamedTuple):
     window_s: float
     strict: bool
     tell: Callable[[str], None]
+    intrude: bool  # go also where somebody else's threads run
     stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
 
 
@@ -56,6 +63,7 @@ class Flight:
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
     probe: dict[str, Any] | None = None
+    beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
     thermal: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     scope: Scope | None = None
@@ -85,7 +93,8 @@ def run_preflight(request: Request) -> Flight:
         flight.plan = flight.inspection.assess()
     thermal = read_thermal(root, scope)
     _check(request, flight, config, scope)
-    problem = _probe(request, flight, config, scope)
+    problem = _measure(request, flight, config, scope, facts)
+    _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
     parts = Parts(
         flight.plan.findings if flight.plan else (),
@@ -95,6 +104,8 @@ def run_preflight(request: Request) -> Flight:
         flight.thermal.get("reason", ""),
         flight.probe,
         problem,
+        tuple(beside.broken(flight.beside, config.budget if config else {})),
+        tuple(f"{one.shown}; {_STOP}" for one in flight.beside),
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
@@ -132,6 +143,7 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
             on_progress=lambda text: request.tell(f"checking {text.removeprefix('check.')}"),
             interfaces=config.interfaces if config else (),
             trading=config.threads if config else (),
+            intrude=request.intrude,
         )
     except TunectlError as error:
         found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))], ""
@@ -139,17 +151,50 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
-def _probe(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> str:
-    """Measures. Returns why nothing was measured or judged, or "" where it was."""
+def _measure(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> str:
+    """Measures: the free CPUs by the probe, those where somebody else's threads run by what the kernel counts there.
+
+    Returns why nothing was measured or judged, or "" where it was.
+    """
     if not request.root.live:
         return "probe: a recorded host cannot be measured"
     cpus = scope.isolated & scope.online
     if not cpus:
         return "probe: none of the isolated CPUs is online"
+    place = occupants.Place.of(facts, cpus, scope.isolated)
+    found = {} if request.intrude else occupants.look(request.root, place, config.threads if config else ())
+    before = _behold(request.root, found)
     try:
-        result = run_jitter(cpus, request.duration_s, on_progress=request.tell)
+        problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found))
+        _outlast(request, before)
+    finally:
+        flight.beside = beside.compare(before, _behold(request.root, found), found)
+    return problem
+
+
+def _behold(root: Sysroot, found: Mapping[int, list[occupants.Occupant]]) -> beside.Beheld:
+    return beside.behold(root, time.monotonic(), found, os.sysconf("SC_CLK_TCK"))
+
+
+def _outlast(request: Request, before: beside.Beheld) -> None:
+    """Until the CPUs that are not probed were watched for as long as a probe runs."""
+    left_s = before.at + request.duration_s - time.monotonic()
+    if before.threads and left_s > 0:
+        request.tell(f"watching the CPUs of running engines for {left_s:.0f} s")
+        time.sleep(left_s)
+
+
+def _probe(request: Request, flight: Flight, config: HostConfig | None, cpus: CpuSet, taken: Mapping[int, str]) -> str:
+    if not cpus:
+        return f"probe: not run: somebody else's threads run on every isolated CPU; {_STOP}"
+    try:
+        result = run_jitter(cpus, request.duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
+    result["not_measured"] = [
+        *result.get("not_measured", ()),
+        *({"cpu": cpu, "reason": why} for cpu, why in taken.items()),
+    ]
     limits = config.budget if config else {}
     result["budget"] = judge(result, limits)
     flight.probe = result
@@ -158,6 +203,15 @@ def _probe(request: Request, flight: Flight, config: HostConfig | None, scope: S
     elif result["budget"]["verdict"] == "not-judged":
         return f"probe: not judged: {result['budget'].get('reason', '')}"
     return ""
+
+
+def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
+    """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
+    if flight.probe:
+        found = judge_probe(flight.probe, facts.nohz_full)
+        longer = waive(found, config.waivers, request.today) if config else found
+        flight.check = with_longer_look(flight.check, longer)
+        flight.check_verdict = verdict_of(flight.check, request.strict)
 
 
 def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config: HostConfig | None) -> None:

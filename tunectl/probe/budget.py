@@ -69,10 +69,12 @@ def _sentence(row: CpuSummary, name: str, limit: float) -> str:
 def _why_not_judged(result: Mapping[str, Any], rows: list[CpuSummary], limits: Mapping[str, float]) -> str:
     if not limits:
         return "no limit is set"
-    if not rows or not result["duration_s"] > 0:
+    if not result.get("not_measured") and (not rows or not result["duration_s"] > 0):
         return "nothing was measured"
     if any(not cpu["loops"] for cpu in result["cpus"]):
         return "a CPU was never measured"
+    if left := result.get("not_measured"):
+        return "; ".join(f"CPU {one['cpu']} was not measured: {one['reason']}" for one in left)
     if result.get("interrupted"):
         return "the run was interrupted, so rare interruptions had less chance to show"
     return ""

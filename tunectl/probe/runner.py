@@ -22,6 +22,8 @@ from tunectl.probe.result import check_result
 
 PROGRAM = "tunectl-probe"
 OVERRIDE = "TUNECTL_PROBE"
+# The program ends with this process, and with no other (native/src/lib/parent.h).
+_PARENT = "TUNECTL_PROBE_PARENT"
 # Beyond the measuring itself: calibration, reading the counters of a large host twice, writing a long list of events.
 _GRACE_S = 60.0
 _PROGRESS_S = 1.0
@@ -55,15 +57,23 @@ def start(
     cpus: CpuSet,
     timeout_s: float | None = None,
     on_stderr: Callable[[str], None] | None = None,
+    enters: bool = False,
 ) -> Completed:
     """The program run to its end with these arguments, on these CPUs: inside the isolated partition that holds them.
 
-    The CPUs of a partition are nobody's but those that live in it. UsageError where it holds only some of them;
+    The CPUs of a partition are nobody's but those that live in it. With `enters` the program has an option --group and
+    puts only those of its threads there that measure. UsageError where the partition holds only some of the CPUs;
     TunectlError where they are out of reach for who asks.
     """
     root = Sysroot()
+    env = {_PARENT: str(os.getpid())}
     with place_for(root, cpus) as group:
-        done = run([str(find_program()), *words], timeout_s=timeout_s, on_stderr=on_stderr, group=group)
+        argv = [str(find_program()), *words]
+        if group is not None and enters:
+            argv += ["--group", str(group)]
+            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, env=env, keep=group)
+        else:
+            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, env=env, group=group)
     if done.returncode and not done.stdout.strip() and group is None and (fence := fenced(root, cpus)):
         raise TunectlError(f"{_reason(done)}: {fence}", "run it as root, or from a unit in that slice")
     return done
@@ -71,7 +81,7 @@ def start(
 
 def stay(words: Sequence[str], cpus: CpuSet) -> Resident:
     """The program as one that stays, in the same place, until it is closed. TunectlError where it cannot start."""
-    return Resident([str(find_program()), *words], place_for(Sysroot(), cpus))
+    return Resident([str(find_program()), *words], place_for(Sysroot(), cpus), {_PARENT: str(os.getpid())})
 
 
 def fenced(root: Sysroot, cpus: CpuSet) -> str:
@@ -87,13 +97,15 @@ def run_jitter(
     fifo: int | None = None,
     events: int | None = None,
     attribute: bool = False,
+    intrude: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Probes `cpus` for `duration_s` seconds; the tunectl.probe.jitter/1 document as the program wrote it.
 
     `threshold_ns`, `fifo` (a SCHED_FIFO priority) and `events` (list capacity per CPU) are the program's own when None;
     no CPU at all means those the host isolates. `attribute` has the kernel traced, to name each
-    gap's cause. `on_progress` is handed one line a second while it measures.
+    gap's cause. A CPU that a thread of somebody else wants is left alone, or left at once, and is listed in
+    `not_measured`, unless `intrude` is true. `on_progress` is handed one line a second while it measures.
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
@@ -106,8 +118,10 @@ def run_jitter(
             words += [f"--{name}", str(value)]
     if attribute:
         words.append("--attribute")
+    if intrude:
+        words.append("--intrude")
     with _progress(wanted, duration_s, on_progress):
-        done = start(words, chosen, timeout_s=duration_s + _GRACE_S)
+        done = start(words, chosen, timeout_s=duration_s + _GRACE_S, enters=True)
     return check_result(document_of(done), PROGRAM)
 
 

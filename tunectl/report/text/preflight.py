@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tunectl.model import Outcome
@@ -37,7 +37,7 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
     for name, title in (("verify", "Tuning"), ("check", "Checks")):
         _section(page, title, body.get(name), body.get("notes", ()))
-    _probe(page, body.get("probe"))
+    _probe(page, body.get("probe"), body.get("beside") or ())
     _section(page, "Thermal state", body.get("thermal"), ())
     notes(page, body.get("notes", ()))
 
@@ -88,10 +88,17 @@ def _plain(value: Any) -> str:
     return shown(value)
 
 
-def _probe(page: TextPage, probe: Mapping[str, Any] | None) -> None:
-    if probe is None:
-        heading(page, "Probe", ": not run")
-        return
-    heading(page, "Probe")
-    measured(probe, page, indent=2)
-    notes(page, probe.get("warnings", ()), "Probe: warnings")
+def _probe(page: TextPage, probe: Mapping[str, Any] | None, beside: Sequence[Mapping[str, Any]]) -> None:
+    heading(page, "Probe", "" if probe else ": not run")
+    if probe:
+        measured(probe, page, indent=2)
+    for one in beside:
+        stolen_ms = (one["waited_ns"] + one["steal_ns"]) / 1e6
+        what = (
+            f"{one['interrupts']:,} interrupts, {one['lost_turns']:,} lost turns, {stolen_ms:,.1f} ms stolen "
+            f"in {one['duration_s']:.3g} s; percentiles: {one['percentiles']}"
+        )
+        threads = "; ".join(printable(str(thread)) for thread in one["threads"])
+        prose(page, what, indent=2, label=f"CPU {one['cpu']}, beside {threads}: ")
+    if probe:
+        notes(page, probe.get("warnings", ()), "Probe: warnings")

@@ -4,6 +4,7 @@
 #include "bench/bench.h"
 #include "jitter/jitter.h"
 #include "lib/output.h"
+#include "lib/parent.h"
 #include "selftest/selftest.h"
 #include "sentinel/sentinel.h"
 #include "wake/wake.h"
@@ -74,6 +75,8 @@ static int without_experiment(int argc, char **argv)
 int main(int argc, char **argv)
 {
     size_t at = 0;
+    if (!parent_follow())
+        return print_error(EXIT_FAILED, "whoever started it has ended");
     while (at < EXPERIMENTS && (argc < 2 || strcmp(argv[1], experiments[at].command->name) != 0))
         at++;
     int status = at < EXPERIMENTS ? experiments[at].main(argc, argv) : without_experiment(argc, argv);

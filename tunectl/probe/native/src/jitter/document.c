@@ -192,9 +192,24 @@ static double longest_run_s(const struct jitter_run *run)
 {
     uint64_t longest = 0;
     for (size_t i = 0; i < run->cpus.n; i++)
-        if (worker_run_ticks(&run->workers[i]) > longest)
+        if (!jitter_is_void(run, i) && worker_run_ticks(&run->workers[i]) > longest)
             longest = worker_run_ticks(&run->workers[i]);
     return (double)longest / run->clock.rate.hz;
+}
+
+/* The CPUs that were left to somebody else: nothing that was counted there is a result. */
+static void write_not_measured(struct json *j, const struct jitter_run *run)
+{
+    json_array_begin(j, "not_measured");
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        if (!jitter_is_void(run, i))
+            continue;
+        json_object_begin(j, NULL);
+        json_uint(j, "cpu", run->cpus.ids[i]);
+        json_string(j, "reason", run->workers[i].why_left);
+        json_object_end(j);
+    }
+    json_array_end(j);
 }
 
 int jitter_document_write(FILE *stream, const void *context)
@@ -219,8 +234,10 @@ int jitter_document_write(FILE *stream, const void *context)
     explanation_write_method(&j, run);
     json_array_begin(&j, "cpus");
     for (size_t i = 0; i < run->cpus.n && !rc; i++)
-        rc = write_cpu(&j, run, i);
+        if (!jitter_is_void(run, i))
+            rc = write_cpu(&j, run, i);
     json_array_end(&j);
+    write_not_measured(&j, run);
     json_object_end(&j);
     return rc;
 }

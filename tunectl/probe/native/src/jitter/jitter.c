@@ -4,9 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "jitter/document.h"
+#include "jitter/guard.h"
 #include "jitter/run.h"
 #include "jitter/warnings.h"
 #include "lib/housekeeping.h"
@@ -62,10 +65,19 @@ static int await_ready(struct jitter_run *run)
     (void)pthread_barrier_wait(&run->control.barrier);
     for (size_t i = 0; i < run->cpus.n; i++) {
         const struct worker *w = &run->workers[i];
-        if (w->error)
+        if (w->error && !worker_has_left(w))
             return print_error(EXIT_FAILED, "on CPU %u the probe cannot %s: %s", w->cpu, w->failed_step, strerror(-w->error));
     }
     return EXIT_OK;
+}
+
+/* What the guard has told a worker already stands. */
+static void set_deadlines(struct jitter_run *run)
+{
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        uint64_t unset = UINT64_MAX;
+        (void)atomic_compare_exchange_strong(&run->workers[i].deadline, &unset, run->deadline_ticks);
+    }
 }
 
 /* Everything between here and "done" happens on the main thread only while no worker measures. */
@@ -89,6 +101,7 @@ static void conduct(struct jitter_run *run)
     control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
     run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
     stop_at(run->deadline_ticks);
+    set_deadlines(run);
     (void)pthread_barrier_wait(&control->barrier);
     (void)pthread_barrier_wait(&control->barrier);
     attribution_end(&run->attribution);
@@ -96,27 +109,93 @@ static void conduct(struct jitter_run *run)
     (void)pthread_barrier_wait(&control->barrier);
 }
 
-static int start_workers(struct jitter_run *run)
+static void *map_shared(size_t bytes)
 {
-    run->workers = calloc(run->cpus.n, sizeof(*run->workers));
-    if (!run->workers || pthread_barrier_init(&run->control.barrier, NULL, (unsigned)run->cpus.n + 1))
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int init_barrier(struct jitter_run *run)
+{
+    pthread_barrierattr_t shared;
+    int rc = pthread_barrierattr_init(&shared);
+    if (rc)
+        return rc;
+    (void)pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    rc = pthread_barrier_init(&run->control.barrier, &shared, (unsigned)run->cpus.n + 1);
+    (void)pthread_barrierattr_destroy(&shared);
+    return rc;
+}
+
+static int init_workers(struct jitter_run *run)
+{
+    run->workers = map_shared(run->cpus.n * sizeof(*run->workers));
+    if (!run->workers || init_barrier(run))
         return print_error(EXIT_FAILED, "out of memory");
     run->control.gaps_capacity = run->options->gaps_capacity;
     run->control.fifo_priority = run->options->fifo_priority;
+    run->control.is_guarded = run->housekeeping.n > 0;
     run->stretch_s = series_stretch_s(run->options->duration_s);
     run->control.stretch_ticks = (uint64_t)((double)run->stretch_s * run->clock.initial.hz);
     for (size_t i = 0; i < run->cpus.n; i++) {
-        int rc = worker_start(&run->workers[i], &run->control, run->cpus.ids[i]);
-        /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
+        int rc = worker_init(&run->workers[i], &run->control, run->cpus.ids[i]);
         if (rc)
-            exit(print_error(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->cpus.ids[i], strerror(-rc)));
+            return print_error(EXIT_FAILED, "on CPU %u the probe cannot allocate memory (fewer --events need less): %s",
+                               run->cpus.ids[i], strerror(-rc));
     }
     return EXIT_OK;
 }
 
+/* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
+static void start_workers(struct jitter_run *run, size_t from)
+{
+    for (size_t i = from; i < run->cpus.n; i++) {
+        int rc = worker_start(&run->workers[i]);
+        if (rc)
+            exit(print_error(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->cpus.ids[i], strerror(-rc)));
+    }
+}
+
+/* The process in the partition: its threads are the workers, the first one among them. */
+static _Noreturn void be_the_workers(struct jitter_run *run)
+{
+    start_workers(run, 1);
+    worker_run(&run->workers[0]);
+    for (size_t i = 1; i < run->cpus.n; i++)
+        worker_join(&run->workers[i]);
+    _exit(EXIT_OK);
+}
+
+static int release_workers(struct jitter_run *run)
+{
+    run->workers_started = ticks_now();
+    if (run->options->group < 0) {
+        start_workers(run, 0);
+        return EXIT_OK;
+    }
+    pid_t child = partition_fork(&run->partition, &run->cpus);
+    if (child == 0)
+        be_the_workers(run);
+    if (child < 0)
+        return print_error(EXIT_FAILED, "cannot start a process for these CPUs: %s", strerror((int)-child));
+    return EXIT_OK;
+}
+
+static void join_workers(struct jitter_run *run)
+{
+    if (run->partition.child > 0)
+        (void)waitpid(run->partition.child, NULL, 0);
+    for (size_t i = 0; run->partition.child == 0 && i < run->cpus.n; i++)
+        worker_join(&run->workers[i]);
+}
+
 static int measure_all(struct jitter_run *run)
 {
-    int status = start_workers(run);
+    int status = init_workers(run);
+    if (status)
+        return status;
+    struct guard *guard = guard_start(run);
+    status = release_workers(run);
     if (status)
         return status;
     status = await_ready(run);
@@ -126,8 +205,8 @@ static int measure_all(struct jitter_run *run)
     } else {
         conduct(run);
     }
-    for (size_t i = 0; i < run->cpus.n; i++)
-        worker_join(&run->workers[i]);
+    join_workers(run);
+    guard_stop(guard);
     (void)pthread_barrier_destroy(&run->control.barrier);
     return status;
 }
@@ -136,7 +215,7 @@ static void conclude(struct jitter_run *run)
 {
     clock_span_end(&run->clock);
     for (size_t i = 0; i < run->cpus.n; i++)
-        if (run->workers[i].totals.end < run->deadline_ticks)
+        if (!jitter_is_void(run, i) && run->workers[i].totals.end < run->deadline_ticks)
             run->is_interrupted = true;
 }
 
@@ -151,6 +230,7 @@ static int run_and_write(struct jitter_run *run)
     if (housekeeping_move(&run->housekeeping, &run->facts, &run->cpus))
         status = print_error(EXIT_FAILED, "out of memory");
     if (!status) {
+        partition_init(&run->partition, run->options->group);
         clock_span_begin(&run->clock);
         choose_threshold(run);
         status = measure_all(run);
@@ -174,7 +254,8 @@ static void run_deinit(struct jitter_run *run)
     for (size_t i = 0; run->workers && i < run->cpus.n; i++)
         worker_deinit(&run->workers[i]);
     attribution_deinit(&run->attribution);
-    free(run->workers);
+    if (run->workers)
+        (void)munmap(run->workers, run->cpus.n * sizeof(*run->workers));
     warnings_deinit(&run->warnings);
     counters_deinit(&run->counters);
     cpu_list_deinit(&run->housekeeping);
@@ -185,15 +266,17 @@ static void run_deinit(struct jitter_run *run)
 int jitter_main(int argc, char **argv)
 {
     struct jitter_options options;
-    struct jitter_run run = {.options = &options};
     int status = jitter_options_parse(&options, argc, argv);
     if (status)
         return status;
-    if (host_facts_init(&run.facts, options.root))
+    struct jitter_run *run = map_shared(sizeof(*run));
+    if (!run)
         return print_error(EXIT_FAILED, "out of memory");
-    status = choose_cpus(&run);
+    run->options = &options;
+    status = host_facts_init(&run->facts, options.root) ? print_error(EXIT_FAILED, "out of memory") : choose_cpus(run);
     if (!status)
-        status = run_and_write(&run);
-    run_deinit(&run);
+        status = run_and_write(run);
+    run_deinit(run);
+    (void)munmap(run, sizeof(*run));
     return status;
 }

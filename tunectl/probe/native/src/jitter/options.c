@@ -26,6 +26,8 @@ static const struct option_row option_rows[] = {
     OPTION_ROW_NUMBER("fifo", struct jitter_options, fifo_priority, 1, FIFO_PRIORITY_MOST),
     OPTION_ROW_NUMBER("events", struct jitter_options, gaps_capacity, 0, EVENTS_MOST),
     OPTION_ROW_FLAG("attribute", struct jitter_options, attribute),
+    OPTION_ROW_FLAG("intrude", struct jitter_options, intrude),
+    OPTION_ROW_NUMBER("group", struct jitter_options, group, 0, 1 << 20),  /* from tunectl */
     OPTION_ROW_TEXT("output", struct jitter_options, output),
     OPTION_ROW_TEXT("root", struct jitter_options, root),   /* for tests: the host's files below a directory */
 };
@@ -34,7 +36,7 @@ const struct command jitter_command = {
     .name = "jitter",
     .synopsis =
         "  tunectl-probe jitter [--cpus LIST] [--duration S] [--threshold-ns N] [--fifo PRIO] [--events N]\n"
-        "                       [--attribute] [--output FILE]\n",
+        "                       [--attribute] [--intrude] [--output FILE]\n",
     .help =
         "jitter: one spinning thread per CPU; every gap between two of its counter readings that is longer than the\n"
         "threshold is an interruption. The result is a JSON document (schema tunectl.probe.jitter/1).\n"
@@ -46,6 +48,8 @@ const struct command jitter_command = {
         "                     counted, in the histogram and in events_lost\n"
         "  --attribute        trace the kernel on the probed CPUs, to name the cause of each interruption (needs root and a\n"
         "                     mounted tracefs; without, the counters have to do); lengthens each interruption a little\n"
+        "  --intrude          spin also where a thread that can run nowhere else wants the CPU; without, such a CPU is left\n"
+        "                     alone, or left within 10 ms, and is not measured\n"
         "  --output FILE      write the document there (default: standard output)\n"
         "SIGINT and SIGTERM end the measuring and still give the result so far.\n",
     .hint = "--help",
@@ -55,6 +59,6 @@ const struct command jitter_command = {
 
 int jitter_options_parse(struct jitter_options *options, int argc, char **argv)
 {
-    *options = (struct jitter_options){.duration_s = 5.0, .gaps_capacity = 65536, .root = ""};
+    *options = (struct jitter_options){.duration_s = 5.0, .gaps_capacity = 65536, .root = "", .group = -1};
     return options_parse(&jitter_command, options, argc, argv);
 }

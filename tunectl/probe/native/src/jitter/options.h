@@ -14,6 +14,8 @@ struct jitter_options {
     uint64_t threshold_ns;      /* 0: loop_default_threshold_ticks */
     int fifo_priority;          /* 0: the scheduling class stays */
     size_t gaps_capacity;       /* listed gaps per CPU */
+    bool intrude;               /* spin also where somebody else wants to run */
+    int group;                  /* an open cgroup.procs for the workers; -1: none */
     bool attribute;             /* trace the kernel, to name each gap's cause */
     const char *output;         /* NULL: standard output */
     const char *root;

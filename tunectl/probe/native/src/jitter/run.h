@@ -9,6 +9,7 @@
 #include "jitter/attribution.h"
 #include "jitter/counters.h"
 #include "jitter/options.h"
+#include "jitter/partition.h"
 #include "jitter/worker.h"
 #include "lib/clock.h"
 #include "lib/cpus.h"
@@ -27,11 +28,19 @@ struct jitter_run {
     struct attribution attribution;
     unsigned stretch_s;                 /* of the series */
     struct warnings warnings;
-    uint64_t deadline_ticks;
+    struct partition partition;
+    _Atomic uint64_t workers_started;   /* in ticks */
+    _Atomic uint64_t deadline_ticks;    /* 0 before the measuring is begun */
     uint64_t threshold_ns;
     bool is_interrupted;
     int64_t at_s;                       /* CLOCK_REALTIME when the measuring began */
 };
+
+/* The CPUs that were left to somebody else, of the workers: theirs are no results. */
+static inline bool jitter_is_void(const struct jitter_run *run, size_t index)
+{
+    return worker_has_left(&run->workers[index]);
+}
 
 /* Whole ns, rounded down. */
 static inline uint64_t jitter_ns(const struct jitter_run *run, double ticks)

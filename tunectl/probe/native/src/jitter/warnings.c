@@ -18,26 +18,35 @@ static const double steal_ppm_named = 1000;
 static const double clock_drift_ppm_allowed = 20;
 static const double conservation_ppm_allowed = 1000;
 
-/* Adds `before`, "CPUs 2-3" and `after`, for the probed CPUs for which `keep` holds; nothing when it holds for none. */
-static void add_for_cpus(struct warnings *warnings, const struct jitter_run *run, bool (*keep)(unsigned, const void *),
-                         const char *before, const char *after)
-{
-    struct cpu_list hit;
-    char text[LIST_SIZE];
-    if (cpu_list_filter(&hit, &run->cpus, keep, run))
-        abort();
-    if (hit.n)
-        warnings_add(warnings, "%s%s%s%s", before, hit.n > 1 ? "CPUs " : "CPU ",
-                     cpu_list_format(&hit, text, sizeof(text)), after);
-    cpu_list_deinit(&hit);
-}
-
 static const struct worker *worker_of(const struct jitter_run *run, unsigned cpu)
 {
     const struct worker *w = run->workers;
     while (w->cpu != cpu)
         w++;
     return w;
+}
+
+/* Whose CPU nobody else wanted. */
+static bool is_measured(unsigned cpu, const void *context)
+{
+    const struct jitter_run *run = context;
+    return !worker_has_left(worker_of(run, cpu));
+}
+
+/* Adds `before`, "CPUs 2-3" and `after`, for the probed CPUs for which `keep` holds; nothing when it holds for none. */
+static void add_for_cpus(struct warnings *warnings, const struct jitter_run *run, bool (*keep)(unsigned, const void *),
+                         const char *before, const char *after)
+{
+    struct cpu_list measured;
+    struct cpu_list hit;
+    char text[LIST_SIZE];
+    if (cpu_list_filter(&measured, &run->cpus, is_measured, run) || cpu_list_filter(&hit, &measured, keep, run))
+        abort();
+    if (hit.n)
+        warnings_add(warnings, "%s%s%s%s", before, hit.n > 1 ? "CPUs " : "CPU ",
+                     cpu_list_format(&hit, text, sizeof(text)), after);
+    cpu_list_deinit(&measured);
+    cpu_list_deinit(&hit);
 }
 
 static double run_seconds(const struct jitter_run *run, const struct worker *w)
@@ -115,14 +124,42 @@ static bool has_steal(unsigned cpu, const void *context)
     return seconds * 1e6 > steal_ppm_named * run_seconds(run, worker_of(run, cpu));
 }
 
+static bool is_isolated(unsigned cpu, const void *run)
+{
+    return !is_not_isolated(cpu, run);
+}
+
+/* Where the probe's own threads are that do not measure, if that is not where it should be. */
+static void warn_main_thread(struct warnings *warnings, const struct jitter_run *run)
+{
+    struct cpu_list others;
+    struct cpu_list isolated;
+    char text[LIST_SIZE];
+    if (cpu_list_without(&others, &run->facts.online, &run->cpus) ||
+        cpu_list_filter(&isolated, &run->housekeeping, is_isolated, run))
+        abort();
+    if (run->housekeeping.n == 0 && others.n == 0)
+        warnings_add(warnings, "every online CPU is probed: the probe's own main thread shares one of them, and nobody watches "
+                     "whether somebody else wants them");
+    else if (run->housekeeping.n == 0)
+        warnings_add(warnings, "%zu of %zu online CPUs are probed, and the probe may use no other (not %s): its own main thread "
+                     "shares one of them, and nobody watches whether somebody else wants them", run->cpus.n,
+                     run->facts.online.n, cpu_list_format(&others, text, sizeof(text)));
+    else if (isolated.n)
+        warnings_add(warnings, "the probe's own main thread is on isolated CPUs, %s: it may use no other",
+                     cpu_list_format(&run->housekeeping, text, sizeof(text)));
+    cpu_list_deinit(&others);
+    cpu_list_deinit(&isolated);
+}
+
 static void warn_isolation(struct warnings *warnings, const struct jitter_run *run)
 {
     add_for_cpus(warnings, run, is_not_isolated, "not isolated: ",
                  "; ordinary threads can be scheduled there and interrupt the probe");
     add_for_cpus(warnings, run, is_not_nohz_full, "nohz_full is not in force on ", "");
-    add_for_cpus(warnings, run, has_tick, "the timer tick kept running on ", ": each tick is an interruption");
-    if (run->housekeeping.n == 0)
-        warnings_add(warnings, "every online CPU is probed: the probe's own main thread shares one of them");
+    add_for_cpus(warnings, run, has_tick, "more than five timer interrupts a second on ",
+                 ": the scheduler's tick, or a timer of somebody's (a POSIX CPU timer, a perf event); --attribute names them");
+    warn_main_thread(warnings, run);
 }
 
 static void warn_clock(struct warnings *warnings, const struct jitter_run *run)
@@ -163,7 +200,7 @@ static void warn_result(struct warnings *warnings, const struct jitter_run *run)
                  ": some interruptions may be the probe's own");
     for (size_t i = 0; i < run->cpus.n; i++) {
         const struct worker *w = &run->workers[i];
-        double ppm = worker_conservation_ppm(w, run->clock.rate.hz);
+        double ppm = jitter_is_void(run, i) ? 0.0 : worker_conservation_ppm(w, run->clock.rate.hz);
         if (ppm > conservation_ppm_allowed || ppm < -conservation_ppm_allowed)
             warnings_add(warnings, "on CPU %u loops and gaps add up to %.0f ppm more than the run's length on the kernel's clock",
                          w->cpu, ppm);
@@ -183,14 +220,17 @@ static void warn_attribution(struct warnings *warnings, const struct jitter_run 
                      a->instance.path);
 }
 
-/* The fall was measured against the counter's time: time that a hypervisor took looks the same as a slower clock. */
-static const char *what_fell(const struct jitter_run *run, unsigned cpu)
+/* What is known of a clock that seems slower. It is timed by a chain of instructions: time that is stolen lengthens that, too. */
+static const char *why_slower(const struct jitter_run *run, unsigned cpu)
 {
-    if (has_steal(cpu, run))
-        return "the hypervisor took the CPU away meanwhile, which looks the same";
+    struct cpu_times moved;
+    if (counters_cpu_times(&run->counters, cpu, &moved) && moved.steal > 0)
+        return "the hypervisor took time from this CPU meanwhile, which looks the same";
     if (run->facts.is_virtual)
-        return "or the hypervisor took the CPU away unseen";
-    return "this run does not show what lowered it (heat, a limit, the governor)";
+        return "this is a virtual machine, where time that is taken unseen looks the same";
+    if (is_not_performance(cpu, run))
+        return "its frequency governor may lower it";
+    return "why is not seen here; `tunectl preflight` looks at heat and power limits";
 }
 
 /* Before against after, and against the counter's rate, which on x86 hardware is the core's base clock. */
@@ -202,9 +242,11 @@ static void warn_core_clock(struct warnings *warnings, const struct jitter_run *
         const struct worker *w = &run->workers[i];
         double before_mhz = w->cycles_per_tick_before * run->clock.rate.hz / 1e6;
         double after_mhz = w->cycles_per_tick_after * run->clock.rate.hz / 1e6;
+        if (jitter_is_void(run, i))
+            continue;
         if (w->cycles_per_tick_after < fall_named * w->cycles_per_tick_before)
-            warnings_add(warnings, "the core clock of CPU %u fell during the run, from %.0f to %.0f MHz: %s", w->cpu, before_mhz,
-                         after_mhz, what_fell(run, w->cpu));
+            warnings_add(warnings, "the core clock of CPU %u seemed to fall during the run, from %.0f to %.0f MHz: %s", w->cpu,
+                         before_mhz, after_mhz, why_slower(run, w->cpu));
         else if (strcmp(TICKS_SOURCE, "tsc") == 0 && !run->facts.is_virtual && w->cycles_per_tick_after < base_named)
             warnings_add(warnings, "CPU %u ran at %.0f MHz, below its base clock of %.0f MHz", w->cpu, after_mhz,
                          run->clock.rate.hz / 1e6);
@@ -238,6 +280,8 @@ static void warn_smt(struct warnings *warnings, const struct jitter_run *run)
 {
     for (size_t i = 0; i < run->cpus.n; i++) {
         struct cpu_list siblings;
+        if (jitter_is_void(run, i))
+            continue;
         if (host_siblings(&siblings, &run->facts, run->cpus.ids[i]))
             abort();
         for (size_t s = 0; s < siblings.n; s++)
@@ -300,8 +344,17 @@ static void warn_fifo(struct warnings *warnings, const struct jitter_run *run)
                  ": that is RT throttling or the deadline fair server acting on the SCHED_FIFO probe, not the machine");
 }
 
+static void warn_void(struct warnings *warnings, const struct jitter_run *run)
+{
+    for (size_t i = 0; i < run->cpus.n; i++)
+        if (jitter_is_void(run, i))
+            warnings_add(warnings, "CPU %u was not measured: %s; stop that, or say --intrude", run->cpus.ids[i],
+                         run->workers[i].why_left);
+}
+
 void jitter_warn(struct warnings *warnings, const struct jitter_run *run)
 {
+    warn_void(warnings, run);
     warn_result(warnings, run);
     warn_attribution(warnings, run);
     warn_isolation(warnings, run);

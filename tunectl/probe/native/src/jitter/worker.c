@@ -27,14 +27,12 @@ static int fail(struct worker *w, const char *step, int error)
 
 static int prepare(struct worker *w)
 {
-    w->tid = (pid_t)syscall(SYS_gettid);
+    atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
     int rc = thread_pin(w->cpu);
     if (rc)
         return fail(w, THREAD_CANNOT_PIN, rc);
     thread_use_local_memory();
-    rc = recorder_init(&w->recorder, w->control->gaps_capacity, &w->locked);
-    if (rc)
-        return fail(w, "allocate memory (fewer --events need less)", rc);
+    w->locked = recorder_touch(&w->recorder);
     touch_stack();
     rc = thread_use_fifo(w->control->fifo_priority);
     if (rc)
@@ -85,11 +83,13 @@ static void measure(struct worker *w)
     struct rusage before;
     struct rusage after;
     w->before = clock_pair_now();
-    while (ticks_now() < w->control->start_ticks)
+    while (ticks_now() < w->control->start_ticks && !worker_has_left(w))
         continue;
     (void)getrusage(RUSAGE_THREAD, &before);
     series_begin(&w->recorder.series, w->control->start_ticks, w->control->stretch_ticks);
-    loop_run(&w->recorder, w->control->threshold_ticks, stop_deadline(), &w->totals);
+    loop_run(&w->recorder, w->control->threshold_ticks, w->control->is_guarded ? &w->deadline : stop_deadline(), &w->totals);
+    if (worker_has_left(w))
+        return;
     (void)getrusage(RUSAGE_THREAD, &after);
     w->after = clock_pair_now();
     recorder_finish(&w->recorder);
@@ -101,24 +101,44 @@ static void measure(struct worker *w)
 
 static void *worker_main(void *argument)
 {
-    struct worker *w = argument;
-    struct run_control *control = w->control;
-    stop_listen();
-    (void)prepare(w);
-    (void)pthread_barrier_wait(&control->barrier);
-    (void)pthread_barrier_wait(&control->barrier);
-    if (control->cancelled)
-        return NULL;
-    warm_up(w);
-    measure(w);
-    (void)pthread_barrier_wait(&control->barrier);
-    (void)pthread_barrier_wait(&control->barrier);
+    worker_run(argument);
     return NULL;
 }
 
-int worker_start(struct worker *w, struct run_control *control, unsigned cpu)
+void worker_run(struct worker *w)
 {
-    *w = (struct worker){.control = control, .cpu = cpu};
+    struct run_control *control = w->control;
+    stop_listen();
+    if (!worker_has_left(w))
+        (void)prepare(w);
+    atomic_store(&w->stage, WORKER_IS_READY);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+    if (control->cancelled)
+        return;
+    atomic_store(&w->stage, WORKER_MEASURES);
+    if (!worker_has_left(w))
+        warm_up(w);
+    if (!worker_has_left(w))
+        measure(w);
+    atomic_store(&w->stage, WORKER_IS_DONE);
+    (void)pthread_barrier_wait(&control->barrier);
+    (void)pthread_barrier_wait(&control->barrier);
+}
+
+bool worker_has_left(const struct worker *w)
+{
+    return atomic_load(&w->left);
+}
+
+int worker_init(struct worker *w, struct run_control *control, unsigned cpu)
+{
+    *w = (struct worker){.control = control, .cpu = cpu, .deadline = UINT64_MAX};
+    return recorder_map(&w->recorder, control->gaps_capacity);
+}
+
+int worker_start(struct worker *w)
+{
     return thread_start(&w->thread, worker_main, w);
 }
 

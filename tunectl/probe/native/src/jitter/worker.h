@@ -3,6 +3,7 @@
 #define TUNECTL_JITTER_WORKER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,14 +26,31 @@ struct run_control {
     uint64_t microsecond_ticks;
     uint64_t stretch_ticks;     /* of the series */
     size_t gaps_capacity;
+    bool is_guarded;            /* somebody watches over the workers, and tells each when to stop */
     int fifo_priority;          /* 0: leave the scheduling class alone */
 };
 
+enum worker_stage {
+    WORKER_STARTS,              /* its CPU was not given to it yet */
+    WORKER_IS_READY,
+    WORKER_MEASURES,            /* it spins: from the warm-up to the end of the loop */
+    WORKER_IS_DONE,
+};
+
+enum { WORKER_WHY_SIZE = 256 };
+
+/* In memory that a worker in a process of its own shares with the main thread. */
 struct worker {
     struct run_control *control;
     pthread_t thread;
     unsigned cpu;
-    pid_t tid;                  /* its thread id, as the kernel's trace knows it */
+    _Atomic pid_t tid;          /* its thread id, as the kernel's trace knows it; 0 before it has one */
+
+    /* Between worker and guard. On a cache line of their own: the loop reads the deadline in each turn. */
+    _Alignas(128) _Atomic uint64_t deadline;    /* in ticks; 0: leave at once */
+    _Alignas(128) atomic_int stage;
+    atomic_bool left;           /* the CPU was left to somebody else: nothing of this worker is a result */
+    char why_left[WORKER_WHY_SIZE];
 
     int error;                  /* -errno of `failed_step`, 0 when prepared */
     const char *failed_step;
@@ -57,8 +75,14 @@ uint64_t worker_run_ticks(const struct worker *w);
 /* loop_conservation_ppm of its run. */
 double worker_conservation_ppm(const struct worker *w, double hz);
 
-/* Starts the thread. Returns 0 or -errno. */
-int worker_start(struct worker *w, struct run_control *control, unsigned cpu);
+bool worker_has_left(const struct worker *w);
+
+/* With memory for its gaps, which the worker itself touches. Returns 0 or -errno. */
+int worker_init(struct worker *w, struct run_control *control, unsigned cpu);
+
+/* Starts the thread. Returns 0 or -errno. worker_run is the same in the calling thread, and returns when all is over. */
+int worker_start(struct worker *w);
+void worker_run(struct worker *w);
 void worker_join(struct worker *w);
 void worker_deinit(struct worker *w);
 

@@ -194,7 +194,7 @@ int cpu_list_without(struct cpu_list *out, const struct cpu_list *list, const st
     return cpu_list_filter(out, list, is_absent, other);
 }
 
-int cpu_list_pin(const struct cpu_list *list)
+int cpu_list_pin_thread(pid_t tid, const struct cpu_list *list)
 {
     if (list->n == 0)
         return -EINVAL;
@@ -206,7 +206,12 @@ int cpu_list_pin(const struct cpu_list *list)
     CPU_ZERO_S(bytes, set);
     for (size_t i = 0; i < list->n; i++)
         CPU_SET_S(list->ids[i], bytes, set);
-    int rc = sched_setaffinity(0, bytes, set) ? -errno : 0;
+    int rc = sched_setaffinity(tid, bytes, set) ? -errno : 0;
     CPU_FREE(set);
     return rc;
+}
+
+int cpu_list_pin(const struct cpu_list *list)
+{
+    return cpu_list_pin_thread(0, list);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* No kernel has more CPUs than this (NR_CPUS is at most 8192); a list beyond it is a typing error. */
 enum { CPU_LIMIT = 65536 };
@@ -36,7 +37,8 @@ int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*ke
 /* The CPUs of `list` that are not in `other`. Returns 0 or -ENOMEM. */
 int cpu_list_without(struct cpu_list *out, const struct cpu_list *list, const struct cpu_list *other);
 
-/* Confines the calling thread to `list`. Returns 0 or -errno. Works beyond 1,024 CPUs, where cpu_set_t ends. */
+/* Confines the calling thread, or the thread `tid`, to `list`. Returns 0 or -errno. Works beyond 1,024 CPUs, where cpu_set_t ends. */
 int cpu_list_pin(const struct cpu_list *list);
+int cpu_list_pin_thread(pid_t tid, const struct cpu_list *list);
 
 #endif

@@ -4,23 +4,35 @@
 #include <string.h>
 #include <sys/mman.h>
 
-int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked)
+int recorder_map(struct recorder *r, size_t gaps_capacity)
 {
     *r = (struct recorder){.gaps_capacity = gaps_capacity};
     size_t series_bytes = SERIES_STRETCHES * sizeof(struct series_stretch);
     r->arena_bytes = sizeof(struct histogram) + series_bytes + gaps_capacity * sizeof(struct gap);
-    void *arena = mmap(NULL, r->arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *arena = mmap(NULL, r->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED)
         return -errno;
     /* khugepaged would merge these pages during the run: a TLB shootdown and a fault of our own making. */
     (void)madvise(arena, r->arena_bytes, MADV_NOHUGEPAGE);
-    memset(arena, 0, r->arena_bytes);
-    *locked = mlock(arena, r->arena_bytes) == 0;
     r->arena = arena;
     r->histogram = arena;
     r->series.stretches = (struct series_stretch *)(void *)((char *)arena + sizeof(struct histogram));
     r->gaps = (struct gap *)(void *)((char *)r->series.stretches + series_bytes);
     return 0;
+}
+
+bool recorder_touch(struct recorder *r)
+{
+    memset(r->arena, 0, r->arena_bytes);
+    return mlock(r->arena, r->arena_bytes) == 0;
+}
+
+int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked)
+{
+    int rc = recorder_map(r, gaps_capacity);
+    if (!rc)
+        *locked = recorder_touch(r);
+    return rc;
 }
 
 void recorder_deinit(struct recorder *r)

@@ -48,6 +48,10 @@ struct recorder {
  * `*locked` says whether mlock succeeded; the recorder is usable without. Returns 0 or -errno.
  */
 int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked);
+
+/* The same in two steps: mapped by one process, shared with those it forks, and touched and locked by the one that measures. */
+int recorder_map(struct recorder *r, size_t gaps_capacity);
+bool recorder_touch(struct recorder *r);
 void recorder_deinit(struct recorder *r);
 
 /* Forgets every gap; memory stays. */

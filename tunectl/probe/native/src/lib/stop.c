@@ -2,16 +2,21 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <sys/mman.h>
 
 enum { STOP_NOW = 0 };
 
-/* The only state a signal handler shares with the rest. It lies on a cache line of its own: all spinners read it. */
-static _Alignas(128) _Atomic uint64_t deadline_ticks = UINT64_MAX;
+/*
+ * The only state a signal handler shares with the rest. It lies on a cache line of its own: all spinners read it. stop_init
+ * maps a page that is shared with the processes forked later.
+ */
+static _Alignas(128) _Atomic uint64_t before_init = UINT64_MAX;
+static _Atomic uint64_t *deadline_ticks = &before_init;
 
 static void on_signal(int number)
 {
     (void)number;
-    atomic_store_explicit(&deadline_ticks, STOP_NOW, memory_order_relaxed);
+    atomic_store_explicit(deadline_ticks, STOP_NOW, memory_order_relaxed);
 }
 
 static void change_mask(int how)
@@ -29,6 +34,11 @@ void stop_init(void)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     (void)sigemptyset(&action.sa_mask);
     change_mask(SIG_BLOCK);
+    void *page = mmap(NULL, sizeof(before_init), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        deadline_ticks = page;
+        atomic_init(deadline_ticks, UINT64_MAX);
+    }
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
     /* Under nohup the terminal may go away. */
@@ -45,15 +55,15 @@ void stop_listen(void)
 void stop_at(uint64_t deadline)
 {
     uint64_t unset = UINT64_MAX;
-    (void)atomic_compare_exchange_strong(&deadline_ticks, &unset, deadline);
+    (void)atomic_compare_exchange_strong(deadline_ticks, &unset, deadline);
 }
 
 const _Atomic uint64_t *stop_deadline(void)
 {
-    return &deadline_ticks;
+    return deadline_ticks;
 }
 
 bool stop_is_asked(void)
 {
-    return atomic_load_explicit(&deadline_ticks, memory_order_relaxed) == STOP_NOW;
+    return atomic_load_explicit(deadline_ticks, memory_order_relaxed) == STOP_NOW;
 }

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,8 +190,6 @@ static int settle(struct sentinel *s)
 {
     const struct sentinel_options *o = s->options;
     bool locked;
-    /* Of the thread that started it: a monitor starts its sentinel from a thread that lasts. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     (void)signal(SIGPIPE, SIG_IGN);
     stop_init();
     stop_listen();

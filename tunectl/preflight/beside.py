@@ -1,0 +1,148 @@
+"""A CPU that is judged beside a running engine: by what the kernel counts there, for nothing of ours goes to it.
+
+Interrupts, lost turns and stolen time can break a limit. They cannot keep one: the length of an interruption is not
+counted anywhere, so percentiles stay unknown and no GO follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import CpuSet
+from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.occupants import Occupant
+from tunectl.host.procs import Thread, read_thread
+from tunectl.host.sysroot import Sysroot
+
+# A thread that sleeps has timers of its own to wake it: its interrupts are nobody's fault. One that spins has none.
+_SPINS = 0.9
+
+
+class Beheld(NamedTuple):
+    """What the kernel had counted on some CPUs, and of the threads that run there, at one moment."""
+
+    at: float  # time.monotonic()
+    interrupts: Mapping[int, int]
+    steal_s: Mapping[int, float]
+    threads: Mapping[tuple[int, int], Thread]
+
+
+class Beside(NamedTuple):
+    """One CPU for a while."""
+
+    cpu: int
+    threads: tuple[str, ...]
+    seconds: float
+    spins: bool  # did one thread keep the CPU busy?
+    interrupts: int
+    lost_turns: int  # how often its threads lost the CPU against their will
+    waited_s: float  # how long they were runnable and did not run
+    steal_s: float  # taken by the hypervisor
+
+    @property
+    def interruptions_per_s(self) -> float:
+        """Each interrupt and each lost turn is an interruption of the thread there, at least one."""
+        return (self.interrupts + self.lost_turns) / self.seconds
+
+    @property
+    def stolen_ppm(self) -> float:
+        """Of the time, at least."""
+        return (self.waited_s + self.steal_s) / self.seconds * 1e6
+
+    @property
+    def shown(self) -> str:
+        """In a sentence."""
+        stolen_ms = (self.waited_s + self.steal_s) * 1e3
+        return (
+            f"CPU {self.cpu} beside {'; '.join(self.threads)}: {self.interrupts} interrupts, {self.lost_turns} lost "
+            f"turns, {stolen_ms:.1f} ms stolen in {self.seconds:.1f} s; percentiles: not measured"
+        )
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "cpu": self.cpu,
+            "threads": list(self.threads),
+            "duration_s": round(self.seconds, 3),
+            "spins": self.spins,
+            "interrupts": self.interrupts,
+            "lost_turns": self.lost_turns,
+            "waited_ns": round(self.waited_s * 1e9),
+            "steal_ns": round(self.steal_s * 1e9),
+            "percentiles": "not measured",
+        }
+
+
+def behold(root: Sysroot, at: float, found: Mapping[int, Iterable[Occupant]], ticks_per_s: int) -> Beheld:
+    """The counters now. `ticks_per_s` is the unit of /proc/stat."""
+    table = parse_interrupts(root.get_text("proc/interrupts"))
+    columns = {cpu: place for place, cpu in enumerate(table.cpus)}
+    arrived = {
+        cpu: sum(row.counts[columns[cpu]] for row in table.rows.values() if columns[cpu] < len(row.counts))
+        for cpu in found
+        if cpu in columns
+    }
+    keys = {(one.thread.pid, one.thread.tid) for there in found.values() for one in there}
+    threads = {key: thread for key in keys if (thread := read_thread(root, *key, affinity=True))}
+    return Beheld(at, arrived, _steal(root.get_text("proc/stat"), frozenset(found), ticks_per_s), threads)
+
+
+def _steal(text: str, cpus: CpuSet, ticks_per_s: int) -> dict[int, float]:
+    """Seconds stolen from each CPU. /proc/stat, the eighth column"""
+    found = {}
+    for line in text.splitlines():
+        name, *fields = line.split()
+        if name[:3] == "cpu" and name[3:].isdecimal() and int(name[3:]) in cpus and len(fields) > 7:
+            found[int(name[3:])] = int(fields[7]) / ticks_per_s
+    return found
+
+
+def compare(before: Beheld, after: Beheld, found: Mapping[int, Iterable[Occupant]]) -> list[Beside]:
+    """What happened on each CPU between the two. Pure."""
+    return [_beside(cpu, list(there), before, after) for cpu, there in sorted(found.items())]
+
+
+def _beside(cpu: int, there: list[Occupant], before: Beheld, after: Beheld) -> Beside:
+    seconds = max(after.at - before.at, 1e-9)
+    pairs = []
+    for one in there:
+        key = (one.thread.pid, one.thread.tid)
+        if key in before.threads and key in after.threads:
+            pairs.append((before.threads[key], after.threads[key]))
+    return Beside(
+        cpu,
+        tuple(one.shown for one in there),
+        seconds,
+        # A CPU without a tick charges its thread late: one that never gave the CPU up spun all the time.
+        any(now.run_s - then.run_s > _SPINS * seconds or _never_left(then, now) for then, now in pairs),
+        max(after.interrupts.get(cpu, 0) - before.interrupts.get(cpu, 0), 0),
+        sum(max(now.preempted - then.preempted, 0) for then, now in pairs),
+        sum(max(now.waited_s - then.waited_s, 0.0) for then, now in pairs),
+        max(after.steal_s.get(cpu, 0.0) - before.steal_s.get(cpu, 0.0), 0.0),
+    )
+
+
+def _never_left(then: Thread, now: Thread) -> bool:
+    return (then.state, now.state) == ("R", "R") and now.slices - then.slices == now.preempted - then.preempted
+
+
+def broken(judged: Iterable[Beside], limits: Mapping[str, float]) -> list[str]:
+    """A sentence for each limit that the counts alone show to be broken. Pure."""
+    return [line for one in judged for line in _broken(one, limits)]
+
+
+def _broken(one: Beside, limits: Mapping[str, float]) -> Iterable[str]:
+    where = f"CPU {one.cpu}, beside {'; '.join(one.threads)}"
+    rate, ppm = limits.get("interruptions_per_s"), limits.get("stolen_ppm")
+    if rate is not None and one.spins and one.interruptions_per_s > rate:
+        yield (
+            f"{where}: {one.interrupts} interrupts and {one.lost_turns} lost turns in {one.seconds:.1f} s, "
+            f"{one.interruptions_per_s:.4g} per second, allowed {rate:.10g} per second (interruptions_per_s)"
+        )
+    if ppm is not None and one.stolen_ppm > ppm:
+        waited, steal = (f"{seconds * 1e3:.1f} ms" for seconds in (one.waited_s, one.steal_s))
+        yield (
+            f"{where}: it waited {waited} for its CPU and the hypervisor took {steal}, "
+            f"{one.stolen_ppm:.4g} ppm, allowed {ppm:.10g} ppm (stolen_ppm)"
+        )

@@ -1,0 +1,151 @@
+#include "lib/tasks.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096 };
+
+/* A short file of a thread in one read; an empty text where it has ended. */
+static void read_file(char text[FILE_SIZE], pid_t pid, pid_t tid, const char *name)
+{
+    char path[96];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, FILE_SIZE - 1);
+    text[got > 0 ? got : 0] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+bool task_parse(struct task *task, const char *text)
+{
+    const char *open_at = strchr(text, '(');
+    const char *close_at = strrchr(text, ')');
+    if (!open_at || !close_at || close_at < open_at)
+        return false;
+    *task = (struct task){.tid = (pid_t)strtol(text, NULL, 10)};
+    size_t length = (size_t)(close_at - open_at - 1);
+    for (size_t i = 0; i < length && i + 1 < sizeof(task->name); i++)
+        task->name[i] = isprint((unsigned char)open_at[i + 1]) ? open_at[i + 1] : '?';
+    /* The fields of proc(5) behind the name: state is field 3, flags 9, processor 39, rt_priority 40, policy 41. */
+    int found = sscanf(close_at + 1,
+                       " %c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u %*u %*d %*u %*u %*u %*u"
+                       " %*u %*u %*u %*u %*u %*u %*u %*u %*u %*d %u %u %u",
+                       &task->state, &task->flags, &task->cpu, &task->rt_priority, &task->policy);
+    return found == 5;
+}
+
+char *task_format(const struct task *task, char text[TASK_TEXT_SIZE])
+{
+    const char *class = task->policy == SCHED_FIFO ? ", SCHED_FIFO" : task->policy == SCHED_RR ? ", SCHED_RR" : "";
+    char how[32] = "";
+    if (*class)
+        (void)snprintf(how, sizeof(how), "%s %u", class, task->rt_priority);
+    (void)snprintf(text, TASK_TEXT_SIZE, "%s (tid %d%s)", task->name, (int)task->tid, how);
+    return text;
+}
+
+bool task_is_kernel(const struct task *task)
+{
+    return task->flags & KERNEL_THREAD;
+}
+
+bool task_read(struct task *task, pid_t pid, pid_t tid)
+{
+    char text[FILE_SIZE];
+    read_file(text, pid, tid, "stat");
+    bool is_there = task_parse(task, text);
+    task->pid = pid;
+    return is_there;
+}
+
+uint64_t task_slices(pid_t pid, pid_t tid)
+{
+    char text[FILE_SIZE];
+    unsigned long long slices = 0;
+    read_file(text, pid, tid, "schedstat");
+    return sscanf(text, "%*u %*u %llu", &slices) == 1 ? slices : 0;
+}
+
+static const char *field(const char *status, const char *key)
+{
+    const char *found = strstr(status, key);
+    return found ? found + strlen(key) : "";
+}
+
+uint64_t task_switches(pid_t pid, pid_t tid)
+{
+    char text[FILE_SIZE];
+    read_file(text, pid, tid, "status");
+    return strtoull(field(text, "\nvoluntary_ctxt_switches:"), NULL, 10) +
+           strtoull(field(text, "\nnonvoluntary_ctxt_switches:"), NULL, 10);
+}
+
+int task_allowed(struct cpu_list *allowed, pid_t pid, pid_t tid)
+{
+    char text[FILE_SIZE];
+    char list[FILE_SIZE];
+    read_file(text, pid, tid, "status");
+    const char *found = field(text, "\nCpus_allowed_list:");
+    (void)snprintf(list, sizeof(list), "%.*s", (int)strcspn(found, "\n"), found);
+    return cpu_list_parse(allowed, list);
+}
+
+/* The numbers that name entries of a directory, to be freed by the caller; NULL where it has none. */
+static pid_t *read_ids(const char *path, size_t *n)
+{
+    DIR *directory = opendir(path);
+    size_t capacity = 0;
+    pid_t *ids = NULL;
+    *n = 0;
+    for (struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (!isdigit((unsigned char)entry->d_name[0]))
+            continue;
+        if (*n == capacity) {
+            capacity = capacity ? 2 * capacity : 256;
+            pid_t *larger = realloc(ids, capacity * sizeof(*ids));
+            if (!larger)
+                break;
+            ids = larger;
+        }
+        ids[(*n)++] = (pid_t)strtol(entry->d_name, NULL, 10);
+    }
+    if (directory)
+        (void)closedir(directory);
+    return ids;
+}
+
+static bool find_in(pid_t pid, bool (*visit)(const struct task *, void *), void *context)
+{
+    char path[64];
+    struct task task;
+    size_t n;
+    /* A kernel thread is a process of one thread: its first look tells. */
+    if (!task_read(&task, pid, pid) || task_is_kernel(&task) || strcmp(task.name, "tunectl-probe") == 0)
+        return false;
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    pid_t *tids = read_ids(path, &n);
+    bool found = false;
+    for (size_t i = 0; i < n && !found; i++)
+        found = task_read(&task, pid, tids[i]) && visit(&task, context);
+    free(tids);
+    return found;
+}
+
+bool tasks_find(bool (*visit)(const struct task *task, void *context), void *context)
+{
+    size_t n;
+    pid_t *pids = read_ids("/proc", &n);
+    bool found = false;
+    /* /proc lists them in ascending order. */
+    for (size_t i = n; i-- > 0 && !found;)
+        found = pids[i] != getpid() && find_in(pids[i], visit, context);
+    free(pids);
+    return found;
+}
