@@ -1,11 +1,16 @@
 """Interrupts that other CPUs send to the isolated ones."""
 
+import os
+
 from tunectl.checking import failing
-from tunectl.checking.ipis import PER_S, Kind, Sent, sharing, too_many
+from tunectl.checking.ipis import PER_S, Kind, Sent, allowed, sharing, too_many
 from tunectl.checking.judges import some
+from tunectl.checking.senders import Sender, busy_senders
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window
-from tunectl.host.openfiles import Holders, find_holders
+from tunectl.host.openfiles import Holders, find_holders, stop_of
+from tunectl.host.procs import read_thread
+from tunectl.host.sysroot import Sysroot
 
 _WORDS = {
     Kind.CALL: "function calls",
@@ -13,8 +18,8 @@ _WORDS = {
     Kind.WAKE: "reschedules beyond the wakeups of its own threads",
     Kind.WORK: "interrupts for IRQ work",
 }
-# What makes the kernel's own TLB shootdowns in any process, by setting: it moves or merges pages.
-_MOVERS = {"proc/sys/kernel/numa_balancing": "0", "sys/kernel/mm/ksm/run": "0"}
+# What makes the kernel's own TLB shootdowns in a process: it moves or merges pages where the file says one of these.
+_MOVERS = {"proc/sys/kernel/numa_balancing": "123", "sys/kernel/mm/ksm/run": "1"}
 
 
 def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
@@ -40,12 +45,15 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
 
 def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tuple[list[str], list[str]]:
     """Who sends them, as well as can be told, and what to do about it."""
+    traced = busy_senders(subject.ipi_trace, cpu, os.getpid())
+    if traced:
+        return [_sender(one) for one in traced], [_stop(subject.root, one, cpu) for one in traced]
     times = {one.kind: one.times for one in loud}
     senders: list[str] = []
     fixes: list[str] = []
     holders = Holders((), 0)
     # Each shootdown is a function call, too (since 4.8): what is left of those has another sender.
-    if times.get(Kind.CALL, 0) - times.get(Kind.TLB, 0) > PER_S:
+    if times.get(Kind.CALL, 0) - times.get(Kind.TLB, 0) > allowed(window.seconds):
         holders = find_holders(subject.root, rf"/dev/cpu/{cpu}/(msr|cpuid)")
         for one in holders.found:
             senders.append(f"{one.name} has {' and '.join(one.files)} open: each read is answered by CPU {cpu}")
@@ -62,13 +70,25 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
                 "allocate beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process "
                 "of their own"
             )
-        for path, off in _MOVERS.items():
-            if subject.root.get(path, off) != off:
-                senders.append(f"/{path} is on, which moves pages of every process")
-                fixes.append(f"echo {off} > /{path}")
+        for path, on in _MOVERS.items():
+            if (value := subject.root.get(path)) and value in on:
+                senders.append(f"/{path} is {value}: the kernel moves or merges pages of processes")
+                fixes.append(f"echo 0 > /{path}")
     if senders:
         return senders, fixes
     return [_nobody(holders)], ["find the sender: as root, tunectl check"] if holders.unseen else []
+
+
+def _sender(one: Sender) -> str:
+    ran = f" to run {one.callback}" if one.callback else ""
+    return f"{one.comm} (pid {one.pid}) sent {one.times}{ran}" + (f", from {one.callsite}" if one.callsite else "")
+
+
+def _stop(host: Sysroot, one: Sender, cpu: int) -> str:
+    thread = read_thread(host, one.pid, one.pid)
+    if one.pid == 0 or (thread and thread.kernel):
+        return f"find out who has the kernel's {one.comm} run {one.callback or one.callsite} on CPU {cpu}"
+    return f"have {one.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop_of(host, one.pid)}"
 
 
 def _nobody(holders: Holders) -> str:

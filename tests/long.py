@@ -55,6 +55,12 @@ def _lab(name: str, plays: str, *words: str) -> Part:
                   TUNECTL_LAB="required")  # fmt: skip
 
 
+def _rounds(name: str, plays: str, rounds: str, *more: str) -> Part:
+    """Rounds of the sabotage matrix: the ids of their tests begin with [ROUND."""
+    words = (*(f"[{one}{end}" for one in rounds.split() for end in "-]"), *more, "the_table")
+    return _lab(name, plays, "test_sabotage.py", "-k", " or ".join(words))
+
+
 _CAGE = "test_ansible_lab.py"
 _FIRST_HALF = "roll_takes or second_run or may_trade or drift_is_found"
 PARTS = (
@@ -62,7 +68,12 @@ PARTS = (
            TUNECTL_STRIDE="1"),
     Part("mutants", "every mutant dies", ("-m", "tests.mutants")),
     _tests("others", "every other test marked long that needs no lab", "-m", "long and not lab"),
-    _lab("sabotage", "the whole sabotage matrix, each fix followed", "test_sabotage.py"),
+    _rounds("sabotage", "the sabotage matrix, each fix followed: settings, plugged cards",
+            "values files others by-hand boot boot-again", "plugged_card", "only_root"),
+    _rounds("sabotage-boot", "the same: what GRUB boots next, and booted last", "entry source words once rebooted"),
+    _rounds("sabotage-units", "the same: what keeps our settings, what writes them later", "keeper writers balancer"),
+    _rounds("sabotage-beside", "the same: what runs beside the engine, what was left on, what is gone",
+            "noise shootdowns threads twins misplaced arriving groups residue cooling memory gone"),
     _lab("product", "killed and power lost at each moment, twenty rounds, the lab's own tests",
          "test_product.py", "test_lab_itself.py"),
     _lab("isolation", "isolation without a reboot, the probe on a real kernel",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 Picture = dict[str, tuple[str, int, bytes | str]]  # path -> kind, mode, content
@@ -12,21 +13,33 @@ Picture = dict[str, tuple[str, int, bytes | str]]  # path -> kind, mode, content
 def picture(root: Path) -> Picture:
     """Every file, link and directory below `root`: kind, mode, content."""
     seen: Picture = {}
-    for place, directories, files in os.walk(root):
-        for name in [*directories, *files]:
-            path = Path(place, name)
-            info = path.lstat()
-            mode = stat.S_IMODE(info.st_mode)
-            key = str(path.relative_to(root))
-            if path.is_symlink():
-                seen[key] = ("link", 0, os.readlink(path))
-            elif path.is_dir():
+    # Strings, not Paths: the walks over every system call look at hundreds of files after each of them.
+    places = [str(root)]
+    for place in places:
+        for entry in os.scandir(place):
+            info = os.lstat(entry.path)
+            key, mode = entry.path[len(places[0]) + 1 :], stat.S_IMODE(info.st_mode)
+            if stat.S_ISLNK(info.st_mode):
+                seen[key] = ("link", 0, os.readlink(entry.path))
+            elif stat.S_ISDIR(info.st_mode):
                 seen[key] = ("directory", mode, b"")
-            elif path.is_file():
-                seen[key] = ("file", mode, path.read_bytes())
+                places.append(entry.path)
+            elif stat.S_ISREG(info.st_mode):
+                seen[key] = ("file", mode, _content(entry.path))
             else:
                 seen[key] = ("special", mode, b"")
     return seen
+
+
+def _content(path: str) -> bytes:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(fd, 1 << 20):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
 
 
 def differences(before: Picture, root: Path) -> dict[str, object]:
@@ -41,14 +54,35 @@ def write(root: Path, path: str, text: str) -> None:
     (root / path).write_text(text)
 
 
+class Applied:
+    """A tree as `apply` left it, which lay() brings back where `restore` has undone it: sooner than a new `apply`."""
+
+    def __init__(self, root: Path, apply: Callable[[], object]) -> None:
+        self.root = root
+        self.before = picture(root)
+        apply()
+        after = picture(root)
+        self._changed = {path: node for path, node in after.items() if self.before.get(path) != node}
+        self._gone = [path for path in sorted(self.before, reverse=True) if path not in after]
+
+    def lay(self) -> None:
+        """From the tree before `apply` to the tree after it, in which every path has its kind, mode and content."""
+        for path in self._gone:
+            (self.root / path).rmdir() if self.before[path][0] == "directory" else (self.root / path).unlink()
+        for path in self._changed:
+            if path in self.before and self.before[path][0] != "directory":
+                (self.root / path).unlink()
+        lay_out(self._changed, self.root)
+
+
 def lay_out(seen: Picture, root: Path) -> None:
-    """Makes a tree as picture() saw it; `root` must be empty."""
+    """Makes these files in `root` as picture() saw them; none of them may be there, but a directory may."""
     for path, (kind, mode, content) in sorted(seen.items()):
         place = root / path
         if isinstance(content, str):
             place.symlink_to(content)
         elif kind == "directory":
-            place.mkdir()
+            place.mkdir(exist_ok=True)
         else:
             place.write_bytes(content)
         if kind != "link":

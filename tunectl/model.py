@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -113,6 +113,7 @@ class State(StrEnum):
 
     READ = "read"
     ABSENT = "absent"
+    MOOT = "moot"  # there is nothing that it could act on, or nothing is asked of it
     UNREADABLE = "unreadable"
 
 
@@ -131,6 +132,29 @@ class Reading(NamedTuple):
     facts: Any = None  # what the knob's own judge needs beside the value
 
 
+class Held(NamedTuple):
+    """What a run of apply left in force of one knob: it outlives the boot, so that a loss is seen."""
+
+    value: Scalar  # as people see it, of the first target
+    at: str  # UTC, RFC 3339; "" where an earlier version did not say
+    kernel: str
+    numbers: CpuSet  # the instances that are numbers: CPUs, nodes, interrupts
+    names: tuple[str, ...]  # the other instances, each up to its first slash: interfaces, dies
+
+    def covers(self, instance: str) -> bool:
+        """Was this instance among them? Without an instance: was any?"""
+        if instance.isdecimal():
+            return int(instance) in self.numbers
+        return not instance or instance.partition("/")[0] in self.names
+
+    def with_instances(self, instances: Iterable[str]) -> Held:
+        """The same knob, with these instances among its own."""
+        given = set(filter(None, instances))
+        numbers = frozenset(int(one) for one in given if one.isdecimal())
+        names = {one.partition("/")[0] for one in given if not one.isdecimal()}
+        return self._replace(numbers=self.numbers | numbers, names=tuple(sorted({*self.names, *names})))
+
+
 class Setting(NamedTuple):
     """One desired value, with the reason the profile or the host file gives for it."""
 
@@ -146,6 +170,7 @@ class Waiver(NamedTuple):
     instance: str | None  # None: all instances of the knob
     reason: str
     until: str  # ISO date, the last day it holds
+    origin: str = ""  # the file and the key that it stands under
 
 
 class Trading(NamedTuple):

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.knobs.drivers.unitfile import quoted, render
+from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, quoted, render
 from tunectl.shipped import read_shipped
 
 DIRECTORY = "etc/systemd/system"
-MARKS = ("# Written by `tunectl service`", "# Written by `tunectl apply`")
+MARKS = ("# Written by `tunectl service`", WRITTEN_BY_APPLY)
 
 # name -> its files, the one to enable first
 SERVICES = {

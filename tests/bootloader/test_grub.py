@@ -12,7 +12,7 @@ import pytest
 from tests.bootloader.trees import DEFAULTS, grub_host, write
 from tunectl.bootloader.cmdline import Arg
 from tunectl.bootloader.grub import parse_dropin, render_dropin
-from tunectl.bootloader.grubmenu import BootEntry, Menu, default_entry
+from tunectl.bootloader.grubmenu import BootEntry, Menu
 from tunectl.bootloader.grubsettings import (
     DROPIN,
     Configured,
@@ -258,7 +258,7 @@ def test_the_real_grub_mkconfig_gives_what_we_foretell(default: str, on_disk: Pa
     assert (found.problem, found.note) == ("", "")
     menu = read_menu(root)
     assert isinstance(menu, Menu)
-    entry = default_entry(menu)
+    entry = menu.entry
     assert isinstance(entry, BootEntry)
     assert not entry.recovery
     kernel = "5.10.0-9" if default == "1>2" else "6.1.0-39"

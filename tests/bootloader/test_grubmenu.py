@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 
-from tests.bootloader.trees import grub_cfg
-from tunectl.bootloader.grubmenu import BootEntry, default_entry, parse_grub_cfg, parse_grubenv
+from tests.bootloader.trees import grub_cfg, write
+from tunectl.bootloader.grubmenu import BootEntry, evaluate
+from tunectl.bootloader.grubrun import parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 
 SIMPLE = BootEntry("Debian GNU/Linux", "/boot/vmlinuz-6.1.0-39-amd64", "root=UUID=5f3c ro console=ttyS0 quiet", False)
 ADVANCED = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
+
+
+def boots(text: str, grubenv: str | None = None) -> BootEntry | str:
+    """What GRUB boots by this grub.cfg, without the places; or why that is no Linux kernel, or not known."""
+    block = {} if grubenv is None else {"boot/grub/grubenv": grubenv}
+    with tempfile.TemporaryDirectory() as tree:
+        found = evaluate(write(Path(tree), {"boot/grub/grub.cfg": text, **block}), "boot/grub/grub.cfg").entry
+    return found._replace(at="", decided=None) if isinstance(found, BootEntry) else found.why
 
 
 def words(text: str, **variables: str) -> list[str]:
@@ -30,11 +42,11 @@ def words(text: str, **variables: str) -> list[str]:
         ("$none a", ["a"]),
         ('"$none" a', ["", "a"]),
         ("x$two y", ["xone", "two", "y"]),
-        ("x$spaced.y", ["x", "mid", ".y"]),
+        ("x$spaced.y", ["xmid.y"]),
         ('"x$two"', ["xone two"]),
         ("${two}", ["one", "two"]),
-        ("$", ["$"]),
-        ("a$ b", ["a$", "b"]),
+        ("$12", []),
+        ("$1b", ["b"]),
     ],
 )
 def test_words(text: str, expected: list[str]) -> None:
@@ -43,7 +55,12 @@ def test_words(text: str, expected: list[str]) -> None:
 
 def test_marks() -> None:
     marks = [(word.mark, word.at) for word in split_words("a {b;c}\n") if word.mark]
-    assert marks == [("{", 2), (";", 4), ("}", 6), (";", 7)]
+    assert marks == [("{", 2), (";", 4), ("}", 6), ("\n", 7)]
+
+
+@pytest.mark.parametrize("text", ["$", "a$ b", '"a$"', "'a", '"a', "a\\", "${a", "${a b}"])
+def test_what_is_no_word_to_grub_is_marked(text: str) -> None:
+    assert "bad" in [word.mark for word in split_words(text)]
 
 
 def test_kernel_text_is_what_grub_hands_over() -> None:
@@ -62,7 +79,7 @@ def test_kernel_text_is_what_grub_hands_over() -> None:
     ],
 )
 def test_default_is_the_first_entry(default: str) -> None:
-    assert default_entry(parse_grub_cfg(grub_cfg(default))) == SIMPLE
+    assert boots(grub_cfg(default)) == SIMPLE
 
 
 @pytest.mark.parametrize(
@@ -77,23 +94,23 @@ def test_default_is_the_first_entry(default: str) -> None:
 )
 def test_default_in_a_submenu(default: str) -> None:
     expected = BootEntry(f"{ADVANCED} 5.10.0-9-amd64", "/boot/vmlinuz-5.10.0-9-amd64", "root=UUID=5f3c ro old", False)
-    assert default_entry(parse_grub_cfg(grub_cfg(default))) == expected
+    assert boots(grub_cfg(default)) == expected
 
 
 def test_a_submenu_alone_boots_its_first_entry() -> None:
-    entry = default_entry(parse_grub_cfg(grub_cfg("1")))
+    entry = boots(grub_cfg("1"))
     assert entry == SIMPLE._replace(title=f"{ADVANCED} 6.1.0-39-amd64")
 
 
 def test_a_recovery_entry_is_told() -> None:
-    entry = default_entry(parse_grub_cfg(grub_cfg("1>1")))
+    entry = boots(grub_cfg("1>1"))
     assert isinstance(entry, BootEntry)
     assert entry.recovery
     assert entry.args == "root=UUID=5f3c ro single console=ttyS0"
 
 
 def test_an_entry_without_a_kernel() -> None:
-    entry = default_entry(parse_grub_cfg(grub_cfg("2")))
+    entry = boots(grub_cfg("2"))
     assert entry == "the default entry 'Windows Boot Manager (on /dev/sda1)' boots no Linux kernel"
 
 
@@ -113,7 +130,7 @@ GRUBENV = "# GRUB Environment Block\nsaved_entry=1>2\n"
 )
 def test_saved_default(grubenv: str, image: str) -> None:
     # `default` is set before prev_saved_entry is looked at: it counts for the boot after this one.
-    entry = default_entry(parse_grub_cfg(grub_cfg("${saved_entry}"), parse_grubenv(grubenv)))
+    entry = boots(grub_cfg("${saved_entry}"), grubenv)
     assert isinstance(entry, BootEntry)
     assert entry.image == image
 
@@ -125,12 +142,12 @@ def test_grubenv() -> None:
 def test_variables_in_a_kernel_line() -> None:
     text = 'set tuned_params="isolcpus=4-7 skew_tick=1"\n'
     text += "menuentry x {\n linux /k root=/dev/sda1 $vt_handoff $tuned_params\n}\n"
-    assert default_entry(parse_grub_cfg(text)) == BootEntry("x", "/k", "root=/dev/sda1 isolcpus=4-7 skew_tick=1", False)
+    assert boots(text) == BootEntry("x", "/k", "root=/dev/sda1 isolcpus=4-7 skew_tick=1", False)
 
 
 def test_quotes_in_a_kernel_line() -> None:
     text = "menuentry 'x' {\n linux /k dyndbg=\"file a.c +p\" b='c d'\n}\n"
-    entry = default_entry(parse_grub_cfg(text))
+    entry = boots(text)
     assert isinstance(entry, BootEntry)
     assert entry.args == '"dyndbg=file a.c +p" "b=c d"'
 
@@ -141,27 +158,27 @@ def test_one_line_entries_nested_conditions_and_functions() -> None:
         "if [ $grub_platform = efi ]; then set default=1; else set default=1; fi\n"
         'if [ -n "$x" ]; then set default=2; elif [ a != a ]; then set default=3; fi\n'
         "menuentry zero { linux /zero }\n"
-        'if true; then menuentry "one" --id one { if [ a = b ]; then linux /one x; fi }; fi\n'
+        'if true; then menuentry "one" --id one { if [ a = a ]; then linux /one x; fi }; fi\n'
     )
-    assert default_entry(parse_grub_cfg(text)) == BootEntry("one", "/one", "x", False)
+    assert boots(text) == BootEntry("one", "/one", "x", False)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "there is no menu entry"),
-        ("submenu x { }", "the submenu 'x' is empty"),
-        ("menuentry x {", "the default entry 'x' boots no Linux kernel"),
-        ("}}}} fi fi else\nmenuentry x { linux }", "the default entry 'x' boots no Linux kernel"),
-        ("menuentry { }", "the default entry '' boots no Linux kernel"),
+        ("submenu x { true; }", "the submenu 'x' is empty"),
+        ("submenu x { }", "a syntax error at /boot/grub/grub.cfg:1"),
+        ("menuentry x {", "a syntax error at /boot/grub/grub.cfg:1"),
+        ("menuentry x { linux }", "the default entry 'x' boots no Linux kernel"),
+        ("}}}} fi fi else\nmenuentry x { linux }", "a syntax error at /boot/grub/grub.cfg:1"),
+        ("true\nmenuentry { true; }", "there is no menu entry"),
     ],
 )
 def test_broken_files(text: str, reason: str) -> None:
-    assert default_entry(parse_grub_cfg(text)) == reason
+    assert boots(text) == reason
 
 
 def test_hostile_growth_is_bounded() -> None:
     doubling = "set a=xxxxxxxx\n" + "set a=$a$a\n" * 64 + "menuentry x { linux " + "$a " * 20000 + "}\n"
-    entry = default_entry(parse_grub_cfg(doubling))
-    assert isinstance(entry, BootEntry)
-    assert len(entry.args) < 1 << 17
+    assert boots(doubling) == "a value that grows without end, at /boot/grub/grub.cfg:13"

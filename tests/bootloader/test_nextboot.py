@@ -74,15 +74,16 @@ def test_grub_cfg_unreadable(tmp_path: Path) -> None:
     grub_host(tmp_path, OURS)
     (tmp_path / "boot/grub/grub.cfg").unlink()
     (tmp_path / "boot/grub/grub.cfg").mkdir()  # root may read everything, but not a directory as a file
-    live = next_boot(LiveTree(tmp_path))
-    assert (line(live), live.problem) == (LINE, "")
-    assert live.note == "/boot/grub/grub.cfg cannot be read (Is a directory): not confirmed there"
+    for host in (LiveTree(tmp_path), Sysroot(str(tmp_path))):
+        menu, settings = next_boot(host).points
+        assert (menu.line, menu.why) == (None, "/boot/grub/grub.cfg cannot be read (Is a directory)")
+        assert settings.line == LINE
 
 
 @pytest.mark.parametrize(
     ("default", "problem"),
     [
-        ("1>1", "is a recovery entry"),
+        ("1>1", "a recovery entry"),
         ("1>2", "/boot/grub/grub.cfg lacks console=ttyS0 quiet"),
         ("2", "boots no Linux kernel"),
     ],
@@ -98,6 +99,7 @@ def test_saved_entry_of_grubenv(tmp_path: Path) -> None:
     titles = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux 5.10.0-9-amd64"
     assert next_boot(LiveTree(tmp_path)).points == (
         Point(f"/boot/grub/grub.cfg, entry '{titles}'", "root=UUID=5f3c ro old"),
+        Point("/etc/default/grub", "console=ttyS0 quiet"),
     )
 
 

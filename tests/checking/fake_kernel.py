@@ -1,18 +1,21 @@
-"""A recorded host that runs: counters in /proc rise as time passes, as a kernel's do, while a check looks on."""
+"""A recorded host that runs: counters in /proc rise as time passes, as a kernel's do, while a check looks on.
+
+Its time is a clock of its own. It passes while somebody sleeps, and at no other time: nothing waits, and no load on
+this machine can make a counter stand still or a window grow.
+"""
 
 from __future__ import annotations
 
-import os
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+import pytest
+
 from tunectl.host.procs import PF_KTHREAD, PF_NO_SETAFFINITY
 
-_TURN_S = 0.005
 KTHREAD, BOUND = PF_KTHREAD, PF_KTHREAD | PF_NO_SETAFFINITY
 
 
@@ -43,12 +46,35 @@ class Process:
     of: int = 0  # the process whose thread this is; without it, it is a process of its own
 
 
-RUNNING: set[str] = set()  # the roots of those that run now
+class Clock:
+    """Python's own clock from `with` to its end: it passes while somebody sleeps, and then calls `at_each` moment."""
+
+    running = False
+
+    def __init__(self, at_each: Callable[[float], None] = lambda _: None) -> None:
+        self._at_each = at_each
+        self._start_s = self._now_s = time.monotonic()
+        self._patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> Clock:
+        self._patch.setattr(time, "monotonic", lambda: self._now_s)
+        self._patch.setattr(time, "sleep", self._sleep)
+        Clock.running = True
+        self._at_each(0.0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        Clock.running = False
+        self._patch.undo()
+
+    def _sleep(self, seconds: float) -> None:
+        self._now_s += seconds
+        self._at_each(self._now_s - self._start_s)
 
 
 @dataclass
 class FakeKernel:
-    """Runs from `with` to its end. Files are replaced whole: a reader sees one moment."""
+    """Runs from `with` to its end."""
 
     root: Path
     cpus: Sequence[int]
@@ -58,30 +84,20 @@ class FakeKernel:
     clocksources: tuple[str, ...] = ("tsc",)  # one after the other, a tenth of a second each; the last one stays
 
     def __enter__(self) -> FakeKernel:
-        self._stop = threading.Event()
-        self._started = time.monotonic()
-        self._write(0.0)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        RUNNING.add(str(self.root))
+        self._clock = Clock(self._write)
+        self._clock.__enter__()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._stop.set()
-        self._thread.join()
-        RUNNING.discard(str(self.root))
-
-    def _run(self) -> None:
-        while not self._stop.wait(_TURN_S):
-            self._write(time.monotonic() - self._started)
+        self._clock.__exit__(kind, error, tb)
 
     def _write(self, age_s: float) -> None:
-        self._replace("proc/interrupts", self._interrupts(age_s))
+        self._put("proc/interrupts", self._interrupts(age_s))
         idle = {cpu: 0 if cpu in self.busy_cpus else int(age_s * 100) for cpu in self.cpus}
         lines = [f"cpu{cpu} 0 0 0 {1000 + idle[cpu]} 0 0 0 0 0 0" for cpu in self.cpus]
-        self._replace("proc/stat", "\n".join(["cpu  0 0 0 0 0 0 0 0 0 0", *lines, ""]))
+        self._put("proc/stat", "\n".join(["cpu  0 0 0 0 0 0 0 0 0 0", *lines, ""]))
         clock = self.clocksources[min(int(age_s * 10), len(self.clocksources) - 1)]
-        self._replace("sys/devices/system/clocksource/clocksource0/current_clocksource", f"{clock}\n")
+        self._put("sys/devices/system/clocksource/clocksource0/current_clocksource", f"{clock}\n")
         for process in self.processes:
             self._write_process(process, age_s)
 
@@ -104,23 +120,21 @@ class FakeKernel:
         front = f"{process.pid} ({process.comm}) {state} 1 0 0 0 -1 {process.flags} 0 0 0 0 {ticks} 2"
         how = [str(process.rt_priority), str(process.policy)]  # fields 40 and 41
         rest = ["0", "0", "20", "0", "1", "0", "100", *["0"] * 15, "17", str(process.cpu), *how, *["0"] * 11]
-        self._replace(f"{place}/stat", f"{front} {' '.join(rest)}\n")
+        self._put(f"{place}/stat", f"{front} {' '.join(rest)}\n")
         if not process.of:
-            self._replace(f"proc/{owner}/comm", f"{process.comm}\n")
+            self._put(f"proc/{owner}/comm", f"{process.comm}\n")
         for name, text in process.files.items():
-            self._replace(f"proc/{owner}/{name}", text)
+            self._put(f"proc/{owner}/{name}", text)
         for number, target in enumerate(process.opened):
             link = self.root / f"proc/{owner}/fd/{number}"
             link.parent.mkdir(parents=True, exist_ok=True)
             if not link.is_symlink():
                 link.symlink_to(target)
         run_ns = int((0.05 + process.busy * age_s) * 1e9)
-        self._replace(f"{place}/schedstat", f"{run_ns} 1000 {10 + int(process.visits_per_s * age_s)}\n")
-        self._replace(f"{place}/status", f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\n")
+        self._put(f"{place}/schedstat", f"{run_ns} 1000 {10 + int(process.visits_per_s * age_s)}\n")
+        self._put(f"{place}/status", f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\n")
 
-    def _replace(self, path: str, text: str) -> None:
+    def _put(self, path: str, text: str) -> None:
         place = self.root / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        beside = place.with_name(f".{place.name}.new")
-        beside.write_text(text)
-        os.replace(beside, place)
+        place.write_text(text)

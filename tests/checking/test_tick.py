@@ -69,7 +69,7 @@ def test_an_arm_probe_counts_its_own_timer() -> None:
 
 
 def test_a_probe_without_counters_proves_nothing() -> None:
-    row = {"cpu": 2, "duration_ns": 10**9, "stolen_ns": 0}
+    row: dict[str, Any] = {"cpu": 2, "duration_ns": 10**9, "stolen_ns": 0}
     assert judge_probe({"cpus": [row]}, frozenset({2}))[0].outcome == Outcome.UNREADABLE
     hidden = {"warnings": ["/proc/interrupts could not be read: interrupts were not counted"]}
     none_came = row | {"counters": {"irq": {}}}

@@ -57,11 +57,8 @@ def test_the_cpus_own_counter_is_silent(tmp_path: Path, judge: Judge, name: str)
 
 
 def test_a_switch_in_the_window_is_found(lab4: Path, judge: Judge) -> None:
-    for _ in range(5):  # on a busy machine the window may begin after the switch
-        with FakeKernel(lab4, range(4), clocksources=("tsc", "tsc", "hpet")):
-            finding = judge(lab4, {2}, CHECK)["check.clocksource_stable"]
-        if finding.outcome == Outcome.DRIFTED:
-            break
+    with FakeKernel(lab4, range(4), clocksources=("tsc", "tsc", "hpet")):
+        finding = judge(lab4, {2}, CHECK)["check.clocksource_stable"]
     assert finding.outcome == Outcome.DRIFTED
     assert "changed from tsc to hpet" in finding.reason
 

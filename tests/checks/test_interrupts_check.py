@@ -27,8 +27,7 @@ def test_an_interrupt_on_an_isolated_cpu_is_found(lab4: Path, judge: Judge) -> N
     assert "IRQ 31 (virtio0-input.0)" in hit.reason
     assert "CPU 2" in hit.reason
     assert "the handler and the softirq work" in hit.reason
-    assert isinstance(hit.observed, int)
-    assert hit.observed > 20
+    assert hit.observed == 1000  # 500 a second, for two seconds
     assert hit.fix == "echo 0-1 > /proc/irq/31/smp_affinity_list"
     assert clean.outcome == Outcome.COMPLIANT
 

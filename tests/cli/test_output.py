@@ -103,6 +103,12 @@ def test_a_result_that_cannot_be_written(stock: Path, where: str, fmt: str) -> N
     assert said == f"the result could not be written: {PLACES[where]}"
 
 
+@pytest.mark.parametrize("words", ["--help", "--version", "verify --help", "probe jitter --help"])
+def test_a_help_text_that_cannot_be_written(words: str) -> None:
+    said = complaint(run_into(">/dev/full", *words.split()), 1)
+    assert said == "the output could not be written: No space left on device"
+
+
 @pytest.mark.parametrize("where", PLACES)
 def test_nagios_is_told_that_nothing_is_known(stock: Path, where: str) -> None:
     said = complaint(run_into(where, "verify", "--root", stock, "--format", "nagios"), 3)

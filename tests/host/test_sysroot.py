@@ -132,20 +132,50 @@ def test_dots_stay_below_the_root(tree: Path) -> None:
     assert root.resolve("etc/../etc/./file") == f"{tree}/etc/file"
 
 
-def test_a_fifo_does_not_block(tree: Path) -> None:
+def opened(tree: Path, where: str, path: str) -> tuple[Sysroot, str]:
+    """The same file on a recorded host and on the running one."""
+    return (Sysroot(str(tree)), path) if where == "recorded" else (Sysroot(), f"{tree}/{path}".lstrip("/"))
+
+
+@pytest.mark.parametrize("where", ["recorded", "running"])
+def test_a_fifo_does_not_block(tree: Path, where: str) -> None:
+    """Nor does a link to one, wherever it lies."""
     os.mkfifo(tree / "etc/fifo")
+    os.symlink("fifo", tree / "etc/link")
     started = time.monotonic()
-    for read in (Sysroot(str(tree)).read_value, Sysroot(str(tree)).read_bytes):
-        with pytest.raises(OSError, match="not a regular file"):
-            read("etc/fifo")
+    for name in ("etc/fifo", "etc/link"):
+        root, path = opened(tree, where, name)
+        for read in (root.read_value, root.read_bytes):
+            with pytest.raises(OSError, match="not a regular file"):
+                read(path)
+        assert (root.get(path, "x"), root.get_text(path, "x")) == ("x", "x")
     assert time.monotonic() - started < 5
 
 
-def test_a_socket_is_not_absent(tree: Path) -> None:
+def test_what_systemd_masks_reads_as_empty_and_no_other_device_does(tree: Path) -> None:
+    for name in ("null", "zero"):
+        os.symlink(f"/dev/{name}", tree / f"etc/{name}.service")
+    root, _ = opened(tree, "running", "")
+    assert root.read_bytes(f"{tree}/etc/null.service".lstrip("/")) == b""
+    with pytest.raises(OSError, match="not a regular file"):
+        root.read_bytes(f"{tree}/etc/zero.service".lstrip("/"))
+
+
+@pytest.mark.parametrize("where", ["recorded", "running"])
+def test_a_directory_is_still_opened_and_an_ordinary_file_read(tree: Path, where: str) -> None:
+    root, path = opened(tree, where, "etc")
+    os.close(root.open(path))
+    root, path = opened(tree, where, "etc/file")
+    assert root.read_text(path) == "text\n"
+
+
+@pytest.mark.parametrize("where", ["recorded", "running"])
+def test_a_socket_is_not_absent(tree: Path, where: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(tree / "etc/socket"))
+    root, path = opened(tree, where, "etc/socket")
     with pytest.raises(OSError, match="not a regular file") as error:
-        Sysroot(str(tree)).read_value("etc/socket")
+        root.read_value(path)
     assert number(error) not in ABSENT_ERRNOS
 
 

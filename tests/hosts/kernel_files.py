@@ -66,6 +66,10 @@ def _write_sysctls(tree: Tree, spec: HostSpec) -> None:
     )
     tree.values("proc/sys/vm", swappiness=60, stat_interval=1, dirty_ratio=20)
     tree.values("proc/sys/net/core", busy_poll=0, busy_read=0, rps_sock_flow_entries=0)
+    tree.directory("sys/kernel/debug/sched")  # as root sees it
+    if spec.kernel_version >= (6, 12):  # "sched/fair: Fair server interface"
+        for cpu in sorted(spec.all_possible):
+            tree.values(f"sys/kernel/debug/sched/fair_server/cpu{cpu}", runtime=50_000_000, period=1_000_000_000)
 
 
 def _write_memory(tree: Tree, spec: HostSpec) -> None:
@@ -74,6 +78,7 @@ def _write_memory(tree: Tree, spec: HostSpec) -> None:
     tree.values("sys/kernel/mm/ksm", run=0, pages_to_scan=100, pages_shared=0)
     total = sum(node.memory_mib for node in spec.nodes) * 1024
     tree.text("proc/meminfo", f"MemTotal:       {total} kB\nMemFree:        {total // 2} kB\n")
+    tree.text("proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")
 
 
 def _write_workqueue(tree: Tree, spec: HostSpec) -> None:

@@ -13,7 +13,7 @@ from tests.tuned import apply, inspection_on
 from tunectl.cpulist import parse_cpulist
 from tunectl.verdict import verdict_of
 
-ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23", "epyc": "12-15,28-31", "sites": "2-3"}
+ISOLATED = {"lab4": "2-3", "xeon2s": "4-7,20-23", "epyc": "12-15,28-31", "sites": "2-3", "runtime": "2-3"}
 # Arguments that no profile asks for: on a host whose boot had them.
 SITES_WORDS = {
     "mitigations": "mitigations=auto",
@@ -35,6 +35,7 @@ OWN = {  # what no profile asks for
     "epyc": '"cpufreq.amd_pstate" = "active"\n"cpufreq.policy_boost" = true\n',
     "sites": "".join(f'"boot.{word.replace("=", chr(34) + " = " + chr(34))}"\n' for word in SITES_WORDS.values()),
 }
+WAYS = {"lab4": "both", "runtime": "runtime"}
 NICS = {"lab4": "eth0", "xeon2s": 'ens2f0", "eno1'}
 
 
@@ -43,16 +44,17 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
     """The hosts, booted as asked and applied: to be copied."""
     trees = {}
     for name, cpus in ISOLATED.items():
-        host = host_root("lab4" if name == "sites" else name, tuned_boot=parse_cpulist(cpus))
+        booted = frozenset() if name == "runtime" else parse_cpulist(cpus)
+        host = host_root("lab4" if name in ("sites", "runtime") else name, tuned_boot=booted)
         trees[name] = tmp_path_factory.mktemp("applied") / name
         subprocess.run(["cp", "-a", host, trees[name]], check=True)
         line = (trees[name] / "proc/cmdline").read_text().rstrip()
         extra = SITES_WORDS.values() if name == "sites" else ()
         (trees[name] / "proc/cmdline").write_text(" ".join([line, *extra]) + "\n")
         own = f'profile = "low-latency"\nisolated = "{ISOLATED[name]}"\n'
-        own += 'isolation = "both"\n' if name == "lab4" else ""
+        own += f'isolation = "{WAYS[name]}"\n' if name in WAYS else ""
         own += f'[network]\ninterfaces = ["{NICS[name]}"]\n' if name in NICS else ""
-        own += f"[knobs]\n{OWN[name]}"
+        own += f"[knobs]\n{OWN.get(name, '')}"
         write_host_file(trees[name], own)
         apply(trees[name])
         assert verdict_of(inspection_on(trees[name]).assess().findings) == "compliant"

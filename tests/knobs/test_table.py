@@ -77,6 +77,13 @@ def moved_queue(root: Path) -> None:
     put("proc/irq/63/effective_affinity_list", "8")(root)
 
 
+# What else is not in force then.
+WITH_IT = {
+    "boot.rcu_nocbs": ("boot.nohz_full",),
+    "kernel.fair_server_runtime_ns": ("kernel.sched_rt_runtime_us",),
+}
+
+
 class Case(NamedTuple):
     """One sabotage."""
 
@@ -126,7 +133,7 @@ CASES: dict[str, Case] = {
     "irq.affinity": Case("lab4", "irq.affinity[32]", moved_irq),
     "workqueue.cpumask": Case("lab4", "workqueue.cpumask", put("sys/devices/virtual/workqueue/cpumask", "7")),
     "cpuset.isolated": Case(
-        "lab4", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")
+        "runtime", "cpuset.isolated", put("sys/fs/cgroup/isolated.slice/cpuset.cpus.partition", "member")
     ),
     "kthread.affinity": Case("lab4", "kthread.affinity[2]", cut("proc/2/status", "list:\t0-1", by="list:\t0-3")),
     "cpuidle.max_latency_us": Case("lab4", "cpuidle.max_latency_us[3]", put(f"{CPU}/cpu3/cpuidle/state3/disable", "0")),
@@ -205,6 +212,11 @@ CASES: dict[str, Case] = {
     "kernel.sched_rt_runtime_us": Case(
         "lab4", "kernel.sched_rt_runtime_us", put("proc/sys/kernel/sched_rt_runtime_us", "950000")
     ),
+    "kernel.fair_server_runtime_ns": Case(
+        "xeon2s",
+        "kernel.fair_server_runtime_ns[4]",
+        put("sys/kernel/debug/sched/fair_server/cpu4/runtime", "50000000"),
+    ),
     "systemd.isolated_slice": Case(
         "lab4", "systemd.isolated_slice", put("etc/systemd/system/isolated.slice", "[Slice]\nAllowedCPUs=0-3")
     ),
@@ -279,7 +291,7 @@ def test_sabotage_is_found_by_name_and_mended(tunectl: Run, host: Callable[[str]
     root = host(case.host)
     case.act(root)
     seen = found(tunectl("verify", "--format", "json", "--root", root))
-    with_it = {case.target, "boot.nohz_full"} if name == "boot.rcu_nocbs" else {case.target}
+    with_it = {case.target, *WITH_IT.get(name, ())}
     assert set(seen) == with_it
     assert seen[case.target]["knob"] == name
     assert seen[case.target]["outcome"] == "drifted"

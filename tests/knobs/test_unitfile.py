@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.knobs.test_table import verdict
+from tests.trees import write
 from tests.tuned import apply, inspection_on
 from tunectl.knobs.drivers import hotplug, latencyhold
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
+from tunectl.model import Finding
 
 needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed (Debian: systemd)"
@@ -111,3 +114,117 @@ def test_a_service_of_an_earlier_version_is_written_anew(lab4: Path) -> None:
     assert (found.outcome, found.observed) == ("drifted", "outdated")
     apply(lab4)
     assert (lab4 / UNIT).read_text() == fresh
+
+
+DROP_IN = f"{UNIT}.d/override.conf"
+INVOCATION = "run/systemd/units/invocation:tunectl-apply.service"
+
+
+def of_the_service(root: Path) -> Finding:
+    return next(one for one in inspection_on(root).assess().findings if one.target == "systemd.apply_at_boot")
+
+
+def linked(path: str, target: str) -> Callable[[Path], object]:
+    def harm(root: Path) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).unlink(missing_ok=True)
+        (root / path).symlink_to(target)
+
+    return harm
+
+
+def written(path: str, text: str) -> Callable[[Path], object]:
+    return lambda root: write(root, path, text)
+
+
+def typed(root: Path, fix: str) -> None:
+    """Types a fix, with the recorded host's root before every path; what only systemd could do is left out."""
+    for command in fix.split(" && "):
+        assert command.startswith("sudo ")
+        words = shlex.split(command.removeprefix("sudo "))
+        if words == ["tunectl", "apply"]:
+            apply(root)
+        elif words[0] != "systemctl":
+            subprocess.run([str(root) + word if word.startswith("/") else word for word in words], check=True)
+
+
+HARM = [
+    pytest.param(
+        written(DROP_IN, "[Service]\nNice=5\nExecStart=\nExecStart=/bin/true\n"),
+        ("overridden", f"/{DROP_IN}:4 says ExecStart=/bin/true"),
+        id="another command",
+    ),
+    pytest.param(written(DROP_IN, "[Service]\nExecStart=\n"), ("overridden", f"/{DROP_IN}:2"), id="no command"),
+    pytest.param(
+        written("run/systemd/system/tunectl-.service.d/x.conf", "[Service]\nUser=nobody\n"),
+        ("overridden", "tunectl-.service.d/x.conf:2 says User=nobody"),
+        id="another user, for every unit of ours",
+    ),
+    pytest.param(
+        written(DROP_IN, "[Unit]\nConditionPathExists=/never \\\n  there\n"),
+        ("conditional", f"/{DROP_IN}:2"),
+        id="a condition",
+    ),
+    pytest.param(written(DROP_IN, "[Unit]\nAssertPathExists=/no\n"), ("conditional", "Assert"), id="an assertion"),
+    pytest.param(linked(UNIT, "/dev/null"), ("masked", f"/{UNIT} masks it"), id="masked"),
+    pytest.param(
+        linked("etc/systemd/system.control/tunectl-apply.service", "/dev/null"), ("masked", "control"), id="control"
+    ),
+    pytest.param(
+        written("run/systemd/transient/tunectl-apply.service", "[Service]\nExecStart=/bin/true\n"),
+        ("overridden", "/run/systemd/transient/tunectl-apply.service"),
+        id="another file",
+    ),
+    pytest.param(linked(LINK, "/dev/null"), ("disabled", ""), id="its link is a mask"),
+    pytest.param(lambda root: (root / "run/systemd/units").mkdir(parents=True), ("not run", ""), id="did not run"),
+]
+
+
+@pytest.mark.parametrize(("harm", "found"), HARM)
+def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
+    lab4: Path, harm: Callable[[Path], object], found: tuple[str, str]
+) -> None:
+    apply(lab4)
+    (lab4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
+    harm(lab4)
+    finding = of_the_service(lab4)
+    assert (finding.outcome, finding.observed) == ("drifted", found[0])
+    assert found[1] in finding.reason
+    if finding.fix.startswith("decide"):
+        assert "tunectl-.service.d" in finding.fix
+        return
+    typed(lab4, finding.fix)
+    if found[0] == "not run":  # what `systemctl restart` does
+        linked(INVOCATION, "0123456789abcdef")(lab4)
+    assert of_the_service(lab4).outcome == "compliant"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        written(DROP_IN, "[Service]\nNice=5\nUser=root\nProtectSystem=full\n"),
+        written(DROP_IN, "[Service]\nExecStart=/bin/true\n"),  # a second command of a oneshot service
+        written(DROP_IN, "[Service]\nExecStart=\nExecStart=-/usr/bin/tunectl apply --yes --runtime\n"),
+        written(DROP_IN, "[Unit]\nConditionPathExists=/etc/systemd\n"),
+        written(DROP_IN, "[Unit]\nConditionPathExists=/no\nConditionPathExists=\n"),
+        written("usr/lib/systemd/system/tunectl-apply.service", "[Service]\nExecStart=/bin/true\n"),
+        linked("run/systemd/system/tunectl-apply.service", "/dev/null"),
+        linked(INVOCATION, "0123456789abcdef"),
+    ],
+)
+def test_a_drop_in_that_keeps_the_service_running_is_no_matter(lab4: Path, harm: Callable[[Path], object]) -> None:
+    apply(lab4)
+    harm(lab4)
+    assert of_the_service(lab4).outcome == "compliant"
+
+
+def test_a_first_apply_by_hand_needs_no_run_of_the_service(lab4: Path) -> None:
+    (lab4 / "run/systemd/units").mkdir(parents=True)
+    apply(lab4)
+    assert of_the_service(lab4).outcome == "compliant"
+
+
+def test_a_condition_that_a_recording_cannot_judge_is_not_known(lab4: Path) -> None:
+    apply(lab4)
+    write(lab4, DROP_IN, "[Unit]\nConditionACPower=true\n")
+    assert of_the_service(lab4).outcome == "unreadable"

@@ -74,10 +74,8 @@ def installed(lab: Lab, _installed: str) -> Lab:
 @pytest.fixture
 def tuned(lab: Lab, _tuned: str) -> Lab:
     """A host that was tuned and rebooted."""
-    lab.restore(_tuned)
-    # The NVMe controller was plugged in again, perhaps with new interrupts: they are judged by what the kernel
-    # makes of a write to them, once.
-    product.tunectl(lab, "apply --yes --runtime -q")
+    assert _tuned
+    product.back_to_tuned(lab)
     return lab
 
 

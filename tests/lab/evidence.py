@@ -4,7 +4,7 @@ from .lab import Lab
 
 
 def reaches_isolated(lab: Lab, target: str) -> bool:
-    """Does the kernel's own file say that this reaches CPU 2 or 3?"""
+    """Does the kernel's own file say that this reaches CPU 2 or 3, or that it is gone?"""
     instance = target.partition("[")[2].rstrip("]")
     if target == "workqueue.cpumask":
         return bool(int(lab.read("/sys/devices/virtual/workqueue/cpumask"), 16) & 0b1100)
@@ -17,6 +17,8 @@ def reaches_isolated(lab: Lab, target: str) -> bool:
         before = ticks(lab, int(instance))
         lab.run(f"taskset -c {instance} timeout 2 sh -c 'while :; do :; done'", check=False)  # what would trade there
         return ticks(lab, int(instance)) - before > 50
+    if target.startswith("cpufreq."):  # nobody offers a frequency any more
+        return not lab.run("ls -d /sys/devices/system/cpu/cpufreq/policy*", check=False).out
     raise AssertionError(f"nothing here tells whether {target} is true")
 
 

@@ -1,34 +1,66 @@
 """Following the fix of a finding as an operator does: the words of the fix, as commands.
 
-Nothing here knows which sabotage was done. A fix that names nothing to do gives no commands, and the test fails.
+Nothing here knows which sabotage was done. A fix that names nothing to do gives no commands: then it has to be worded
+as a decision, and the row says what its operator decides.
 """
 
 import re
 
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
+_UNIT = r"[\w@:-]+(?:\.[a-z]+)?"
 # What a fix may ask for: its kind, how it is worded, and the command an operator would type, with the pattern's groups.
 _ASKS = (
     ("remove a setting", r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),
     ("remove a setting", r"remove that setting \((/\S+?):(\d+) sets", r"sed -i \2d \1"),
     ("take a line out", r"\btake (/\S+?):(\d+) out", r"sed -i \2d \1"),
     ("move a thread", r"\b(taskset -cp \S+ \d+)", r"\1"),
-    ("end a process", r"^(kill \d+):", r"\1; sleep 1"),
-    ("restart a service", r"(systemctl restart \w+)", r"\1"),
-    ("apply", r"\btunectl apply", APPLY),
-    ("reboot", r"\breboot\b", REBOOT),
+    ("schedule a thread", r"\b(chrt -\w -p \d+ \d+)", r"\1"),
+    ("end a process", r"\b(kill \d+)", r"\1; sleep 1"),
+    ("stop a service", rf"\b(systemctl (?:stop|disable --now) {_UNIT})", r"\1"),
+    ("restart a service", rf"\b(systemctl restart {_UNIT})", r"\1; sleep 2"),
+    ("have systemd read its files", r"\b(systemctl daemon-reload)", r"\1"),
+    ("revert a unit", rf"\b(systemctl (?:revert|unmask) {_UNIT})", r"\1"),
+    ("boot into another target", rf"\b(systemctl set-default {_UNIT})", r"\1"),
+    ("give a control group its CPUs", rf"\b(systemctl set-property(?: --runtime)? {_UNIT} \w+=[\d,-]+)", r"\1"),
+    ("choose an entry", r"\b(grub-editenv \S+ unset \w+|grub-set-default \w+)", r"\1"),
+    ("make the menu again", r"\b(update-grub)\b", r"\1 2>/dev/null"),
+    ("remove a file", r"\b(rm (?:-r )?/[\w@./-]*\w)", r"\1"),
+    ("write a value", r"\b(echo(?: [^\s>;|]+)? >>? /[\w./-]*\w)", r"\1"),
+    ("write a value", r"\b(echo \S+ \| sudo tee /[\w./-]*\w)", r"\1 >/dev/null"),
+    ("set a value", r"\b(sysctl [\w.]+=\w+)", r"\1"),
+    ("remove an instance", r"\b(rmdir /[\w./-]*\w)", r"\1"),
+    ("swap off", r"\b(swapoff (?:-a|/[\w./-]*\w))", r"\1"),
+    ("load a driver", r"\b(modprobe (?:-r )?[\w-]+)", r"\1; sleep 1"),
+    ("edit a file", r"\b(sed -i (?:'[^']*'|\S+) '?/[\w./@-]*\w'?)", r"\1"),
+    ("decide to go on without a journal", r"\btunectl apply --adopt", f"{APPLY} --adopt"),
+    ("apply", r"\btunectl apply(?! --adopt)", APPLY),
+    ("reboot", r"(?<![-\w])reboot\b", REBOOT),
 )
 KINDS = frozenset(kind for kind, _, _ in _ASKS)
+# Those that the rounds of CI need; the long set needs all.
+CI_KINDS = frozenset(
+    {"remove a setting", "take a line out", "move a thread", "end a process", "restart a service", "apply", "reboot"}
+)
+
+
+def _asked(fix: str) -> list[tuple[int, str, str]]:
+    """(where in the text, kind, command) of each thing that a fix asks for."""
+    return sorted(
+        (found.start(), kind, found.expand(command))
+        for kind, pattern, command in _ASKS
+        for found in re.finditer(pattern, fix)
+    )
 
 
 def steps(fix: str) -> list[str]:
-    """The commands a fix asks for, in the order they are to be typed."""
-    return [found.expand(command) for _, pattern, command in _ASKS for found in re.finditer(pattern, fix)]
+    """The commands a fix asks for, in its own order."""
+    return [command for _, _, command in _asked(fix)]
 
 
 def kinds(fix: str) -> set[str]:
     """The kinds of what a fix asks for."""
-    return {kind for kind, pattern, _ in _ASKS if re.search(pattern, fix)}
+    return {kind for _, kind, _ in _asked(fix)}
 
 
 def in_order(fixes: list[str]) -> list[str]:

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
+from tunectl.checksummed import line_of
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.monitor.store import FILE, LOCK, STATE, OccupiedError, Store
-from tunectl.tuning.records import line_of
 
 
 @contextmanager
@@ -298,6 +298,34 @@ def test_what_another_programs_file_holds_of_ours_is_taken_over(
     assert why in caplog.text
     assert "2 notifications that wait are kept; 1 damaged records are lost" in caplog.text
     assert (tmp_path / f"{FILE}.damaged").exists()
+    goes_on(tmp_path)
+
+
+# Of the statements that made the tables: the text on the first page, and what a damaged page has in its place.
+SCHEMA = {
+    b"INTEGER PRIMARY KEY, receiver": b"INTEGER PRIMARY KEX, receiver",
+    b"CREATE TABLE delivery": b"CREATE TABLE delivera",
+    b"CREATE TABLE state": b"\0" * 18,
+    b"receiver TEXT": b"receives TEXT",
+    b"done INTEGER": b"none INTEGER",
+    b"alert BLOB": b"\xff" * 10,
+    b"record BLOB": b"record BLO(",
+}
+
+
+@pytest.mark.parametrize("text", SCHEMA, ids=bytes.decode)
+def test_a_damaged_schema_is_said_and_never_an_empty_store(
+    tmp_path: Path, text: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(tmp_path)
+    data = (tmp_path / FILE).read_bytes()
+    assert text in data
+    (tmp_path / FILE).write_bytes(data.replace(text, SCHEMA[text]))
+    with opened(tmp_path) as store:
+        assert [alert for alert in alerts_of(store) if alert not in (fired(2), fired(3), fired(4))] == []
+        assert store.is_saved
+    assert "is damaged" in caplog.text
+    assert (tmp_path / f"{FILE}.damaged").read_bytes()[:4096].count(SCHEMA[text])
     goes_on(tmp_path)
 
 

@@ -208,6 +208,22 @@ def test_a_zone_at_its_trip_and_a_cpu_that_cools_are_found(lab4: Path) -> None:
     assert "acpitz" in by_target(result)["thermal.zone[thermal_zone0]"].reason
 
 
+def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed(xeon: Path) -> None:
+    cooler = "sys/class/thermal/cooling_device7"
+    (xeon / cooler).mkdir(parents=True)
+    for name, value in (("type", "intel_powerclamp"), ("max_state", 50), ("cur_state", -1)):
+        write(f"{cooler}/{name}", value)(xeon)
+    slow = {2: (3600000.0, 1200000.0)}
+    off = by_target(judged(xeon, {2, 18}, probe_core_khz=slow))
+    assert off["thermal.cooling[cooling_device7]"].outcome == Outcome.COMPLIANT
+    assert "fan" in off["thermal.clock[2]"].fix
+    on = by_target(judged(xeon, {2, 18}, write(f"{cooler}/cur_state", 30), probe_core_khz=slow))
+    assert "keeps CPUs idle by force" in on["thermal.cooling[cooling_device7]"].reason
+    for target in ("thermal.cooling[cooling_device7]", "thermal.clock[2]"):
+        assert on[target].fix.startswith(f"echo 0 | sudo tee /{cooler}/cur_state;")
+        assert "fan" not in on[target].fix
+
+
 def test_a_virtual_machine_without_any_source_is_unknown_and_fails_nothing(tmp_path: Path) -> None:
     result = judged(build_named(tmp_path / "vm2", "vm2"), {1})
     assert result["verdict"] == "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
+from tests.hosts.builder import HostFactory
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, results
+from tests.tuning.hosts import small_host
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Outcome
@@ -129,6 +132,64 @@ def test_a_value_somebody_else_changed_since_is_left_alone(lab4: Path) -> None:
     left = [one for one in undone.outcome.results if one.result == "changed-since"]
     assert [one.path for one in left] == ["/proc/sys/vm/swappiness"]
     assert (lab4 / "proc/sys/vm/swappiness").read_text() == "33\n"
+
+
+def killed_after_writing(tree: Path, path: str) -> None:
+    """apply, as if it had been killed once it had written this file: the record of what stands then is missing."""
+    apply(tree)
+    journal = tree / "var/lib/tunectl/journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    records = [json.loads(line[9:]) for line in lines]
+    (number,) = [one["seq"] for one in records if one["type"] == "before" and one["path"] == path]
+    kept = [
+        line for line, one in zip(lines, records, strict=True) if (one["type"], one.get("seq")) != ("after", number)
+    ]
+    assert len(kept) == len(lines) - 1
+    journal.write_bytes(b"".join(kept))
+
+
+KILLED_AT = {
+    "value": ("proc/sys/vm/swappiness", "33\n"),
+    "file": ("etc/default/irqbalance", "IRQBALANCE_ARGS=--theirs\n"),
+}
+
+
+@pytest.mark.parametrize("kind", KILLED_AT)
+def test_what_is_neither_ours_nor_the_earlier_after_a_kill_is_said(
+    host_root: HostFactory, tmp_path: Path, kind: str
+) -> None:
+    """A file holds exactly what was written, so it is theirs; a kernel may show our value in a form of its own."""
+    tree = small_host(host_root, tmp_path)
+    before, (path, theirs) = picture(tree), KILLED_AT[kind]
+    killed_after_writing(tree, path)
+    (tree / path).write_text(theirs)
+    undone = restore(tree)
+    (said,) = [one for one in undone.outcome.results if one.message]
+    assert (said.path, said.observed) == (f"/{path}", theirs)
+    assert said.message.partition(" neither")[0].endswith("it holds")
+    if kind == "value":
+        assert (said.result, differences(before, tree)) == ("restored", {})
+    else:
+        assert (said.result, (tree / path).read_text()) == ("changed-since", theirs)
+        assert restore(tree, force=True).complete
+        assert not differences(before, tree)
+
+
+@pytest.mark.parametrize("kind", KILLED_AT)
+@pytest.mark.parametrize("is_written", [True, False])
+def test_after_a_kill_ours_and_the_earlier_are_no_news(
+    host_root: HostFactory, tmp_path: Path, kind: str, is_written: bool
+) -> None:
+    tree = small_host(host_root, tmp_path)
+    before, (path, _) = picture(tree), KILLED_AT[kind]
+    earlier = (tree / path).read_text()
+    killed_after_writing(tree, path)
+    if not is_written:
+        (tree / path).write_text(earlier)
+    undone = restore(tree)
+    assert [one.message for one in undone.outcome.results if one.message] == []
+    assert undone.complete
+    assert not differences(before, tree)
 
 
 def test_the_first_before_image_counts(lab4: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.builder import HostFactory
-from tests.trees import differences, picture
+from tests.trees import Applied, differences, picture
 from tests.tuned import apply, restore
 from tests.tuning.calls import killed_at
 from tests.tuning.hosts import small_host
@@ -25,12 +25,14 @@ ENOUGH = 20_000  # more calls than apply makes: the walk ends when a child lives
 @pytest.mark.parametrize("victim", ["apply", "restore"])
 def test_killed_at_every_boundary(host_root: HostFactory, tmp_path: Path, victim: str, stride: int) -> None:
     tree = small_host(host_root, tmp_path)
-    before = picture(tree)
     root = WritableSysroot(str(tree))
+    applied = Applied(tree, lambda: apply(root))
+    before = applied.before
+    restore(root)
     boundaries = 0
     for count in range(1, ENOUGH, stride):
         if victim == "restore":
-            apply(root)
+            applied.lay()
         if not killed_at(count, lambda: (apply if victim == "apply" else restore)(root)):
             break
         boundaries = count

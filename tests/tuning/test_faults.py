@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.hosts.builder import HostFactory
-from tests.trees import differences, picture
+from tests.trees import Applied, differences
 from tests.tuned import apply, restore
 from tests.tuning.calls import Kind, changes, count_calls, failing_at, looks, on
 from tests.tuning.hosts import edited_host, small_host
@@ -50,14 +50,16 @@ class Walk:
     """One host whose tree must come back after each fault."""
 
     def __init__(self, tree: Path) -> None:
-        self.before = picture(tree)
         self.tree = tree
         self.root = WritableSysroot(str(tree))
+        self.applied = Applied(tree, lambda: apply(self.root))
+        self.before = self.applied.before
+        assert restored(self.root).complete
 
     def calls(self, victim: str, kind: Kind) -> int:
         """How many calls of this kind a run without faults makes."""
         if victim == "restore":
-            apply(self.root)
+            self.applied.lay()
             return count_calls(kind, lambda: restored(self.root))
         calls = count_calls(kind, lambda: applied(self.root))
         assert restored(self.root).complete
@@ -66,7 +68,7 @@ class Walk:
     def check(self, victim: str, place: int, kind: Kind, number: int) -> None:
         """One fault; then what was said must be true, and a restore by a healthy process must do the rest."""
         if victim == "restore":
-            apply(self.root)
+            self.applied.lay()
         work = applied if victim == "apply" else restored
         said = failing_at(place, kind, number, lambda: work(self.root), lasting=number == errno.ENOSPC)
         assert said

@@ -264,3 +264,52 @@ def test_without_kernel_threads_in_sight_nothing_is_claimed(host: Path) -> None:
     for stat in host.glob("proc/[0-9]*/stat"):
         stat.unlink()
     assert finding(host, "kthread.affinity").outcome == "unsupported"
+
+
+# --- beside isolcpus=
+
+
+def boots_isolated(host: Path, cpus: str) -> None:
+    (host / "sys/devices/system/cpu/isolated").write_text(f"{cpus}\n")
+
+
+def test_with_isolcpus_booted_no_partition_is_asked_of_the_kernel_and_none_is_missed(host: Path) -> None:
+    """6.12 calls it invalid ("partition config conflicts with housekeeping setup"): it is never asked for."""
+    boots_isolated(host, "2-3")
+    root = KernelRoot(host, Manners(clamp={PARTITION: "isolated invalid (partition config conflicts)"}))
+    run = apply(root)
+    assert set(results(run).values()) == {"changed"}
+    assert "cpuset.isolated" not in results(run)
+    assert not (host / PARTITION).exists()
+    found = finding(root)
+    assert (found.outcome, found.observed) == ("compliant", "2-3")
+    assert "this boot's isolcpus= keeps these CPUs out" in found.reason
+
+
+@pytest.mark.parametrize("shown", ["member", "isolated invalid (partition config conflicts with housekeeping setup)"])
+def test_what_an_earlier_apply_left_beside_isolcpus_is_no_drift(host: Path, shown: str) -> None:
+    apply(host)
+    boots_isolated(host, "2-3")
+    (host / PARTITION).write_text(f"{shown}\n")
+    assert finding(host).outcome == "compliant"
+
+
+def test_a_partition_beside_an_isolcpus_for_other_cpus_is_named_with_what_ends_it(host: Path) -> None:
+    boots_isolated(host, "3")
+    before = finding(host)
+    assert before.outcome == "drifted"
+    assert "a kernel may take no partition beside it" in before.reason  # said before anything is written
+    root = KernelRoot(host, Manners(clamp={PARTITION: "isolated invalid (partition config conflicts)"}))
+    apply(root)
+    found = finding(root)
+    assert found.outcome == "drifted"
+    assert "this boot's isolcpus= isolates CPUs 3" in found.reason
+    assert found.fix.startswith("boot again with isolcpus= for all of these CPUs, or without it")
+    assert [one.target for one in inspection_on(root).assess().changes if one.knob == "cpuset.isolated"] == []
+
+
+def test_a_partition_of_the_isolated_cpus_stands_where_the_kernel_takes_it(host: Path) -> None:
+    apply(host)
+    boots_isolated(host, "2-3")
+    found = finding(host)
+    assert (found.outcome, found.observed, found.reason) == ("compliant", "2-3", "")

@@ -105,7 +105,7 @@ def test_an_entry_that_is_missing_is_damage(tmp_path: Path) -> None:
 def test_what_was_forgotten_is_no_damage(tmp_path: Path) -> None:
     journal = filled(tmp_path, 5)
     for numbers in ([1, 3, 4], [3], []):
-        journal.keep(numbers, "boot-1")
+        journal.keep(numbers, "boot-1", "nothing was changed")
         assert load(str(tmp_path)).damaged == ()
         journal.start("boot-1", "/", ())
         journal.after(journal.before(entry()), "1\n")

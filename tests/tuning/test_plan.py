@@ -162,7 +162,23 @@ def test_a_second_waiver_may_still_hold() -> None:
     [Waiver("mm.swappiness", "7", "other target", "2099-01-01"), Waiver("mm.ksm", None, "other", "2099-01-01")],
 )
 def test_a_waiver_for_another_target_is_none(waiver: Waiver) -> None:
-    assert judged(planned("mm.swappiness", 1, read("mm.swappiness", 60), waivers=(waiver,))).outcome is Outcome.DRIFTED
+    found, idle = planned("mm.swappiness", 1, read("mm.swappiness", 60), waivers=(waiver,)).findings
+    assert found.outcome is Outcome.DRIFTED
+    assert (idle.target, idle.outcome) == (f"waiver[{Target(waiver.knob, waiver.instance or '')}]", "unsupported")
+
+
+def test_a_waiver_that_covers_nothing_is_named_with_its_file_and_key_and_one_that_does_is_not() -> None:
+    origin = "/etc/tunectl/host.toml: waivers[2]"
+    mistyped = Waiver("cpufreq.governor", "22", "vendor", "2099-01-01", origin)
+    plan = planned("cpufreq.governor", "performance", read("cpufreq.governor", "powersave", "2"), waivers=(mistyped,))
+    idle = plan.findings[-1]
+    assert idle.reason.startswith(f"{origin}: the waiver for cpufreq.governor[22] covers nothing: this host has no")
+    assert f"take {origin} out" in idle.fix
+    for value in ("powersave", "performance"):  # a waiver for what is well today is no idle one
+        waiver = mistyped._replace(instance="2")
+        reading = read("cpufreq.governor", value, "2")
+        plan = planned("cpufreq.governor", "performance", reading, waivers=(waiver,))
+        assert [one.knob for one in plan.findings] == ["cpufreq.governor"]
 
 
 def test_a_waiver_improves_only_what_is_wrong() -> None:
@@ -400,8 +416,8 @@ def test_a_boot_loader_that_is_not_ours_is_left_alone() -> None:
 
 
 def test_an_obstacle_is_named_and_nothing_is_written() -> None:
-    plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy="remove that setting")
-    assert judged(plan).fix == "remove that setting (zz.cfg sets it again), then sudo tunectl apply"
+    plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy="take zz.cfg:1 out")
+    assert judged(plan).fix == "take zz.cfg:1 out"
     assert plan.changes == ()
 
 

@@ -13,10 +13,12 @@ from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
 from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, source_of_entries
-from tunectl.bootloader.family import Family, Point, Upcoming
-from tunectl.bootloader.grubmenu import parse_grubenv
+from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
+from tunectl.bootloader.grubdisk import PREFIX, Disk
+from tunectl.bootloader.grubrun import Halt, Script, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 from tunectl.bootloader.grubsettings import GRUBENVS, LINUX, MAIN, evaluate_settings
+from tunectl.bootloader.grubsyntax import Unfollowed
 from tunectl.host.sysroot import Sysroot
 
 
@@ -25,13 +27,15 @@ def look(root: Sysroot) -> Look:
     try:
         entries = in_order(read_entries(root, ("boot",)))
         settings = read(root, MAIN)
-        environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := root.get_text(path))), ""))
+        environment = parse_grubenv(next((text for path in reversed(GRUBENVS) if (text := read(root, path))), ""))
         default = default_entry(entries, environment)
         kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
     except OSError as error:
-        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+        return Look((), cannot_read(error))
     if default is None:
         return Look((), Upcoming((), "there is no boot entry in /boot/loader/entries"))
+    if by := _decided_elsewhere(root):
+        return Look((), Upcoming((), f"{by}, and which entry that is cannot be told"))
     points = [Point(f"/{default.path}", expanded(default.line, environment)), made_from]
     expand = partial(expanded, environment=environment)
     holders = [kernel_cmdline]
@@ -61,6 +65,21 @@ def expanded(line: str, environment: dict[str, str]) -> str:
     return kernel_text(expand_all(words, environment))
 
 
+def _decided_elsewhere(root: Sysroot) -> str:
+    """What in custom.cfg, which grub.cfg reads behind the entries, makes another entry the default; "" for nothing."""
+    script = Script(Disk(root, "boot/grub2"))
+    try:
+        script.run_file(f"{PREFIX}/custom.cfg")
+    except Unfollowed as hidden:
+        return f"/boot/grub2/custom.cfg may name the default entry: {hidden.why}"
+    except Halt as end:
+        return f"{end.at} boots at once"
+    if "default" not in script.state.values.keys() | script.state.doubts.keys():
+        return ""
+    origin = script.state.origins.get("default")
+    return f"{origin.where if origin else '/boot/grub2/custom.cfg'} makes another entry the default"
+
+
 def _assigned(settings: str) -> str | None:
     variables = evaluate_settings([("/" + MAIN, settings)])
     return None if variables.problem or variables.unknown(LINUX) else variables.text(LINUX)
@@ -83,4 +102,4 @@ def _refusal(root: Sysroot, default: Entry) -> str:
     return ""
 
 
-FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, *GRUBENVS))
+FAMILY: Family = files_family(look, (*entry_files(("boot",)), MAIN, "boot/grub2/custom.cfg", *GRUBENVS))

@@ -30,6 +30,7 @@ FAMILIES: dict[str, Family] = {
 
 # What any of them reads, as shell patterns.
 FILES = tuple(dict.fromkeys(path for family in FAMILIES.values() for path in family.files))
+AMBIGUOUS = "ambiguous"  # more than one may boot the host
 _LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
 _BOOT = ("boot", "boot/efi", "efi")
 _ENTRIES = tuple(f"{place}/loader/entries" for place in _BOOT)
@@ -40,7 +41,7 @@ _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in _BOOT)
 _ADVICE = {
     "none": "add where this machine's kernel command line is set: the hypervisor, the container's host or the "
     "network boot server",
-    "ambiguous": 'find out which one boots this host and say it in the host file, bootloader = "..." '
+    AMBIGUOUS: 'find out which one boots this host and say it in the host file, bootloader = "..." '
     f"({', '.join(FAMILIES)}), or remove what the other left",
 }
 
@@ -52,6 +53,7 @@ class Loader(NamedTuple):
     supported: bool
     evidence: tuple[str, ...]
     refusal: str = ""
+    errno: int | None = None  # of a directory that could not be looked into
 
 
 def detect(root: Sysroot, chosen: str = "") -> Loader:
@@ -70,7 +72,10 @@ def detect(root: Sysroot, chosen: str = "") -> Loader:
         names = [name for name in names if name in told] or names
     if len(names) == 1:
         return _loader(names[0], found[names[0]])
-    return _loader("ambiguous" if names else "none", [one for some in found.values() for one in some])
+    if not names and (hidden := _hidden(root)):
+        why = f"which boot loader starts this host is not known: cannot read {hidden.filename}: {hidden.strerror}"
+        return Loader(AMBIGUOUS, False, (), why, hidden.errno)
+    return _loader(AMBIGUOUS if names else "none", [one for some in found.values() for one in some])
 
 
 def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
@@ -103,6 +108,18 @@ def _evidence(root: Sysroot) -> Iterator[tuple[str, str]]:
 
 def _present(root: Sysroot) -> Callable[[tuple[str, ...]], Iterator[str]]:
     return lambda paths: (f"/{path}" for path in paths if root.exists(path))
+
+
+def _hidden(root: Sysroot) -> OSError | None:
+    """A directory that may hold a boot loader's files, and that this user may not look into."""
+    for path in dict.fromkeys((*_BOOT, *_ENTRIES, *_IMAGES)):
+        try:
+            root.names(path)
+        except PermissionError as error:
+            return error
+        except OSError:
+            continue
+    return None
 
 
 def _told_by_running_system(root: Sysroot) -> tuple[str, ...]:

@@ -17,21 +17,31 @@ Journaled = Mapping[str, tuple[str | None, str]]
 
 
 class Point(NamedTuple):
-    """A command line that counts: where it stands, and its text with variables expanded (None: not known)."""
+    """A command line that counts: where it stands, its text with variables expanded (None: not known, and `why`)."""
 
     where: str
     line: str | None
+    why: str = ""
+    errno: int | None = None  # of a file that could not be read
 
 
 class Upcoming(NamedTuple):
     """The next boot: the default entry's line first, then what entries of kernels to come are made from.
 
     `problem` means that a line cannot be worked out, or that files and boot loader disagree; `note` needs no action.
+    Without any point nothing is known of the next boot.
     """
 
     points: tuple[Point, ...]
     problem: str = ""
     note: str = ""
+    fix: str = ""  # what mends the problem; "" for the family's `remedy`
+    errno: int | None = None  # of a file that could not be read
+
+
+def cannot_read(error: OSError) -> Upcoming:
+    """Nothing is known of the next boot, because a file cannot be read; the error names it."""
+    return Upcoming((), f"cannot read {error.filename}: {error.strerror}", errno=error.errno)
 
 
 class Write(NamedTuple):

@@ -1,38 +1,24 @@
-"""Reads a generated grub.cfg: its menu, which entry is the default, and that entry's kernel line. Pure.
+"""What GRUB boots next: the default entry of the menu that grub.cfg makes, that entry's kernel line, and who decided.
 
-Source: GRUB manual, 6.1 (default, saved entries, `1>2`), 7.1; grub-mkconfig's 00_header and 10_linux.
+Source: GRUB manual, 6.1 (default, saved entries, `1>2`); grub-core/normal/menu.c (the entry's number or name, submenus,
+`fallback`); grub-mkconfig's 00_header and 10_linux.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from tunectl.bootloader.grubscript import Word, expand, expand_all, kernel_text, split_words
+from tunectl.bootloader import grubtest
+from tunectl.bootloader.grubdisk import PREFIX, Disk
+from tunectl.bootloader.grubrun import Halt, Script
+from tunectl.bootloader.grubscript import kernel_text
+from tunectl.bootloader.grubstate import Entry, Loaded, Origin, State
+from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.host.sysroot import Sysroot
 
-_LINUX = ("linux", "linux16", "linuxefi")
-_MAX_VARIABLE = 1 << 14
-_MACHINES_OWN = re.compile(r"(grub|feature)_|[?#@*\d]")
-_SET = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-
-
-class Entry:
-    """A menuentry, or a submenu with its own entries."""
-
-    def __init__(self, title: str = "", id: str = "", submenu: bool = False) -> None:
-        self.title = title
-        self.id = id
-        self.submenu = submenu
-        self.linux: tuple[Word, ...] | None = None
-        self.entries: list[Entry] = []
-
-
-class Menu(NamedTuple):
-    """The top level of the menu, and the variables as the script leaves them, `default` among them."""
-
-    entries: tuple[Entry, ...]
-    variables: dict[str, str]
+_OVERFLOW = 1 << 64
+_FIRMWARE = "sys/firmware/efi"
 
 
 class BootEntry(NamedTuple):
@@ -42,135 +28,153 @@ class BootEntry(NamedTuple):
     image: str
     args: str
     recovery: bool
+    at: str = ""  # where it is defined, `/boot/grub/custom.cfg:3`
+    decided: Origin | None = None  # what made it the default; None: nothing did, it is the first
 
 
-def parse_grubenv(text: str) -> dict[str, str]:
-    """The variables of a grubenv block, as load_env sets them: `name=value` lines, `#` ends and fills the block."""
-    pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
-    return {name: value.replace("\\\\", "\\") for name, equals, value in pairs if equals and name}
+class NoEntry(NamedTuple):
+    """Why nothing is said of an entry. Not `known`: GRUB boots something, and what it is cannot be told."""
+
+    why: str
+    known: bool = True  # the host boots no Linux kernel by itself
+    errno: int | None = None  # of a file that could not be read
+    decided: Origin | None = None
 
 
-def parse_grub_cfg(text: str, grubenv: dict[str, str] | None = None) -> Menu:
-    """The menu of a grub.cfg. Conditions it can decide are honoured; of the others both branches are taken."""
-    script = _Script({"feature_menuentry_id": "y", **(grubenv or {})})
-    words: list[Word] = []
-    for word in split_words(text):
-        if word.mark:
-            script.command(words, word.mark)
-            words = []
-        else:
-            words.append(word)
-    script.command(words, ";")
-    return Menu(tuple(script.top.entries), script.variables)
+class Menu(NamedTuple):
+    """What a grub.cfg comes to: the entry, and the variables that are certain once it has been read."""
+
+    entry: BootEntry | NoEntry
+    variables: dict[str, str]
 
 
-def default_entry(menu: Menu) -> BootEntry | str:
-    """What boots if nobody touches the keyboard; or, where that cannot be told, the reason."""
-    wanted = menu.variables.get("default", "")
-    # In an entry's name ">>" stands for ">".
-    path = [part.replace("\0", ">") for part in wanted.replace(">>", "\0").split(">")]
-    entries: Sequence[Entry] = menu.entries
-    titles: list[str] = []
-    while entries:
-        entry = _choose(entries, path.pop(0) if path else "")
-        titles.append(entry.title)
-        if entry.submenu:
-            entries = entry.entries
-            continue
-        shown = ">".join(titles)
-        words = None if entry.linux is None else expand_all(entry.linux, menu.variables)
-        if not words:
-            return f"the default entry '{shown}' boots no Linux kernel"
-        recovery = "-recovery-" in entry.id or "(recovery mode)" in entry.title
-        return BootEntry(shown, words[0], kernel_text(words[1:]), recovery)
-    return f"the submenu '{'>'.join(titles)}' is empty" if titles else "there is no menu entry"
+def evaluate(root: Sysroot, path: str, without: tuple[str, ...] = ()) -> Menu:
+    """Runs the grub.cfg at `path`, `without` some variables of the environment block. OSError for the file itself."""
+    root.read_text(path)
+    directory, _, name = path.rpartition("/")
+    script = Script(Disk(root, directory), "efi" if root.exists(_FIRMWARE) else "", without)
+    boot = _Boot(script)
+    entry = boot.next(f"{PREFIX}/{name}")
+    return Menu(entry, boot.variables)
 
 
-def _choose(entries: Sequence[Entry], name: str) -> Entry:
-    if name.isascii() and name.isdigit() and len(name) < 6:
-        return entries[int(name)] if int(name) < len(entries) else entries[0]
-    return next((entry for entry in entries if name and name in (entry.id, entry.title)), entries[0])
+class _Found(Exception):  # noqa: N818 - how the search ends
+    def __init__(self, entry: BootEntry | NoEntry) -> None:
+        super().__init__(entry)
+        self.entry = entry
 
 
-class _Script:
-    """Walks the commands of a grub.cfg as GRUB would, as far as `default` and the menu depend on them."""
+class _Boot:
+    """A script, and the menus that it shows one inside the other."""
 
-    def __init__(self, variables: dict[str, str]) -> None:
-        self.top = Entry(submenu=True)
-        self.variables = variables
-        self._open: list[Entry | None] = [self.top]  # None: the body of a function
-        self._taken: list[list[bool | None]] = []  # of each open `if`, what its branches so far came to
+    def __init__(self, script: Script) -> None:
+        self.variables: dict[str, str] = {}
+        self._script = script
+        script.show_menu = self._shown
+        self._titles: tuple[str, ...] = ()
+        self._decided: Origin | None = None
 
-    def command(self, words: list[Word], mark: str) -> None:
-        """One command and what ended it."""
-        if words:
-            self._run(words, opens=mark == "{")
-        elif mark == "{":
-            self._open.append(None)
-        if mark == "}" and len(self._open) > 1:
-            self._open.pop()
+    def next(self, path: str) -> BootEntry | NoEntry:
+        """What boots, without a key pressed."""
+        try:
+            self._script.run_file(path)
+            self.variables = dict(self._script.state.values)
+            return self._menu()
+        except _Found as found:
+            return found.entry
+        except Halt as end:
+            return self._booted(end.loaded, end.at)
+        except Unfollowed as hidden:
+            return NoEntry(hidden.why, known=False, errno=hidden.errno)
+        finally:
+            self.variables = self.variables or dict(self._script.state.values)
 
-    def _run(self, words: list[Word], *, opens: bool) -> None:
-        texts = expand_all(words[:1], self.variables)
-        name = texts[0] if texts else ""
-        if name in ("then", "else"):
-            self._condition(name, [])
-            if len(words) > 1 or opens:
-                self._run(words[1:], opens=opens)
-        elif opens:
-            here = self._open[-1]
-            entry = self._entry(name, words[1:]) if name in ("menuentry", "submenu") and here else None
-            if entry and here:
-                here.entries.append(entry)
-            self._open.append(entry)
-        elif name in ("elif", "fi", "if"):
-            self._condition(name, words[1:])
-        elif len(self._open) == 1:
-            self._assign(expand_all(words, self.variables))
-        elif name in _LINUX and (entry := self._open[-1]) and entry.linux is None:
-            entry.linux = tuple(words[1:])
+    def _shown(self, at: str) -> None:
+        """`configfile` shows a menu: what it boots is the end."""
+        self._decided = self._decided or Origin(at)
+        raise _Found(self._menu())
 
-    def _entry(self, kind: str, words: list[Word]) -> Entry:
-        texts = expand_all(words, self.variables)
-        at = texts.index("--id") + 1 if "--id" in texts else len(texts)
-        return Entry(texts[0] if texts else "", texts[at] if at < len(texts) else "", kind == "submenu")
+    def _menu(self) -> BootEntry | NoEntry:
+        state = self._script.state
+        if not state.entries:
+            return NoEntry(
+                f"the submenu '{'>'.join(self._titles)}' is empty" if self._titles else "there is no menu entry"
+            )
+        if why := state.doubts.get("default"):
+            raise Unfollowed(f"which entry is the default depends on {why}")
+        found = self._run(choose(state.entries, state.values.get("default", "")))
+        while isinstance(found, NoEntry) and (number := _fallback(self._script.state)) is not None:
+            if number >= len(state.entries):
+                break
+            found = self._run(_certain(state.entries[: number + 1]))
+        return found
 
-    def _condition(self, name: str, rest: list[Word]) -> None:
-        if name == "if":
-            self._taken.append([self._test(rest)])
-        elif not self._taken:
-            return
-        elif name == "fi":
-            self._taken.pop()
-        elif name in ("else", "elif"):
-            before = self._taken[-1]
-            verdict = True if name == "else" else self._test(rest)
-            before.append(False if True in before else verdict)
+    def _run(self, entry: Entry) -> BootEntry | NoEntry:
+        """Boots an entry, or the default of the menu that a submenu's block makes."""
+        script, before, titles = self._script, self._script.state, self._titles
+        default = before.values.get("default", "")
+        if default and not self._decided:
+            self._decided = before.origins.get("default")
+        self._titles = (*titles, entry.title)
+        state = script.state = before.inner() if entry.submenu else before.copy()
+        _, inner = _path(default)
+        state.unset("default")
+        if inner:
+            state.values["default"] = inner
+        chosen = before.values.get("chosen")
+        state.set("chosen", "".join((chosen + ">" if chosen else "", entry.id.replace(">", ">>"))), Origin(entry.at))
+        script.run_entry(entry)
+        found = self._menu() if entry.submenu else self._booted(script.state.loaded, entry.at, entry.id)
+        self._titles, script.state = titles, before if entry.submenu else script.state
+        return found
 
-    def _test(self, words: list[Word]) -> bool | None:
-        """The value of `[ … ]`; None where it depends on the machine GRUB runs on."""
-        used = {part.text for word in words for part in word.parts if part.variable}
-        if any(_MACHINES_OWN.match(name) for name in used - self.variables.keys()):
-            return None
-        operands = [" ".join(expand(word, self.variables)) for word in words]
-        if len(operands) < 2 or operands[0] != "[" or operands[-1] != "]":
-            return None
-        match operands[1:-1]:
-            case [one]:
-                return bool(one)
-            case ["-n", one]:
-                return bool(one)
-            case ["-z", one]:
-                return not one
-            case [one, "=" | "==", other]:
-                return one == other
-            case [one, "!=", other]:
-                return one != other
+    def _booted(self, loaded: Loaded | None, at: str, id: str = "") -> BootEntry | NoEntry:
+        title = ">".join(self._titles)
+        named = f"the default entry '{title}'" if title else f"the command at {at}"
+        if loaded and loaded.doubt:
+            raise Unfollowed(f"the kernel's line in {named} depends on {loaded.doubt}")
+        none = NoEntry(f"{named} boots no Linux kernel", decided=self._decided)
+        if loaded is None:
+            return none
+        if not loaded.command.startswith("linux"):
+            raise _Found(none)
+        recovery = "-recovery-" in id or "(recovery mode)" in title
+        return BootEntry(title, loaded.words[0], kernel_text(loaded.words[1:]), recovery, at, self._decided)
+
+
+def choose(entries: tuple[Entry, ...], name: str) -> Entry:
+    """The entry that `default` names: by its number, its id or its title; otherwise the first. Unfollowed in doubt."""
+    number = grubtest.number(name)
+    if number is None:
+        wanted, _ = _path(name)
+        found = next((entry for entry in entries if wanted in (entry.title, entry.id) or not entry.file), None)
+        return _certain((found,)) if found else _certain(entries[:1])
+    index = -1 if number >= _OVERFLOW else (number + (1 << 31)) % (1 << 32) - (1 << 31)
+    return _certain(entries[: index + 1] if 0 <= index < len(entries) else entries[:1])
+
+
+def _certain(entries: tuple[Entry, ...]) -> Entry:
+    """The last of these entries, none of which may be missing."""
+    for entry in entries:
+        if entry.doubt:
+            raise Unfollowed(f"whether there is an entry '{entry.title}' ({entry.at}) depends on {entry.doubt}")
+    return entries[-1]
+
+
+def _path(name: str) -> tuple[str, str]:
+    """(the entry's own name, what is left for the submenu): parted by a single `>`; a double one stands for `>`."""
+    found = re.match(r"((?:[^>]|>>)*)(?:>(.*))?", name, re.DOTALL)
+    assert found
+    return found[1].replace(">>", ">"), found[2] or ""
+
+
+def _fallback(state: State) -> int | None:
+    """The first number of `fallback`, which is taken away."""
+    if why := state.doubts.get("fallback"):
+        raise Unfollowed(f"the fallback entry depends on {why}")
+    value = state.values.get("fallback", "")
+    number = grubtest.number(value)
+    if number is None or number >= 1 << 31:
         return None
-
-    def _assign(self, texts: list[str]) -> None:
-        if any(branches[-1] is False for branches in self._taken):
-            return
-        found = _SET.fullmatch(texts[1] if texts[:1] == ["set"] and len(texts) > 1 else texts[0] if texts else "")
-        if found and len(found[2]) <= _MAX_VARIABLE:
-            self.variables[found[1]] = found[2]
+    state.values["fallback"] = re.sub(r"\A\s*\w+\s*", "", value)
+    return number

@@ -1,7 +1,7 @@
-"""Splits GRUB's own script language into commands and words, and words as GRUB hands them to the kernel. Pure.
+"""Splits GRUB's own script language into words, and expands them as GRUB hands them to the kernel. Pure.
 
-Source: GRUB manual, 7.1 (Writing full configuration files directly); grub-core/loader/../lib/cmdline.c for the
-quotes around what holds a space.
+Source: GRUB manual, 7.1 (Writing full configuration files directly); grub-core/script/yylex.l for what is a word;
+grub-core/lib/cmdline.c for the quotes around what holds a space.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 _PART = re.compile(
-    r"(?P<gap>(?:[ \t\r]|\\\n)+)|(?P<end>[\n;])|(?P<brace>[{}])|'(?P<single>[^']*)'?"
-    r'|"(?P<double>(?:[^"\\]|\\.)*+)"?|\$(?:\{(?P<braced>\w+)\}|(?P<variable>\w+|[?#@*]))'
-    r"|\\(?P<escaped>.?)|(?P<plain>[^ \t\r\n;{}'\"$\\]+|\$)",
-    re.DOTALL,
+    r"(?P<gap>(?:[ \t\r]|\\\n)+)|(?P<mark>[\n;{}<>|&])|'(?P<single>[^']*)'"
+    r'|"(?P<double>(?:[^"\\]|\\.)*+)"|\$(?:\{(?P<braced>[A-Za-z_]\w*|\d+|[?#@*])\}'
+    r"|(?P<variable>[A-Za-z_]\w*|\d+|[?#@*]))"
+    r"|\\(?P<escaped>.)|(?P<plain>[^ \t\r\n;{}<>|&'\"$\\]+)|(?P<bad>.)",
+    re.DOTALL | re.ASCII,
 )
 _COMMENT = re.compile(r"#[^\n]*")
 _IN_DOUBLE = re.compile(
-    r'\\(?P<escaped>[\\"$\n])|\$(?:\{(?P<braced>\w+)\}|(?P<variable>\w+|[?#@*]))|(?P<plain>.[^\\$]*)', re.DOTALL
+    r'\\(?P<escaped>[\\"$\n])|\$(?:\{(?P<braced>[A-Za-z_]\w*|\d+|[?#@*])\}|(?P<variable>[A-Za-z_]\w*|\d+|[?#@*]))'
+    r"|(?P<bad>\$)|(?P<plain>.[^\\$]*)",
+    re.DOTALL | re.ASCII,
 )
 MAX_EXPANDED = 1 << 16
 
@@ -31,12 +34,16 @@ class Part(NamedTuple):
     quoted: bool = True
 
 
+_BAD = Part("$")  # a dollar in double quotes that begins no variable
+
+
 class Word(NamedTuple):
     """One word as written; `at` is where it starts in the text. Braces and ends of commands are words of their own."""
 
     parts: tuple[Part, ...]
     at: int
-    mark: str = ""  # "{", "}" or ";" (also for a newline)
+    mark: str = ""  # "{", "}", ";", a newline, "<", ">", "|", "&"; "bad" where GRUB finds no word
+    raw: str = ""  # as it stands in the text, quotes included
 
 
 def split_words(text: str) -> Iterator[Word]:
@@ -48,21 +55,23 @@ def split_words(text: str) -> Iterator[Word]:
             at = comment.end()
             continue
         found = _PART.match(text, at)
-        if not found:  # a NUL or the like; GRUB would stop here
-            break
+        assert found  # the last choice matches any character
         kind = found.lastgroup or ""
-        if kind in ("gap", "end", "brace"):
+        if kind in ("gap", "mark", "bad"):
             if parts:
-                yield Word(tuple(parts), start)
+                yield Word(tuple(parts), start, raw=text[start:at])
                 parts = []
             if kind != "gap":
-                yield Word((), at, {"\n": ";"}.get(found[0], found[0]))
+                yield Word((), at, found[0] if kind == "mark" else "bad")
         else:
             start = start if parts else at
             parts += _parts(found, kind)
+            if any(part is _BAD for part in parts):
+                yield Word((), at, "bad")
+                parts = []
         at = found.end()
     if parts:
-        yield Word(tuple(parts), start)
+        yield Word(tuple(parts), start, raw=text[start:])
 
 
 def _parts(found: re.Match[str], kind: str) -> list[Part]:
@@ -75,6 +84,8 @@ def _parts(found: re.Match[str], kind: str) -> list[Part]:
 
 
 def _quoted_part(found: re.Match[str]) -> Part:
+    if found["bad"]:
+        return _BAD
     name = found["braced"] or found["variable"]
     if name:
         return Part(name, variable=True)
@@ -93,19 +104,12 @@ def expand(word: Word, variables: Mapping[str, str]) -> list[str]:
         if not part.variable or part.quoted:
             current = (current or "") + (variables.get(part.text, "") if part.variable else part.text)
             continue
-        value = variables.get(part.text, "")
-        pieces = value.split()
-        if value[:1].isspace() and current is not None:
-            texts.append(current)
-            current = None
-        for n, piece in enumerate(pieces):
+        # Spaces part words inside a value only: not at its ends.
+        for n, piece in enumerate(variables.get(part.text, "").split()):
             if n and current is not None:
                 texts.append(current)
                 current = None
             current = (current or "") + piece
-        if pieces and value[-1:].isspace() and current is not None:
-            texts.append(current)
-            current = None
     return texts if current is None else [*texts, current]
 
 

@@ -15,10 +15,11 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
-from tunectl.bootloader.grubmenu import Menu, parse_grub_cfg, parse_grubenv
+from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
 from tunectl.errors import TunectlError
-from tunectl.host.shellvars import Piece, Value, Variables, evaluate
+from tunectl.host import shellvars
+from tunectl.host.shellvars import Piece, Value, Variables
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 MAIN = "etc/default/grub"
@@ -27,7 +28,9 @@ DROPIN = f"{DIRECTORY}/99-tunectl.cfg"  # ours
 GRUB_CFG = "boot/grub/grub.cfg"
 GRUB2_CFG = "boot/grub2/grub.cfg"  # SUSE's and Red Hat's name for it
 GRUBENVS = ("boot/grub/grubenv", "boot/grub2/grubenv")
-FILES = (MAIN, f"{DIRECTORY}/*.cfg", GRUB_CFG, GRUB2_CFG, *GRUBENVS)  # as shell patterns
+DEFAULT_GRUBENV = dict(zip((GRUB_CFG, GRUB2_CFG), GRUBENVS, strict=True))
+# As shell patterns. What grub.cfg reads stands beside it; but user.cfg holds a password.
+FILES = (MAIN, f"{DIRECTORY}/*.cfg", "boot/grub/[!u]*.cfg", "boot/grub2/[!u]*.cfg", *GRUBENVS)
 LINUX = "GRUB_CMDLINE_LINUX"
 DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
 
@@ -57,6 +60,7 @@ class Configured(NamedTuple):
     problem: str | None = None
     placed: tuple[Placed, ...] = ()
     default_set_at: str = ""  # where GRUB_CMDLINE_LINUX_DEFAULT was assigned last
+    errno: int | None = None  # of a file that could not be read
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -84,7 +88,7 @@ def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[st
             read.append(("/" + path, texts[path] if path in texts else root.read_text(path)))
         except OSError as error:
             if error.errno not in ABSENT_ERRNOS:  # a dangling link is skipped, as `[ -e ]` does
-                return Configured(problem=f"cannot read /{path}: {error.strerror}")
+                return Configured(problem=f"cannot read /{path}: {error.strerror}", errno=error.errno)
     variables = evaluate_settings(read)
     files = tuple(name for name, _ in read)
     unknown = variables.unknown(LINUX) or variables.unknown(DEFAULT)
@@ -96,7 +100,7 @@ def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[st
 
 def evaluate_settings(files: Iterable[tuple[str, str]]) -> Variables:
     """The variables that these (name, text) leave. GRUB_* is empty where neither they nor grub-mkconfig set it."""
-    return evaluate(files, lambda name: name.startswith("GRUB_") and not _MKCONFIGS_OWN.fullmatch(name))
+    return shellvars.evaluate(files, lambda name: name.startswith("GRUB_") and not _MKCONFIGS_OWN.fullmatch(name))
 
 
 def settings_files(root: Sysroot, *, without_ours: bool = False) -> tuple[str, ...]:
@@ -157,14 +161,12 @@ def generator(root: Sysroot) -> str:
     return "grub2-mkconfig" if menu_path(root) == GRUB2_CFG else "update-grub"
 
 
-def read_menu(root: Sysroot) -> Menu | OSError:
-    """The menu of grub.cfg with the saved entry of the grubenv beside it; or why it cannot be read."""
-    path = menu_path(root)
+def read_menu(root: Sysroot, without: tuple[str, ...] = ()) -> Menu | OSError:
+    """What GRUB makes of grub.cfg, `without` some variables of its environment block; or why it cannot be read."""
     try:
-        text = root.read_text(path)
+        return evaluate(root, menu_path(root), without)
     except OSError as error:
         return error
-    return parse_grub_cfg(text, parse_grubenv(root.get_text(path.replace("grub.cfg", "grubenv"))))
 
 
 def source_live(root: Sysroot, without_ours: bool = False) -> Configured:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
 from tunectl.bootloader.entries import entry_files, in_order, read_entries
-from tunectl.bootloader.family import Family, Point, Upcoming
+from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.systemdboot import default_entry
 from tunectl.bootloader.words import Lines, split
 from tunectl.host.sysroot import Sysroot
@@ -55,9 +55,9 @@ def look(root: Sysroot) -> Look:
     try:
         entries = read_entries(root)
         text = read(root, CONFIGURATION) or ""
+        default = default_entry(root, in_order(entries))
     except OSError as error:
-        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
-    default = default_entry(root, in_order(entries))
+        return Look((), cannot_read(error))
     if default is None:
         return Look((), Upcoming((), "there is no boot entry in loader/entries"))
     lines = KERNELSTUB.lines(text)

@@ -1,17 +1,18 @@
 """What the next boot of the default entry will have, from the settings and from grub.cfg, which is made from them.
 
 On a live host grub.cfg is what boots, and the settings must have reached it. On a recorded host update-grub is never
-run, so there the settings say it, and a grub.cfg that differs is a note.
+run, so there the settings say what the entries made from them will have, and a grub.cfg that differs is a note. An
+entry that is not made from them (recovery, custom.cfg) counts as it stands on both.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, length_problem, parse_cmdline, same_key
 from tunectl.bootloader.family import Point, Upcoming
-from tunectl.bootloader.grubmenu import BootEntry, default_entry
+from tunectl.bootloader.grubchoice import decided_by, is_generated, mend
+from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -20,33 +21,62 @@ _LOADERS_OWN = ("root", "ro", "rw", "rootflags")
 
 
 def next_boot(root: Sysroot) -> Upcoming:
-    """The line of the next boot, from the settings and from the default entry of grub.cfg.
+    """The line of the next boot, from the default entry of grub.cfg, and what the settings give to later entries.
 
     A problem means that the two do not agree on a live host, or that one of them cannot be worked out.
     """
     settings = configured(root)
-    from_settings = Point(", ".join(settings.files) or "/etc/default/grub", _as_grub_gives(settings))
+    later = Point(
+        ", ".join(settings.files) or "/etc/default/grub",
+        None if settings.problem else _as_grub_gives(settings),
+        settings.problem or "",
+        settings.errno,
+    )
     entry = _read_entry(root)
-    if isinstance(entry, BootEntry) and root.live:
-        return _as_the_menu_has_it(root, settings, entry)
-    if settings.problem:
-        note = "" if isinstance(entry, BootEntry) else entry.why
-        return Upcoming((from_settings._replace(line=None),), settings.problem, note)
-    if isinstance(entry, BootEntry):
-        return Upcoming((from_settings,), "", _difference(root, settings, entry) or _stale(root, settings, entry))
-    if root.live and entry.wrong:
-        return Upcoming((from_settings,), entry.why)
-    return Upcoming((from_settings,), "", entry.why)
+    if isinstance(entry, OSError):
+        return _without_menu(root, later, entry)
+    if isinstance(entry, NoEntry) and not entry.known:
+        point = Point(f"/{menu_path(root)}", None, entry.why, entry.errno)
+        return Upcoming((point, later))
+    if isinstance(entry, NoEntry):
+        fix = mend(root, settings, entry)
+        return Upcoming((Point(f"/{menu_path(root)}", ""), later), _why(root, entry), fix=fix)
+    if root.live or not is_generated(root, entry):
+        return _as_the_menu_has_it(root, settings, entry, later)
+    # On a recorded host update-grub is never run.
+    note = "" if settings.problem else _difference(root, settings, entry) or _stale(root, settings, entry)
+    return Upcoming((later,), settings.problem or "", note)
 
 
-def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry) -> Upcoming:
-    """On a live host grub.cfg is what boots, and the settings must have reached it."""
-    point = Point(f"/{menu_path(root)}, entry '{entry.title}'", entry.args)
+def _without_menu(root: Sysroot, later: Point, error: OSError) -> Upcoming:
+    path = menu_path(root)
+    if error.errno not in ABSENT_ERRNOS:
+        why = f"/{path} cannot be read ({error.strerror})"
+        return Upcoming((Point(f"/{path}", None, why, error.errno), later))
+    why = f"there is no /{path}: {generator(root)} has not run"
+    return Upcoming((later,), why if root.live else "", "" if root.live else why)
+
+
+def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry, later: Point) -> Upcoming:
+    """What the menu boots, and the settings must have reached it."""
+    points = (Point(f"{entry.at.rpartition(':')[0]}, entry '{entry.title}'", entry.args), later)
     if settings.problem:
-        return Upcoming((point,), settings.problem)
-    recovery = f"the default entry '{entry.title}' is a recovery entry" if entry.recovery else ""
-    problem = recovery or _difference(root, settings, entry)
-    return Upcoming((point,), problem, _stale(root, settings, entry))
+        return Upcoming(points, settings.problem)
+    stale = _stale(root, settings, entry)
+    if is_generated(root, entry):
+        return Upcoming(points, _difference(root, settings, entry), stale)
+    if not Counter(settings.args) - Counter(parse_cmdline(entry.args)):
+        return Upcoming(points, "", stale)
+    return Upcoming(points, _why(root, entry), stale, mend(root, settings, entry))
+
+
+def _why(root: Sysroot, entry: BootEntry | NoEntry) -> str:
+    """Which entry is next, and who decided that."""
+    by = decided_by(root, entry.decided)
+    if isinstance(entry, NoEntry):
+        return f"/{menu_path(root)}: {entry.why}, and {by}"
+    kind = "a recovery entry" if entry.recovery else f"which {generator(root)} does not make from the settings"
+    return f"the default entry is '{entry.title}' ({entry.at}), {kind}, and {by}"
 
 
 def _as_grub_gives(settings: Configured) -> str:
@@ -58,19 +88,9 @@ def _text(arg: Arg) -> str:
     return f'"{shown}"' if any(char.isspace() for char in shown) else shown
 
 
-class _NoEntry(NamedTuple):
-    why: str
-    wrong: bool = True  # the host will not boot what the settings say; False: grub.cfg could not be read
-
-
-def _read_entry(root: Sysroot) -> BootEntry | _NoEntry:
-    menu, path = read_menu(root), menu_path(root)
-    if isinstance(menu, OSError):
-        if menu.errno in ABSENT_ERRNOS:
-            return _NoEntry(f"there is no /{path}: {generator(root)} has not run")
-        return _NoEntry(f"/{path} cannot be read ({menu.strerror}): not confirmed there", wrong=False)
-    entry = default_entry(menu)
-    return _NoEntry(f"/{path}: {entry}") if isinstance(entry, str) else entry
+def _read_entry(root: Sysroot) -> BootEntry | NoEntry | OSError:
+    menu = read_menu(root)
+    return menu if isinstance(menu, OSError) else menu.entry
 
 
 def _difference(root: Sysroot, settings: Configured, entry: BootEntry) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tunectl.bootloader.bls import expanded
 from tunectl.bootloader.editor import Look, files_family
 from tunectl.bootloader.entries import entry_files, read_entries, version_key
-from tunectl.bootloader.family import Family, Point, Upcoming
+from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.host.sysroot import Sysroot
 
 _STAGED = "run/ostree/staged-deployment"
@@ -21,7 +21,7 @@ def look(root: Sysroot) -> Look:
     try:
         entries = [entry for entry in read_entries(root, ("boot",)) if entry.id.startswith("ostree-")]
     except OSError as error:
-        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+        return Look((), cannot_read(error))
     if not entries:
         return Look((), Upcoming((), "there is no deployment's entry in /boot/loader/entries"))
     default = max(entries, key=lambda entry: version_key(entry.version))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.bootloader.editor import Form, Holder, Look, files_family, read
-from tunectl.bootloader.family import Family, Point, Upcoming
+from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.words import Lines
 from tunectl.host.sysroot import Sysroot
 
@@ -39,7 +39,7 @@ def look(root: Sysroot) -> Look:
         text = read(root, path)
         config = read(root, f"{place}/config.txt") or ""
     except OSError as error:
-        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+        return Look((), cannot_read(error))
     if text is None:
         return Look((), Upcoming((), f"there is no /{path}"))
     point = Point(f"/{path}", text.partition("\n")[0].strip())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 
-from tunectl.bootloader.editor import Look, files_family
+from tunectl.bootloader.editor import Look, files_family, read
 from tunectl.bootloader.entries import (
     PLACES,
     Entry,
@@ -18,7 +18,7 @@ from tunectl.bootloader.entries import (
     read_entries,
     source_of_entries,
 )
-from tunectl.bootloader.family import Family, Point, Upcoming
+from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.uki import read_images, rebuild_refusal
 from tunectl.host.sysroot import Sysroot
 
@@ -34,7 +34,7 @@ def look(root: Sysroot) -> Look:
         default = default_entry(root, in_order([*texts, *images]))
         kernel_cmdline, made_from = source_of_entries(root, default.line if default else "")
     except OSError as error:
-        return Look((), Upcoming((), f"cannot read {error.filename}: {error.strerror}"))
+        return Look((), cannot_read(error))
     if default is None:
         return Look((), Upcoming((), "there is no boot entry in loader/entries and no image in EFI/Linux"))
     holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))
@@ -65,7 +65,7 @@ def default_entry(root: Sysroot, entries: list[Entry]) -> Entry | None:
 
 def _configured(root: Sysroot) -> str:
     for path in _LOADER_CONF:
-        if wanted := parse_fields(root.get_text(path)).get("default"):
+        if wanted := parse_fields(read(root, path) or "").get("default"):
             return wanted[0]
     return ""
 
@@ -75,8 +75,12 @@ def _variable(root: Sysroot, name: str) -> str:
 
     Reading one calls the firmware, which may stop every CPU for that time. Asking for one that is not set does not.
     """
+    path = _VARIABLE.format(name)
     try:
-        return root.read_bytes(_VARIABLE.format(name))[4:].decode("utf-16-le", "replace").rstrip("\0")
+        return root.read_bytes(path)[4:].decode("utf-16-le", "replace").rstrip("\0")
+    except PermissionError as error:
+        error.filename = root.path(path)
+        raise
     except OSError:
         return ""
 

@@ -45,6 +45,11 @@ class Sent(NamedTuple):
         return self.times / self.seconds if self.seconds > 0 else 0.0
 
 
+def allowed(seconds: float) -> float:
+    """How many of each kind a quiet CPU may take in this time."""
+    return PER_S * max(seconds, SHORTEST_S)
+
+
 def too_many(window: Window, cpu: int) -> list[Sent]:
     """The kinds of which more arrived than a quiet CPU takes, the most frequent first."""
     seconds = window.seconds
@@ -55,7 +60,7 @@ def too_many(window: Window, cpu: int) -> list[Sent]:
         if kind:
             arrived[kind] = arrived.get(kind, 0) + count
     sent = [Sent(kind, count - (woken if kind in _WAKES else 0), seconds) for kind, count in arrived.items()]
-    loud = [one for one in sent if one.times > PER_S * max(seconds, SHORTEST_S)]
+    loud = [one for one in sent if one.times > allowed(seconds)]
     return sorted(loud, key=lambda one: -one.times)
 
 

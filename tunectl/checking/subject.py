@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from tunectl.checking.measure import Spinning, measure, measure_beside, measure_spinning
 from tunectl.checking.outcomes import Settled
+from tunectl.checking.senders import trace_senders
 from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -65,6 +67,21 @@ class Subject:
         """The counters over some seconds in which nothing was done to the host, or why there are none."""
         self.on_progress(f"watching the host for {self.window_s:g} s")
         return _or_settled(lambda: measure(self.root, self.window_s))
+
+    @cached_property
+    def ipi_trace(self) -> str:
+        """Half a second of who interrupts other CPUs, as the kernel's trace says it; "" where that cannot be had.
+
+        To trace interrupts every CPU a few times, so it is not done while a thread of somebody else is at work on an
+        isolated one, nor while a declared thread is there at all.
+        """
+        at_work = {run.thread.cpu for run in self.window.runs if run.ran} if isinstance(self.window, Window) else set()
+        if not self.root.live or any(self.trading_threads.values()) or at_work & self.scope.isolated:
+            return ""
+        self.on_progress("tracing who interrupts the isolated CPUs")
+        with suppress(OSError):
+            return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
+        return ""
 
     @cached_property
     def taken(self) -> dict[int, list[Occupant]]:

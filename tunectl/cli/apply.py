@@ -23,8 +23,9 @@ from tunectl.verdict import verdict_of
 @tunectl_command()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--runtime", is_flag=True, help="Only what lasts until the next boot; the boot loader is left alone.")
+@click.option("--adopt", is_flag=True, help="Where the journal is gone: take what stands now for the original.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
-def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
+def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: float) -> int:
     """Put the host file in force: every write journaled before it is made, and read back after it."""
     root = WritableSysroot(options.root)
     inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
@@ -32,7 +33,7 @@ def command(options: Options, yes: bool, runtime: bool, wait_s: float) -> int:
     stay_off(root, inspection.config.scope.isolated)
     if not yes:
         _ask(inspection, runtime)
-    run = run_apply(inspection, root, options.state_path, runtime_only=runtime, wait_s=wait_s)
+    run = run_apply(inspection, root, options.state_path, runtime_only=runtime, wait_s=wait_s, adopt=adopt)
     body = _body(run)
     made = f"the changes were made, and the journal is {body['journal']}"
     done = made if run.applied.results else "nothing was changed"
@@ -75,5 +76,5 @@ def _body(run: Run) -> dict[str, Any]:
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,
         "findings": run.plan.findings,
-        "notes": [*run.applied.failed, *run.inspection.notes(), *run.inspection.tuner_notes()],
+        "notes": [*run.applied.failed, *run.notes, *run.inspection.notes(), *run.inspection.tuner_notes()],
     }

@@ -21,6 +21,7 @@ from tunectl.monitor.daemon import Daemon, Opener
 from tunectl.monitor.model import Alert
 from tunectl.monitor.notify import open_notify
 from tunectl.monitor.receivers import DeliveryError, Receiver
+from tunectl.monitor.repair import Repair
 from tunectl.monitor.store import Store
 from tunectl.monitor.wakeup import DeviceEvents
 from tunectl.tuning.inspection import Inspection
@@ -37,7 +38,8 @@ def run_daemon(
 ) -> int:
     """Until a signal, or the time is over. With a duration, the exit code says whether anything fired."""
     store = Store(os.path.join(_directory("STATE_DIRECTORY") or options.state_path, "monitor"))
-    places = Places(store, _directory("RUNTIME_DIRECTORY"), interval_s, repair)
+    directory = _directory("RUNTIME_DIRECTORY")
+    places = Places(store, Repair(directory) if directory else None, interval_s, repair)
     events = DeviceEvents(lambda: daemon.wakeup.poke())
     first = iter([inspection])
 
@@ -96,7 +98,7 @@ def _begin(
     said = list(notes)
     if inspection.root.live and (why := events.start()):
         said.append(f"device events are not heard: {why}")
-    if (places.repair or inspection.config.monitor.repair) and not places.runtime_dir:
+    if (places.repair or inspection.config.monitor.repair) and not places.repairs:
         said.append("repair: nobody gave this process a RuntimeDirectory, so no repair can be asked for")
     for note in () if options.quiet else said:
         say(note)

@@ -112,9 +112,19 @@ def _run() -> int:
     except BrokenPipeError:
         return exits.FAILED
     except Exception as error:
+        if isinstance(error, OSError) and _is_of_output(error):  # a help text; of its result each command says it
+            return _complain(f"the output could not be written: {error.strerror}", exits.FAILED)
         if os.environ.get("TUNECTL_DEBUG"):
             raise
         return _complain(f"internal error: {type(error).__name__}: {error} (TUNECTL_DEBUG=1 shows where)", exits.FAILED)
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Was it raised where click prints?"""
+    place = error.__traceback__
+    while place and place.tb_next:
+        place = place.tb_next
+    return place is not None and place.tb_frame.f_globals.get("__name__") == click.utils.__name__
 
 
 def _complain(message: str, code: int) -> int:

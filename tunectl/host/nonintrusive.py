@@ -53,10 +53,12 @@ class NonIntrusiveSysroot(Sysroot):
     def refuse(self, path: str) -> None:
         """PermissionError for a file that would disturb. Its errno is ECANCELED, which no file of a kernel gives here:
 
-        root may not read it either.
+        root may not read it either. What is not there disturbs nobody: the caller learns that it is absent.
         """
+        reason = ""
         if path[path.rfind("/") + 1 :] in DISTURBING and (found := _CPU.search(path)) and int(found[1]) in self.quiet:
             reason = f"not read: it would interrupt CPU {found[1]}, which is isolated"
+        elif path.startswith(_SENSORS):
+            reason = "not read: a sensor may interrupt an isolated CPU"
+        if reason and self.exists(path):
             raise PermissionError(errno.ECANCELED, reason, path)
-        if path.startswith(_SENSORS):
-            raise PermissionError(errno.ECANCELED, "not read: a sensor may interrupt an isolated CPU", path)

@@ -17,18 +17,13 @@ class Holder(NamedTuple):
 
     pid: int
     comm: str
-    unit: str  # the service it belongs to, or ""
     files: tuple[str, ...]
+    stop: str  # the command that ends it
 
     @property
     def name(self) -> str:
         """The process as findings name it."""
         return f"{self.comm} (pid {self.pid})"
-
-    @property
-    def stop(self) -> str:
-        """The command that ends it."""
-        return f"systemctl stop {shlex.quote(self.unit)}" if self.unit else f"kill {self.pid}"
 
 
 class Holders(NamedTuple):
@@ -57,10 +52,16 @@ def find_holders(root: Sysroot, pattern: str) -> Holders:
             continue
         links = (root.readlink(f"{place}/{name}") for name in names)
         if files := tuple(sorted({link for link in links if wanted.fullmatch(link)})):
-            found.append(Holder(pid, root.get(f"proc/{pid}/comm"), service_of(root, pid), files))
+            found.append(Holder(pid, root.get(f"proc/{pid}/comm"), files, stop_of(root, pid)))
     return Holders(tuple(found), unseen)
 
 
 def perf_users(root: Sysroot) -> list[str]:
     """The processes that hold perf events, as names. Never raises."""
     return [one.name for one in find_holders(root, re.escape(_PERF)).found]
+
+
+def stop_of(root: Sysroot, pid: int) -> str:
+    """The command that ends a process: its service's, else a signal."""
+    unit = service_of(root, pid)
+    return f"systemctl stop {shlex.quote(unit)}" if unit else f"kill {pid}"

@@ -48,6 +48,7 @@ FILES = (
     *_below("sys/devices/virtual/workqueue", "cpumask_requested cpumask_isolated writeback/cpumask"),
     *_below("sys/kernel/irq/[0-9]*", "actions chip_name hwirq name type wakeup per_cpu_count"),
     *_below("sys/kernel", "security/lockdown"),
+    *_below("sys/kernel/debug/sched/fair_server/cpu[0-9]*", "runtime period"),
     *_below("sys/module", "intel_idle/parameters/max_cstate processor/parameters/max_cstate"),
     "sys/bus/pci/devices/*/link/*_aspm",
     *_below(_NET, "operstate speed mtu type carrier device/driver"),
@@ -85,6 +86,7 @@ DIRECTORIES = (
     "etc/udev/rules.d",
     "sys/firmware/efi",
     "proc/irq",
+    "sys/kernel/debug/sched",
     "sys/class/net",
     f"{_NET}/queues/*",
 )

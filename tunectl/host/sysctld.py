@@ -33,6 +33,7 @@ class Setting(NamedTuple):
     path: str  # with a leading slash; or why a program writes it, where no file says so
     line: int  # 0: not a line of a file
     wins: bool
+    ends: str = ""  # the command that ends it, where taking the line out does not
 
 
 def parse_sysctl_d(text: str) -> list[Assignment]:

@@ -18,6 +18,9 @@ from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
 
 _CHUNK = 1 << 20
+_NULL = os.makedev(1, 3)  # systemd masks a file by a link to it. Documentation/admin-guide/devices.txt
+_READ = os.O_RDONLY | os.O_CLOEXEC
+_KERNELS_OWN = ("proc/", "sys/")  # nobody makes a FIFO or a device there
 NOT_THERE = (FileNotFoundError, NotADirectoryError)  # the answer to lstat(2) where there is nothing
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
@@ -33,19 +36,21 @@ class Sysroot:
         self._prefix = "/" if self.live else self.root + "/"
         self._straight: set[str] = set()  # directories of a recorded host that were found to lie inside it
         # On a recorded host the last component must not be a link that leaves the tree, nor a FIFO that blocks.
-        self._flags = os.O_RDONLY | os.O_CLOEXEC | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
+        self._flags = _READ | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
 
     def path(self, path: str) -> str:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
         return path if self.live and path.startswith(ethtool.PREFIX) else self._prefix + path
 
     def open(self, path: str) -> int:
-        """A file or directory, as a descriptor that the caller closes. OSError for anything else on a recorded host."""
+        """A file or directory, as a descriptor that the caller closes. OSError for anything else."""
         if self.live and path.startswith(ethtool.PREFIX):
             return ethtool.open_setting(path)
-        if self.live:
+        if self.live and path.startswith(_KERNELS_OWN):
             return os.open(self._prefix + path, self._flags)
         try:
+            if self.live:  # not to wait for somebody who writes to the other end of a FIFO
+                return _checked(os.open(self._prefix + path, _READ | os.O_NONBLOCK), _NULL)
             return _checked(self._open_recorded(path))
         except OSError as error:
             if error.errno in (errno.ENXIO, errno.ENODEV):  # open(2) of a socket, of a device without a driver
@@ -211,14 +216,15 @@ class Sysroot:
                 yield below
 
 
-def _checked(fd: int) -> int:
+def _checked(fd: int, device: int = 0) -> int:
     """The open file, if it is a regular one or a directory. Otherwise OSError, and it is closed.
 
-    A FIFO or device in the place of a recorded file must not pass for one that is empty.
+    A FIFO or device in the place of a file must not pass for one that is empty; but for this one `device`.
     """
     try:
         with suppress(IsADirectoryError):
-            require_regular(fd)
+            if not device or os.fstat(fd).st_rdev != device:
+                require_regular(fd)
     except OSError:
         os.close(fd)
         raise

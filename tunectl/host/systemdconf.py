@@ -20,11 +20,14 @@ _UNITS = tuple(
         ("etc", "system.control"),
         ("run", "system.control"),
         ("run", "transient"),
+        ("run", "generator.early"),
         ("etc", "system"),
         ("run", "system"),
+        ("run", "generator"),
         ("usr/local/lib", "system"),
         ("usr/lib", "system"),
         ("lib", "system"),
+        ("run", "generator.late"),
     )
 )
 _MANAGER = tuple(f"{place}/systemd" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
@@ -65,8 +68,28 @@ def patterns_of(name: str) -> tuple[str, ...]:
 def _places(name: str) -> tuple[list[str], list[str]]:
     """(where the unit's own file may be, the directories of its drop-ins), what wins first."""
     places = _MANAGER if name == MANAGER else _UNITS
-    kinds = [f"{name}.d"] if name == MANAGER else [f"{name}.d", f"{name.rpartition('.')[2]}.d"]
-    return [f"{place}/{name}" for place in places], [f"{place}/{kind}" for kind in kinds for place in places]
+    mains = [f"{place}/{name}" for place in places]
+    if name == MANAGER:
+        return mains, [f"{main}.d" for main in mains]
+    own = [f"{place}/{kind}.d" for place in places for kind in (name, *_prefixes(name))]
+    return mains, own + [f"{place}/{name.rpartition('.')[2]}.d" for place in places]
+
+
+def _prefixes(name: str) -> list[str]:
+    """`a-b-c.service` has drop-ins of `a-b-.service` and `a-.service`, too."""
+    stem, dot, kind = name.rpartition(".")
+    dashes = [number for number, letter in enumerate(stem[:-1]) if letter == "-"]
+    return [f"{stem[: number + 1]}{dot}{kind}" for number in reversed(dashes)]
+
+
+def unit_directories(kind: str) -> tuple[str, ...]:
+    """Where systemd looks for a directory of this name, `multi-user.target.wants`, beside its units; first wins."""
+    return tuple(f"{place}/{kind}" for place in _UNITS)
+
+
+def unit_names(root: Sysroot, suffix: str) -> list[str]:
+    """The units of a kind (`.timer`) that this host has files for, by name. Never raises."""
+    return sorted({name for place in _UNITS for name in root.listdir(place) if name.endswith(suffix)})
 
 
 def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assigned]:

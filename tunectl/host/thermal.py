@@ -27,6 +27,8 @@ _DISTURBING_ZONES = frozenset({"x86_pkg_temp", "TCPU", "TCPU_PCI", "B0D4"})
 _SLOWING_TRIPS = frozenset({"passive", "hot", "critical"})
 # Cooling devices that slow CPUs or keep them idle; the others are fans, radios and displays.
 SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
+# Of these, those that force idle time. Whoever writes their cur_state starts them; no CPU need be hot for it.
+_IDLE_INJECTORS = ("intel_powerclamp", "cpuidle-", "thermal-idle-")
 ADVICE = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"  # where CPUs are too hot
 
 
@@ -35,6 +37,24 @@ class Place(NamedTuple):
 
     package: int
     core: int
+
+
+def injects_idle(kind: str) -> bool:
+    """Does a cooling device of this type force idle time, and leave the clock alone?"""
+    return kind.startswith(_IDLE_INJECTORS)
+
+
+def cooling_advice(name: str, kind: str) -> str:
+    """What ends the work of a cooling device: heat is looked for only where heat must be the cause.
+
+    Source: Documentation/admin-guide/thermal/intel_powerclamp.rst.
+    """
+    if not injects_idle(kind):
+        return ADVICE
+    return (
+        f"echo 0 | sudo tee /{THERMAL}/{name}/cur_state; where it starts again, see who asks for it: thermald, "
+        "a script, a thermal zone whose trip was lowered"
+    )
 
 
 class Throttles(NamedTuple):

@@ -46,7 +46,7 @@ class Tracing(NamedTuple):
 
 def read_tracing(root: Sysroot) -> Tracing | None:
     """What is traced; None where no tracefs is mounted. PermissionError where it is not ours to see."""
-    place = _mounted(root)
+    place = find_place(root)
     if place is None:
         return None
     # Of a directory that may not be entered nothing is known: the first file tells.
@@ -65,7 +65,8 @@ def read_tracing(root: Sysroot) -> Tracing | None:
     return Tracing(place, tuple(traces), tuple(probes), profiled, root.get(_STACK) == "1", tuple(dict.fromkeys(armed)))
 
 
-def _mounted(root: Sysroot) -> str | None:
+def find_place(root: Sysroot) -> str | None:
+    """Where tracefs is mounted, from the root; None where it is not. Never raises."""
     for place in _PLACES:
         if root.exists(f"{place}/current_tracer"):
             return place

@@ -154,9 +154,10 @@ def _known(name: str, where: str) -> None:
 
 
 def _waiver(row: WaiverRow, number: int, origin: str) -> Waiver:
+    where = f"{origin}: waivers[{number}]"
     if not row.knob.startswith(("check.", "thermal.")):
-        _known(row.knob, f"{origin}: waivers[{number}].knob")
+        _known(row.knob, f"{where}.knob")
     if not row.reason.strip():
-        raise UsageError(f"{origin}: waivers[{number}].reason: is empty", "say why the host may differ")
+        raise UsageError(f"{where}.reason: is empty", "say why the host may differ")
     instance = None if row.target is None else parse_target(str(row.target), row.knob).instance
-    return Waiver(row.knob, instance, row.reason, row.until.isoformat())
+    return Waiver(row.knob, instance, row.reason, row.until.isoformat(), where)

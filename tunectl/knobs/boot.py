@@ -5,6 +5,7 @@ asked (desired), what the next boot will have, what this boot had, and what the 
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
@@ -14,6 +15,8 @@ from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar
 
+_Said = tuple[Outcome, str, str, bool]  # outcome, reason, fix, can apply do it
+_ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
@@ -47,22 +50,57 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     name = knob.driver.describe()[0]
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
     if right(found.booted) and found.accepted:
-        if found.next_known and not right(found.next):
-            reason = f"in force now, but the next boot will not have it: {found.next_problem or 'it is not configured'}"
-            return judged(Outcome.DRIFTED, reason, *_mend(found, argument))
-        note = "" if found.next_known else f"in force; whether the next boot has it is unknown: {found.refusal}"
-        return judged(Outcome.COMPLIANT, note)
+        return judged(*_in_force(found, argument, will_have=right(found.next)))
     if right(found.booted):
         reason = f"this boot had {argument}, and the kernel did not accept it: {found.evidence}"
         return judged(Outcome.DRIFTED, reason, f"{found.likely} (dmesg names the cause)", changeable=False)
     if found.next_known and right(found.next):
         return judged(*_configured(found, facts, argument))
-    reason = f"this boot had {_what(knob, found.booted)}; the next will have {_what(knob, found.next)}"
-    if found.obstacle or found.next_problem:
-        reason += f": {found.obstacle or found.next_problem}"
+    return judged(*_not_in_force(knob, found, argument))
+
+
+def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
+    """What this boot has as it should: will the next boot, too?"""
+    if found.next_known and not will_have:
+        return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
+    if found.next_known:
+        return Outcome.COMPLIANT, "", "", True
+    if found.next_problem:
+        reason = f"in force now; whether the next boot has it is not known: {found.next_problem}"
+        return Outcome.UNREADABLE, reason, _find_out(found), False
+    return Outcome.COMPLIANT, f"in force; whether the next boot has it is unknown: {found.refusal}", "", True
+
+
+def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
+    """What neither this boot has nor, as far as that is known, the next."""
+    reason = f"this boot had {_what(knob, found.booted)}"
+    hidden = found.next_errno in _ONLY_ROOT_MAY
+    if found.refusal and not hidden:
+        reason += ", and its boot loader's settings are not tunectl's to write"
+    elif not found.next_known and found.next_problem and (hidden or not found.obstacle):
+        reason += f"; whether the next will have it is not known: {found.next_problem}"
+        return Outcome.DRIFTED, reason, _find_out(found), False
+    else:
+        why = found.obstacle or found.next_problem
+        reason += f"; the next will have {_what(knob, found.next)}" + (f": {why}" if why else "")
+    return Outcome.DRIFTED, reason, *_mend(found, argument)
+
+
+def _lost(found: BootFacts) -> str:
+    """Which boot will not have what this one has, and why."""
+    if not found.later:
+        why = found.obstacle or found.next_problem or f"{found.next_where or 'the configuration'} has not"
+        return f"the next boot will not have it: {why}"
+    return f"the next kernel's entry would not have it: {found.obstacle}" if found.obstacle else found.next_problem
+
+
+def _find_out(found: BootFacts) -> str:
+    """What makes known what the next boot has."""
+    if found.next_errno in _ONLY_ROOT_MAY:
+        return "run as root to read it"
     if found.refusal:
-        reason = f"this boot had {_what(knob, found.booted)}, and its boot loader's settings are not tunectl's to write"
-    return judged(Outcome.DRIFTED, reason, *_mend(found, argument))
+        return found.refusal.partition(": ")[2]
+    return "look at it yourself: tunectl cannot tell what boots there"
 
 
 def _left_over(knob: Knob, reading: Reading) -> Judgement:
@@ -73,7 +111,7 @@ def _left_over(knob: Knob, reading: Reading) -> Judgement:
     return Judgement(Outcome.DRIFTED, observed, None, reason)
 
 
-def _configured(found: BootFacts, facts: Facts, argument: str) -> tuple[Outcome, str, str, bool]:
+def _configured(found: BootFacts, facts: Facts, argument: str) -> _Said:
     """The next boot will have it: it waits for that boot, or this one should have had it already."""
     if facts.configured_in in ("", facts.boot_id):
         note = "" if facts.live else ", once the boot loader's program has run (none was: a recorded host)"
@@ -86,9 +124,7 @@ def _mend(found: BootFacts, argument: str) -> tuple[str, bool]:
     """(fix, can apply do it): "" stands for `tunectl apply`."""
     if found.refusal:
         return f"add {argument} to the kernel command line yourself, then reboot", False
-    if found.obstacle:
-        return f"{found.remedy} ({found.obstacle}), then sudo tunectl apply", False
-    return "", True
+    return found.remedy, not found.obstacle
 
 
 def _what(knob: Knob, value: Any) -> str:

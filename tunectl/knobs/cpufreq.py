@@ -6,7 +6,7 @@ from typing import Any
 
 from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
-from tunectl.knobs.row import Knob
+from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime, Match, Scalar, Scope
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
@@ -16,6 +16,9 @@ _PSTATE = "sys/devices/system/cpu/intel_pstate"
 _INTEL = "Documentation/admin-guide/pm/intel_pstate.rst"
 _AMD = "Documentation/admin-guide/pm/amd-pstate.rst"
 _HEAT = "more power and heat"
+# Source: drivers/cpufreq/cpufreq.c; Documentation/admin-guide/pm/intel_pstate.rst, "Kernel Command Line Options".
+_NO_CPUFREQ = Absence(("cpufreq.off", "acpi=off"))
+_NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable", "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
 _BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
 
@@ -53,6 +56,7 @@ KNOBS = (
         "kernel's governors ask for one. Each mode has its own limits and files. A site's choice: no profile sets it.",
         source=_INTEL,
         risk="a new mode resets governor, limits and preferences; refused where the CPU manages P-states itself",
+        absence=_NO_PSTATE,
     ),
     Knob(
         "cpufreq.amd_pstate",
@@ -63,6 +67,7 @@ KNOBS = (
         "governors ask for one. A site's choice: no profile sets it.",
         source=_AMD,
         risk="a new mode resets governor, limits and preferences",
+        absence=_NO_CPUFREQ,
     ),
     Knob(
         "cpufreq.governor",
@@ -74,6 +79,7 @@ KNOBS = (
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat, also when idle",
         after=("cpufreq.intel_pstate", "cpufreq.amd_pstate"),
+        absence=_NO_CPUFREQ,
     ),
     Knob(
         "cpufreq.max_perf_pct",
@@ -86,6 +92,7 @@ KNOBS = (
         source=_INTEL,
         risk="more power and heat under load",
         after=("cpufreq.intel_pstate", "cpufreq.boost"),
+        absence=_NO_PSTATE,
     ),
     Knob(
         "cpufreq.min_perf_pct",
@@ -97,6 +104,7 @@ KNOBS = (
         source=_INTEL,
         risk="more power and heat, also when idle",
         after=("cpufreq.max_perf_pct",),
+        absence=_NO_PSTATE,
     ),
     Knob(
         "cpufreq.max_khz",
@@ -107,6 +115,7 @@ KNOBS = (
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat under load",
         after=("cpufreq.governor", "cpufreq.boost"),
+        absence=_NO_CPUFREQ,
     ),
     Knob(
         "cpufreq.min_khz",
@@ -117,6 +126,7 @@ KNOBS = (
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat, also when idle",
         after=("cpufreq.max_khz",),
+        absence=_NO_CPUFREQ,
     ),
     Knob(
         "cpufreq.boost",
@@ -133,6 +143,7 @@ KNOBS = (
         "clock is the same all day. A site's choice: no profile sets it.",
         source="Documentation/admin-guide/pm/intel_pstate.rst (no_turbo); Documentation/admin-guide/pm/cpufreq.rst",
         risk="off: a lower peak clock; on: a clock that varies",
+        absence=_NO_CPUFREQ,
     ),
     Knob(
         "cpufreq.policy_boost",
@@ -143,6 +154,7 @@ KNOBS = (
         source="Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpufreq/cpufreq.c, store_local_boost()",
         risk="off: a lower peak clock; on: a clock that varies; refused while boost is off for the host",
         after=("cpufreq.boost",),
+        absence=_NO_CPUFREQ,
     ),
     Knob(
         "cpufreq.hwp_dynamic_boost",
@@ -154,6 +166,7 @@ KNOBS = (
         source=_INTEL,
         risk="off: a thread that sleeps in I/O starts at a lower clock",
         after=("cpufreq.intel_pstate",),
+        absence=_NO_PSTATE,
     ),
     Knob(
         "cpufreq.energy_perf_bias",
@@ -179,5 +192,6 @@ KNOBS = (
         source="Documentation/admin-guide/pm/intel_pstate.rst; drivers/cpufreq/intel_pstate.c",
         risk="more power and heat; refused (EBUSY) while the governor already implies it",
         after=("cpufreq.governor",),
+        absence=_NO_PSTATE,
     ),
 )

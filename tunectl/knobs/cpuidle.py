@@ -6,7 +6,7 @@ from tunectl.knobs.codecs import NATURAL, RESUME_LATENCY
 from tunectl.knobs.drivers.idlestates import IdleStates
 from tunectl.knobs.drivers.latencyhold import LatencyHold
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob
+from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime, Match
 
 KNOBS = (
@@ -20,6 +20,7 @@ KNOBS = (
         "slower than the limit is disabled on the isolated CPUs.",
         source="Documentation/admin-guide/pm/cpuidle.rst",
         risk="more power when idle; less turbo headroom for the other cores",
+        absence=Absence(harmless="without cpuidle a CPU that waits halts or polls, and enters no deeper state"),
     ),
     Knob(
         "cpuidle.resume_latency_us",

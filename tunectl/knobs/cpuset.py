@@ -12,28 +12,50 @@ from tunectl.model import Lifetime, Outcome, Reading
 
 
 def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
-    """In force when the partition is valid and its CPUs are these. The kernel's reason for an invalid one is told."""
+    """In force when the partition is valid and its CPUs are these; or when this boot's isolcpus= isolates them all.
+
+    From 6.7 on a kernel that was booted with isolcpus= may take no partition beside it, and none is needed then: with
+    `isolation = "both"` the partition fills the time until the reboot. The kernel's reason for an invalid one is told.
+    """
     found: PartitionFacts = reading.facts
     observed = format_cpulist(reading.value)
     if desired is None:
         reason = f"/{CGROUP} is still an isolated partition, and the host file no longer asks for one"
         return Judgement(Outcome.DRIFTED, observed, None, reason)
     shown = format_cpulist(desired)
+    here = desired & found.online
+    if here and here <= found.boot and found.shown != "isolated":
+        reason = "this boot's isolcpus= keeps these CPUs out of the scheduler's load balancing already"
+        return Judgement(Outcome.COMPLIANT, format_cpulist(found.boot & desired), shown, reason)
     if found.problem:
         fix = 'isolation = "boot" in the host file isolates with boot arguments'
         return Judgement(Outcome.DRIFTED, observed, shown, found.problem, fix, changeable=False)
     if reading.value & found.online == desired & found.online and found.cpus == desired:
         return Judgement(Outcome.COMPLIANT, observed, shown)
+    beside = _beside_isolcpus(found)
     if not found.shown:
-        return Judgement(Outcome.DRIFTED, observed, shown, f"there is no control group /{CGROUP} with CPUs of its own")
+        reason = f"there is no control group /{CGROUP} with CPUs of its own{beside}"
+        return Judgement(Outcome.DRIFTED, observed, shown, reason)
     reason = f"/{CGROUP}/cpuset.cpus.partition is '{found.shown}', with CPUs {format_cpulist(found.cpus) or 'none'}"
-    if found.shown.startswith("isolated invalid") and found.others and found.cpus == desired:
+    is_invalid = found.shown.startswith("isolated invalid")
+    if is_invalid and found.others and found.cpus == desired:
         # Only the partition may name its CPUs. Which of the two must give way is the operator's decision.
         others = ", ".join(found.others)
         reason += f"; {others} asks for them, too"
         fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}, then sudo tunectl apply"
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)
-    return Judgement(Outcome.DRIFTED, observed, shown, reason)
+    if is_invalid and beside:
+        fix = "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next"
+        return Judgement(Outcome.DRIFTED, observed, shown, reason + beside, fix, changeable=False)
+    return Judgement(Outcome.DRIFTED, observed, shown, reason + beside)
+
+
+def _beside_isolcpus(found: PartitionFacts) -> str:
+    """Why the kernel may refuse any partition: docs/kernel-facts.md, "Effective state"."""
+    if not found.boot or found.shown == "isolated":
+        return ""
+    cpus = format_cpulist(found.boot)
+    return f"; this boot's isolcpus= isolates CPUs {cpus}, and a kernel may take no partition beside it"
 
 
 KNOBS = (

@@ -8,7 +8,7 @@ from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
 from tunectl.knobs.drivers.irqbalance import BanList
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 
 
@@ -25,6 +25,9 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
     device = f" ({found.device})" if found.device else ""
     if (knob.name, reading.instance) in facts.refused or not found.settable:
         return _judge_refused(knob, desired, reading, facts, device)
+    if facts.journal_gone:
+        reason = f"the journal is gone: whether the kernel manages interrupt {reading.instance}{device} is not known"
+        return Judgement(Outcome.UNREADABLE, show(reading.value), show(desired), reason, changeable=False)
     where = f"delivered to CPU {show(found.effective)}" if found.effective else f"may go to CPU {show(found.asked)}"
     if found.effective and found.effective <= desired:
         where = f"asked to go to CPU {show(found.asked)} with its next interrupt"
@@ -69,6 +72,7 @@ KNOBS = (
         "Any ban list switches its automatic ban of isolated and nohz_full CPUs off, so ours is the union.",
         source="irqbalance(1), IRQBALANCE_BANNED_CPULIST",
         risk="irqbalance is restarted once",
+        absence=Absence(harmless="no irqbalance moves an interrupt"),
     ),
     Knob(
         "irq.default_affinity",

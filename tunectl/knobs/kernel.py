@@ -2,12 +2,67 @@
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH
+from typing import Any, NamedTuple
+
+from tunectl.cpulist import format_cpulist
+from tunectl.host.fairserver import RUNTIME, FairServer, read_fair_server
+from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
+from tunectl.knobs.drivers.bootswitch import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob
-from tunectl.model import Lifetime, Match
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View
+from tunectl.model import Lifetime, Match, Outcome, Reading
 
 _SYSCTL = "Documentation/admin-guide/sysctl/kernel.rst"
+_FAIR_SERVER = "kernel.fair_server_runtime_ns"
+_ASK_FOR_NONE = f'"{_FAIR_SERVER}" = 0 under [knobs] in the host file, then sudo tunectl apply'
+
+
+class RtFacts(NamedTuple):
+    """What the judge of sched_rt_runtime_us needs beside its value."""
+
+    server: FairServer
+    asked: bool  # does the host file say what the fair server is to do? Then apply sees to it
+
+
+def _fair_server(view: View) -> FairServer:
+    return read_fair_server(view.root, view.scope.isolated & view.scope.online)
+
+
+def _rt_facts(view: View) -> RtFacts:
+    return RtFacts(_fair_server(view), _FAIR_SERVER in view.texts)
+
+
+def _without_fair_server(view: View) -> str:
+    return "this kernel has no fair server" if _fair_server(view).exists is False else ""
+
+
+def _behind_debugfs(view: View) -> str:
+    """Root has to look, or debugfs is not there: what stands in force then stays in force."""
+    return _fair_server(view).problem
+
+
+def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """By what this kernel does with it: without a limit here, a fair server may still stop a FIFO spinner."""
+    found: RtFacts = reading.facts
+    server = found.server
+    shown = knob.codec.show(reading.value), knob.codec.show(desired)
+    if not satisfies(knob.match, reading.value, desired):
+        return Judgement(Outcome.DRIFTED, *shown, knob.why)
+    if desired >= 0 or server.exists is False:
+        return Judgement(Outcome.COMPLIANT, *shown)
+    if server.problem:
+        if_any = "the fair server" if server.exists else "a fair server, if this kernel has one,"
+        reason = f"{server.problem}: whether {if_any} stops a FIFO spinner in spite of this is not known"
+        return Judgement(Outcome.UNREADABLE, None, shown[1], reason, "run as root to read it", changeable=False)
+    stopped = {cpu: runtime for cpu, runtime in server.runtime_ns if runtime}
+    if not stopped:
+        return Judgement(Outcome.COMPLIANT, *shown, "the fair server is off on the isolated CPUs, too")
+    reason = (
+        f"on this kernel the fair server stops a FIFO spinner whatever stands here: for up to {max(stopped.values())} "
+        f"ns of every period on CPUs {format_cpulist(stopped)}"
+    )
+    return Judgement(Outcome.DRIFTED, *shown, reason, "" if found.asked else _ASK_FOR_NONE, changeable=False)
+
 
 KNOBS = (
     Knob(
@@ -18,6 +73,7 @@ KNOBS = (
         why="The hard-lockup detector takes a performance counter and an NMI every few seconds on each CPU it watches.",
         source=_SYSCTL,
         risk="a hard lockup is no longer noticed by the kernel",
+        absence=Absence(harmless="a kernel without it has no such detector"),
     ),
     Knob(
         "kernel.soft_watchdog",
@@ -28,6 +84,7 @@ KNOBS = (
         "boot.nosoftlockup starts the kernel with it off.",
         source=_SYSCTL,
         risk="a soft lockup is no longer noticed by the kernel, on any CPU",
+        absence=Absence(harmless="a kernel without it has no such detector"),
     ),
     Knob(
         "kernel.watchdog_cpumask",
@@ -38,6 +95,7 @@ KNOBS = (
         why="The soft-lockup detector wakes a high-priority thread and a timer on each CPU of this list.",
         source=_SYSCTL,
         risk="a lockup of an isolated CPU is no longer noticed by the kernel",
+        absence=Absence(harmless="a kernel without it has no such detector"),
     ),
     Knob(
         "kernel.timer_migration",
@@ -57,15 +115,39 @@ KNOBS = (
         why="Every so many seconds each CPU with pending counters runs a worker that folds them.",
         source="Documentation/admin-guide/sysctl/vm.rst",
         risk="memory statistics are older",
+        absence=Absence(harmless="a kernel without it folds no statistics"),
     ),
     Knob(
         "kernel.sched_rt_runtime_us",
-        PseudoFile("proc/sys/kernel/sched_rt_runtime_us"),
+        PseudoFile("proc/sys/kernel/sched_rt_runtime_us", facts=_rt_facts),
         INT,
         Lifetime.RUNTIME,
+        judge=judge_rt_runtime,
         why="By default a SCHED_FIFO spinner is stopped for 50 ms of every second, so that others may run. -1: no "
-        "limit.",
+        "limit. From 6.12 on the fair server stops it, whatever stands here: kernel.fair_server_runtime_ns.",
         source="Documentation/scheduler/sched-rt-group.rst; kernel/sched/rt.c",
         risk="a runaway FIFO thread keeps its CPU for ever; kernel threads bound to that CPU starve",
+    ),
+    Knob(
+        _FAIR_SERVER,
+        PseudoFile(RUNTIME, cpus="isolated", idle=_without_fair_server, hidden=_behind_debugfs),
+        NATURAL,
+        Lifetime.RUNTIME,
+        match=Match.AT_MOST,
+        why="Where a real-time thread keeps a CPU busy and an ordinary thread waits for it, the kernel runs the "
+        "ordinary one for this long in every second (6.12 and later; 50 ms by default). 0: never.",
+        source="kernel/sched/debug.c, sched_fair_server_write(); kernel/sched/deadline.c",
+        risk="an ordinary thread that has to run on the CPU of a FIFO spinner hangs, kernel workers bound to it too, "
+        "and with them whoever waits for them; the kernel warns of it in its log",
+        after=("kernel.sched_rt_runtime_us",),
+    ),
+    Knob(
+        "kernel.highres",
+        BootSwitch("highres"),
+        SWITCH,
+        Lifetime.BOOT,
+        judge=judge_switch,
+        why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
+        source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
     ),
 )

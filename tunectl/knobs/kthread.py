@@ -6,7 +6,7 @@ from typing import Any
 
 from tunectl.knobs.codecs import CPULIST, satisfies
 from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, some_of
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 
 
@@ -33,5 +33,6 @@ KNOBS = (
         "last; without nohz_full= on the command line the kernel does not keep them away from isolated CPUs.",
         source="Documentation/admin-guide/kernel-per-CPU-kthreads.rst",
         after=("workqueue.cpumask", "cpuset.isolated"),
+        absence=Absence(harmless="of kernel threads that cannot be seen nothing is known"),
     ),
 )

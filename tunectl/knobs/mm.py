@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, mapped
+from tunectl.knobs.codecs import CHOICE, NATURAL, SWITCH, WORD, mapped
 from tunectl.knobs.drivers.hugepages import PAGES, HugePages
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob
+from tunectl.knobs.drivers.swap import Swap, judge_swap
+from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime, Match
 
 # run=2 stopped ksmd too, and unmerged what it had merged.
@@ -54,6 +55,7 @@ KNOBS = (
         why="ksmd merges equal pages: a later write to one faults and copies.",
         source="Documentation/admin-guide/mm/ksm.rst",
         risk="more memory on hosts with many equal virtual machines",
+        absence=Absence(harmless="a kernel without it merges no pages"),
     ),
     Knob(
         "mm.swappiness",
@@ -65,6 +67,16 @@ KNOBS = (
         source="Documentation/admin-guide/sysctl/vm.rst",
     ),
     Knob(
+        "mm.swap",
+        Swap(),
+        WORD,
+        Lifetime.RUNTIME,
+        judge=judge_swap,
+        why="A page of an engine that was swapped out comes back from a disk, which takes milliseconds.",
+        source="Documentation/admin-guide/mm/concepts.rst; swapoff(8)",
+        risk="without swap, a host that runs out of memory ends a process at once",
+    ),
+    Knob(
         "mm.numa_balancing",
         PseudoFile("proc/sys/kernel/numa_balancing"),
         SWITCH,
@@ -72,6 +84,7 @@ KNOBS = (
         why="Automatic NUMA balancing unmaps pages to see who touches them: page faults, TLB shootdowns and "
         "migrations for memory that is already placed by hand.",
         source="Documentation/admin-guide/sysctl/kernel.rst",
+        absence=Absence(harmless="a kernel without it samples no memory"),
     ),
     _pages(
         "hugepages_2mib",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob, View
+from tunectl.knobs.row import Absence, Knob, View
 from tunectl.model import Lifetime
 
 _POLICY = "sys/module/pcie_aspm/parameters/policy"
@@ -29,5 +29,6 @@ KNOBS = (
         "of a NIC. `performance` keeps links awake; `default` leaves them as the firmware set them up.",
         source="drivers/pci/pcie/aspm.c; Documentation/admin-guide/kernel-parameters.txt (pcie_aspm=)",
         risk="more power",
+        absence=Absence(("pcie_aspm=off",)),
     ),
 )

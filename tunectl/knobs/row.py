@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from tunectl.bootloader.cmdline import Arg
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec
-from tunectl.model import Change, Lifetime, Match, Outcome, Reading, Scalar, Scope, Target
+from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, Target
 
 
 class View:
@@ -76,6 +77,14 @@ class Judgement(NamedTuple):
     points: dict[str, Scalar] | None = None
 
 
+class Absence(NamedTuple):
+    """Why a host may have no such knob any more, and what that means where the knob was in force before."""
+
+    arguments: tuple[str, ...] = ()  # boot arguments that take it away: `cpufreq.off`, `intel_pstate=disable`
+    modules: tuple[str, ...] = ()  # modules of the kernel of which one provides it
+    harmless: str = ""  # why nothing is lost then; "" where something is
+
+
 class Facts(NamedTuple):
     """What the journal and the clock know and a reading does not hold. Judges get it as data."""
 
@@ -84,7 +93,13 @@ class Facts(NamedTuple):
     refused: frozenset[Target] = frozenset()  # what the kernel refused in this boot
     configured_in: str = ""  # the boot_id in which we last wrote the boot loader's configuration
     irq_counts: Mapping[str, int | None] = MappingProxyType({})  # on isolated CPUs, of refused IRQs; None: unreadable
+    applied: bool = True  # does the journal know of a write of this boot, or may it not be read?
     managed_pending: bool = False  # isolcpus=managed_irq takes effect with the next boot
+    held: Mapping[str, Held] = MappingProxyType({})  # by knob what the last apply left in force
+    arguments: tuple[Arg, ...] = ()  # the kernel's own of this boot
+    modules: frozenset[str] = frozenset()  # in this kernel; empty where that is not known
+    kernel: str = ""  # its release
+    journal_gone: bool = False  # apply ran here, and what it noted is gone
 
 
 class Driver(Protocol):
@@ -126,6 +141,7 @@ class Knob(NamedTuple):
     risk: str = "none known"
     match: Match = Match.EQUAL
     after: tuple[str, ...] = ()
+    absence: Absence = Absence()
     # A judge may use the reading's instance only if it has facts: equal readings without facts are judged once.
     judge: Callable[[Knob, Any, Reading, Facts], Judgement] | None = None
 

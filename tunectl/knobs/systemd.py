@@ -10,7 +10,7 @@ from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.knobs.drivers.hotplug import ReapplyRule
 from tunectl.knobs.drivers.systemdcpus import Place, SystemdCpus, UnitFacts, dropin
-from tunectl.knobs.drivers.unitfile import ApplyService
+from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 
@@ -91,6 +91,7 @@ KNOBS = (
         ApplyService(),
         WORD,
         Lifetime.RUNTIME,
+        judge=judge_service,
         why="Values in /proc and /sys die with the boot; this service writes them again, early, at every boot.",
         source="systemd.service(5)",
     ),
@@ -99,6 +100,7 @@ KNOBS = (
         ReapplyRule(),
         WORD,
         Lifetime.RUNTIME,
+        judge=judge_service,
         why="A NIC that is plugged in, or whose driver is loaded again, comes up with the driver's own queues, "
         "moderation and interrupts; a udev rule has everything applied again.",
         source="systemd.device(5), SYSTEMD_WANTS=; udev(7)",

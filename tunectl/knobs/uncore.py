@@ -7,12 +7,13 @@ import re
 from tunectl.cpulist import CpuSet
 from tunectl.knobs.codecs import KHZ
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob, View
+from tunectl.knobs.row import Absence, Knob, View
 from tunectl.model import Lifetime
 
 _DIE = "sys/devices/system/cpu/intel_uncore_frequency/{name}"
 _WORDS = (("hardware-max", f"{_DIE}/initial_max_freq_khz"), ("hardware-min", f"{_DIE}/initial_min_freq_khz"))
 _SOURCE = "Documentation/admin-guide/pm/intel_uncore_frequency_scaling.rst"
+_ABSENCE = Absence(modules=("intel_uncore_frequency", "intel_uncore_frequency_tpmi"))
 _MSR_DIE = re.compile(r"package_([0-9]+)_die_[0-9]+")
 
 
@@ -32,7 +33,17 @@ def read_on(view: View, instance: str) -> CpuSet:
 
 def _row(name: str, file: str, why: str, risk: str, after: tuple[str, ...] = ()) -> Knob:
     driver = PseudoFile(f"{_DIE}/{file}", words=_WORDS, interrupts=read_on)
-    return Knob(f"uncore.{name}", driver, KHZ, Lifetime.RUNTIME, why=why, source=_SOURCE, risk=risk, after=after)
+    return Knob(
+        f"uncore.{name}",
+        driver,
+        KHZ,
+        Lifetime.RUNTIME,
+        why=why,
+        source=_SOURCE,
+        risk=risk,
+        after=after,
+        absence=_ABSENCE,
+    )
 
 
 KNOBS = (

@@ -69,7 +69,7 @@ class Alerts:
 
     @property
     def firing(self) -> tuple[Alert, ...]:
-        """The alerts that fire now, as each fired; the oldest first."""
+        """The alerts that fire now, as each fired, but with every CPU that it came to stand for; the oldest first."""
         return tuple(track.alert for track in self._tracks.values() if track.alert is not None)
 
     def step(self, snapshot: Snapshot, conditions: Iterable[Condition]) -> tuple[Alert, ...]:
@@ -87,6 +87,8 @@ class Alerts:
                 bad.append((condition, track))
             elif self._is_over(track, condition.rule):
                 transitions.append(_resolved(track, snapshot, condition))
+            elif condition.health is Health.BAD and track.alert is not None:
+                track.alert = _grown(track.alert, condition)
         transitions += self._count_missing(snapshot, mentioned, silent)
         bad.sort(key=lambda pair: self._order[pair[0].rule])
         transitions += [fired for condition, track in bad for fired in self._fire(condition, track, snapshot)]
@@ -215,6 +217,15 @@ def _fired(condition: Condition, severity: Severity, since: str, snapshot: Snaps
         condition.summary,
         condition.fix,
         format_cpulist(condition.cpus),
+    )
+
+
+def _grown(alert: Alert, condition: Condition) -> Alert:
+    """The same event, which by now concerns more CPUs: whoever looks at it later must find them all named."""
+    if not condition.cpus > parse_shown(alert.cpus):
+        return alert
+    return alert._replace(
+        observed=condition.observed, summary=condition.summary, fix=condition.fix, cpus=format_cpulist(condition.cpus)
     )
 
 

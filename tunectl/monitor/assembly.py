@@ -27,7 +27,7 @@ class Places(NamedTuple):
     """Where this process keeps and asks, and what it was asked for beside the host file."""
 
     store: Store
-    runtime_dir: str = ""  # "" where nobody gave us one: then no repair can be asked for
+    repairs: Repair | None = None  # outlives a reload; None where nobody gave us a directory to ask in
     interval_s: float | None = None
     repair: bool = False
 
@@ -103,5 +103,5 @@ def _with_receivers(inspection: Inspection, places: Places, receivers: tuple[Rec
         {**shows, "queues": queues.show},
         lambda transitions: queues.add(transitions, state()),
         close,
-        Repair(places.runtime_dir) if (places.repair or settings.repair) and places.runtime_dir else None,
+        places.repairs if places.repair or settings.repair else None,
     )

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tunectl.checksummed import decode
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.database import ERRORS, check, is_damage
 from tunectl.monitor.model import Alert
-from tunectl.tuning.records import decode
 
 _MOST_ID = 1 << 62
 # A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.
-_WAITING = """SELECT CAST(id AS INTEGER), CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
-              FROM delivery WHERE NOT done ORDER BY id"""
+_WAITING = """SELECT rowid, CAST(coalesce(receiver, '') AS TEXT), CAST(coalesce(alert, '') AS BLOB)
+              FROM delivery WHERE NOT done ORDER BY rowid"""
 _BACKWARDS = f"{_WAITING} DESC"  # a damaged page in the middle hides what comes after it
 _STATE = "SELECT CAST(coalesce(record, '') AS BLOB) FROM state"
 
@@ -75,6 +75,7 @@ def _tolerated(saved: Saved, read: Callable[[], None]) -> bool:
 def _read_waiting(database: sqlite3.Connection, query: str, saved: Saved) -> None:
     for id_, receiver, record in database.execute(query):
         alert = alert_of(decode(record))
+        id_ = -1 - len(saved.bad) - len(saved.waiting) if id_ is None else id_  # a damaged table need not number them
         if alert is None or id_ > _MOST_ID:
             saved.bad[id_] = receiver
         else:

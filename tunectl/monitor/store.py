@@ -38,6 +38,7 @@ LOG = logging.getLogger("tunectl.monitor.store")
 FILE, LOCK = "monitor.sqlite3", "lock"
 SAVE_AGAIN_S = 10.0  # how often a disk that refuses is tried again
 _IN_MEMORY = "what waits is in memory and is written again"
+_REMOVED = "somebody removed the file"
 STATE = "the state of the alerts"  # among what is lost
 
 
@@ -120,8 +121,13 @@ class Store:
 
     @property
     def is_saved(self) -> bool:
-        """Is the file as the memory is?"""
-        return not (self._database is None or self._state_waits or self._acknowledged or self.unsaved)
+        """Is the file as the memory is? One that somebody removed is not."""
+        if self._database is None or self._state_waits or self._acknowledged or self.unsaved:
+            return False
+        try:
+            return _inode(self.path) == self._inode
+        except OSError:
+            return False
 
     def save(self, *, now: bool = False) -> None:
         """Brings the file up to the memory; where the disk refuses, that is said once and tried again later."""
@@ -140,7 +146,7 @@ class Store:
                 self._failed(error)
                 return
             if self._trouble:
-                LOG.warning("alerts are saved again in %s", self.path)
+                LOG.warning("alerts are saved again in %s (before: %s)", self.path, self._trouble)
             self._trouble = ""
 
     def close(self) -> None:
@@ -180,6 +186,8 @@ class Store:
         """The database. It is opened where it is not, or where its file was cleared away under us."""
         if self._database is not None and _inode(self.path) == self._inode:
             return self._database
+        if self._database is not None:
+            self._trouble = _REMOVED
         self._disconnect()
         self._hold()
         self._database = database = open_database(self.path)

@@ -133,6 +133,7 @@ def _fallback(facts: CpuFacts) -> Scope:
 def _check(request: Request, flight: Flight, config: HostConfig | None, scope: Scope) -> None:
     settings = {setting.knob: setting.value for setting in config.settings} if config else {}
     window = request.window_s
+    whole = "check."
     try:
         found = run_checks(
             request.root,
@@ -145,8 +146,8 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
             intrude=request.intrude,
         )
     except TunectlError as error:
-        found = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))]
-    flight.check = waive(found, config.waivers, request.today) if config else found
+        found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))], ""
+    flight.check = waive(found, config.waivers, request.today, whole=whole) if config else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
 

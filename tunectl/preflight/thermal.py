@@ -14,9 +14,12 @@ from tunectl.host.thermal import (
     ADVICE,
     SLOWING_COOLERS,
     Base,
+    Cooling,
     Limits,
     ThermalSample,
     Throttles,
+    cooling_advice,
+    injects_idle,
 )
 from tunectl.model import Finding, Outcome
 
@@ -156,11 +159,14 @@ def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, wh
 def _clock(judge: _Judge) -> Iterator[Finding]:
     """The clock the probe measured itself, against the TSC: the one true frequency of an isolated CPU."""
     knob = "thermal.clock"
+    advice = next(
+        (cooling_advice(name, one.kind) for name, one, _ in _at_work(judge) if injects_idle(one.kind)), ADVICE
+    )
     for cpu, both in sorted((judge.core_khz or {}).items()):
         measured = [khz for khz in both if khz]
         if measured:
             what = f"under the spinner CPU {cpu} ran at"
-            yield _against(judge, knob, cpu, round(min(measured)), judge.base.get(cpu), what, ADVICE)
+            yield _against(judge, knob, cpu, round(min(measured)), judge.base.get(cpu), what, advice)
         else:
             reason = f"the probe could not measure the clock of CPU {cpu}"
             yield _found(knob, str(cpu), Outcome.UNREADABLE, reason)
@@ -190,13 +196,22 @@ def _cooling(judge: _Judge) -> Iterator[Finding]:
     slowing = {name: one for name, one in judge.after.cooling.items() if one.kind.startswith(SLOWING_COOLERS)}
     if not slowing:
         yield _found("thermal.cooling", "", Outcome.UNSUPPORTED, "no cooling device that would slow the CPUs")
+    at_work = {name: state for name, _, state in _at_work(judge)}
     for name, one in slowing.items():
-        state = max(one.state, judge.before.cooling.get(name, one).state)
-        if state > 0:  # powerclamp says -1 while it is off
-            reason = f"{name} ({one.kind}) cools by slowing CPUs: state {state} of {one.max_state}"
-            yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=ADVICE)
+        if state := at_work.get(name):
+            how = "keeps CPUs idle by force, hot or not" if injects_idle(one.kind) else "cools by slowing CPUs"
+            reason, fix = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}", cooling_advice(name, one.kind)
+            yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix)
         else:
-            yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=state, desired=0)
+            yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=one.state, desired=0)
+
+
+def _at_work(judge: _Judge) -> Iterator[tuple[str, Cooling, int]]:
+    """The cooling devices that slowed CPUs at either moment, with the higher of the two states."""
+    for name, one in judge.after.cooling.items():
+        state = max(one.state, judge.before.cooling.get(name, one).state)
+        if one.kind.startswith(SLOWING_COOLERS) and state > 0:  # powerclamp says -1 while it is off
+            yield name, one, state
 
 
 def _evidence(judge: _Judge) -> dict[str, Any]:

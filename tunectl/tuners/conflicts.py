@@ -27,6 +27,7 @@ class Conflict(NamedTuple):
     value: str
     place: str  # file:line, "" where none says so
     key: str = ""  # its name there
+    ends: str = ""  # the command that ends it, where taking the line out does not
 
     def __str__(self) -> str:
         said = f"{self.key or self.knob}{' = ' if self.value else ''}{self.value}"
@@ -47,7 +48,7 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
     settings = {knob: value for knob, value in settings.items() if knob not in _SHARED}
     if tuner.settings or not tuner.overwrites:
         against = [one for one in tuner.settings if one.wins and one.knob in settings and _differs(one, settings)]
-        return [Conflict(one.knob, one.value, _place(one), one.key if one.line else "") for one in against]
+        return [Conflict(one.knob, one.value, _place(one), one.key if one.line else "", one.ends) for one in against]
     matching = (knob for knob in settings if any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites))
     return [Conflict(knob, "", "") for knob in sorted(matching)]
 
@@ -139,11 +140,17 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
 
 def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
-    lines = [f"{one.place} sets {one.key} = {one.value}".removesuffix(" = ") for one in against]
+    lines = [f"{one.place} {tuner.does} {one.key} = {one.value}".removesuffix(" = ") for one in against]
     wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
+    said = [
+        text for one, text in zip(against, wanted, strict=True) if " " not in one.key
+    ]  # a program's is no assignment
+    ends = dict.fromkeys(one.ends for one in against if one.ends)
+    takes = list(dict.fromkeys(one.place for one in against if not one.ends))
+    fixes = [*ends, *([f"take {', '.join(takes)} out"] if takes else [])]
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
-        f"take {', '.join(one.place for one in against)} out, or say {'; '.join(wanted)} there",
+        "; ".join(fixes) + (f", or say {'; '.join(said)} there" if said else ""),
         "; ".join(f"{one.key} = {one.value}" for one in against),
         "; ".join(wanted),
     )

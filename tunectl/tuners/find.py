@@ -12,10 +12,10 @@ from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import read_comms
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdgroups import groups_of
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
 
-CGROUPS = ("sys/fs/cgroup/system.slice", "sys/fs/cgroup/systemd/system.slice", "sys/fs/cgroup/unified/system.slice")
 _UNITS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 
 
@@ -45,7 +45,7 @@ def _wanted_units(root: Sysroot) -> dict[str, str]:
 
 
 def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: dict[str, str]) -> FoundTuner | None:
-    running = [f"{slice_}/{unit}" for slice_ in CGROUPS for unit in tuner.units if root.exists(f"{slice_}/{unit}")]
+    running = [group for unit in tuner.units for group in groups_of(root, unit)]
     pids = [pid for comm in tuner.process_names for pid in processes.get(comm, ())]
     running += [f"proc/{pid}/comm" for pid in pids]
     masked = {unit for unit in tuner.units if root.readlink(f"etc/systemd/system/{unit}") == "/dev/null"}
@@ -92,7 +92,7 @@ def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
 
 
 def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
-    lines = [f"{_place(one)} sets {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
     return FoundTuner(
         files.name,
         active=True,
@@ -104,6 +104,7 @@ def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
         settings=settings,
         when=files.when,
         answer=files.answer,
+        does=files.does,
         program=False,
     )
 

@@ -26,4 +26,5 @@ class FoundTuner:
     when: str = ""  # at what moments it writes
     answer: str = ""  # what `apply` does about that
     once: bool = False  # it writes at boot and ends: enabled is as good as running
+    does: str = "sets"  # "will write", where it has yet to
     program: bool = True  # False: files that the boot or udev reads

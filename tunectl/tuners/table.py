@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
-from tunectl.tuners import directories, keyfiles
+from tunectl.tuners import directories, keyfiles, latewriters
 from tunectl.tuners.tuned import read_tuned
 
 _COMM_LENGTH = 15  # the kernel keeps no more of a process's name
@@ -44,6 +44,7 @@ class Files(NamedTuple):
     settings: Callable[[Sysroot], tuple[Setting, ...]]
     when: str
     answer: str
+    does: str = "sets"
 
 
 PROGRAMS = (
@@ -145,6 +146,18 @@ PROGRAMS = (
         keyfiles.read_ksm,
     ),
 )
+_LATER = "apply writes its own value, and it stands until then"
+
+
+def tuner_units() -> tuple[str, ...]:
+    """The systemd units of every program of the table."""
+    return tuple(unit for tuner in PROGRAMS for unit in tuner.units)
+
+
+def _read_services(root: Sysroot) -> tuple[Setting, ...]:
+    return latewriters.read_services(root, frozenset(tuner_units()))
+
+
 FILES = (
     Files("sysctl.d", directories.read_sysctl_d, "at boot, and when a package calls sysctl --system", _AT_BOOT),
     Files("tmpfiles.d", directories.read_tmpfiles_d, "at boot", _AT_BOOT),
@@ -157,9 +170,7 @@ FILES = (
         "apply's own file is read after every other, so it wins where the kernel takes the last of several; where "
         "it takes the first (isolcpus, nohz_full) the other setting has to go, and apply says so",
     ),
+    Files("cron", latewriters.read_cron, "when its time comes", _LATER, "will write"),
+    Files("rc.local", latewriters.read_local, "at the end of each boot", _LATER, "will write"),
+    Files("services", _read_services, "when the boot or a timer starts it", _LATER, "will write"),
 )
-
-
-def tuner_units() -> tuple[str, ...]:
-    """The systemd units of every program of the table."""
-    return tuple(unit for tuner in PROGRAMS for unit in tuner.units)

@@ -14,8 +14,10 @@ from tunectl.bootloader.uki import kernel_of, read_images
 from tunectl.errors import TunectlError
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdgroups import groups_of
 from tunectl.knobs.drivers import latencyhold
 
+MONITOR = "tunectl-monitor.service"
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "update-grub": (
         ("/usr/sbin/update-grub",),
@@ -28,6 +30,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
     "restart-irqbalance": (("/usr/bin/systemctl", "try-restart", "irqbalance.service"),),
     "reexec-systemd": (("/usr/bin/systemctl", "daemon-reexec"),),  # a reload alone does not read system.conf
     "hold-latency": (("/usr/bin/systemctl", "restart", latencyhold.NAME),),
+    "reload-monitor": (("/usr/bin/systemctl", "try-reload-or-restart", MONITOR),),  # starts none
 }
 # Once the file is gone (restore removed it) the other program is run: a unit that is not there cannot be restarted.
 _ONCE_GONE = {"hold-latency": (latencyhold.UNIT, ("/usr/bin/systemctl", "stop", latencyhold.NAME))}
@@ -42,7 +45,7 @@ def _kernel_installs(root: Sysroot) -> list[tuple[str, ...]]:
 _FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {"kernel-install": _kernel_installs}
 KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.
-_NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance", "reexec-systemd", "hold-latency")
+_NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance", "reexec-systemd", "hold-latency", "reload-monitor")
 _TIMEOUT_S = 300
 
 
@@ -65,6 +68,11 @@ def run_commands(root: Sysroot, names: Iterable[str]) -> Notified:
         argv = next((argv for argv in wanted if root.exists(argv[0].lstrip("/"))), None)
         _notify(root, name, argv, argv or wanted[0], notified)
     return notified
+
+
+def reload_monitor(root: Sysroot) -> Notified:
+    """A monitor that runs reads its host file again: it would go on to watch for what an earlier one asked for."""
+    return run_commands(root, ["reload-monitor"] if groups_of(root, MONITOR) else [])
 
 
 def _wanted(root: Sysroot, name: str) -> tuple[tuple[str, ...], ...]:

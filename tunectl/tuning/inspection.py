@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
@@ -17,11 +18,12 @@ from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
 from tunectl.knobs.row import Facts, Lasting, View
-from tunectl.model import HostId, Plan, Reading, Setting, Target
+from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.journal import Journal, peek
+from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
 
@@ -35,6 +37,9 @@ def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
 
 
 Observe = Callable[[View, Sequence[Setting]], list[Reading]]
+JOURNAL = "journal"  # what a finding about the journal itself is named
+ADOPT = "sudo tunectl apply --adopt"
+_SIGNS = 3  # named in a reason
 _REFUSALS = (errno.EIO, errno.EPERM)
 
 
@@ -78,7 +83,7 @@ class Inspection:
         elif self.journal.torn:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if self.journal.unreadable:
-            notes.append(f"{self.journal.path} is root's: what the kernel refused in this boot is not known here")
+            notes.append(f"{self.journal.path} is root's: what was in force, and what the kernel refused, is not known")
         if 0 in self.config.scope.isolated:
             notes.append("CPU 0 boots the host: the kernel takes it out of nohz_full and keeps interrupts on it")
         for name in self.config.interfaces:
@@ -104,7 +109,39 @@ class Inspection:
         """Observe, and diff against what is wanted (or a part of it)."""
         chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)
-        return diff(chosen, readings, self.facts(readings), self.config.waivers, self.today)
+        plan = diff(chosen, readings, self.facts(readings), self.config.waivers, self.today)
+        gone = self.journal_gone()
+        return plan._replace(findings=(gone, *plan.findings)) if gone else plan
+
+    def journal_gone(self) -> Finding | None:
+        """The first finding of all where apply ran here and its journal is gone: without it much else is not known."""
+        signs = self.signs() if self.journal.is_new else ()
+        # A recording holds no journal. Only where its state directory was made is one missing there.
+        if not signs or not (self.root.live or os.path.isdir(self.journal.directory)):
+            return None
+        path, shown = self.journal.path, ", ".join(signs[:_SIGNS])
+        more = f" and {len(signs) - _SIGNS} more" if len(signs) > _SIGNS else ""
+        reason = (
+            f"{path} is gone, and tunectl applied here before ({shown}{more}): what stood there before tunectl, what "
+            "was in force and what the kernel refused is not known any more"
+        )
+        fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
+        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix)
+
+    def signs(self) -> tuple[str, ...]:
+        """The files that an earlier apply left outside of its state directory.
+
+        The apply service's unit is none: `tunectl service install` writes it, too.
+        """
+        files = dict.fromkeys(path[1:] for knob in KNOBS.values() for path in knob.driver.describe())
+        ours = [
+            f"/{path}" for path in files if path.startswith("etc/") and path not in (UNIT, LINK) and self._is_ours(path)
+        ]
+        family = FAMILIES.get(detect(self.root, self.config.bootloader).name)
+        return (*ours, *(f"the boot argument {word}" for word in (family.ours(self.root, {}) if family else ())))
+
+    def _is_ours(self, path: str) -> bool:
+        return self.root.exists(path) and self.root.get_text(path).startswith(WRITTEN_BY_APPLY)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
@@ -128,10 +165,24 @@ class Inspection:
                 refused.update(entry.targets)
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
+        held = self.journal.in_force()
+        lost = held and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
-        return Facts(boot_id, self.root.live, frozenset(refused), configured_in, counts)
+        return Facts(
+            boot_id,
+            self.root.live,
+            frozenset(refused),
+            configured_in,
+            counts,
+            applied=self.journal.unreadable or not is_first(self.journal, boot_id),
+            held=held,
+            arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),
+            modules=frozenset(self.root.listdir("sys/module")) if lost and self.root.live else frozenset(),
+            kernel=self.identity.kernel,
+            journal_gone=self.journal_gone() is not None,
+        )
 
 
 def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> dict[str, int | None]:

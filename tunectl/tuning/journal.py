@@ -2,23 +2,26 @@
 
 One record a line: a CRC-32 in hex, a space, a JSON object. Records: `start` (a run of apply begins),
 `before` (the before-image of one file), `after` (what the host shows once it is written), `refused`
-(the write did not happen), `told` (programs were notified), `end`. Runtime values carry the boot id, because they end
-with the boot; files outlive it. Bytes are kept as latin-1 text, which maps every byte to one character.
+(the write did not happen), `told` (programs were notified), `held` (what is in force at the end of a run), `end`.
+Runtime values carry the boot id, because they end with the boot; files outlive it, and so does `held`, which has
+names only: the last one counts. Bytes are kept as latin-1 text, which maps every byte to one character.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from tunectl import durable
+from tunectl.checksummed import decode, line_of
 from tunectl.errors import TunectlError
-from tunectl.tuning.records import Entry, before_record, decode, entry_of, line_of
+from tunectl.model import Held
+from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
 
 NAME = "journal.jsonl"
 # What a record says of an entry that was announced before: the field, and its type.
@@ -40,6 +43,7 @@ class Journal:
     damaged: tuple[int, ...] = ()  # line numbers
     torn: bool = False  # the last line was cut off
     unreadable: bool = False  # it belongs to root, and this process is not root
+    held: Mapping[str, Held] | None = None  # None: no run of a version that notes it
     _good_size: int = 0
     _name_synced: bool = False  # the directory that holds it was synced
     _seq: int = 0
@@ -58,14 +62,39 @@ class Journal:
     def _start(self, boot_id: str) -> dict[str, Any]:
         return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created)}
 
+    @property
+    def is_new(self) -> bool:
+        """Has no run of apply begun here, as far as anybody knows?"""
+        return not (self.root or self.entries or self.damaged or self.torn or self.unreadable)
+
+    def in_force(self) -> Mapping[str, Held]:
+        """By knob what the last apply left in force; of an earlier version, what it wrote."""
+        if self.held is not None:
+            return self.held
+        found: dict[str, Held] = {}
+        for entry in self.entries.values():
+            if entry.errno is None and entry.shown is not None and entry.kind in ("value", "affinity"):
+                for knob, instance in entry.targets:
+                    one = found.get(knob) or Held(entry.after, "", "", frozenset(), ())
+                    found[knob] = one.with_instances([instance])
+        return found
+
+    def hold(self, held: Mapping[str, Held]) -> None:
+        """Notes what is in force now, where that is not what it was. The file does not grow with every run."""
+        if held == self.held:
+            return
+        self._append(held_record(held), synced=False)
+        self.held = held
+
     def prune(self, boot_id: str) -> None:
         """Forgets the runtime values of earlier boots, which ended with them: the file must not grow at each boot."""
         alive = [seq for seq, entry in self.entries.items() if entry.persistent or entry.boot_id == boot_id]
         if len(alive) < len(self.entries):
-            self.keep(alive, boot_id)
+            self.held = self.in_force()
+            self.keep(alive, boot_id, "nothing was changed")
 
-    def keep(self, numbers: Iterable[int], boot_id: str) -> None:
-        """Forgets every entry but these."""
+    def keep(self, numbers: Iterable[int], boot_id: str, done: str) -> None:
+        """Forgets every entry but these. TunectlError, with what was `done` before, where it cannot be written."""
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [self._start(boot_id)]
         for seq, entry in self.entries.items():
@@ -75,7 +104,14 @@ class Journal:
             if entry.errno is not None:
                 records.append({"type": "refused", "seq": seq, "errno": entry.errno})
         records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.notified]})
-        self._replace(b"".join(map(line_of, records)))
+        if self.held is not None:
+            records.append(held_record(self.held))
+        data = b"".join(map(line_of, records))
+        try:
+            durable.replace_file(self.path, data, beside=f"{self.path}.new")
+        except OSError as error:
+            raise TunectlError(f"cannot write the journal {self.path}: {error.strerror}; {done}") from error
+        self._good_size = len(data)
 
     def edits(self) -> dict[str, tuple[str | None, str]]:
         """Of each file that was edited: what it was without us, and what we wrote last."""
@@ -88,16 +124,6 @@ class Journal:
             first = before if entry.path in found and not edited else entry.original
             found[entry.path] = (first, entry.after)
         return found
-
-    def _replace(self, data: bytes) -> None:
-        """The whole file, atomically: a crash leaves the old one or the new one."""
-        try:
-            durable.replace_file(self.path, data, beside=f"{self.path}.new")
-        except OSError as error:
-            raise TunectlError(
-                f"cannot write the journal {self.path}: {error.strerror}; nothing was changed"
-            ) from error
-        self._good_size = len(data)
 
     def before(self, entry: Entry) -> int:
         """On disk before it returns. The entry's number is given here."""
@@ -279,6 +305,8 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
         entry = entry_of(record)
         journal.entries[entry.seq] = entry
         journal._seq = max(journal._seq, entry.seq)
+    elif kind == "held":
+        journal.held = held_of(record)
     elif kind in _OUTCOMES:
         name, of_type = _OUTCOMES[kind]
         numbers = record["seqs"] if kind == "told" else [record["seq"]]
@@ -290,3 +318,12 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
                 return False
             journal.entries[seq] = journal.entries[seq]._replace(**said)
     return True
+
+
+def is_first(journal: Journal, boot_id: str) -> bool:
+    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
+
+    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
+    repair in the middle of the day, finds this boot in the journal.
+    """
+    return all(entry.boot_id != boot_id for entry in journal.entries.values())

@@ -9,7 +9,8 @@ from typing import Any
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Waiver
+from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
+from tunectl.tuning.loss import judge_absent
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
 _ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
@@ -43,6 +44,7 @@ def diff(
             facts = facts._replace(managed_pending="managed_irq" in setting.value.flags)
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
+    reported += tuple(idle_waivers([one for one in waivers if one.knob in KNOBS], reported))
     reboot = any(change.lifetime is Lifetime.BOOT for change in ordered) or any(
         finding.outcome is Outcome.PENDING_REBOOT for finding in reported
     )
@@ -55,7 +57,7 @@ def _judged(
     """Each reading and its judgement: where thousands of targets show the same, it is judged once."""
     alike: dict[tuple[Any, ...], Judgement] = {}
     for reading in readings:
-        if reading.facts is not None:
+        if reading.facts is not None or reading.state is State.ABSENT:
             yield reading, _judge(knob, setting, reading, facts)
             continue
         shown = reading[2:]  # everything except which target it is
@@ -70,9 +72,8 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         return knob.judge(knob, None, reading, facts)
     show = knob.codec.show
     desired = setting.value if reading.wanted is None else reading.wanted
-    if reading.state is State.ABSENT:
-        observed = None if reading.value is None else show(reading.value)
-        return Judgement(Outcome.UNSUPPORTED, observed, show(desired), reading.reason, changeable=False)
+    if reading.state in (State.ABSENT, State.MOOT):
+        return judge_absent(knob, reading, show(desired), facts)
     if reading.state is State.UNREADABLE:
         fix = "run as root to read it" if reading.errno in _ONLY_ROOT_MAY else ""
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
@@ -115,9 +116,31 @@ def _change(knob: Knob, setting: Setting, reading: Reading, judged: Judgement) -
     )
 
 
-def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str) -> list[Finding]:
-    """The findings; those that a waiver covers become waived."""
-    return [_waive(finding, waivers, today) for finding in findings]
+def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str, *, whole: str = "") -> list[Finding]:
+    """The findings; those that a waiver covers become waived.
+
+    `whole` begins the names of which these are all (`check.`): a waiver for another such name covers nothing.
+    """
+    judged = [_waive(finding, waivers, today) for finding in findings]
+    others = [one._replace(instance=None) for one in waivers if whole and one.knob.startswith(whole)]
+    return [*judged, *idle_waivers(others, judged)]
+
+
+def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iterator[Finding]:
+    """A finding for each waiver that covers nothing here: a mistyped target permits something else than was meant."""
+    for waiver in waivers:
+        mine = [one for one in findings if one.knob == waiver.knob and waiver.instance in (None, one.instance)]
+        if any(one.outcome is not Outcome.UNSUPPORTED for one in mine):
+            continue
+        name = str(Target(waiver.knob, waiver.instance or ""))
+        why = f"this host has no {name} now"
+        if not any(one.knob == waiver.knob for one in findings):
+            why = f"{waiver.knob} is neither asked for nor looked at here"
+        elif mine:
+            why = mine[0].reason
+        reason = f"{waiver.origin}: the waiver for {name} covers nothing: {why}"
+        fix = f"take {waiver.origin} out, or have it name a target that `tunectl verify -v` shows"
+        yield Finding("waiver", name, Outcome.UNSUPPORTED, None, None, reason, fix)
 
 
 def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:

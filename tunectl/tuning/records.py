@@ -1,12 +1,15 @@
-"""The journal's records: what a write was, and the line that holds it, with its checksum."""
+"""The journal's records: what a write was, as an entry and as the record that stands in the file."""
 
 from __future__ import annotations
 
-import zlib
+import os
+from collections.abc import Mapping
 from types import UnionType
 from typing import Any, NamedTuple
 
-from tunectl.model import Target, parse_target
+from tunectl.cpulist import format_cpulist, parse_cpulist
+from tunectl.errors import UsageError
+from tunectl.model import Held, Scalar, Target, parse_target
 from tunectl.tuning.commands import KNOWN
 
 KINDS = ("value", "affinity", "file", "link", "directory", "removal", "edit")
@@ -75,23 +78,26 @@ def entry_of(record: dict[str, Any]) -> Entry:
     return entry
 
 
-def line_of(record: dict[str, Any]) -> bytes:
-    """The record as it stands in the file."""
-    import json  # slow to import: only where there is a journal
+def held_record(held: Mapping[str, Held]) -> dict[str, Any]:
+    """The record of what is in force at the end of a run."""
+    knobs = {
+        knob: {**one._asdict(), "numbers": format_cpulist(one.numbers), "names": list(one.names)}
+        for knob, one in held.items()
+    }
+    return {"type": "held", "knobs": knobs}
 
-    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
-    return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
 
-
-def decode(line: bytes) -> dict[str, Any] | None:
-    """One record; None where the line is not as it was written."""
-    import json
-
-    crc, _, body = line.partition(b" ")
-    try:
-        if int(crc, 16) != zlib.crc32(body):
-            return None
-        record = json.loads(body)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None
+def held_of(record: dict[str, Any]) -> dict[str, Held]:
+    """The inverse. AttributeError, KeyError, TypeError or ValueError for what no version writes."""
+    found = {}
+    for knob, fields in record["knobs"].items():
+        try:
+            numbers = parse_cpulist(fields["numbers"])
+        except UsageError as error:
+            raise ValueError("no list of numbers") from error
+        names = tuple(map(os.fspath, fields["names"]))  # TypeError for what is no text
+        one = Held(fields["value"], os.fspath(fields["at"]), os.fspath(fields["kernel"]), numbers, names)
+        if not isinstance(one.value, Scalar):
+            raise TypeError("a value of another type")
+        found[knob] = one
+    return found

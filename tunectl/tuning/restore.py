@@ -21,6 +21,9 @@ _GONE = {
     "affinity": "the thread has ended",
     "edit": "it was removed, and so was what we had written there",
 }
+_NEITHER = "it holds neither our value nor the earlier one"
+_UNKNOWN = f"apply was ended at this write; {_NEITHER}: the kernel showed ours so, or somebody else wrote it"
+_EXACT = ("file", "link", "edit")  # they hold what was written: no kernel shows it in another form
 
 
 class Restored(NamedTuple):
@@ -47,7 +50,8 @@ class _File(NamedTuple):
 
     first: Entry  # its before-image is what to bring back
     last: Entry  # what we wrote last
-    in_flight: bool  # nobody knows whether the last write was made: the file is brought back whatever it holds
+    in_flight: bool  # nobody knows whether the last write was made, or how the kernel shows it
+    forced: bool = False  # it is brought back whatever it holds
 
 
 def files(journal: Journal, boot_id: str) -> list[_File]:
@@ -82,7 +86,7 @@ def _edited_between(earlier: _File, entry: Entry) -> bool:
 def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
     """Brings back every file (`force`: also what was changed since), and runs the programs that depend on it."""
     known = files(journal, boot_id)
-    results = [_one(root, file._replace(in_flight=file.in_flight or force)) for file in known]
+    results = [_one(root, file._replace(forced=force)) for file in known]
     if any(result.path.startswith(f"/{PREFIX}") and result.result == "restored" for result in results):
         # A NIC whose rings or channels are written sets up its queues and interrupts again. A value that was
         # restored already may be lost, and a queue that was gone may be there again.
@@ -100,7 +104,7 @@ def restore(root: WritableSysroot, journal: Journal, boot_id: str, *, force: boo
 def preview(root: Sysroot, journal: Journal, boot_id: str, *, force: bool = False) -> Outcome:
     """What restore() would do: it only reads."""
     known = files(journal, boot_id)
-    looked = [_look(root, file._replace(in_flight=file.in_flight or force)) for file in known]
+    looked = [_look(root, file._replace(forced=force)) for file in known]
     return Outcome(_strip(root, journal, looked, None), [], [])
 
 
@@ -108,7 +112,7 @@ def _again(root: WritableSysroot, file: _File, earlier: Restored) -> Restored:
     """Restores a kernel attribute once more, unless somebody else had changed it before the first time."""
     if file.first.persistent or earlier.result not in ("restored", "already", "gone"):
         return earlier
-    later = _one(root, file._replace(in_flight=True))
+    later = _one(root, file._replace(forced=True))
     return earlier if later.result in ("already", "gone") else later
 
 
@@ -154,7 +158,7 @@ def _one(root: WritableSysroot, file: _File) -> Restored:
         word, observed, message = _write(root, first, found.observed)
     except OSError as error:
         word, observed, message = "failed", None, f"{root.path(first.path)}: {error.strerror}"
-    return found._replace(result=word, observed=observed, message=message)
+    return found._replace(result=word, observed=observed, message=message or found.message)
 
 
 def _look(root: Sysroot, file: _File) -> Restored:
@@ -171,9 +175,17 @@ def _look(root: Sysroot, file: _File) -> Restored:
         gone = observed is None or (first.kind == "affinity" and is_process(root, first.path))
         if gone and first.kind in _GONE:
             return result("gone", None, _GONE[first.kind])
-        if not file.in_flight and not _ours(observed, last) and _undone(first, observed) is None:
-            return result("changed-since", observed, "it holds neither our value nor the earlier one; left alone")
-        return result("would-restore", observed)
+        if file.forced or _ours(observed, last) or _undone(first, observed) is not None:
+            return result("would-restore", observed)
+        if not file.in_flight:
+            return result("changed-since", observed, f"{_NEITHER}; left alone")
+        if observed is not None and observed == last.before:  # what an earlier apply wrote: this one did not come to it
+            return result("would-restore", observed)
+        if first.kind in _EXACT:
+            return result(
+                "changed-since", observed, f"{_NEITHER}: somebody changed it after apply was ended; left alone"
+            )
+        return result("would-restore", observed, _UNKNOWN if observed is not None else "")
     except OSError as error:
         return result("failed", None, f"{root.path(first.path)}: {error.strerror}")
 

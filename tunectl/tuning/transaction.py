@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,9 +16,11 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
+from tunectl.tuning.commands import Notified, reload_monitor
 from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import NAME, Journal, load, peek
+from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
+from tunectl.tuning.loss import held_now
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
 _PASSES = 3
@@ -29,6 +32,7 @@ class Run(NamedTuple):
     applied: Applied
     plan: Plan
     inspection: Inspection
+    notes: tuple[str, ...] = ()  # what went wrong after it, and makes it no failure
 
 
 def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str]) -> None:
@@ -38,10 +42,35 @@ def require_root(root: WritableSysroot, purpose: str, invocation: Sequence[str])
         raise TunectlError(f"{purpose} writes to /sys, /proc and /etc and needs root", f"sudo {command}")
 
 
-def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float) -> Run:
-    """Plan, apply, verify, under the lock. Nothing is created where nothing is to be changed."""
+def run_apply(
+    inspection: Inspection,
+    root: WritableSysroot,
+    state: str,
+    *,
+    runtime_only: bool,
+    wait_s: float,
+    adopt: bool = False,
+) -> Run:
+    """Plan, apply, verify, under the lock; then the monitor is told. Nothing is made where nothing is to be changed.
+
+    Where an earlier journal is gone, only with `adopt`: what stands now is then taken for the original.
+    """
+    run = _locked_apply(inspection, root, state, runtime_only=runtime_only, wait_s=wait_s, adopt=adopt)
+    told = reload_monitor(root)
+    applied = run.applied._replace(not_run=list(dict.fromkeys([*run.applied.not_run, *told.not_run])))
+    return run._replace(applied=applied, notes=_old_settings(told))
+
+
+def _old_settings(told: Notified) -> tuple[str, ...]:
+    return tuple(f"the monitor goes on with the host file as it read it last: {why}" for why in told.failed.values())
+
+
+def _locked_apply(
+    inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float, adopt: bool
+) -> Run:
     plan = inspection.assess()
-    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal):
+    begins = adopt and inspection.journal_gone()
+    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal) and not begins:
         return Run(Applied([], [], []), plan, inspection)
     with _io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
@@ -51,6 +80,7 @@ def run_apply(inspection: Inspection, root: WritableSysroot, state: str, *, runt
             _require_whole(journal)
             _require_boot_id(root, inspection.identity.boot_id)
             inspection = replace(inspection, root=root, journal=journal)
+            _require_journal(inspection, adopt)
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
             journal.start(inspection.identity.boot_id, root.root, created)
@@ -98,13 +128,12 @@ def _require_whole(journal: Journal) -> None:
         )
 
 
-def is_first(journal: Journal, boot_id: str) -> bool:
-    """Is this the first apply of this boot? Only the first one reads what interrupts an isolated CPU.
-
-    Otherwise a firmware's energy bias would stay on the very CPUs for which it matters. A later apply, for example a
-    repair in the middle of the day, finds this boot in the journal.
-    """
-    return all(entry.boot_id != boot_id for entry in journal.entries.values())
+def _require_journal(inspection: Inspection, adopt: bool) -> None:
+    """What an earlier apply wrote must not pass for the original because nobody knows of it any more."""
+    gone = inspection.journal_gone()
+    if gone and not adopt:
+        hint = f"put {inspection.journal.path} back, or take what stands now for the original: apply --adopt"
+        raise TunectlError(f"{gone.reason}; nothing was changed", hint)
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
@@ -124,7 +153,10 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
         plan = inspection.assess()
-    inspection.journal.end()
+    at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    journal = inspection.journal
+    journal.hold(held_now(plan.findings, journal.in_force(), inspection.identity.kernel, at))
+    journal.end()
     return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
 
 
@@ -161,7 +193,10 @@ def run_restore(
     with _io_errors_end_the_run():
         if not _is_directory(state):
             return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
-        return _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+        undone = _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+    told = reload_monitor(root)
+    outcome = undone.outcome._replace(not_run=list(dict.fromkeys([*undone.outcome.not_run, *told.not_run])))
+    return undone._replace(outcome=outcome, notes=[*undone.notes, *_old_settings(told)])
 
 
 def _locked_restore(
@@ -182,7 +217,9 @@ def _locked_restore(
         elif set_aside:
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
         elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
-            journal.keep([seq for seq, entry in journal.entries.items() if entry.path in left], boot_id)
+            journal.held = None  # what is in force now is nobody's wish
+            numbers = [seq for seq, entry in journal.entries.items() if entry.path in left]
+            journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
             notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()

@@ -212,3 +212,18 @@ def test_ten_minutes_under_load_fire_nothing() -> None:
     turbo = [3_500_000 + 100_000 * (second % 9) for second in range(600)]
     rows = [[*base(), *limits(BASE_KHZ), clock(khz), package(khz - 100_000), throttles(7)] for khz in turbo]
     assert Watch().see(*rows) == []
+
+
+def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_counted() -> None:
+    def clamp(state: int) -> Sample:
+        return sample("cooling_state", "cooling_device2", state, "thermal", reason="intel_powerclamp")
+
+    def fix(*rows: list[Sample]) -> str:
+        return next(one.fix for _, name, one in Watch().see(*rows) if name == "+FrequencyDrop[package0]")
+
+    def row(khz: int, state: int, count: int = 7) -> list[Sample]:
+        return [*base(), clock(khz, 2), clock(khz, 3), throttles(count), clamp(state)]
+
+    assert "cooling_device2/cur_state" in fix(row(3_600_000, -1), row(1_200_000, 25))
+    assert "fan" in fix(row(3_600_000, -1), row(1_200_000, -1))
+    assert "fan" in fix(row(3_600_000, -1), row(1_200_000, 25, 9))

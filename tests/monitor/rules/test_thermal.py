@@ -103,3 +103,16 @@ def test_what_was_evidence_fires_when_its_cause_is_over_and_it_is_not() -> None:
         "-ThermalThrottle[package0]",
         "+CoolingActive[cooling_device0]",
     ]
+
+
+def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed() -> None:
+    def clamp(state: int) -> list[Sample]:
+        return [sample("cooling_state", "cooling_device2", state, "thermal", reason="intel_powerclamp")]
+
+    (fired,) = (one for _, _, one in Watch().see(clamp(-1), clamp(25)))
+    assert "cooling_device2 (intel_powerclamp) is at state 25: it keeps CPUs idle by force" in fired.summary
+    assert fired.fix.startswith("echo 0 | sudo tee /sys/class/thermal/cooling_device2/cur_state;")
+    assert "fan" not in fired.fix
+    assert Watch().names(*[clamp(-1)] * 3) == []
+    (hot,) = (one for _, _, one in Watch().see(cooling(0), cooling(3)))
+    assert "fan" in hot.fix

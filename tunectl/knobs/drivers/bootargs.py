@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
-from tunectl.bootloader.families import FAMILIES, FILES, Loader, detect
-from tunectl.bootloader.family import BootPlan, Family, Upcoming
+from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect
+from tunectl.bootloader.family import BootPlan, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
@@ -22,6 +22,7 @@ from tunectl.model import Reading, State
 
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
 _ISOLATED = "sys/devices/system/cpu/isolated"  # every kernel since 4.0 has it
+_OVERWRITES = re.compile(r"(/\S+:\d+) overwrites ")
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
 
@@ -30,7 +31,7 @@ class BootFacts(NamedTuple):
 
     next: Any  # None: the next boot will not have it
     next_known: bool
-    next_problem: str
+    next_problem: str  # why it will not have it, or why that is not known
     booted: Any  # None: this boot did not have it
     kernel: CpuSet  # what the kernel shows
     accepted: bool  # does the kernel show what it must? True where it shows nothing
@@ -38,7 +39,21 @@ class BootFacts(NamedTuple):
     likely: str  # why a kernel does not accept it
     refusal: str  # why tunectl does not write this host's boot configuration; "" where it does
     obstacle: str  # what stands in the way of writing it, and where; "" for nothing
-    remedy: str  # what an operator can do about the obstacle
+    remedy: str  # what an operator does about the obstacle
+    next_errno: int | None = None  # of a file that could not be read
+    later: bool = False  # the next boot will have it, the entries of later kernels will not
+    next_where: str = ""  # the line that has not got it
+
+
+class _Next(NamedTuple):
+    """The next boot's value of one argument: the fields of BootFacts whose names begin with `next`, and `later`."""
+
+    value: Any
+    known: bool
+    why: str
+    errno: int | None = None
+    later: bool = False
+    where: str = ""
 
 
 class BootArg(NamedTuple):
@@ -67,8 +82,8 @@ class BootArg(NamedTuple):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
-        boot = _boot(view)
-        upcoming, known, why = self._next(knob, view, boot.next, want)
+        boot = boot_of(view)
+        upcoming = self._next(knob, view, boot, want)
         try:
             kernel, accepted, evidence = self._accepted(view, want)
         except (OSError, UsageError) as error:
@@ -78,9 +93,9 @@ class BootArg(NamedTuple):
         obstacle, remedy = boot.obstacle(self.key)
         booted = self._value(knob, view, parse_cmdline(line), want)
         facts = BootFacts(
-            upcoming,
-            known,
-            why,
+            upcoming.value,
+            upcoming.known,
+            upcoming.why,
             booted,
             kernel,
             accepted,
@@ -89,22 +104,32 @@ class BootArg(NamedTuple):
             "" if boot.loader.supported else boot.loader.refusal,
             obstacle,
             remedy,
+            upcoming.errno,
+            upcoming.later,
+            upcoming.where,
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
-    def _next(self, knob: Knob, view: View, upcoming: Upcoming | None, want: Any) -> tuple[Any, bool, str]:
-        """(the value, is it known, what is wrong): the default entry's, or what entries to come would have instead."""
+    def _next(self, knob: Knob, view: View, boot: Boot, want: Any) -> _Next:
+        """What the default entry has, or what the entries of later kernels will not have."""
+        upcoming = boot.next
         if upcoming is None:
-            return None, False, ""
-        value, known, why = None, bool(upcoming.points), upcoming.problem or upcoming.note
+            loader = boot.loader
+            return _Next(None, False, loader.refusal if loader.name == AMBIGUOUS else "", loader.errno)
+        value, unknown = None, None if upcoming.points else Point("", None, upcoming.problem, upcoming.errno)
         for number, point in enumerate(upcoming.points):
-            value = self._value(knob, view, parse_cmdline(point.line or ""), want)
             if point.line is None:
-                return None, False, why or f"{point.where} cannot be worked out"
-            if value is None or not satisfies(knob.match, value, want):
-                entry = f"the next kernel's entry would not have it: {point.where} has not"
-                return value, True, why if not number else entry
-        return value, known, why
+                unknown = unknown or point._replace(why=point.why or upcoming.problem or f"{point.where} is not known")
+                continue
+            found = self._value(knob, view, parse_cmdline(point.line), want)
+            if found is None or not satisfies(knob.match, found, want):
+                why = upcoming.problem or upcoming.note
+                lost = f"the next kernel's entry would not have it: {point.where} has not"
+                return _Next(found, True, lost if number else why, None, bool(number), point.where)
+            value = value if number else found
+        if unknown:
+            return _Next(None, False, unknown.why, unknown.errno)
+        return _Next(value, True, upcoming.problem or upcoming.note)
 
     def _value(self, knob: Knob, view: View, args: tuple[Arg, ...], want: Any) -> Any:
         """The value that is in force by the kernel's rule, typed; a text that it would refuse counts as none."""
@@ -136,7 +161,7 @@ class BootArg(NamedTuple):
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The boot configuration's files as a whole, for every boot argument that is desired."""
-        boot = _boot(view)
+        boot = boot_of(view)
         changes = tuple(change for _, change in batch)
         check = partial(_read_back, view=view)
         if boot.family and boot.plan and not boot.plan.problem:
@@ -155,7 +180,7 @@ class BootArg(NamedTuple):
         return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
 
 
-class _Boot(NamedTuple):
+class Boot(NamedTuple):
     """What all boot arguments of one host share."""
 
     loader: Loader
@@ -164,28 +189,32 @@ class _Boot(NamedTuple):
     plan: BootPlan | None
 
     def obstacle(self, key: str) -> tuple[str, str]:
-        """(what keeps tunectl from configuring this argument, what to do about it)."""
-        if self.plan is None:
+        """(what keeps tunectl from configuring this argument, what an operator does about it)."""
+        if self.plan is None or self.family is None:
             return "", ""
+        then = "sudo tunectl apply" if self.plan.writes or not self.family.remedy else self.family.remedy
         if self.plan.problem:
-            return self.plan.problem, "fix that"
+            return self.plan.problem, f"fix that ({self.plan.problem}), then sudo tunectl apply"
         for text in self.plan.conflicts:
             if re.search(rf"\b{re.escape(key)}\b", text):
-                return text, "remove that setting"
-        if not self.plan.writes and self.next and self.next.problem and self.family:
-            return self.next.problem, self.family.remedy or "fix that"
+                setter = _OVERWRITES.match(text)
+                where = f": take {setter[1]} out, or have it keep what was set before" if setter else ""
+                return text, f"remove that setting ({text}){where}, then {then}"
+        if not self.plan.writes and self.next and self.next.problem:
+            return self.next.problem, self.next.fix or self.family.remedy or f"fix that ({self.next.problem})"
         return "", ""
 
 
-def _boot(view: View) -> _Boot:
+def boot_of(view: View) -> Boot:
+    """The boot loader of this host, what the next boot will have, and what there is to write; worked out once."""
     if "boot" not in view.memo:
         loader = detect(view.root, view.bootloader)
         family = FAMILIES[loader.name] if loader.supported else None
         same = partial(_same, view.scope.nr_cpus)
         upcoming = family.upcoming(view.root) if family else None
         plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
-        view.memo["boot"] = _Boot(loader, family, upcoming, plan)
-    boot: _Boot = view.memo["boot"]
+        view.memo["boot"] = Boot(loader, family, upcoming, plan)
+    boot: Boot = view.memo["boot"]
     return boot
 
 

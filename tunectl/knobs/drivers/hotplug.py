@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tunectl.knobs.drivers.unitfile import LINK, quoted, read_service
+from tunectl.knobs.drivers.unitfile import LINK, quoted, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
@@ -63,10 +63,10 @@ class ReapplyRule:
             if not view.root.exists(directory):
                 yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
                 return
-        found = read_service(view, UNIT, RULE, render(()))
+        found = read_service(knob, view, UNIT, RULE, render(()))
         if found.value == "enabled" and view.root.get_text(RULE) != _RULE:
             found = found._replace(value="outdated")
-        yield Reading(knob.name, "", *found)
+        yield found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then systemd is told, then the rule; udev notices by itself when its rules change."""
@@ -80,5 +80,5 @@ class ReapplyRule:
         return ("/" + RULE, "/" + UNIT)
 
     def reads(self) -> tuple[str, ...]:
-        """Both."""
-        return (RULE, UNIT)
+        """Both, and whatever else configures the unit."""
+        return service_files(UNIT, RULE)

@@ -16,7 +16,7 @@ from tunectl.errors import UsageError
 from tunectl.host.folder import Folder, open_folder
 from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.host.sysroot import ABSENT_ERRNOS
-from tunectl.knobs.drivers.nicfile import interfaces
+from tunectl.knobs.drivers.nicfile import absent, interfaces
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
@@ -118,7 +118,7 @@ class QueueIrqs(IrqAffinity):
                 irqs = () if problem else read_vectors(view.root, nic)
                 if not irqs:
                     reason = problem or f"{nic} has no interrupt of its own"
-                    yield Reading(knob.name, nic, State.ABSENT, reason=reason)
+                    yield Reading(knob.name, nic, absent(nic), reason=reason)
                 if irqs and not want & view.scope.online:
                     reason = f"none of the CPUs {format_cpulist(want)} is online: there is nowhere to place them"
                     yield Reading(knob.name, nic, State.UNREADABLE, reason=reason)

@@ -26,7 +26,7 @@ class NicFile(NamedTuple):
         """A reading for each interface (`eth0`) or queue (`eth0/rx-3`)."""
         for nic, problem in interfaces(view):
             if problem:
-                yield Reading(knob.name, nic, State.ABSENT, reason=problem)
+                yield Reading(knob.name, nic, absent(nic), reason=problem)
                 continue
             instances = self._instances(view.root, nic)
             if not instances:
@@ -100,6 +100,11 @@ def queue_files(root: Sysroot, nic: str) -> tuple[str, ...]:
     queues = sorted(root.listdir(f"{_NET}/{nic}/queues"))
     files = [f"{_NET}/{nic}/queues/{queue}/{name}" for queue in queues for name in names.get(queue[:2], ())]
     return (*files, *(f"proc/irq/{irq}/smp_affinity_list" for irq in read_vectors(root, nic)))
+
+
+def absent(nic: str) -> State:
+    """Of an interface that is named and not there; or of none that is named."""
+    return State.ABSENT if nic else State.MOOT
 
 
 def interfaces(view: View) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@ entry of a directory where it holds `{name}`."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -28,6 +29,8 @@ class PseudoFile(NamedTuple):
     choices: str = ""  # the file that lists what may be written
     disturbs: bool = False  # reading it interrupts the CPU it belongs to (docs/kernel-facts.md)
     interrupts: Callable[[View, str], CpuSet] | None = None  # the CPUs that reading an instance interrupts
+    hidden: Callable[[View], str] | None = None  # why nobody can see whether the attribute exists; "" where one can
+    facts: Callable[[View], Any] | None = None  # what the row's own judge needs beside the value
     idle: Callable[[View], str] | None = None  # why the attribute exists and has no effect here; "" where it has one
 
     def instances(self, view: View) -> list[str]:
@@ -52,7 +55,10 @@ class PseudoFile(NamedTuple):
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading an instance; a single absent one where no instance has the file."""
         if self.idle and (why := self.idle(view)):
-            yield Reading(knob.name, "", State.ABSENT, reason=why)
+            yield Reading(knob.name, "", State.MOOT, reason=why)
+            return
+        if self.hidden and (why := self.hidden(view)):
+            yield Reading(knob.name, "", State.UNREADABLE, reason=why, errno=errno.EACCES)
             return
         readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
         if all(reading.state is State.ABSENT for reading in readings):  # also where there is no instance
@@ -61,14 +67,17 @@ class PseudoFile(NamedTuple):
         yield from readings
 
     def _read(self, knob: Knob, view: View, instance: str, want: Any) -> Reading:
-        if disturbed := self._disturbed(view, instance):
+        # Absent is not an error: to look whether the file is there disturbs nobody.
+        if (disturbed := self._disturbed(view, instance)) and view.root.exists(self.file(instance)):
             reason = f"reading it would interrupt CPU {format_cpulist(disturbed)}, which is isolated"
             return Reading(knob.name, instance, State.UNREADABLE, reason=reason)
         found = read_value(view.root, self.file(instance), knob.codec)
         if found.state is not State.READ:
             return Reading(knob.name, instance, *found)
         wanted, blocked = self._wanted(knob, view, instance, want)
-        return Reading(knob.name, instance, State.READ, _present(found.value, view), wanted=wanted, blocked=blocked)
+        facts = self.facts(view) if self.facts else None
+        value = _present(found.value, view)
+        return Reading(knob.name, instance, State.READ, value, wanted=wanted, blocked=blocked, facts=facts)
 
     def _disturbed(self, view: View, instance: str) -> CpuSet:
         """The isolated CPUs that a reading on this host would interrupt."""

@@ -26,10 +26,13 @@ _CPU_EVENTS = {"offline": Health.BAD, "remove": Health.BAD, "online": Health.GOO
 
 
 def judge_knobs(history: History) -> Iterator[Condition]:
-    """KnobDrift: one condition a knob, however many of its targets somebody changed at once."""
+    """KnobDrift: one condition a knob, however many of its targets somebody changed at once; none where all are absent.
+
+    `tunectl verify` calls such a knob unsupported: there is nothing that could be good, bad or unknown.
+    """
     knobs: dict[str, list[Sample]] = {}
     for sample in history.get("knob").values():
-        if isinstance(sample.seen, Finding):
+        if isinstance(sample.seen, Finding) and sample.freshness is not Freshness.ABSENT:
             knobs.setdefault(sample.seen.knob, []).append(sample)
     for knob, samples in knobs.items():
         yield _knob(history, knob, samples)
@@ -48,7 +51,8 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
         is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
         health = Health.UNKNOWN if is_open else Health.BETWEEN if Health.BETWEEN in healths else Health.GOOD
-        return Condition("KnobDrift", knob, health, source=samples[0].source)
+        why = next((f"{one.subject}: {one.reason}" for one in dark if one.reason), "") if is_open else ""
+        return Condition("KnobDrift", knob, health, source=samples[0].source, summary=why)
     first = drifted[0]
     finding = _finding(first)
     names = ", ".join(sample.subject for sample in drifted[:_LISTED])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.cpulist import CpuSet
+from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health
-from tunectl.monitor.rules.clocks import KINDS, Fact, Package, survey
+from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
 from tunectl.monitor.rules.history import History
 from tunectl.monitor.rules.subjects import ghz, on
-from tunectl.monitor.rules.thermal import rises
+from tunectl.monitor.rules.thermal import idle_injection, rises
 
 NAME = "FrequencyDrop"
 
@@ -20,8 +22,9 @@ def judge(history: History) -> Iterator[Condition]:
         lone = package.lone_cpu
         heat = heats.get(subject)
         evidence = heat.said if heat and heat.count else ""
-        yield _of_package(subject, package, lone, evidence)
-        yield from _of_cpus(history, subject, package, lone)
+        dropped = _of_package(subject, package, lone, evidence)
+        for condition in (dropped, *_of_cpus(history, subject, package, lone)):
+            yield condition if evidence else _with_its_cause(history, condition)
 
 
 def _of_package(subject: str, package: Package, lone: int | None, evidence: str) -> Condition:
@@ -35,6 +38,12 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
     return Condition(
         NAME, subject, Health.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
     )
+
+
+def _with_its_cause(history: History, condition: Condition) -> Condition:
+    """A measured clock says nothing of the cause: where idle time is forced, no fan is to blame."""
+    cause = idle_injection(history) if condition.fix == ADVICE else ""
+    return condition._replace(fix=cause) if cause else condition
 
 
 def _of_cpus(history: History, subject: str, package: Package, lone: int | None) -> Iterator[Condition]:
@@ -62,23 +71,29 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     kind = next(kind for kind in KINDS if any(fact.kind == kind for fact in low))
     first = [fact for fact in low if fact.kind == kind]
     worst = min(first, key=lambda fact: fact.khz / fact.base_khz)
-    cpus = frozenset(fact.cpu for fact in first if fact.cpu is not None) or worst.sample.cpus
-    who = on(cpus) if cpus else "its CPUs"
+    mine = _cpus(first)
+    who = on(mine) if mine else "its CPUs"
     share = f"{worst.khz / worst.base_khz:.0%} of their base frequency of {ghz(worst.base_khz)} ({worst.origin})"
-    also = [f"{other.quantity} says {ghz(_least(low, other))}" for other in KINDS if other != kind and _has(low, other)]
+    also = [_also(low, other, mine) for other in KINDS if other != kind and any(fact.kind == other for fact in low)]
     also += [f"since the last snapshot {evidence}"] if evidence else []
+    cpus = mine | frozenset(fact.cpu for fact in low if fact.cpu is not None)
     summary = "; ".join([f"{subject}: {kind.said.format(cpus=who)} {ghz(worst.khz)}, {share}", *also])
     return Condition(
         NAME, subject, Health.BAD, round(worst.khz), round(worst.base_khz), _source(worst), summary, kind.fix, cpus
     )
 
 
-def _has(low: list[Fact], kind: object) -> bool:
-    return any(fact.kind == kind for fact in low)
+def _cpus(facts: list[Fact]) -> CpuSet:
+    """The CPUs that the readings name; of a reading of the whole package, those that it stands for."""
+    return frozenset(fact.cpu for fact in facts if fact.cpu is not None) or facts[0].sample.cpus
 
 
-def _least(low: list[Fact], kind: object) -> float:
-    return min(fact.khz for fact in low if fact.kind == kind)
+def _also(low: list[Fact], kind: Kind, named: CpuSet) -> str:
+    """What another kind of reading says; and of which CPUs, where these are not among those named already."""
+    facts = [fact for fact in low if fact.kind == kind]
+    cpus = _cpus(facts)
+    of = f" of {on(cpus)}" if cpus - named and facts[0].cpu is not None else ""
+    return f"{kind.quantity} says {ghz(min(fact.khz for fact in facts))}{of}"
 
 
 def _source(fact: Fact) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.host.thermal import ADVICE
+from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
 from tunectl.monitor.rules.history import History, number
@@ -118,6 +118,14 @@ def judge_zones(history: History) -> Iterator[Condition]:
         yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
 
 
+def idle_injection(history: History) -> str:
+    """What ends the idle time that a cooling device forces now; "" where none does."""
+    for subject, sample in history.get("cooling_state").items():
+        if injects_idle(sample.reason) and (number(sample) or 0) > 0:
+            return cooling_advice(subject, sample.reason)
+    return ""
+
+
 def judge_cooling(history: History) -> Iterator[Condition]:
     """CoolingActive: a cooling device that slows CPUs, or keeps them idle, is at work."""
     for subject, sample in history.get("cooling_state").items():
@@ -129,5 +137,8 @@ def judge_cooling(history: History) -> Iterator[Condition]:
             continue
         health = Health.BAD if state > 0 else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
-        summary = f"{name} is at state {state:g}: it slows CPUs, or keeps them idle, to cool the host"
-        yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, ADVICE, sample.cpus)
+        does = (
+            "it keeps CPUs idle by force, hot or not" if injects_idle(sample.reason) else "it slows CPUs to cool them"
+        )
+        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice(subject, sample.reason)
+        yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, fix, sample.cpus)

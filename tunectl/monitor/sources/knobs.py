@@ -17,6 +17,7 @@ from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Plan, Reading, Setting
 from tunectl.monitor.open_files import Texts
 from tunectl.monitor.watched_host import WatchedHost
+from tunectl.tuning.inspection import JOURNAL
 from tunectl.tuning.journal import peek
 
 _HELD = 16384
@@ -61,7 +62,7 @@ class Knobs:
         self.inspection = replace(self.inspection, journal=peek(self.inspection.journal.directory), today=today)
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)
-        self._store(plan, [setting.knob for setting in chosen])
+        self._store(plan, [JOURNAL, *(setting.knob for setting in chosen)])
         known = len(self.texts)
         self._watch()
         self.cost_s = time.thread_time() - start

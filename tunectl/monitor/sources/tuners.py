@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from tunectl.host.procs import read_pids
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdgroups import SYSTEM_SLICES
 from tunectl.monitor.model import CONTESTED, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.tuners.conflicts import objection
-from tunectl.tuners.find import CGROUPS, read_programs
+from tunectl.tuners.find import read_programs
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import PROGRAMS
 
@@ -79,7 +80,7 @@ class _Kept:
 def read(host: WatchedHost) -> Iterator[Sample]:
     """One sample a tuner that is installed or was seen to run: inactive, active, or active against us."""
     kept = host.keep(_NAME, lambda: _Kept(host))
-    running = [frozenset(kept.units.intersection(host.root.listdir(place))) for place in CGROUPS]
+    running = [frozenset(kept.units.intersection(host.root.listdir(place))) for place in SYSTEM_SLICES]
     state = (running, kept.processes.look(host.taken_at))
     if state != kept.state or host.taken_at - kept.read_at >= _AGAIN_S:
         if kept.state is not None and state != kept.state:

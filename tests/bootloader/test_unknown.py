@@ -1,0 +1,226 @@
+"""What cannot be read or followed is not known, and a source that lost our words is drift: the whole product."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.bootloader.hosts import LINE, WORDS, boot_findings, host, wish
+from tests.bootloader.test_nextboot import LiveTree
+from tests.bootloader.trees import grub_cfg, grub_host
+from tests.conftest import TUNECTL
+from tests.hosts.builder import build, named
+from tests.ran import Ran
+from tests.tuned import apply
+from tunectl.bootloader.family import Upcoming
+from tunectl.bootloader.grub import render_dropin
+from tunectl.bootloader.grubsettings import DROPIN
+from tunectl.bootloader.nextboot import next_boot
+from tunectl.model import Outcome
+
+ISOLATED = frozenset({2, 3})
+ENTRIES = "boot/loader/entries"
+# loader -> what has to be readable, so that the next boot is known
+SOURCES = (
+    ("grub", "boot/grub/grub.cfg"),
+    ("grub", "boot/grub"),
+    ("grub", "etc/default/grub"),
+    ("suse-grub", "boot/grub2/grub.cfg"),
+    ("bls", ENTRIES),
+    ("bls", "etc/kernel/cmdline"),
+    ("bls", "boot/grub2/grubenv"),
+    ("systemd-boot", ENTRIES),
+    ("systemd-boot", "boot"),
+    ("systemd-boot", "boot/loader/loader.conf"),
+    ("systemd-boot", "etc/kernel/cmdline"),
+    ("kernelstub", "etc/kernelstub/configuration"),
+    ("raspberry-pi", "boot/firmware/cmdline.txt"),
+)
+
+
+def tuned(below: Path, loader: str) -> Path:
+    """A host that booted with everything that it is asked for, and is configured for it, and open to everybody."""
+    if loader == "grub":
+        tree = build(below / loader, named("lab4", tuned_boot=ISOLATED))
+        wish(tree)
+    else:
+        tree = host(below, loader, tuned_boot=ISOLATED)
+    apply(tree)
+    # What apply wrote at run time needs no second look here: only the next boot counts.
+    for place in (below, *below.rglob("*")):
+        if not place.is_symlink():
+            place.chmod(0o755)
+    return tree
+
+
+def verify_as_nobody(tree: Path) -> Ran:
+    """`tunectl verify` as a user who is not root."""
+    drop = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+    argv = [*drop, sys.executable, str(TUNECTL), "verify", "--format", "json", "--root", str(tree)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/")
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+@pytest.mark.parametrize(("loader", "path"), SOURCES)
+def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, on_disk: Path) -> None:
+    tree = tuned(on_disk, loader)
+    (tree / path).chmod(0o700 if (tree / path).is_dir() else 0o600)
+    ran = verify_as_nobody(tree)
+    assert (ran.code, ran.json["verdict"]) == (1, "unreadable")
+    (finding,) = [one for one in ran.json["findings"] if one["knob"] == "boot.isolcpus"]
+    assert finding["outcome"] == "unreadable"
+    assert "Permission denied" in finding["reason"]
+    assert path in finding["reason"]
+    assert finding["fix"] == "run as root to read it"
+    assert finding["points"]["next_boot"] == "unknown"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+@pytest.mark.parametrize("loader", sorted({loader for loader, _ in SOURCES}))
+def test_a_host_that_everybody_may_read_is_compliant(loader: str, on_disk: Path) -> None:
+    ran = verify_as_nobody(tuned(on_disk, loader))
+    assert (ran.code, ran.json["verdict"]) == (0, "compliant")
+
+
+def _without(text: str) -> str:
+    return " ".join(word for word in text.split(" ") if not word.startswith("nohz_full"))
+
+
+@pytest.mark.parametrize(
+    ("loader", "path"),
+    [
+        ("bls", "etc/kernel/cmdline"),
+        ("bls", "etc/default/grub"),
+        ("systemd-boot", "etc/kernel/cmdline"),
+        ("uki", "etc/kernel/cmdline"),
+        ("kernelstub", "etc/kernelstub/configuration"),
+        ("rpm-ostree", "boot/loader.0/entries/ostree-2.conf"),
+        ("raspberry-pi", "boot/firmware/cmdline.txt"),
+        ("suse-grub", "etc/default/grub"),
+        ("grub", "etc/default/grub"),
+    ],
+)
+def test_a_source_that_lost_a_word_is_drift_and_apply_mends_it(loader: str, path: str, tmp_path: Path) -> None:
+    tree = tuned(tmp_path, loader)
+    assert boot_findings(tree)["boot.nohz_full"].outcome is Outcome.COMPLIANT
+    place = tree / path
+    if path.endswith("configuration"):
+        place.write_text(place.read_text().replace('"nohz_full=2-3",', ""))
+    else:
+        place.write_text(_without(place.read_text()))
+    finding = boot_findings(tree)["boot.nohz_full"]
+    assert finding.outcome is Outcome.DRIFTED
+    assert finding.fix == "sudo tunectl apply"
+    assert path in finding.reason
+    apply(tree)
+    assert boot_findings(tree)["boot.nohz_full"].outcome is Outcome.COMPLIANT
+
+
+OURS = {DROPIN: render_dropin(WORDS), "boot/grub/grub.cfg": grub_cfg(args=f"console=ttyS0 quiet {LINE}")}
+VENDOR = "etc/default/grub.d/zzz-vendor.cfg"
+
+
+def live(tree: Path, files: dict[str, str]) -> Upcoming:
+    """The next boot of a host that is taken for the running one."""
+    grub_host(tree, files)
+    return next_boot(LiveTree(tree))
+
+
+def test_settings_that_lost_our_words_are_seen_before_update_grub_runs(tmp_path: Path) -> None:
+    menu, settings = live(tmp_path / "a", {**OURS, VENDOR: 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"\n'}).points
+    assert LINE in (menu.line or "")
+    assert settings.line == "console=ttyS0 quiet"
+    _, settings = live(tmp_path / "b", {"boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"]}).points
+    assert "isolcpus" not in (settings.line or "")
+    # The nearest innocent host: the vendor's file adds to what was set.
+    added = {VENDOR: 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT"\n'}
+    assert all(LINE in (point.line or "") for point in live(tmp_path / "c", {**OURS, **added}).points)
+
+
+def test_grub_reboot_into_recovery_names_next_entry_and_its_fix(tmp_path: Path) -> None:
+    block = "# GRUB Environment Block\nnext_entry=1>1\n"
+    found = live(tmp_path, {**OURS, "boot/grub/grubenv": block})
+    assert "isolcpus" not in (found.points[0].line or "")
+    assert "a recovery entry, and next_entry in /boot/grub/grubenv decides that (grub-reboot sets it)" in found.problem
+    assert found.fix == "sudo grub-editenv - unset next_entry"
+    innocent = live(tmp_path, {**OURS, "boot/grub/grubenv": block.replace("1>1", "1>0")})
+    assert innocent.problem == ""
+    assert LINE in (innocent.points[0].line or "")
+
+
+def test_a_saved_recovery_entry_is_taken_out_with_it(tmp_path: Path) -> None:
+    block = "# GRUB Environment Block\nnext_entry=1>1\nsaved_entry=1>1\n"
+    menu = OURS["boot/grub/grub.cfg"].replace('default="0"', 'default="${saved_entry}"')
+    found = live(tmp_path, {**OURS, "boot/grub/grub.cfg": menu, "boot/grub/grubenv": block})
+    assert found.fix == "sudo grub-editenv - unset next_entry saved_entry"
+
+
+CUSTOM = "if [ -f ${config_directory}/custom.cfg ]; then\n  source ${config_directory}/custom.cfg\nfi\n"
+ENTRY = "menuentry 'mine' {\n  linux /boot/vmlinuz-6.1.0-39-amd64 root=UUID=5f3c ro quiet\n}\n"
+
+
+def test_an_entry_of_custom_cfg_that_decides_the_boot(tmp_path: Path) -> None:
+    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM}
+    live(tmp_path, {**files, "boot/grub/custom.cfg": ENTRY + "set default=mine\n"})
+    found = next_boot(LiveTree(tmp_path))
+    assert found.points[0].where == "/boot/grub/custom.cfg, entry 'mine'"
+    assert found.problem == (
+        "the default entry is 'mine' (/boot/grub/custom.cfg:1), which update-grub does not make from the settings, and "
+        "/boot/grub/custom.cfg:4 makes it the default"
+    )
+    assert found.fix == "take /boot/grub/custom.cfg:4 out, or have it name an entry that has the arguments"
+    assert live(tmp_path, {**files, "boot/grub/custom.cfg": ENTRY}).problem == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("surprise me\n", "the command `surprise` at /boot/grub/custom.cfg:1"),
+        ("blscfg\n", "the command `blscfg` at /boot/grub/custom.cfg:1"),
+        ("set default=$(date)\n", "a syntax error at /boot/grub/custom.cfg:1"),
+        ("if keystatus --shift; then set default=2; fi\n", "what `keystatus` finds at /boot/grub/custom.cfg:1"),
+        ("search --label x --set=root\nsource /x.cfg\n", "`source` at /boot/grub/custom.cfg:2"),
+        ("configfile (hd0,gpt7)/grub/grub.cfg\n", "'(hd0,gpt7)/grub/grub.cfg' is on a device that is not known here"),
+        ("while true; do true; done\n", "a script that runs without end"),
+        ("source $prefix/custom.cfg\n", "a script that calls itself without end"),
+        ("set default=$net_default_server\n", "$net_default_server, which each machine sets"),
+    ],
+)
+def test_what_cannot_be_followed_is_not_known(text: str, why: str, tmp_path: Path) -> None:
+    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
+    for found in (live(tmp_path, files), next_boot(grub_host(tmp_path, files))):
+        assert found.points[0].line is None
+        assert why in found.points[0].why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "insmod part_gpt\nset gfxmode=auto\nterminal_output gfxterm\n",
+        "if keystatus --shift; then set timeout=-1; else set timeout=0; fi\n",
+        "if [ $grub_platform = efi ]; then\n  menuentry 'Firmware' { fwsetup; }\nfi\n",
+        "search --label x --set=root\nbackground_image /x.png\n",
+        "menuentry 'rescue' { chainloader /x.efi; }\n",
+    ],
+)
+def test_what_does_not_decide_the_boot_is_silent(text: str, tmp_path: Path) -> None:
+    files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM, "boot/grub/custom.cfg": text}
+    found = live(tmp_path, files)
+    assert found.problem == ""
+    assert LINE in (found.points[0].line or "")
+
+
+def test_custom_cfg_beside_blscfg_that_names_the_default(tmp_path: Path) -> None:
+    tree = tuned(tmp_path, "bls")
+    place = tree / "boot/grub2/custom.cfg"
+    place.write_text(ENTRY)
+    assert boot_findings(tree)["boot.isolcpus"].outcome is Outcome.COMPLIANT
+    place.write_text(ENTRY + "set default=mine\n")
+    finding = boot_findings(tree)["boot.isolcpus"]
+    assert finding.outcome is Outcome.UNREADABLE
+    assert "/boot/grub2/custom.cfg:4 makes another entry the default" in finding.reason

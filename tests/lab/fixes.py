@@ -1,0 +1,128 @@
+"""Every fix that the product can print, and the row of the matrix that prints it and follows it.
+
+The texts are those of tests/fixtexts.py, … for a value. `tests/test_fixes.py` proves that none is missing here, and the
+long set that each row prints what stands beside it.
+"""
+
+import re
+
+# A fix that is typed as it stands -> the rows of the matrix that print it.
+FOLLOWED: dict[str, tuple[str, ...]] = {
+    "sudo tunectl apply": ("huge pages on",),
+    "remove that setting": ("duplicate isolcpus with another list",),
+    "… (…), then sudo tunectl apply": ("duplicate isolcpus with another list",),
+    "sudo update-grub": ("default boot entry edited by hand",),
+    "reboot": ("this boot took another entry, once",),
+    "taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
+    "taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = …": (
+        "thread pinned on an isolated CPU",
+        "busy thread on an isolated CPU",
+    ),
+    "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
+    "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
+    "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
+        "irqbalance runs with an older configuration",
+    ),
+    "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
+        "irqbalance's unit drops the ban",
+    ),
+    "take … out, or say … there": ("sysctl.d file that wins",),
+    "echo … > /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
+    "have it leave CPU … out, or end it: …": ("an agent reads MSRs",),
+    "echo > /…/set_event": ("events left on",),
+    "echo nop > /…/current_tracer": ("function tracer left on",),
+    "echo … >> …/…": ("kprobe left on",),
+    "rmdir …": ("an instance of its own left on",),
+    "echo 0 > …/function_profile_enabled": ("function profiler left on",),
+    "sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
+    "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
+        "the journal is gone",
+    ),
+    "echo … > /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
+}
+
+# A fix that cannot be typed before somebody has decided: it says what there is to decide.
+DECISIONS: frozenset[str] = frozenset(
+    {
+        "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
+        "see why: dmesg | grep -i clocksource",
+        "IRQ … is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it",
+        "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
+        "start it, then check again",
+        'decide which one it is: thread = "…" (tid …)',
+        "decide which one it is, and name its unit instead of the command: …",
+        "nothing in the host file can tell them apart: have the program give tid … another name "
+        "(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
+        "[[threads]] with the CPU it is pinned to",
+        "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
+        "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
+        "find the sender: as root, tunectl check",
+        "find who loaded them",
+        "run it as root",
+        "take … out, or have it name a target that `tunectl verify -v` shows",
+        "take … out of the kernel's command line and boot again, "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "boot … again, or load what offers it in …, "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "load the one that this machine needs (…), "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "look for what took it away (the kernel's messages, its modules, the firmware's settings), "
+        'or decide to do without it: "…" = "unmanaged" under [knobs] in the host file',
+        "move them to …, or trading threads to other cores",
+        "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
+        "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
+        "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
+        "run as root to read it",
+        "add … to the kernel command line yourself, then reboot",
+        "… (dmesg names the cause)",
+        "fix that",
+        'isolation = "boot" in the host file isolates with boot arguments',
+        "take these CPUs out of the AllowedCPUs= (cpuset.cpus) of …, then sudo tunectl apply",
+        "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off",
+        "ask for another value of … in the host file, or … = unmanaged",
+        "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log",
+        "the firmware holds it down: look for a failed fan, dust, a power cap or a hot aisle; "
+        "check the BMC's event log",
+        "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply",
+        "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply",
+        "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s",
+        "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight",
+        "what it watches is unknown now: tunectl monitor --once -v",
+        "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file",
+        "its interrupts and queues are new: tunectl verify, then tunectl apply",
+    }
+)
+
+# A fix for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
+# scenario of the lab that prints it.
+ELSEWHERE: dict[str, str] = {
+    "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
+    "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
+    "tunectl apply": "tests/lab/test_monitor_lab.py",
+    "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
+    "the kernel does not isolate CPU …: tunectl apply, and reboot": "tests/checks/test_threads_check.py",
+    "isolate … together, or switch the sibling off: echo 0 > /sys/devices/system/cpu/cpu…/online": (
+        "tests/checks/test_cores_check.py"
+    ),
+    "move one to another isolated core: taskset -cp CPU …": "tests/checks/test_cores_check.py",
+    "bring it back: echo 1 > /sys/devices/system/cpu/cpu…/online; then: tunectl verify": (
+        "tests/monitor/rules/test_changes.py"
+    ),
+    "systemctl disable --now …; or leave those knobs to it, or waive check.other_tuners[…]": (
+        "tests/checks/test_tuners_check.py"
+    ),
+    "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
+    "echo … > /…": "tests/checks/test_ipis_check.py",
+    "end the program that holds them: …": "tests/checks/test_residue_check.py",
+    "sudo modprobe … && sudo tunectl apply": "tests/tuning/test_loss.py",
+}
+
+
+def prints(row: str, fixes: list[str]) -> list[str]:
+    """The texts that a row should have printed, and that are in none of these fixes."""
+    wanted = [text for text, rows in FOLLOWED.items() if row in rows]
+    return [text for text in wanted if not any(_holds(fix, text) for fix in fixes)]
+
+
+def _holds(fix: str, text: str) -> bool:
+    return bool(re.search(".+?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))

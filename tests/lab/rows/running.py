@@ -1,0 +1,338 @@
+"""What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
+
+from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
+
+_TRACING = "/sys/kernel/tracing"
+_WHILE = "while True:"
+_MSR = ("import os, time", "file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)", _WHILE, "    os.pread(file, 8, 16)",
+        "    time.sleep(0.005)")  # fmt: skip
+_CLOCK = ("import time", _WHILE, f"    open('{CPU}/cpuCPU/cpufreq/cpuinfo_cur_freq').read()", "    time.sleep(0.005)")
+# Its first thread spins on CPU 3 without Python's lock; a second one, on the housekeeping CPUs, does the rest.
+_ENGINE = (
+    "import hashlib, mmap, os, threading, time",
+    "def beside():",
+    "    os.sched_setaffinity(0, {0, 1})",
+    f"    {_WHILE}",
+    "        BESIDE",
+    "        time.sleep(0.01)",
+    "threading.Thread(target=beside, daemon=True).start()",
+    "os.sched_setaffinity(0, {3})",
+    "hashlib.pbkdf2_hmac('sha256', b'a', b'b', 2 * 10**9)",
+)
+_DECLARED = declare("threads", 'command = "quoter"', "cpu = 3", "locked_memory = false")
+
+
+def _for_cpu(lines: tuple[str, ...], cpu: int) -> tuple[str, ...]:
+    return tuple(line.replace("CPU/msr", f"{cpu}/msr").replace("cpuCPU", f"cpu{cpu}") for line in lines)
+
+
+def _engine(beside: str) -> tuple[str, ...]:
+    return tuple(line.replace("BESIDE", beside) for line in _ENGINE)
+
+
+def _thread(name: str, cpus: str) -> str:
+    """A kernel thread gets another mask."""
+    return f"taskset -pc {cpus} $(pgrep -x {name}) >/dev/null"
+
+
+def _service(name: str, options: str) -> str:
+    """A service of that name, with other options than before, that sleeps."""
+    stopped = f"systemctl -q stop {name} 2>/dev/null"
+    return f"{stopped}; systemd-run -q --collect --unit={name} {options} sleep infinity; sleep 1"
+
+
+_NOISE = Round(
+    (
+        Sabotage(
+            Kind.NOISE,
+            "an agent asks for the clock as it is",
+            agent("clock-agent", *_for_cpu(_CLOCK, 2)),
+            ("check.ipis[2]",),
+            command="check",
+            who="a monitoring agent that reads cpuinfo_cur_freq",
+            innocent=agent("clock-agent", *_for_cpu(_CLOCK, 1)),
+            decides="systemctl stop clock-agent",
+        ),
+    ),
+    long=True,
+)
+
+_SHOOTDOWNS = Round(
+    (
+        Sabotage(
+            Kind.NOISE,
+            "a thread of the engine unmaps memory",
+            agent("quoter", *_engine("m = mmap.mmap(-1, 65536); m[0] = 1; m.close()")),
+            ("check.ipis[3]",),
+            command="check",
+            who="the engine's own logger, which maps and unmaps its files",
+            innocent=f"{_DECLARED}; {agent('quoter', *_engine('pass'))}",
+            says=("quoter",),
+            decides="systemctl stop quoter",
+        ),
+    ),
+    long=True,
+)
+
+_THREADS = Round(
+    (
+        Sabotage(
+            Kind.THREAD,
+            "a sleeping callback thread pinned on an isolated CPU",
+            _thread("rcuop/2", "2"),
+            ("check.movable_threads[2]",),
+            command="check",
+            who="a script that pins every thread with a CPU's number in its name to that CPU",
+            innocent=_thread("rcuop/2", "1"),
+            says=("rcuop/2",),
+        ),
+        Sabotage(
+            Kind.THREAD,
+            "a kernel thread that may run everywhere",
+            _thread("kswapd0", "0-3"),
+            each("check.movable_threads", ISOLATED),
+            command="check",
+            who="a script that gives kernel threads all CPUs again",
+            innocent=_thread("kswapd0", "0-1"),
+            says=("kswapd0",),
+        ),
+        Sabotage(
+            Kind.THREAD,
+            "a service pinned by its unit",
+            _service("feeder", "-p CPUAffinity=3"),
+            ("check.movable_threads[3]",),
+            command="check",
+            who="a colleague who tests a feed handler beside the engine",
+            innocent=_service("feeder", "-p CPUAffinity=1"),
+            says=("sleep",),
+        ),
+    ),
+    long=True,
+)
+
+_TWIN = (
+    "import pathlib, threading, time",
+    "def run():",
+    "    pathlib.Path(f'/proc/self/task/{threading.get_native_id()}/comm').write_text('engine')",
+    "    time.sleep(10**6)",
+    "for _ in range(COUNT):",
+    "    threading.Thread(target=run).start()",
+)
+_ONE_ENGINE = ('command = "twin"', 'thread = "engine"', "cpu = 2", "locked_memory = false")
+_FIFO = ('policy = "fifo"', "priority = 50")
+_TID = "$(grep -lx engine /proc/$(pgrep -x twin)/task/*/comm | cut -d/ -f5)"
+
+
+def _twin(count: int, options: str = "") -> str:
+    """A program with so many threads named engine, which sleep on CPU 2."""
+    lines = (line.replace("COUNT", str(count)) for line in _TWIN)
+    return agent("twin", *lines, options=f"-p CPUAffinity=2 {options}")
+
+
+_TWINS = Round(
+    (
+        Sabotage(
+            Kind.THREAD,
+            "two threads have the declared name",
+            _twin(2),
+            ("check.trading_thread[engine]",),
+            command="check",
+            who="a release of the engine that starts a second worker under the same name",
+            innocent=f"{declare('threads', *_ONE_ENGINE)}; {_twin(1)}",
+            decides=_twin(1),
+        ),
+    ),
+    long=True,
+)
+
+_MISPLACED = Round(
+    (
+        Sabotage(
+            Kind.THREAD,
+            "the engine's thread is moved and loses its priority",
+            f"taskset -pc 0-2 {_TID} >/dev/null; chrt -o -p 0 {_TID}",
+            ("check.trading_thread[engine]",),
+            command="check",
+            who="a script that gives every thread back to the scheduler",
+            innocent=f"{declare('threads', *_ONE_ENGINE, *_FIFO)}; "
+            + _twin(1, "-p CPUSchedulingPolicy=fifo -p CPUSchedulingPriority=50"),
+            says=("engine",),
+        ),
+    ),
+    long=True,
+)
+
+_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
+_ASKER = (  # asks for the gateway's address, over and over; each answer is an interrupt
+    "import socket, time",
+    "line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+    "line.bind((socket.if_nameindex()[1][1], 0))",
+    "mac = line.getsockname()[4]",
+    "head = bytes.fromhex('08060001080006040001')",
+    r"frame = b'\xff' * 6 + mac + head + mac + bytes((10, 0, 2, 15)) + bytes(6) + bytes((10, 0, 2, 2))",
+    _WHILE,
+    "    line.send(frame)",
+    "    time.sleep(0.1)",
+)
+_CLOCKS = "/sys/devices/system/clocksource/clocksource0"
+_ARRIVING = Round(
+    (
+        Sabotage(
+            Kind.INTERRUPT,
+            "the network card interrupts an isolated CPU",
+            f"echo 3 > /proc/irq/{_IRQ}/smp_affinity_list",
+            ("check.device_interrupts[3]", "irq.affinity[NIC]"),
+            command="check",
+            who="a network driver's script that spreads the card over all CPUs",
+            innocent=f"systemctl stop irqbalance; echo 1 > /proc/irq/{_IRQ}/smp_affinity_list; "
+            + agent("asker", *_ASKER),
+            says=("virtio0-input",),
+        ),
+        Sabotage(
+            Kind.VALUE,
+            "another clock by hand",
+            f"echo acpi_pm > {_CLOCKS}/current_clocksource",
+            ("check.clocksource",),
+            command="check",
+            who="an old guide for virtual machines",
+            innocent=f"cat {_CLOCKS}/current_clocksource > {_CLOCKS}/current_clocksource",
+            says=("acpi_pm",),
+        ),
+    ),
+    long=True,
+)
+
+_GROUPS = Round(
+    (
+        Sabotage(
+            Kind.GROUP,
+            "a slice that gets all CPUs",
+            "systemctl set-property --runtime system.slice AllowedCPUs=0-3",
+            each("check.movable_threads", ISOLATED),
+            command="check",
+            who="an operator who takes an old limit back",
+            innocent="systemctl set-property --runtime system.slice AllowedCPUs=0-1",
+            says=("system.slice",),
+        ),
+    ),
+    long=True,
+    alone=True,
+)
+
+_RESIDUE = Round(
+    (
+        Sabotage(
+            Kind.RESIDUE,
+            "function tracer left on",
+            f"echo do_sys_openat2 > {_TRACING}/set_ftrace_filter; echo function > {_TRACING}/current_tracer",
+            ("check.tracing",),
+            command="check",
+            who="the same engineer",
+            innocent=f"echo nop > {_TRACING}/current_tracer; echo 64 > {_TRACING}/buffer_size_kb",
+            says=("function",),
+        ),
+        Sabotage(
+            Kind.RESIDUE,
+            "kprobe left on",
+            f"echo 'p:left do_sys_openat2' > {_TRACING}/kprobe_events; echo 1 > {_TRACING}/events/kprobes/left/enable",
+            ("check.tracing",),
+            command="check",
+            who="a debugging script that was killed",
+            innocent=f": > {_TRACING}/kprobe_events",
+            says=("left",),
+        ),
+        Sabotage(
+            Kind.RESIDUE,
+            "function profiler left on",
+            f"echo do_sys_openat2 > {_TRACING}/set_ftrace_filter; echo 1 > {_TRACING}/function_profile_enabled",
+            ("check.tracing",),
+            command="check",
+            who="an engineer who counted calls",
+            innocent=f"echo 0 > {_TRACING}/function_profile_enabled",
+            says=("timed",),
+        ),
+        Sabotage(
+            Kind.RESIDUE,
+            "stack tracer left on",
+            f"echo do_sys_openat2 > {_TRACING}/stack_trace_filter; sysctl -q kernel.stack_tracer_enabled=1",
+            ("check.tracing",),
+            command="check",
+            who="an engineer who looked for a stack that is too deep",
+            innocent="sysctl -q kernel.stack_tracer_enabled=0",
+            says=("stack",),
+        ),
+        Sabotage(
+            Kind.RESIDUE,
+            "an instance of its own left on",
+            f"mkdir -p {_TRACING}/instances/agent; echo 1 > {_TRACING}/instances/agent/events/irq/enable",
+            ("check.tracing",),
+            command="check",
+            who="an agent that was removed without being stopped",
+            innocent=f"mkdir -p {_TRACING}/instances/agent",
+            says=("agent",),
+        ),
+    ),
+    long=True,
+    alone=True,
+)
+
+_COOLER = "$(grep -lx Processor /sys/class/thermal/cooling_device*/type | head -1 | xargs dirname)/cur_state"
+_COOLING = Round(
+    (
+        Sabotage(
+            Kind.VALUE,
+            "a cooling device slows a CPU",
+            f"echo 1 > {_COOLER}",
+            ("cpufreq.max_khz[0]",),
+            who="a thermal daemon that was stopped while it cooled",
+            innocent=f"echo 0 > {_COOLER}",
+            says=("cooling_device",),
+        ),
+    ),
+    long=True,
+)
+
+IN_CI = (  # played in a round of CI, with rows of other kinds
+    Sabotage(
+        Kind.NOISE,
+        "an agent reads MSRs",
+        f"modprobe msr; {agent('turbo-agent', *_for_cpu(_MSR, 3))}",
+        ("check.ipis[3]",),
+        command="check",
+        who="a monitoring agent that shows clocks and power",
+        innocent=f"modprobe msr; {agent('turbo-agent', *_for_cpu(_MSR, 0))}",
+        says=("turbo-agent", "/dev/cpu/3/msr"),
+    ),
+    Sabotage(
+        Kind.GROUP,
+        "a service with AllowedCPUs=",
+        _service("batch", "-p AllowedCPUs=3"),
+        ("check.movable_threads[3]",),
+        command="check",
+        who="a colleague who found two idle CPUs for a batch job",
+        innocent=_service("batch", "-p AllowedCPUs=0-1"),
+        says=("batch.service",),
+    ),
+    Sabotage(
+        Kind.RESIDUE,
+        "events left on",
+        f"echo 1 > {_TRACING}/events/sched/sched_switch/enable",
+        ("check.tracing",),
+        command="check",
+        who="an engineer who measured, and closed the terminal",
+        innocent=f"echo 'prev_pid == 1' > {_TRACING}/events/sched/sched_switch/filter",
+        says=("sched_switch",),
+    ),
+)
+
+ROUNDS = {
+    "noise": _NOISE,
+    "shootdowns": _SHOOTDOWNS,
+    "threads": _THREADS,
+    "twins": _TWINS,
+    "misplaced": _MISPLACED,
+    "arriving": _ARRIVING,
+    "groups": _GROUPS,
+    "residue": _RESIDUE,
+    "cooling": _COOLING,
+}

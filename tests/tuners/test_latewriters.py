@@ -1,0 +1,196 @@
+"""Cron jobs, rc.local, services and timers that will write what is asked for here; and what only looks like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trees import write
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.sysroot import Sysroot
+from tunectl.tuners.conflicts import objection
+from tunectl.tuners.find import read_tuners
+from tunectl.tuners.shellwrites import writes_of
+
+OURS: dict[str, Any] = {
+    "cpufreq.governor": "performance",
+    "cpufreq.boost": True,
+    "cpufreq.energy_perf_bias": 0,
+    "cpuidle.max_latency_us": 1,
+    "mm.ksm": "stopped",
+    "mm.swappiness": 1,
+    "mm.thp_enabled": "never",
+    "kernel.nmi_watchdog": False,
+    "irq.affinity": frozenset({0, 1}),
+    "net.adaptive_rx": False,
+    "net.rx_ring": 4096,
+}
+THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+GOVERNOR = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor"
+SYSTEM = "etc/systemd/system"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"echo always > {THP}", [(1, THP, "always")]),
+        (f"\necho -n 'always' >{THP}", [(2, THP, "always")]),
+        (f"printf '%s\\n' always | sudo tee {THP} >/dev/null", [(1, THP, "always")]),
+        (f"test -f {THP} && echo always > {THP} || true", [(1, THP, "always")]),
+        (f"if [ -w {THP} ]; then echo always > {THP}; fi", [(1, THP, "always")]),
+        (f"x=always\nf={THP}\necho $x > \"$f\"", [(3, THP, "always")]),
+        (f"echo $(cat /etc/thp) > {THP}", [(1, THP, "")]),
+        (f"/bin/sh -c 'echo always > {THP}'", [(1, THP, "always")]),
+        (f"bash -lc \"nice -n 5 dd if=/tmp/x of={THP}\"", [(1, THP, "")]),
+        (
+            "for c in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do\n  echo powersave > $c\ndone",
+            [(2, "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "powersave")],
+        ),
+        (
+            "for c in 2 3; do echo powersave > /sys/devices/system/cpu/cpu$c/cpufreq/scaling_governor; done",
+            [(1, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
+        ),
+        (f"echo \\\n always > {THP}", [(1, THP, "always")]),
+        ("sysctl -q -w vm.swappiness=60", [(1, "vm.swappiness", "60")]),
+        ("cpupower -c all frequency-set -g powersave", [(1, "cpupower frequency-set -g", "powersave")]),
+        ("cpupower frequency-set -u 2.5GHz", [(1, "cpupower frequency-set -u", "2500000")]),
+        ("cpufreq-set -c 2 --governor=powersave", [(1, "cpufreq-set --governor", "powersave")]),
+        ("tuned-adm profile balanced", [(1, "tuned-adm profile balanced", "")]),
+        ("x86_energy_perf_policy --all normal", [(1, "x86_energy_perf_policy", "6")]),
+        ("swapon -a", [(1, "swapon -a", "on")]),
+        ("ethtool -C eth0 adaptive-rx on rx-usecs 50",
+         [(1, "ethtool -C eth0 adaptive-rx", "1"), (1, "ethtool -C eth0 rx-usecs", "50")]),
+        # nothing of these writes
+        (f"cat {THP}", []),
+        (f"grep -q always < {THP} > /tmp/seen", []),
+        (f"# echo always > {THP}", []),
+        (f"echo 'echo always > {THP}'", []),
+        ("sysctl vm.swappiness", []),
+        ("cpupower frequency-info", []),
+        ("swapon --show", []),
+        ("ethtool -c eth0", []),
+        ("tuned-adm active", []),
+        ("echo 'never closed > x", []),
+    ],
+)  # fmt: skip
+def test_what_a_script_writes(text: str, found: list[tuple[int, str, str]]) -> None:
+    assert [(one.line, one.key, one.value) for one in writes_of(text)] == found
+
+
+def program(path: str, text: str, mode: int = 0o755) -> Any:
+    def act(root: Path) -> None:
+        write(root, path, text)
+        (root / path).chmod(mode)
+
+    return act
+
+
+def unit(name: str, text: str, target: str = "multi-user.target") -> Any:
+    def act(root: Path) -> None:
+        write(root, f"{SYSTEM}/{name}", text)
+        wants = root / SYSTEM / f"{target}.wants"
+        wants.mkdir(parents=True, exist_ok=True)
+        (wants / name).symlink_to(f"/{SYSTEM}/{name}")
+
+    return act
+
+
+def both(*acts: Any) -> Any:
+    def act(root: Path) -> None:
+        for one in acts:
+            one(root)
+
+    return act
+
+
+def against(root: Path, act: Any) -> dict[str, tuple[str, str]]:
+    """{row of check.other_tuners: (reason, fix)}."""
+    for name in ("present", "online"):
+        write(root, f"sys/devices/system/cpu/{name}", "0-3\n")
+    write(root, "usr/lib/systemd/system/cron.service", "[Service]\nExecStart=/usr/sbin/cron -f\n")
+    write(root, "etc/debian_version", "12.5\n")
+    write(root, f"{SYSTEM}/tunectl-apply.service", "[Unit]\nAfter=early.service\n[Service]\nExecStart=/x apply\n")
+    act(root)
+    host = Sysroot(str(root))
+    facts = read_scope_facts(host)
+    found = {one.name: objection(one, OURS, frozenset({2, 3}), facts) for one in read_tuners(host)}
+    return {name: (one.reason, one.fix) for name, one in found.items() if one}
+
+
+SET = f"echo powersave > {GOVERNOR}"
+SERVICE = f"[Service]\nType=oneshot\nExecStart=/bin/sh -c '{SET}'\n"
+SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
+
+
+@pytest.mark.parametrize(
+    ("act", "row", "place", "fix"),
+    [
+        (program("etc/cron.d/save", f"SHELL=/bin/sh\n@reboot root {SET}\n"), "cron", "/etc/cron.d/save:2", "take /etc"),
+        (program("etc/crontab", f"*/5 * * * * root sleep 3; {SET}\n"), "cron", "/etc/crontab:1", "take /etc/cron"),
+        (program("var/spool/cron/crontabs/root", f"@reboot {SET}\n"), "cron", "/root:1", "take /var"),
+        (program("etc/cron.hourly/save", f"#!/bin/sh\n{SET}\n"), "cron", "/cron.hourly/save:2", "take /etc"),
+        (both(SCRIPT, program("etc/cron.d/x", "@daily root /usr/local/bin/save\n")), "cron", "save:3", "take /usr"),
+        (program("etc/cron.d/x", "@daily root sysctl -w vm.swappiness=60\n"), "cron", "vm.swappiness = 60", "take"),
+        (program("etc/cron.d/x", "@daily root echo 8 > /proc/irq/33/smp_affinity\n"), "cron", "= 3,", "take /etc"),
+        (program("etc/rc.local", f"#!/bin/sh -e\n{SET}\nexit 0\n"), "rc.local", "/etc/rc.local:2", "take /etc"),
+        (unit("late.service", SERVICE), "services", "late.service:3", "sudo systemctl disable --now late.service"),
+        (
+            both(SCRIPT, unit("late.service", "[Service]\nExecStartPre=-/usr/local/bin/save\nExecStart=/bin/true\n")),
+            "services", "/usr/local/bin/save:3", "sudo systemctl disable --now late.service; it runs /usr/local/bin",
+        ),
+        (
+            both(unit("late.timer", "[Timer]\n", "timers.target"), program(f"{SYSTEM}/late.service", SERVICE)),
+            "services", "late.service:3", "sudo systemctl disable --now late.timer",
+        ),
+        (
+            both(
+                unit("x.timer", "[Timer]\nUnit=other.service\n", "timers.target"),
+                program(f"{SYSTEM}/other.service", "[Service]\nExecStart=/sbin/tuned-adm profile balanced\n"),
+            ),
+            "services", "tuned-adm profile balanced", "sudo systemctl disable --now x.timer",
+        ),
+        (
+            both(
+                unit("late.service", "[Service]\nExecStart=/opt/x.py\n"),
+                program("opt/x.py", f"#!/usr/bin/python3\nopen('{THP}', 'w').write('always')\n"),
+            ),
+            "services", "/opt/x.py:2", "sudo systemctl disable",
+        ),
+    ],
+)  # fmt: skip
+def test_who_will_write_is_named_with_file_and_line(tmp_path: Path, act: Any, row: str, place: str, fix: str) -> None:
+    found = against(tmp_path, act)
+    assert list(found) == [row]
+    assert place in found[row][0]
+    assert "will write" in found[row][0]
+    assert found[row][1].startswith(fix)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        program("etc/cron.d/same", f"@reboot root {SET.replace('powersave', 'performance')}\n"),
+        program("etc/cron.d/same", "@reboot root echo 3 > /proc/irq/33/smp_affinity\n"),
+        program("etc/cron.d/reads", f"@reboot root cat {GOVERNOR} > /tmp/governor\n"),
+        program("etc/cron.d/off.disabled", f"@reboot root {SET}\n"),
+        program("etc/cron.d/comment", f"# @reboot root {SET}\n"),
+        program("etc/cron.daily/not-a-program", f"#!/bin/sh\n{SET}\n", 0o644),
+        program("etc/cron.d/off", "@reboot root echo 1 > /sys/devices/system/cpu/cpu2/cpuidle/state2/disable\n"),
+        both(program("etc/cron.d/x", f"@reboot root {SET}\n"),
+             lambda root: (root / "usr/lib/systemd/system/cron.service").unlink()),
+        program("etc/rc.local", f"#!/bin/sh -e\n{SET}\n", 0o644),
+        program(f"{SYSTEM}/not-enabled.service", SERVICE),
+        unit("early.service", SERVICE),
+        unit("before.service", f"[Unit]\nBefore=tunectl-apply.service\n{SERVICE}"),
+        unit("first.service", SERVICE, "sysinit.target"),
+        both(unit("masked.service", SERVICE), lambda root: (root / SYSTEM / "masked.service").unlink(),
+             lambda root: (root / SYSTEM / "masked.service").symlink_to("/dev/null")),
+        unit("reset.service", f"{SERVICE}ExecStart=\nExecStart=/bin/true\n"),
+        unit("tunectl-monitor.service", "[Service]\nExecStart=/usr/bin/tunectl monitor\n"),
+        both(unit("big.service", "[Service]\nExecStart=/opt/big\n"), program("opt/big", f"\0{SET}\n")),
+    ],
+)  # fmt: skip
+def test_who_will_not_write_or_writes_our_value_is_no_matter(tmp_path: Path, act: Any) -> None:
+    assert against(tmp_path, act) == {}

@@ -1,0 +1,221 @@
+"""What was in force and is gone: a knob that a boot has not any more, and the journal itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.tuned import apply, inspection_on, restore, state_of
+from tunectl.errors import TunectlError
+from tunectl.host.writable import WritableSysroot
+from tunectl.model import Finding, Outcome
+from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.transaction import run_apply
+from tunectl.verdict import verdict_of
+
+CPU = "sys/devices/system/cpu"
+BOOT_ID = "proc/sys/kernel/random/boot_id"
+
+
+@pytest.fixture
+def host(lab4: Path) -> Path:
+    """A host that was applied, and then booted again: its files stand, its journal has another boot's id."""
+    write_host_file(lab4, f'{LOW_LATENCY}[network]\ninterfaces = ["eth0"]\n')
+    apply(lab4)
+    (lab4 / BOOT_ID).write_text("11111111-0000-4000-8000-000000000001\n")
+    return lab4
+
+
+def findings(host: Path, knob: str) -> list[Finding]:
+    return [one for one in inspection_on(host).assess().findings if one.knob == knob]
+
+
+def boots_with(host: Path, *words: str) -> None:
+    line = (host / "proc/cmdline").read_text().rstrip()
+    (host / "proc/cmdline").write_text(" ".join([line, *words]) + "\n")
+
+
+def takes_cpufreq_away(host: Path) -> None:
+    for path in (host / CPU).glob("cpu[0-9]*/cpufreq"):
+        shutil.rmtree(path) if not path.is_symlink() else path.unlink()
+    if (host / CPU / "cpufreq").exists():
+        shutil.rmtree(host / CPU / "cpufreq")
+
+
+def journal_of(host: Path) -> Journal:
+    return load(state_of(WritableSysroot(str(host))))
+
+
+@pytest.mark.parametrize("word", ["cpufreq.off=1", "cpufreq.off"])
+def test_a_governor_that_a_boot_argument_took_away_is_drift_with_the_argument_named(host: Path, word: str) -> None:
+    takes_cpufreq_away(host)
+    boots_with(host, word)
+    (found,) = findings(host, "cpufreq.governor")
+    assert (found.outcome, found.observed, found.desired) == (Outcome.DRIFTED, None, "performance")
+    assert "tunectl had it in force since 20" in found.reason
+    assert "as performance" in found.reason
+    assert f"this boot had the argument {word}, which takes it away" in found.reason
+    assert f"take {word} out of the kernel's command line and boot again" in found.fix
+    assert '"cpufreq.governor" = "unmanaged"' in found.fix
+
+
+def test_a_loss_is_known_after_every_later_apply_until_it_is_mended_or_no_longer_asked_for(host: Path) -> None:
+    first = journal_of(host).in_force()["cpufreq.governor"]
+    takes_cpufreq_away(host)
+    for number in (2, 3):
+        (host / BOOT_ID).write_text(f"11111111-0000-4000-8000-00000000000{number}\n")
+        (host / "proc/sys/vm/swappiness").write_text("60\n")  # so that there is something to write
+        run = apply(host, runtime_only=True)
+        assert run.applied.results
+        assert [one.outcome for one in run.plan.findings if one.knob == "cpufreq.governor"] == ["drifted"]
+        assert journal_of(host).in_force()["cpufreq.governor"] == first
+    (found,) = findings(host, "cpufreq.governor")
+    assert "what took it away is not known" in found.reason
+    write_host_file(host, f'{LOW_LATENCY}[network]\ninterfaces = ["eth0"]\n[knobs]\n"cpufreq.governor" = "unmanaged"\n')
+    assert findings(host, "cpufreq.governor") == []
+    (host / "proc/sys/vm/swappiness").write_text("60\n")
+    apply(host)
+    assert "cpufreq.governor" not in journal_of(host).in_force()
+
+
+def test_another_kernel_is_named(host: Path) -> None:
+    takes_cpufreq_away(host)
+    before = (host / "proc/sys/kernel/osrelease").read_text().strip()
+    (host / "proc/sys/kernel/osrelease").write_text("6.12.9-rt\n")
+    (found,) = findings(host, "cpufreq.governor")
+    assert f"the kernel was {before} then, and is 6.12.9-rt now" in found.reason
+
+
+def test_one_cpu_and_one_interface_that_are_lost_are_named_alone(host: Path) -> None:
+    (host / CPU / "cpu2/cpufreq/scaling_governor").unlink()
+    drifted = {one.target for one in findings(host, "cpufreq.governor") if one.outcome is Outcome.DRIFTED}
+    assert drifted == {"cpufreq.governor[2]"}
+    assert {one.outcome for one in findings(host, "net.rps_cpus")} == {Outcome.COMPLIANT}
+    shutil.rmtree(host / "sys/class/net/eth0", ignore_errors=True)
+    if (host / "sys/class/net/eth0").is_symlink():
+        (host / "sys/class/net/eth0").unlink()
+    (found,) = findings(host, "net.rps_cpus")
+    assert (found.instance, found.outcome) == ("eth0", Outcome.DRIFTED)
+
+
+# --- the nearest innocent hosts
+
+
+def test_what_was_never_in_force_is_unsupported_as_before(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    takes_cpufreq_away(lab4)
+    apply(lab4)
+    boots_with(lab4, "cpufreq.off=1")
+    assert [one.outcome for one in findings(lab4, "cpufreq.governor")] == ["unsupported"]
+
+
+def test_a_boot_that_has_everything_has_lost_nothing(host: Path) -> None:
+    plan = inspection_on(host).assess()
+    assert not [one for one in plan.findings if "had it in force" in one.reason]
+    boots_with(host, "cpufreq.off=0", "quiet")
+    assert {one.outcome for one in findings(host, "cpufreq.governor")} == {"compliant"}
+
+
+def test_where_absence_fulfils_the_wish_nothing_is_lost_and_that_is_said(host: Path) -> None:
+    for path in (host / CPU).glob("cpu[0-9]*/cpuidle"):
+        shutil.rmtree(path)
+    (host / "sys/kernel/mm/ksm/run").unlink()
+    for knob in ("cpuidle.max_latency_us", "mm.ksm"):
+        (found,) = findings(host, knob)
+        assert found.outcome is Outcome.UNSUPPORTED
+        assert "nothing is lost" in found.reason
+
+
+def test_interfaces_that_the_host_file_no_longer_names_are_not_lost(host: Path) -> None:
+    write_host_file(host, LOW_LATENCY)
+    assert [one.outcome for one in findings(host, "net.rps_cpus")] == ["unsupported"]
+
+
+def test_a_waiver_covers_a_loss(host: Path) -> None:
+    takes_cpufreq_away(host)
+    text = (host / "etc/tunectl/host.toml").read_text()
+    waiver = '[[waivers]]\nknob = "cpufreq.governor"\nreason = "fixed clock"\nuntil = 2027-01-31\n'
+    write_host_file(host, text + waiver)
+    assert [one.outcome for one in findings(host, "cpufreq.governor")] == ["waived"]
+
+
+def test_after_restore_nothing_is_missed(host: Path) -> None:
+    restore(host)
+    takes_cpufreq_away(host)
+    assert [one.outcome for one in findings(host, "cpufreq.governor")] == ["unsupported"]
+
+
+def test_a_journal_of_an_earlier_version_knows_what_it_wrote(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    apply(lab4)
+    path = lab4 / "var/lib/tunectl/journal.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if json.loads(line.partition(" ")[2])["type"] != "held"))
+    takes_cpufreq_away(lab4)
+    (lab4 / BOOT_ID).write_text("11111111-0000-4000-8000-000000000001\n")
+    assert [one.outcome for one in findings(lab4, "cpufreq.governor")] == ["drifted"]
+    (lab4 / "proc/sys/vm/swappiness").write_text("60\n")
+    apply(lab4, runtime_only=True)
+    assert [one.outcome for one in findings(lab4, "cpufreq.governor")] == ["drifted"]
+
+
+# --- the journal itself
+
+
+def loses_its_journal(host: Path) -> None:
+    (host / "var/lib/tunectl/journal.jsonl").unlink()
+    (host / "var/lib/tunectl").mkdir(exist_ok=True)
+
+
+def test_a_journal_that_is_gone_is_the_first_finding_and_apply_takes_nothing_for_the_original(host: Path) -> None:
+    loses_its_journal(host)
+    plan = inspection_on(host).assess()
+    first = plan.findings[0]
+    assert (first.target, first.outcome, first.observed) == ("journal", Outcome.DRIFTED, "gone")
+    assert "tunectl applied here before (" in first.reason
+    assert first.fix.endswith("sudo tunectl apply --adopt")
+    assert verdict_of(plan.findings) == "drifted"
+    (host / "proc/sys/vm/swappiness").write_text("60\n")
+    with pytest.raises(TunectlError, match="nothing was changed"):
+        apply(host)
+    assert (host / "proc/sys/vm/swappiness").read_text() == "60\n"
+    assert not (host / "var/lib/tunectl/journal.jsonl").exists()
+
+
+def test_with_adopt_a_new_journal_begins(host: Path) -> None:
+    loses_its_journal(host)
+    root = WritableSysroot(str(host))
+    run = run_apply(inspection_on(host), root, state_of(root), runtime_only=False, wait_s=0, adopt=True)
+    assert verdict_of(run.plan.findings) == "pending-reboot"  # as it was before
+    assert [one.target for one in inspection_on(host).assess().findings if one.knob == "journal"] == []
+
+
+def test_without_a_journal_nobody_knows_which_interrupt_the_kernel_manages(host: Path) -> None:
+    irq = next(path for path in (host / "proc/irq").iterdir() if (path / "effective_affinity_list").exists())
+    (irq / "effective_affinity_list").write_text("2\n")
+    (irq / "smp_affinity_list").write_text("2\n")
+    assert "drifted" in {one.outcome for one in findings(host, "irq.affinity")}
+    loses_its_journal(host)
+    found = [one for one in findings(host, "irq.affinity") if one.instance == irq.name]
+    assert [one.outcome for one in found] == ["unreadable"]
+    assert "the journal is gone" in found[0].reason
+
+
+def test_a_host_on_which_apply_never_ran_or_everything_was_restored_misses_no_journal(lab4: Path) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    (lab4 / "var/lib/tunectl").mkdir(parents=True, exist_ok=True)
+    assert inspection_on(lab4).journal_gone() is None
+    apply(lab4)
+    assert inspection_on(lab4).journal_gone() is None
+    restore(lab4)
+    (lab4 / "var/lib/tunectl").mkdir(parents=True, exist_ok=True)
+    assert inspection_on(lab4).journal_gone() is None
+
+
+def test_a_recording_of_a_tuned_host_holds_no_journal_and_misses_none(host: Path) -> None:
+    shutil.rmtree(host / "var/lib/tunectl")
+    assert inspection_on(host).journal_gone() is None

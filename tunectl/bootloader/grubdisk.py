@@ -1,0 +1,89 @@
+"""The files that a GRUB script names, found on the host: GRUB has devices where the host has mount points.
+
+`(prefix)` stands for the directory of grub.cfg, `(own)` for a device that is one of this host's own file systems. On
+either of them, a path may be that of the root file system or that of a separate /boot; the file that is there tells.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from tunectl.bootloader.grubsyntax import Unfollowed
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+
+PREFIX = "(prefix)"
+OWN = "own"
+_UUID = re.compile(r"\broot=uuid=([0-9a-z-]+)")
+
+
+class Disk:
+    """The host's file systems as GRUB sees them."""
+
+    def __init__(self, root: Sysroot, directory: str) -> None:
+        self._root = root
+        self._directory = directory  # of grub.cfg, `boot/grub`
+
+    def read(self, path: str) -> tuple[str, str] | None:
+        """(the host's name of a file, its text), or None where there is no such file. Unfollowed where it hides."""
+        place = self.locate(path)
+        if place is None:
+            return None
+        try:
+            return "/" + place, self._root.read_text(place)
+        except OSError as error:
+            if error.errno in ABSENT_ERRNOS:
+                return None
+            raise unreadable(place, error) from error
+
+    def size(self, path: str) -> int | None:
+        """The size of a file; None where it is none, -1 for a directory."""
+        place = self.locate(path)
+        if place is None:
+            return None
+        try:
+            return len(self._root.read_bytes(place))
+        except IsADirectoryError:
+            return -1
+        except OSError as error:
+            if error.errno in ABSENT_ERRNOS:
+                return None
+            raise unreadable(place, error) from error
+
+    def locate(self, path: str) -> str | None:
+        """The path below the root of the host, or None where there is nothing. Unfollowed where that is not known."""
+        if re.search(r"[*?]", path):
+            raise Unfollowed(f"the file name '{path}' is a pattern")
+        device, _, rest = path.partition("/")
+        if device == PREFIX:
+            found = self._there(f"{self._directory}/{rest}")
+            return found[0] if found else None
+        if device not in ("", f"({OWN})"):
+            raise Unfollowed(f"'{path}' is on a device that is not known here")
+        found = self._there(rest, f"boot/{rest}")
+        if len(found) > 1:
+            raise Unfollowed(f"'{path}' is /{found[0]} or /{found[1]}")
+        return found[0] if found else None
+
+    def _there(self, *places: str) -> list[str]:
+        """Those of these places where there is a file or directory."""
+        found = []
+        for place in places:
+            try:
+                os.close(self._root.open(place))
+            except OSError as error:
+                if error.errno in ABSENT_ERRNOS:
+                    continue
+                raise unreadable(place, error) from error
+            found.append(place)
+        return found
+
+    def is_own(self, name: str) -> bool:
+        """Is this the UUID of the running kernel's root file system?"""
+        line = self._root.get_text("proc/cmdline").lower()
+        return any(found[1] == name.lower() for found in _UUID.finditer(line))
+
+
+def unreadable(place: str, error: OSError) -> Unfollowed:
+    """The reason, with the file's name."""
+    return Unfollowed(f"/{place} cannot be read ({error.strerror})", error.errno)

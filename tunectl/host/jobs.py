@@ -1,0 +1,116 @@
+"""Commands that this host runs by itself: cron's, rc.local's, and those of services and timers that a boot starts.
+
+Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-local-generator(8); systemd.timer(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import unit_directories, unit_names
+from tunectl.host.systemdunit import in_force, mask_of, read_unit
+
+_DAEMONS = ("cron.service", "crond.service", "cronie.service", "systemd-cron.target")
+_PROGRAMS = ("usr/sbin/cron", "usr/sbin/crond")
+_PARTS = ("etc/cron.hourly", "etc/cron.daily", "etc/cron.weekly", "etc/cron.monthly", "etc/cron.yearly")
+_SPOOLS = ("var/spool/cron/crontabs", "var/spool/cron")  # Debian; Red Hat and SUSE
+_ENVIRONMENT = re.compile(r"^\s*[A-Za-z_]\w*\s*=")
+_RC_LOCAL = ("etc/rc.local", "etc/rc.d/rc.local")
+_EXECS = ("ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStopPost")
+_BEFORE_US = ("tunectl-apply.service", "basic.target", "sysinit.target")
+
+
+class Job(NamedTuple):
+    """A command line, or a whole script (then `command` is ""): its file and line, what ends it."""
+
+    file: str  # without a leading slash
+    line: int
+    command: str
+    ends: str = ""
+
+
+def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
+    """Of every crontab and cron directory; none where no cron is installed. Never raises.
+
+    Other users' crontabs may be read only by root.
+    """
+    if not _has_cron(root):
+        return
+    yield from _crontab(root, "etc/crontab", has_user=True)
+    dots = not root.exists("etc/debian_version")  # Debian's cron skips names with a dot, cronie does not
+    for name in sorted(root.listdir("etc/cron.d")):
+        if re.fullmatch(r"[\w-]+" if not dots else r"[^.#].*(?<!~)(?<!\.rpmsave)(?<!\.rpmorig)(?<!\.rpmnew)", name):
+            yield from _crontab(root, f"etc/cron.d/{name}", has_user=True)
+    for spool in _SPOOLS:
+        for name in sorted(root.listdir(spool)):
+            yield from _crontab(root, f"{spool}/{name}", has_user=False)
+    for directory in _PARTS:
+        for name in sorted(root.listdir(directory)):
+            if is_program(root, f"{directory}/{name}") and (dots or "." not in name):
+                yield Job(f"{directory}/{name}", 0, "")
+
+
+def _has_cron(root: Sysroot) -> bool:
+    there = [unit for unit in _DAEMONS if any(root.exists(place) for place in unit_directories(unit))]
+    return any(not mask_of(root, unit) for unit in there) or (not there and any(map(root.exists, _PROGRAMS)))
+
+
+def _crontab(root: Sysroot, path: str, *, has_user: bool) -> Iterator[Job]:
+    for number, line in enumerate(root.get_text(path).split("\n"), 1):
+        bare = line.strip()
+        if not bare or bare.startswith("#") or _ENVIRONMENT.match(bare):
+            continue
+        fields = bare.split(None, (1 if bare.startswith("@") else 5) + has_user)
+        if len(fields) == (1 if bare.startswith("@") else 5) + has_user + 1:
+            command = re.split(r"(?<!\\)%", fields[-1])[0]  # what follows is the command's input
+            yield Job(path, number, command.replace("\\%", "%"))
+
+
+def read_rc_local(root: Sysroot) -> Iterator[Job]:
+    """rc.local, where it may be executed and so is run at the end of the boot. Never raises."""
+    path = next((path for path in _RC_LOCAL if root.exists(path)), "")
+    if path and is_program(root, path):
+        yield Job(path, 0, "")
+
+
+def is_program(root: Sysroot, path: str) -> bool:
+    """May it be executed?"""
+    return bool((root.mode(path) or 0) & 0o111)
+
+
+def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
+    """The commands of services that a boot or a timer starts and nothing orders before ours. Never raises.
+
+    `besides`: units that are left out.
+    """
+    ours = {name for one in read_unit(root, _BEFORE_US[0]) if one.key == "After" for name in one.value.split()}
+    for unit, starter in _started(root).items():
+        if unit in besides or unit in ours:
+            continue
+        said = read_unit(root, unit.replace(unit[unit.find("@") : unit.rfind(".")], "@") if "@" in unit else unit)
+        before = {name for one in said if one.key == "Before" for name in one.value.split()}
+        if starter == unit and before & set(_BEFORE_US):
+            continue
+        for one in in_force(said, "Service", *_EXECS):
+            own = unit.startswith("tunectl-") and "/tunectl" in one.value  # ours: verify, apply, monitor
+            if not own:
+                yield Job(one.file, one.line, one.value.lstrip("@-:+!"), f"sudo systemctl disable --now {starter}")
+
+
+def _started(root: Sysroot) -> dict[str, str]:
+    """{service: the unit to disable, itself or its timer}, of what is enabled and not masked."""
+    found: dict[str, str] = {}
+    names = {*unit_names(root, ".wants"), *unit_names(root, ".requires")}
+    early = ("sysinit.target.", "basic.target.", "initrd", "local-fs", "sockets.target.")
+    for directory in sorted(name for name in names if not name.startswith(early)):
+        for place in unit_directories(directory):
+            for unit in sorted(root.listdir(place)):
+                if unit.endswith(".service"):
+                    found.setdefault(unit, unit)
+                elif unit.endswith(".timer") and not mask_of(root, unit):
+                    service = next((one.value for one in read_unit(root, unit) if one.key == "Unit"), "")
+                    found.setdefault(service or unit.removesuffix(".timer") + ".service", unit)
+    return {unit: starter for unit, starter in found.items() if not mask_of(root, unit)}

@@ -1,0 +1,59 @@
+"""Swap: what the kernel swaps to now, and what has it do so at the next boot. /proc/swaps, fstab(5), systemd.swap(5).
+
+Source: mm/swapfile.c (swaps_proc_ops); systemd-fstab-generator(8): `noauto` keeps a line from the boot.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import unit_directories, unit_names
+from tunectl.host.systemdunit import mask_of
+
+FSTAB = "etc/fstab"
+SWAPS = "proc/swaps"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_UNIT = re.compile(r"[A-Za-z0-9:_.\\@-]+\.swap")
+
+
+class Starter(NamedTuple):
+    """What swaps at each boot: the file, the line (0: a unit's file), and the command that ends that."""
+
+    file: str  # without a leading slash
+    line: int
+    ends: str
+
+    def __str__(self) -> str:
+        return f"/{self.file}:{self.line}" if self.line else f"/{self.file}"
+
+
+def read_swaps(root: Sysroot) -> list[str]:
+    """The devices and files that are swapped to now. OSError where that cannot be read."""
+    rows = [line.split() for line in root.read_text(SWAPS).splitlines()[1:]]
+    return [_OCTAL.sub(lambda match: chr(int(match[1], 8)), row[0]) for row in rows if row]
+
+
+def read_starters(root: Sysroot) -> list[Starter]:
+    """The lines of fstab and the units that have swap started at boot. Never raises."""
+    found = []
+    for number, line in enumerate(root.get_text(FSTAB).split("\n"), 1):
+        fields = line.split()
+        is_swap = fields[2:3] == ["swap"] and not fields[0].startswith("#")
+        if is_swap and "noauto" not in "".join(fields[3:4]).split(","):
+            found.append(Starter(FSTAB, number, f"sudo sed -i '{number}s/^/#/' /{FSTAB}"))
+    for unit in _wanted(root):
+        place = next((path for path in unit_directories(unit) if root.exists(path)), "")
+        # The generator's own units come from fstab.
+        from_fstab = "fstab-generator" in root.get_text(place)
+        if place and not from_fstab and not mask_of(root, unit) and _UNIT.fullmatch(unit):
+            found.append(Starter(place, 0, f"sudo systemctl mask '{unit}'"))
+    return found
+
+
+def _wanted(root: Sysroot) -> list[str]:
+    """The swap units that a target wants."""
+    links = [kind for kind in (*unit_names(root, ".wants"), *unit_names(root, ".requires")) if "target" in kind]
+    places = [place for kind in links for place in unit_directories(kind)]
+    return sorted({unit for place in places for unit in root.listdir(place) if unit.endswith(".swap")})

@@ -1,0 +1,62 @@
+"""Swap as a switch that an operator turns: memory that is swapped out now has to fit again, which we cannot promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tunectl.host.swap import SWAPS, Starter, read_starters, read_swaps
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
+from tunectl.model import Outcome, Reading, State
+
+OFF, ON, NEXT = "off", "on", "off until the next boot"
+
+
+class SwapFacts(NamedTuple):
+    """What is swapped to, and what has it done at each boot."""
+
+    swaps: tuple[str, ...]
+    starters: tuple[Starter, ...]
+
+
+class Swap(NamedTuple):
+    """The list of what is swapped to. Nothing is written."""
+
+    def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
+        """One reading."""
+        if not view.root.exists(SWAPS):
+            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{SWAPS}: its kernel cannot swap")
+            return
+        try:
+            swaps = read_swaps(view.root)
+        except OSError as error:
+            yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{SWAPS}: {error.strerror}", errno=error.errno)
+            return
+        starters = read_starters(view.root)
+        value = ON if swaps else NEXT if starters else OFF
+        yield Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters)))
+
+    def steps(self, view: View, batch: Batch) -> Iterator[Step]:
+        """None: swapping off may take minutes, and more memory than there is."""
+        yield from ()
+
+    def describe(self) -> tuple[str, ...]:
+        """The kernel's list."""
+        return (f"/{SWAPS}",)
+
+    def reads(self) -> tuple[str, ...]:
+        """The kernel's list. fstab may hold passwords of network shares, and is in no recording."""
+        return (SWAPS,)
+
+
+def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """Off now, and at the next boot."""
+    found: SwapFacts = reading.facts
+    if reading.value == desired or desired != OFF:
+        return Judgement(Outcome.COMPLIANT, reading.value, desired)
+    reasons = [f"pages may be swapped out to {', '.join(found.swaps)}, and to touch one again takes milliseconds"]
+    reasons = reasons if found.swaps else []
+    if found.starters:
+        reasons.append(f"{', '.join(map(str, found.starters))} starts swapping at each boot")
+    fixes = [one.ends for one in found.starters] + (["sudo swapoff -a"] if found.swaps else [])
+    return Judgement(Outcome.DRIFTED, reading.value, desired, "; ".join(reasons), " && ".join(fixes), changeable=False)

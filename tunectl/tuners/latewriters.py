@@ -1,0 +1,126 @@
+"""Who will write our settings later: cron jobs, rc.local, services and timers that nothing orders before our own.
+
+A command is followed into the script that it runs, and no further.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from tunectl.cpulist import format_cpulist, parse_cpumask
+from tunectl.errors import UsageError
+from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
+from tunectl.host.sysctld import Setting, normal_key
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs import KNOBS
+from tunectl.tuners.places import knob_at, normal_path, places
+from tunectl.tuners.shellwrites import Write, script_of, writes_of
+
+_SCRIPT_BYTES = 1 << 16
+_MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
+# A script that is not the shell's: a place of the kernel's in a line that opens or writes a file.
+_PLACE = re.compile(r"(/(?:sys|proc)/[\w./*{}$-]+)")
+_WRITING = re.compile(r"""write|['"](?:w|a|r\+)b?['"]|>""")
+
+
+def read_cron(root: Sysroot) -> tuple[Setting, ...]:
+    """Of crontabs and cron's directories."""
+    return tuple(_settings(root, read_cron_jobs(root)))
+
+
+def read_local(root: Sysroot) -> tuple[Setting, ...]:
+    """Of rc.local."""
+    return tuple(_settings(root, read_rc_local(root)))
+
+
+def read_services(root: Sysroot, besides: frozenset[str]) -> tuple[Setting, ...]:
+    """Of services and timers, without those whose own configuration says what they write."""
+    return tuple(_settings(root, read_service_jobs(root, besides)))
+
+
+def _settings(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
+    for job in jobs:
+        for file, write in _writes(root, job):
+            if found := _known(write):
+                knob, key, value = found
+                ends = job.ends if file == job.file else f"{job.ends}; it runs /{file}" if job.ends else ""
+                yield Setting(knob, key, value, f"/{file}", write.line, wins=True, ends=ends)
+
+
+def _writes(root: Sysroot, job: Job) -> Iterator[tuple[str, Write]]:
+    """(file, write) of a job and of the script that it runs."""
+    if not job.command:
+        yield from ((job.file, one) for one in _of_script(root, job.file))
+        return
+    yield from ((job.file, one._replace(line=job.line)) for one in writes_of(job.command))
+    for command in (job.command, *_inner(job.command)):
+        path = script_of(command).lstrip("/")
+        if path and _is_script(root, path):
+            yield from ((path, one) for one in _of_script(root, path))
+
+
+def _inner(command: str) -> list[str]:
+    """What `sh -c` is given."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return []
+    return [after for word, after in pairwise(words) if re.fullmatch(r"-\w*c", word)]
+
+
+def _is_script(root: Sysroot, path: str) -> bool:
+    """A short text: a program of the machine's has zero bytes, and a long one is an application."""
+    try:
+        head = root.read_bytes(path, _SCRIPT_BYTES)
+    except OSError:
+        return False
+    return 0 < len(head) < _SCRIPT_BYTES and b"\0" not in head
+
+
+def _of_script(root: Sysroot, path: str) -> Iterator[Write]:
+    if not _is_script(root, path):
+        return
+    text = root.get_text(path)
+    first = text.partition("\n")[0]
+    if not first.startswith("#!") or re.search(r"\b(?:ba|da|k|z)?sh\b", first):
+        yield from writes_of(text)
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.lstrip().startswith("#") and _WRITING.search(line):
+            yield from (Write(number, path=place, key=place) for place in _PLACE.findall(line))
+
+
+def _known(write: Write) -> tuple[str, str, str] | None:
+    """(knob, its name there, text) of a write to something of ours."""
+    if write.path:
+        if _MASKS.match(write.path):
+            return "irq.affinity", write.path, _list(write.value)
+        if knob := knob_at(write.path):
+            return knob, write.path, _state(knob, write)
+        if write.path.startswith("/proc/sys/"):
+            key = write.path.removeprefix("/proc/sys/").replace("/", ".")
+            return (places().sysctls[key], write.path, write.value) if key in places().sysctls else None
+    elif write.sysctl:
+        knob = places().sysctls.get(normal_key(write.sysctl), "")
+        return (knob, write.key, write.value) if knob else None
+    elif write.knob in KNOBS:
+        return write.knob, write.key, write.value
+    return None
+
+
+def _state(knob: str, write: Write) -> str:
+    """An idle state that is switched off is what we want as well; one that is switched on may not be."""
+    if knob == "cpuidle.max_latency_us" and normal_path(write.path).endswith("/disable"):
+        return "0" if write.value == "1" else ""
+    return write.value
+
+
+def _list(mask: str) -> str:
+    """A mask of CPUs as a list; "" where it is none."""
+    try:
+        return format_cpulist(parse_cpumask(mask)) if mask else ""
+    except UsageError:
+        return ""

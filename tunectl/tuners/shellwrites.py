@@ -1,0 +1,303 @@
+"""What the lines of a shell script write to the kernel: redirections, tee, dd, cp, and the programs that tune. Pure.
+
+Nothing is ever executed. Variables are followed where the script itself gives them a plain value or a list. A
+value that only the running script would know is "", and a place of that kind is none.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tunectl.tuners.netoptions import net_settings
+
+_KERNEL = ("/sys/", "/proc/")
+_BREAKS = frozenset({";", "&", "&&", "|", "||", "(", ")", "{", "}", ";;", "|&"})
+_WORDS = frozenset(
+    {"then", "do", "else", "elif", "if", "while", "until", "!", "time", "exec", "command", "sudo", "nohup"}
+)
+_WITH_OPTIONS = frozenset({"nice", "ionice", "chrt", "taskset", "timeout", "env", "flock", "setsid", "sudo", "stdbuf"})
+_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+_WRITERS = frozenset({"tee", "dd", "cp", "install", "echo", "printf", *_SHELLS})
+_ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_BRACES = re.compile(r"\{[0-9]+\.\.[0-9]+\}|\{[0-9]+(?:,[0-9]+)+\}|\[[^]/]+\]\*?")
+_BIAS = {
+    "performance": "0",
+    "balance-performance": "4",
+    "normal": "6",
+    "default": "6",
+    "balance-power": "8",
+    "power": "15",
+}
+_ON = {"on": "1", "off": "0"}
+_MOST = 400  # lines of a script that are looked at
+
+
+class Write(NamedTuple):
+    """One write: its line; a kernel path, a sysctl or a knob (one of them); the name shown; the text, "" if unknown."""
+
+    line: int
+    path: str = ""
+    sysctl: str = ""
+    knob: str = ""
+    key: str = ""
+    value: str = ""
+
+
+def writes_of(text: str, depth: int = 1) -> Iterator[Write]:
+    """Every write of a script. Lines begin at 1."""
+    known: dict[str, list[str]] = {}
+    for number, line in _lines(text):
+        for command in _commands(line):
+            yield from (one._replace(line=number) for one in _of_command(command, known, depth))
+
+
+def script_of(command: str) -> str:
+    """The file that a command line runs, itself or by an interpreter; "" where it names none."""
+    for words in _commands(command):
+        words = _without_prefixes(words)
+        if words and words[0].rpartition("/")[2] in (*_SHELLS, "python3", "perl"):
+            words = [word for word in words[1:] if not word.startswith("-")]
+        if words and words[0].startswith("/"):
+            return words[0]
+    return ""
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """(number of the first line, the line with those that go on)."""
+    waiting, first = "", 0
+    for number, line in enumerate(text.split("\n")[:_MOST], 1):
+        first = first if waiting else number
+        waiting += line
+        if waiting.endswith("\\"):
+            waiting = waiting[:-1] + " "
+            continue
+        yield first, waiting
+        waiting = ""
+
+
+def _commands(line: str) -> list[list[str]]:
+    """The simple commands of a line, each with its redirections; none where its quotes do not close."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&()<>")
+    lexer.whitespace_split, lexer.commenters = True, "#"
+    try:
+        tokens = list(lexer)
+    except ValueError:
+        return []
+    found: list[list[str]] = [[]]
+    for token in tokens:
+        if token in _BREAKS:
+            # What is piped on is kept: `echo 1 | tee FILE` is one write.
+            found = [*found[:-1], [*found[-1], token]] if token == "|" else [*found, []]
+        else:
+            found[-1].append(token)
+    return [one for one in found if one]
+
+
+def _of_command(words: list[str], known: dict[str, list[str]], depth: int) -> Iterator[Write]:
+    pipeline: list[list[str]] = [[]]
+    for word in words:
+        pipeline = [*pipeline, []] if word == "|" else [*pipeline[:-1], [*pipeline[-1], word]]
+    said = ""
+    for part in pipeline:
+        part = _without_prefixes(part)
+        if not part:
+            continue
+        if part[0] == "for" and len(part) > 2 and part[2] == "in":
+            known[part[1]] = [value for word in part[3:] for value in _expanded(word, known)]
+        elif (match := _ASSIGNMENT.match(part[0])) and len(part) == 1:
+            known[match[1]] = _expanded(match[2], known)
+        else:
+            yield from _of_program(part, known, said, depth)
+            said = _said(part, known)
+
+
+def _without_prefixes(words: Sequence[str]) -> list[str]:
+    """The command itself, without words of the shell and programs that only start another."""
+    rest = list(words)
+    while rest:
+        name = rest[0].rpartition("/")[2]
+        if name in _WORDS or (_ASSIGNMENT.match(rest[0]) and len(rest) > 1 and not rest[1].startswith(">")):
+            rest = rest[1:]
+        elif name in _WITH_OPTIONS and (start := next((n for n, word in enumerate(rest) if n and _starts(word)), 0)):
+            rest = rest[start:]
+        else:
+            return rest
+    return rest
+
+
+def _starts(word: str) -> bool:
+    """Is it a program that this module knows, or a path of one?"""
+    return word in _TOOLS or word in _WRITERS or (word.startswith("/") and not word.startswith(_KERNEL))
+
+
+def _expanded(word: str, known: Mapping[str, Sequence[str]]) -> list[str]:
+    """What a word may be: a variable in it that holds a list makes it several."""
+    match = _VARIABLE.search(word)
+    if match is None:
+        return [word]
+    values = known.get(match[1] or match[2])
+    # A counter, such as $cpu in cpu$cpu/, stands for any number.
+    if values is None or any("$" in value or "`" in value for value in values):
+        values = ["N"]
+    return [
+        one for value in values[:64] for one in _expanded(word[: match.start()] + value + word[match.end() :], known)
+    ]
+
+
+def _value(word: str, known: Mapping[str, Sequence[str]]) -> str:
+    """The text of a word, "" where only the running script knows it."""
+    if match := _VARIABLE.fullmatch(word):
+        values = known.get(match[1] or match[2], ())
+        word = values[0] if len(values) == 1 else "$"
+    return "" if "$" in word or "`" in word else word.strip()
+
+
+def _said(words: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:
+    """What echo or printf write."""
+    if words[0].rpartition("/")[2] not in ("echo", "printf"):
+        return ""
+    stop = next((n for n, word in enumerate(words) if word.startswith((">", "<"))), len(words))
+    texts = [word for word in words[1:stop] if word not in ("-n", "-e", "%s", "%s\\n", "--")]
+    if stop < len(words) and texts and texts[-1] in ("1", "2") and len(texts) > 1:  # `echo x 2>`: a descriptor
+        texts = texts[:-1]
+    values = [_value(word, known).removesuffix("\\n") for word in texts]
+    return " ".join(values) if all(values) else ""
+
+
+def _paths(word: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    for path in dict.fromkeys(_BRACES.sub("N", one) for one in _expanded(word, known)):
+        if path.startswith(_KERNEL):
+            yield path
+
+
+def _of_program(words: list[str], known: Mapping[str, Sequence[str]], piped: str, depth: int) -> Iterator[Write]:
+    name = words[0].rpartition("/")[2]
+    own = _said(words, known)
+    for before, target in pairwise(words):
+        if before in (">", ">>", ">|"):
+            yield from (Write(0, path=path, key=path, value=own) for path in _paths(target, known))
+    arguments = words[1 : next((n for n, word in enumerate(words) if word.startswith((">", "<"))), len(words))]
+    if name == "tee":
+        yield from (Write(0, path=p, key=p, value=piped) for word in arguments for p in _paths(word, known))
+    elif name == "dd":
+        targets = [word.removeprefix("of=") for word in arguments if word.startswith("of=")]
+        yield from (Write(0, path=p, key=p, value=piped) for word in targets for p in _paths(word, known))
+    elif name in ("cp", "install") and arguments:
+        yield from (Write(0, path=p, key=p) for p in _paths(arguments[-1], known))
+    elif name in _SHELLS and depth and len(arguments) > 1 and arguments[0].startswith("-") and "c" in arguments[0]:
+        yield from writes_of(arguments[1], depth - 1)
+    elif tool := _TOOLS.get(name):
+        yield from tool([_value(word, known) or "$" for word in arguments])
+
+
+def _sysctl(arguments: list[str]) -> Iterator[Write]:
+    for word in arguments:
+        key, equals, value = word.partition("=")
+        if equals and not key.startswith("-"):
+            yield Write(0, sysctl=key, key=key, value=_clean(value))
+
+
+def _options(arguments: Sequence[str]) -> dict[str, str]:
+    """{option: what follows it}, `--governor=x` and `-gx`, too."""
+    found = {}
+    for word, after in zip(arguments, [*arguments, ""][1:], strict=True):
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            found[name] = value if equals else after
+        elif word.startswith("-"):
+            found[word[:2]] = word[2:] or after
+    return found
+
+
+def _clean(value: str) -> str:
+    return "" if "$" in value else value
+
+
+def _set(found: Mapping[str, str], names: Sequence[str], knob: str, said: str) -> Iterator[Write]:
+    if name := next((one for one in names if one in found), ""):
+        yield Write(0, knob=knob, key=f"{said} {name}", value=_clean(found[name]))
+
+
+_IDLE = ("-d", "-D", "-e", "-E", "--disable", "--enable")
+
+
+def _cpupower(arguments: list[str]) -> Iterator[Write]:
+    verbs = ("frequency-set", "set", "idle-set")
+    verb = next((word for word in arguments if word in verbs), "")
+    found = _options(arguments[arguments.index(verb) + 1 :] if verb else [])
+    if verb == "frequency-set":
+        yield from _frequency(found, "cpupower frequency-set")
+    elif verb == "set":
+        yield from _set(found, ("-b", "--perf-bias"), "cpufreq.energy_perf_bias", "cpupower set")
+        yield from _set(found, ("-e", "--epp"), "cpufreq.energy_performance_preference", "cpupower set")
+        yield from _set(found, ("-t", "--turbo-boost"), "cpufreq.boost", "cpupower set")
+    elif verb == "idle-set" and any(name.startswith(_IDLE) for name in found):
+        yield Write(0, knob="cpuidle.max_latency_us", key="cpupower idle-set")
+
+
+def _frequency(found: Mapping[str, str], said: str) -> Iterator[Write]:
+    yield from _set(found, ("-g", "--governor"), "cpufreq.governor", said)
+    for names, knob in ((("-u", "--max"), "cpufreq.max_khz"), (("-d", "--min"), "cpufreq.min_khz")):
+        for one in _set(found, names, knob, said):
+            yield one._replace(value=_khz(one.value))
+
+
+def _khz(text: str) -> str:
+    match = re.fullmatch(r"([0-9.]+)\s*(|hz|khz|mhz|ghz)", text.lower())
+    if match is None or match[1].count(".") > 1 or match[1] == ".":
+        return ""
+    return str(round(float(match[1]) * {"": 1, "hz": 0.001, "khz": 1, "mhz": 1000, "ghz": 1_000_000}[match[2]]))
+
+
+def _cpufreq_set(arguments: list[str]) -> Iterator[Write]:
+    yield from _frequency(_options(arguments), "cpufreq-set")
+
+
+def _tuned_adm(arguments: list[str]) -> Iterator[Write]:
+    if arguments[:1] == ["profile"] or arguments[:1] == ["auto_profile"]:
+        yield Write(0, knob="cpufreq.governor", key=" ".join(["tuned-adm", *arguments]))
+
+
+def _energy(arguments: list[str]) -> Iterator[Write]:
+    word = next((word for word in arguments if word in _BIAS), "")
+    found = _options(arguments)
+    if word or {"-a", "--all"} & found.keys():
+        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=_BIAS.get(word, ""))
+    for name in ("-b", "--epb"):
+        if name in found:
+            value = _BIAS.get(found[name], _clean(found[name]))
+            yield Write(0, knob="cpufreq.energy_perf_bias", key=f"x86_energy_perf_policy {name}", value=value)
+
+
+def _swapon(arguments: list[str]) -> Iterator[Write]:
+    if arguments and not {"-s", "--show", "--summary", "-h", "--help", "-V"} & set(arguments):
+        yield Write(0, knob="mm.swap", key=" ".join(["swapon", *arguments]), value="on")
+
+
+_ETHTOOL = {"-C": "coalesce", "-G": "ring", "-L": "channels", "-K": "features"}
+_ETHTOOL |= {"--coalesce": "coalesce", "--set-ring": "ring", "--set-channels": "channels"}
+_ETHTOOL |= {"--features": "features", "--offload": "features"}
+
+
+def _ethtool(arguments: list[str]) -> Iterator[Write]:
+    kind = _ETHTOOL.get(arguments[0]) if arguments else None
+    if kind:
+        for knob, key, value in net_settings(kind, " ".join(arguments[2:])):
+            said = f"ethtool {arguments[0]} {arguments[1]} {key.rpartition(' ')[2]}"
+            yield Write(0, knob=knob, key=said, value=_clean(_ON.get(value, value)))
+
+
+_TOOLS: Mapping[str, Callable[[list[str]], Iterator[Write]]] = {
+    "sysctl": _sysctl,
+    "cpupower": _cpupower,
+    "cpufreq-set": _cpufreq_set,
+    "tuned-adm": _tuned_adm,
+    "x86_energy_perf_policy": _energy,
+    "swapon": _swapon,
+    "ethtool": _ethtool,
+}

@@ -1,0 +1,86 @@
+"""What was in force and is gone: a knob that the last apply had, and that this boot has not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob
+from tunectl.model import Finding, Held, Outcome, Reading, Scalar, State
+
+_OFF = ("0", "n", "N", "off")
+_BLOCKERS = ("module_blacklist", "modprobe.blacklist")
+
+
+def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) -> Judgement:
+    """A knob that this host has not: unsupported, or drifted where the last apply had it in force."""
+    observed = None if reading.value is None else knob.codec.show(reading.value)
+    unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reading.reason, changeable=False)
+    held = facts.held.get(knob.name)
+    if held is None or not held.covers(reading.instance):
+        return unsupported
+    argument = _argument(knob.absence, facts.arguments)
+    since = f" since {held.at}" if held.at else ""
+    was = f"{reading.reason}; tunectl had it in force{since}, as {held.value}"
+    if knob.absence.harmless:
+        return unsupported._replace(reason=f"{was}; nothing is lost: {knob.absence.harmless}")
+    if reading.state is State.MOOT and not argument:
+        return unsupported
+    why, fix = _cause(knob, held, argument, facts)
+    return unsupported._replace(outcome=Outcome.DRIFTED, reason=f"{was}: {why}", fix=fix)
+
+
+def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[str, str]:
+    """What took it away, and what ends that. A decision of the operator's ends it in any case."""
+    accept = f'or decide to do without it: "{knob.name}" = "unmanaged" under [knobs] in the host file'
+    if argument:
+        fix = f"take {argument} out of the kernel's command line and boot again, {accept}"
+        return f"this boot had the argument {argument}, which takes it away", fix
+    missing = [name for name in knob.absence.modules if name not in facts.modules]
+    if facts.modules and knob.absence.modules and len(missing) == len(knob.absence.modules):
+        if len(missing) == 1:
+            return f"the module {missing[0]} is not loaded", f"sudo modprobe {missing[0]} && sudo tunectl apply"
+        names = " or ".join(missing)
+        return f"none of the modules {names} is loaded", f"load the one that this machine needs ({names}), {accept}"
+    if held.kernel and facts.kernel and held.kernel != facts.kernel:
+        fix = f"boot {held.kernel} again, or load what offers it in {facts.kernel}, {accept}"
+        return f"the kernel was {held.kernel} then, and is {facts.kernel} now", fix
+    fix = f"look for what took it away (the kernel's messages, its modules, the firmware's settings), {accept}"
+    return "what took it away is not known", fix
+
+
+def _argument(absence: Absence, arguments: Iterable[Arg]) -> Arg | None:
+    """The argument of this boot that takes the knob away."""
+    for arg in arguments:
+        for known in absence.arguments:
+            key, _, value = known.partition("=")
+            wanted = arg.value == value if value else arg.value not in _OFF
+            if same_key(arg.key, key) and wanted:
+                return arg
+        blocked = [name.replace("-", "_") for name in (arg.value or "").split(",")]
+        if any(same_key(arg.key, key) for key in _BLOCKERS) and set(blocked) & set(absence.modules):
+            return arg
+    return None
+
+
+def held_now(findings: Iterable[Finding], earlier: Mapping[str, Held], kernel: str, at: str) -> dict[str, Held]:
+    """By knob what is in force now, and of what was in force before and is asked for still, what is not.
+
+    What nobody asks for any more is forgotten. Boot arguments are left out: their files outlive the boot.
+    """
+    found: dict[str, Held] = {}
+    for finding in findings:
+        knob, before = finding.knob, earlier.get(finding.knob)
+        if knob.startswith("boot."):
+            continue
+        if finding.outcome is Outcome.COMPLIANT:
+            now = Held(finding.observed, at, kernel, frozenset(), ())
+            if before is not None and (before.value, before.kernel) == (now.value, kernel):
+                now = now._replace(at=before.at)  # in force since then: a run that changes nothing writes nothing
+            known = found.get(knob)
+            found[knob] = (known or now).with_instances([finding.instance])
+    for finding in findings:
+        before = earlier.get(finding.knob)
+        if before is not None and finding.outcome is not Outcome.COMPLIANT and before.covers(finding.instance):
+            found[finding.knob] = (found.get(finding.knob) or before).with_instances([finding.instance])
+    return found
