@@ -43,6 +43,11 @@ while time.monotonic() < end:
 """
 
 
+def _until_asleep(pid: int) -> None:
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "S":
+        time.sleep(0.005)
+
+
 @contextmanager
 def engine(cpu: int = CPU, priority: int = 0) -> Iterator[subprocess.Popen[str]]:
     """A process that sleeps on its CPU until it is woken; ended when the test is."""
@@ -51,6 +56,7 @@ def engine(cpu: int = CPU, priority: int = 0) -> Iterator[subprocess.Popen[str]]
         assert child.stdout
         if not child.stdout.readline():
             pytest.skip("SCHED_FIFO is not allowed here")
+        _until_asleep(child.pid)
         try:
             yield child
         finally:
