@@ -38,8 +38,8 @@ def test_a_spinner_keeps_its_cpu_busy(last_cpu: int) -> None:
         find_program()
     except TunectlError as error:
         pytest.skip(error.message)
-    # A test beside this one may be pinned there; a floating one is not in the way.
-    spinning = measure_spinning(Sysroot(), frozenset({last_cpu}), 0.5)
+    # A thread that another test pins there must not end the spinner.
+    spinning = measure_spinning(Sysroot(), frozenset({last_cpu}), 0.5, intrude=True)
     window = spinning.window
     (count,) = spinning.ticks.values()
     idle = window.idle_share(last_cpu)

@@ -52,10 +52,14 @@ def probe(program: Path) -> Probe:
 
 @pytest.fixture
 def jitter(probe: Probe) -> Callable[..., dict[str, Any]]:
-    """Runs `tunectl-probe jitter` and returns its document."""
+    """Runs `tunectl-probe jitter` and returns its document.
+
+    With --intrude: a thread that another test pins to the same CPU must not end this one's run (test_guard.py is
+    about the runs without).
+    """
 
     def run(*arguments: object, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
-        done = probe("jitter", *arguments, prefix=prefix)
+        done = probe("jitter", "--intrude", *arguments, prefix=prefix)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         document: dict[str, Any] = json.loads(done.stdout)

@@ -49,7 +49,7 @@ def main_thread(pid: int) -> Thread:
 
 def test_jitter_spins_on_the_asked_cpu_and_nowhere_else(running: Any, two_cpus: list[int]) -> None:
     for cpu in (two_cpus[0], two_cpus[-1]):
-        pid = running("jitter", "--cpus", cpu, "--duration", ENDED_BY_TEST_S)
+        pid = running("jitter", "--intrude", "--cpus", cpu, "--duration", ENDED_BY_TEST_S)
         for _ in range(20):
             (worker,) = until_measuring(pid)
             assert (worker.allowed, worker.cpu) == (frozenset({cpu}), cpu)
@@ -59,7 +59,7 @@ def test_jitter_spins_on_the_asked_cpu_and_nowhere_else(running: Any, two_cpus: 
 
 def test_jitter_on_every_cpu_has_a_worker_on_each(running: Any, two_cpus: list[int]) -> None:
     listed = ",".join(map(str, two_cpus))
-    pid = running("jitter", "--cpus", listed, "--duration", ENDED_BY_TEST_S)
+    pid = running("jitter", "--intrude", "--cpus", listed, "--duration", ENDED_BY_TEST_S)
     workers = until_measuring(pid, len(two_cpus))
     assert sorted((sorted(one.allowed), one.cpu) for one in workers) == [([cpu], cpu) for cpu in two_cpus]
 
@@ -124,7 +124,7 @@ def test_a_gap_above_the_threshold_counts_and_one_below_does_not(probe: Probe, c
     for _ in range(6):  # a machine that was stopped meanwhile has no such gap
         # Under SCHED_FIFO, so that nobody else comes between: what is left of the CPU is the probe's alone.
         arguments = ("--cpus", cpu, "--duration", 2 * GAPS_S, "--threshold-ns", ramp, "--fifo", 1)
-        document = json.loads(probe("jitter", *arguments).stdout)
+        document = json.loads(probe("jitter", "--intrude", *arguments).stdout)
         assert document["threshold_ns"] == ramp
         (one,) = document["cpus"]
         near += [gap for gap in gaps_ns(document, one) if gap < 1.1 * ramp]

@@ -48,7 +48,7 @@ def instances() -> set[str]:
 
 
 def attributed(program: Path, *arguments: object, setup: str = MOUNT, prefix: tuple[str, ...] = ()) -> dict[str, Any]:
-    argv = within(setup, *prefix, str(program), "jitter", "--attribute", *map(str, arguments))
+    argv = within(setup, *prefix, str(program), "jitter", "--intrude", "--attribute", *map(str, arguments))
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     document: dict[str, Any] = json.loads(done.stdout)
@@ -58,7 +58,9 @@ def attributed(program: Path, *arguments: object, setup: str = MOUNT, prefix: tu
 
 def started(program: Path, cpu: int, duration_s: float) -> subprocess.Popen[str]:
     """A run whose process is the probe itself: exec keeps the process id."""
-    argv = within(MOUNT, str(program), "jitter", "--attribute", "--cpus", str(cpu), "--duration", str(duration_s))
+    argv = within(
+        MOUNT, str(program), "jitter", "--intrude", "--attribute", "--cpus", str(cpu), "--duration", str(duration_s)
+    )
     return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
 
 
@@ -161,7 +163,7 @@ def test_what_a_killed_probe_leaves_the_next_one_removes(program: Path, cpu: int
     alive = started(program, cpu, ENDED_BY_TEST_S)
     own = wait_for_instance(alive.pid)
     # Any probe sweeps, also one that traces nothing itself; what belongs to a living one stays.
-    argv = within(MOUNT, str(program), "jitter", "--cpus", str(cpu), "--duration", str(SHORT_S))
+    argv = within(MOUNT, str(program), "jitter", "--intrude", "--cpus", str(cpu), "--duration", str(SHORT_S))
     subprocess.run(argv, capture_output=True, check=True)
     left = instances()
     alive.terminate()
@@ -196,7 +198,7 @@ def test_without_permission_it_says_so(program: Path, cpu: int, tmp_path: Path) 
 
 
 def test_causes_that_nobody_asked_for_are_not_looked_for(program: Path, cpu: int) -> None:
-    argv = [str(program), "jitter", "--cpus", str(cpu), "--duration", str(SHORT_S)]
+    argv = [str(program), "jitter", "--intrude", "--cpus", str(cpu), "--duration", str(SHORT_S)]
     document = json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
     assert document["attribution"] is None
     assert "causes" not in document["cpus"][0]

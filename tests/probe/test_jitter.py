@@ -159,7 +159,19 @@ def test_no_system_call_while_measuring(program: Path, cpu: int, tmp_path: Path)
     if shutil.which("strace") is None:
         pytest.skip("no strace here")
     trace = tmp_path / "trace"
-    argv = ["strace", "-f", "-o", str(trace), str(program), "jitter", "--cpus", str(cpu), "--duration", str(SHORT_S)]
+    argv = [
+        "strace",
+        "-f",
+        "-o",
+        str(trace),
+        str(program),
+        "jitter",
+        "--intrude",
+        "--cpus",
+        str(cpu),
+        "--duration",
+        str(SHORT_S),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0 and "ptrace" in done.stderr:
         pytest.skip("strace may not trace here")
@@ -201,7 +213,7 @@ def test_all_cpus_start_together(jitter: Jitter) -> None:
 
 
 def started(program: Path, *arguments: object) -> subprocess.Popen[str]:
-    argv = [str(program), "jitter", *map(str, arguments)]
+    argv = [str(program), "jitter", "--intrude", *map(str, arguments)]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -271,7 +283,7 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(program: Path, cpu: in
 
 
 def skip_unless_fifo(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
-    done = probe("jitter", "--cpus", cpu, "--duration", 0.01, "--fifo", 1)
+    done = probe("jitter", "--intrude", "--cpus", cpu, "--duration", 0.01, "--fifo", 1)
     if done.returncode == 1 and "SCHED_FIFO" in done.stderr:
         pytest.skip("SCHED_FIFO is not allowed here")
 
@@ -321,7 +333,7 @@ def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
     tmp_path: Path,
 ) -> None:
     skip_unless_fifo(probe, cpu)
-    arguments = ["jitter", "--cpus", cpu, "--duration", ENDED_BY_TEST_S, "--fifo", 1, "--root", tmp_path]
+    arguments = ["jitter", "--intrude", "--cpus", cpu, "--duration", ENDED_BY_TEST_S, "--fifo", 1, "--root", tmp_path]
     argv = [*only_cpu, str(program), *map(str, arguments)]
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert until_measuring(child.pid)
@@ -368,7 +380,7 @@ def unprivileged(program: Path, *arguments: object) -> subprocess.CompletedProce
         # pytest's own temporary directory is closed to others
         Path(place).chmod(0o755)
         copy = shutil.copy(program, place)
-        argv = [*prefix, copy, "jitter", *map(str, arguments)]
+        argv = [*prefix, copy, "jitter", "--intrude", *map(str, arguments)]
         return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
 
 

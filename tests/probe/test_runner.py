@@ -24,7 +24,7 @@ def script(path: Path, body: str) -> Path:
 
 def test_measures(installed: Path, cpu: int) -> None:
     said: list[str] = []
-    document = run_jitter([cpu], 1.05, threshold_ns=500, events=3, on_progress=said.append)
+    document = run_jitter([cpu], 1.05, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
     assert document["threshold_ns"] == 500
     assert document["duration_requested_s"] == 1.05
     assert [one["cpu"] for one in document["cpus"]] == [cpu]
@@ -91,7 +91,7 @@ def test_a_wrong_override_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
-    call = f"run_jitter([{cpu}], {ENDED_BY_TEST_S})"
+    call = f"run_jitter([{cpu}], {ENDED_BY_TEST_S}, intrude=True)"
     code = f"import json; from tunectl.probe.runner import run_jitter; print(json.dumps({call}))"
     root = Path(__file__).parents[2]
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)

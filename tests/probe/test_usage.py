@@ -72,13 +72,13 @@ def test_the_isolated_cpus_are_the_default_then_the_nohz_full_ones(probe: Probe,
 
 def test_an_output_that_cannot_be_written_fails_before_the_run(probe: Probe, cpu: int, tmp_path: Path) -> None:
     missing = tmp_path / "no" / "result.json"
-    done = probe("jitter", "--cpus", cpu, "--duration", 30, "--output", missing)
+    done = probe("jitter", "--intrude", "--cpus", cpu, "--duration", 30, "--output", missing)
     assert done.returncode == 1
     assert done.stderr == f"tunectl-probe: cannot open {missing}: No such file or directory\n"
 
 
 def test_a_full_disk_is_said(probe: Probe, cpu: int) -> None:
-    done = probe("jitter", "--cpus", cpu, "--duration", SHORT_S, "--output", "/dev/full")
+    done = probe("jitter", "--intrude", "--cpus", cpu, "--duration", SHORT_S, "--output", "/dev/full")
     assert done.returncode == 1
     assert done.stderr == "tunectl-probe: cannot write /dev/full: No space left on device\n"
 
@@ -86,7 +86,7 @@ def test_a_full_disk_is_said(probe: Probe, cpu: int) -> None:
 def test_an_earlier_result_is_replaced_whole(probe: Probe, cpu: int, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     output.write_text("x" * 10_000_000)
-    done = probe("jitter", "--cpus", cpu, "--duration", SHORT_S, "--output", output)
+    done = probe("jitter", "--intrude", "--cpus", cpu, "--duration", SHORT_S, "--output", output)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert output.read_text().endswith("\n}\n")
 

@@ -48,5 +48,6 @@ void test_victim(void);
 void test_sentinel(void);
 void test_threshold(void);
 void test_housekeeping(void);
+void test_tasks(void);
 
 #endif

@@ -27,6 +27,7 @@ int main(void)
     test_sentinel();
     test_threshold();
     test_housekeeping();
+    test_tasks();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }
