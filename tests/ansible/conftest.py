@@ -19,6 +19,7 @@ from tests.conftest import TUNECTL
 
 # Another Ansible than the one beside this Python: TUNECTL_ANSIBLE=/path/to/venv/bin (docs/ansible.md).
 BIN = Path(os.environ.get("TUNECTL_ANSIBLE") or sysconfig.get_path("scripts"))
+ZIP_CACHE = Path(__file__).parent / "zipcache"
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+.*)$", re.MULTILINE)
 
 
@@ -61,8 +62,14 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.fixture(scope="session")
+def zip_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """For the environment of whoever starts Python on zip archives: each is compiled once."""
+    return {"PYTHONPATH": str(ZIP_CACHE), "ZIP_CACHE": str(tmp_path_factory.mktemp("zipcache"))}
+
+
 @pytest.fixture
-def environment(collections: Path, tmp_path: Path) -> dict[str, str]:
+def environment(collections: Path, tmp_path: Path, zip_cache: dict[str, str]) -> dict[str, str]:
     """For Ansible's programs: this tree's collection, and nothing of whoever runs the tests."""
     (tmp_path / "ansible.cfg").touch()
     dropped = ("TUNECTL_", "ANSIBLE_", "COLUMNS")
@@ -76,7 +83,7 @@ def environment(collections: Path, tmp_path: Path) -> dict[str, str]:
         "ANSIBLE_PIPELINING": "1",
         "ANSIBLE_HOME": str(tmp_path / "ansible-home"),
     }
-    return {**clean, **own}
+    return {**clean, **own, **zip_cache}
 
 
 @pytest.fixture

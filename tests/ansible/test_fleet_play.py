@@ -21,8 +21,8 @@ needs_ssh = pytest.mark.skipif(not shutil.which("ssh"), reason="needs an ssh cli
 
 
 @pytest.fixture
-def cage(tmp_path: Path) -> Cage:
-    return Cage(tmp_path)
+def cage(tmp_path: Path, zip_cache: dict[str, str]) -> Cage:
+    return Cage(tmp_path, more=zip_cache)
 
 
 def verdicts(body: Any) -> dict[str, str]:
@@ -33,6 +33,9 @@ def called(out: str, task: str) -> int:
     """How many hosts a task ran on."""
     part = out.partition(f"TASK [{task}]")[2].partition("TASK [")[0]
     return len(re.findall(r"^(?:ok|changed|failed|fatal|skipping): \[", part, re.MULTILINE))
+
+
+ACCEPTED = "tunectl_fleet_accepted=['go','unknown']"
 
 
 @needs_ssh
@@ -78,16 +81,20 @@ def test_a_host_that_cannot_say(cage: Cage) -> None:
     cage.program.write_text(
         "#!/bin/sh\ncase $TUNECTL_ROOT in */slow) sleep 60;; esac\nexec cat $TUNECTL_ROOT/document.json\n"
     )
-    done = cage.run("broken", "-e", "tunectl_fleet_timeout_s=8", "-e", "tunectl_fleet_accepted=['go','unknown']")
+    for limit_s in (8, 40):  # on a busy machine the others may take more than the shorter one
+        session = f"within-{limit_s}"
+        done = cage.run(session, "-e", f"tunectl_fleet_timeout_s={limit_s}", "-e", ACCEPTED)
+        body = cage.report(session)
+        if verdicts(body)["good"] == "go":
+            break
     assert done.returncode == 0, done.stdout + done.stderr
-    body = cage.report("broken")
     assert verdicts(body) == {"../evil": "unknown", "empty": "unknown", "slow": "unknown", "good": "go"}
     answers = {one["name"]: (one["answer"], " ".join(one["reasons"])) for one in body["hosts"]}
     assert answers["empty"][0] == "failed"
     assert "it speaks no schema" in answers["empty"][1]
     assert answers["slow"][0] == "failed"
-    assert "it took longer than the 8 s that the task allows" in answers["slow"][1]
-    files = {path.name for path in (cage.place / "sessions/broken/hosts").iterdir()}
+    assert f"it took longer than the {limit_s} s that the task allows" in answers["slow"][1]
+    files = {path.name for path in (cage.place / f"sessions/{session}/hosts").iterdir()}
     assert files == {"%2E.%2Fevil.json", "empty.json", "good.json", "slow.json"}
 
 

@@ -212,5 +212,5 @@ def test_what_cannot_be_compared(read: Any) -> None:
     jitter, wake = read("a", document(NOISY)), read("b", wake_document(cell("tcp", "sleeping", 1)))
     with pytest.raises(TunectlError, match=r"a\.json is of `probe jitter`, .*b\.json is of `probe wake`"):
         compared(jitter, wake)
-    with pytest.raises(TunectlError, match="no way of waiting in common"):
+    with pytest.raises(TunectlError, match="no wait method in common"):
         compared(wake, read("c", wake_document(cell("udp", "sleeping", 1))))

@@ -24,8 +24,9 @@ _CANNED = '#!/bin/sh\n# In tunectl\'s stead: what this host would have said.\nex
 class Cage:
     """Hosts h000, h001, ... below `place`, each with a name and a boot of its own."""
 
-    def __init__(self, place: Path, program: Path = TUNECTL) -> None:
+    def __init__(self, place: Path, program: Path = TUNECTL, more: Mapping[str, str] | None = None) -> None:
         self.place = place
+        self._more = more or {}  # of the environment
         self.program = program
         self.hosts: dict[str, dict[str, Any]] = {}
         (place / "collections/ansible_collections/tunectl").mkdir(parents=True)
@@ -93,6 +94,7 @@ class Cage:
             "ANSIBLE_PIPELINING": "True",
             "ANSIBLE_NOCOLOR": "1",
             "LC_ALL": "C.UTF-8",
+            **self._more,
         }
 
     def words(self, session: str, *more: str, first: int | None = None) -> list[str]:

@@ -20,7 +20,7 @@ def place(cpus: set[int], isolated: set[int] | None = None, *, booted: bool = Tr
     return Place.of(facts, frozenset(cpus), quiet)
 
 
-def thread(state: str = "S", *, cpu: int = 2, allowed: frozenset[int] | None = PINNED, **more: int | float) -> Thread:
+def thread(state: str = "S", *, cpu: int = 2, allowed: frozenset[int] | None = PINNED, **more: str | float) -> Thread:
     fields = {"pid": 70, "tid": 71, "comm": "engine", "flags": 0, "cpu_s": 0.0, "run_s": 0.0, "slices": 5}
     return Thread(state=state, cpu=cpu, allowed=allowed, **{**fields, **more})  # type: ignore[arg-type]
 

@@ -16,8 +16,7 @@ from tunectl.knobs.drivers.hugepages import PAGES
 from tunectl.knobs.row import View
 from tunectl.knobs.uncore import read_on
 from tunectl.model import Outcome, Scope
-from tunectl.tuning.journal import load
-from tunectl.tuning.transaction import is_first
+from tunectl.tuning.journal import is_first, load
 
 ASKED = """\
 profile = "low-latency"

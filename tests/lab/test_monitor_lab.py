@@ -10,7 +10,7 @@ import pytest
 
 from .lab import Lab
 from .product import HOST_FILE, tunectl
-from .sabotage import _NIC_IRQ
+from .rows.settings import NIC_IRQ
 
 FAN_FAILURES = 10
 SOAK_S = 600.0
@@ -142,7 +142,7 @@ def test_what_happens_is_named(watched: Lab) -> None:
     watched.cool()
     wait_for(watched, named("FrequencyDrop[package0]", "resolved"), 30)
     watched.run("systemctl stop irqbalance")
-    irq = watched.run(f"echo {_NIC_IRQ}").out.strip()
+    irq = watched.run(f"echo {NIC_IRQ}").out.strip()
     watched.run(f"echo 2 > /proc/irq/{irq}/smp_affinity_list")
     wait_for(watched, named("KnobDrift[irq.affinity]", "firing"), 40)
     wait_for(watched, named(f"InterruptOnIsolatedCpu[irq{irq}]", "firing"), 40)

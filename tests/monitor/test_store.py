@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
+from tunectl.checksummed import line_of
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, AlertState, Severity
 from tunectl.monitor.store import FILE, LOCK, STATE, OccupiedError, Store
-from tunectl.tuning.records import line_of
 
 
 @contextmanager

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from tunectl.errors import UsageError
-
 COMMAND_LINE_SIZE = 2048  # bytes, with the NUL that ends the line; x86 and arm64
 MAX_LENGTH = COMMAND_LINE_SIZE - 1
 _SPACE = " \t\n\v\f\r"
@@ -100,16 +98,6 @@ def _arg(raw: str) -> Arg:
     if (inner or whole) and value.endswith('"'):
         value = value[:-1]
     return Arg(key, value)
-
-
-def format_arg(arg: Arg) -> str:
-    """The text of one argument, quoted where its value holds a space. UsageError where the kernel cannot read it."""
-    key, value = arg
-    if not key or "=" in key[1:] or re.search(f'["{_SPACE}]', key) or '"' in (value or ""):
-        raise UsageError(f"'{arg}' cannot be written on a kernel command line", "the kernel has no escape for a quote")
-    if value is None:
-        return key
-    return f'{key}="{value}"' if any(space in value for space in _SPACE) else f"{key}={value}"
 
 
 def same_key(one: str, other: str) -> bool:

@@ -87,7 +87,7 @@ def jitter(
     "--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all]."
 )
 @click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
-@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each cell [99].")
+@click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
 @click.option("--busy-poll-us", type=click.IntRange(1, 1_000_000), metavar="N", help="Given to SO_BUSY_POLL [50].")
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
@@ -108,7 +108,7 @@ def wake(
     connect: str | None,
     output: str | None,
 ) -> int:
-    """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and way of waiting."""
+    """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
     root = _this_machine(options)
     if output:
         check_output(output)

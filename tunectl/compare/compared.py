@@ -29,7 +29,7 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
         raise TunectlError(f"nothing to compare: {', '.join(kinds)}", "give two results of the same probe")
     if not groups:
         raise TunectlError(
-            f"nothing to compare: {before.path} and {after.path} have no way of waiting in common",
+            f"nothing to compare: {before.path} and {after.path} have no wait method in common",
             "probe both hosts with the same mechanisms and idle times",
         )
     return {

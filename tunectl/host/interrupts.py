@@ -1,7 +1,7 @@
-"""/proc/interrupts and /proc/softirqs. Pure; built for hundreds of CPUs and thousands of rows.
+"""/proc/interrupts. Pure; built for hundreds of CPUs and thousands of rows.
 
-/proc/interrupts has a column for each *online* CPU, /proc/softirqs for each possible one: the
-header says which, and a column's place is never its CPU's number (fs/proc/interrupts.c, kernel/irq/proc.c).
+It has a column for each *online* CPU: the header says which, and a column's place is never its CPU's number
+(fs/proc/interrupts.c, kernel/irq/proc.c).
 """
 
 from __future__ import annotations
@@ -51,11 +51,6 @@ def parse_interrupts(
             found[label] = _row(rest, len(columns), wanted)
     kept = columns if wanted is None else [columns[index] for index in wanted]
     return Interrupts(tuple(kept), found)
-
-
-def parse_softirqs(text: str) -> Interrupts:
-    """/proc/softirqs: the same table, with a column for each possible CPU and no descriptions."""
-    return parse_interrupts(text)
 
 
 def _row(rest: str, columns: int, wanted: list[int] | None) -> Row:

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tunectl.checksummed import decode
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.model import Alert
-from tunectl.tuning.records import decode
 
 LOG = logging.getLogger("tunectl.monitor.store")
 

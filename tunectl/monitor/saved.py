@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tunectl.checksummed import decode
 from tunectl.monitor.alerts import alert_of
 from tunectl.monitor.database import ERRORS, check, is_damage
 from tunectl.monitor.model import Alert
-from tunectl.tuning.records import decode
 
 _MOST_ID = 1 << 62
 # A damaged row may hold anything in any column: the types are made certain here, the records have a checksum.

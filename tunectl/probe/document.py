@@ -101,7 +101,7 @@ def _check_jitter(result: Jitter, path: Path) -> None:
 
 def _check_wake(result: Wake, path: Path) -> None:
     if not result.cases:
-        raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one way of waiting")
+        raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one wait method")
     for place, case in enumerate(result.cases):
         _check_histogram(case.histogram, case.n, f"{path}: cells[{place}].histogram")
 

@@ -86,5 +86,5 @@ def _checked(found: Any) -> dict[str, Any]:
     document = of_schema(found, SCHEMA)
     cells = document.get("cells")
     if not isinstance(cells, list) or any(name not in case for case in cells for name in _OF_CASE):
-        raise TunectlError(f"{PROGRAM}: a cell lacks one of {', '.join(_OF_CASE)}")
+        raise TunectlError(f"{PROGRAM}: a case lacks one of {', '.join(_OF_CASE)}")
     return document

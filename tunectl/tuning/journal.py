@@ -18,9 +18,10 @@ from itertools import pairwise
 from typing import Any
 
 from tunectl import durable
+from tunectl.checksummed import decode, line_of
 from tunectl.errors import TunectlError
 from tunectl.model import Held
-from tunectl.tuning.records import Entry, before_record, decode, entry_of, held_of, held_record, line_of
+from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
 
 NAME = "journal.jsonl"
 # What a record says of an entry that was announced before: the field, and its type.

@@ -1,9 +1,8 @@
-"""The journal's records: what a write was, and the line that holds it, with its checksum."""
+"""The journal's records: what a write was, as an entry and as the record that stands in the file."""
 
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Mapping
 from types import UnionType
 from typing import Any, NamedTuple
@@ -102,25 +101,3 @@ def held_of(record: dict[str, Any]) -> dict[str, Held]:
             raise TypeError("a value of another type")
         found[knob] = one
     return found
-
-
-def line_of(record: dict[str, Any]) -> bytes:
-    """The record as it stands in the file."""
-    import json  # slow to import: only where there is a journal
-
-    body = json.dumps(record, ensure_ascii=True, separators=(",", ":"))
-    return f"{zlib.crc32(body.encode()):08x} {body}\n".encode()
-
-
-def decode(line: bytes) -> dict[str, Any] | None:
-    """One record; None where the line is not as it was written."""
-    import json
-
-    crc, _, body = line.partition(b" ")
-    try:
-        if int(crc, 16) != zlib.crc32(body):
-            return None
-        record = json.loads(body)
-    except ValueError:
-        return None
-    return record if isinstance(record, dict) else None

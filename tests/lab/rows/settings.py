@@ -6,7 +6,7 @@ The rows of a round happen together, for a look at the host costs seconds here; 
 
 from ..sabotage import ALL, ARGUMENTS, CPU, ISOLATED, Kind, Round, Sabotage, each, governor, value
 
-_NIC_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
+NIC_IRQ = "$(grep virtio0-input /proc/interrupts | head -1 | cut -d: -f1 | tr -d ' ')"
 _GRUB_CFG = "/boot/grub/grub.cfg"
 _DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
 _SPIN = "sh -c 'while :; do :; done'"
@@ -44,7 +44,7 @@ _VALUES = Round(
         Sabotage(
             Kind.INTERRUPT,
             "one interrupt moved",  # irqbalance would mend it behind our back, within ten seconds
-            f"systemctl stop irqbalance; echo 2 > /proc/irq/{_NIC_IRQ}/smp_affinity_list",
+            f"systemctl stop irqbalance; echo 2 > /proc/irq/{NIC_IRQ}/smp_affinity_list",
             ("irq.affinity[NIC]",),
         ),
         Sabotage(

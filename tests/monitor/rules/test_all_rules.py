@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
+from tests.monitor.quantities import QUANTITIES
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
@@ -64,34 +65,6 @@ def test_a_restart_neither_fires_again_nor_forgets_to_resolve(at: int) -> None:
     assert sorted(name for _, name in names) == sorted(wanted)
 
 
-QUANTITIES = [
-    "core_throttles",
-    "package_throttles",
-    "thermal_interrupts",
-    "base_khz",
-    "bios_limit_khz",
-    "max_khz",
-    "frequency_khz",
-    "sentinel_khz",
-    "core_khz",
-    "temperature_mc",
-    "trip_mc",
-    "cooling_state",
-    "interrupts",
-    "timer_ticks",
-    "function_calls",
-    "reschedules",
-    "own_interruptions",
-    "knob",
-    "manager",
-    "device",
-    "latency_p99_9_ns",
-    "latency_max_ns",
-    "latency_count",
-    "latency_worst_max_ns",
-    "latency_open_max_ns",
-    "source",
-]
 SUBJECTS = [
     "cpu2",
     "cpu3",

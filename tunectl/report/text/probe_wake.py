@@ -42,15 +42,15 @@ def _summary(body: Mapping[str, Any], cases: Sequence[Case]) -> str:
     sender, receiver = cases[0]["cpus"] if cases else ("-", "-")
     peer = body.get("peer")
     where = f" and back from {peer['address']}" if peer else ""
-    messages = f"{body['messages']:,} messages a cell"
+    messages = f"{body['messages']:,} messages a case"
     return f"from CPU {sender}{where} to CPU {receiver}, {messages}, {body['duration_s']:.3g} s"
 
 
 def _legend(body: Mapping[str, Any]) -> str:
     what = "from just before the send to just after the receive"
     if body.get("peer"):
-        return f"{what}, there and back; by mechanism, way of waiting on both hosts, and idle time between messages"
-    return f"{what}; by mechanism, way of waiting, and idle time between messages"
+        return f"{what}, there and back; by mechanism, wait method on both hosts, and idle time between messages"
+    return f"{what}; by mechanism, wait method, and idle time between messages"
 
 
 def _idles(cases: Iterable[Case]) -> list[float]:

@@ -117,7 +117,7 @@ static void show_progress(const struct wake_run *run, size_t done)
         return;
     }
     const struct wake_case *c = &run->cases[done];
-    (void)fprintf(stderr, "%s%s, %s, %g ms: cell %zu of %zu, %.0f s left%s", is_terminal ? "\r\033[K" : "",
+    (void)fprintf(stderr, "%s%s, %s, %g ms: case %zu of %zu, %.0f s left%s", is_terminal ? "\r\033[K" : "",
                   c->mechanism->name, c->method->name, c->idle_ms, done + 1, run->cases_n,
                   wake_estimate_s(run->options, c, run->cases_n - done), is_terminal ? "" : "\n");
     (void)fflush(stderr);

@@ -65,7 +65,7 @@ static void warn_two_spinners(struct wake_run *run)
     for (size_t i = 0; i < run->cases_n; i++) {
         if (run->cases[i].method->waiting != WAITING_SPINNING || run->cases[i].idle_ms > 0.0)
             continue;
-        warnings_add(&run->warnings, "two spinners share a physical core in the cells without idle time: the receiver, and the "
+        warnings_add(&run->warnings, "two spinners share a physical core in the cases without idle time: the receiver, and the "
                      "sender, which spins until the next message is due");
         return;
     }
@@ -77,7 +77,7 @@ static void warn_fifo(struct wake_run *run)
     if (!run->options->fifo_priority)
         return;
     if (run->placement.is_same_cpu)
-        warnings_add(&run->warnings, "a SCHED_FIFO spinner would starve the sender on its own CPU %u: the spinning cells were "
+        warnings_add(&run->warnings, "a SCHED_FIFO spinner would starve the sender on its own CPU %u: the spinning cases were "
                      "left out", run->placement.receiver);
     if (facts->rt_runtime_us >= 0)
         warnings_add(&run->warnings, "sched_rt_runtime_us is %lld of %lld: the kernel may take the CPU from a SCHED_FIFO spinner "
@@ -105,7 +105,7 @@ static void warn_clock(struct wake_run *run)
 void wake_warn(struct wake_run *run)
 {
     if (run->is_interrupted)
-        warnings_add(&run->warnings, "a signal ended the run early: cells are missing or hold fewer messages");
+        warnings_add(&run->warnings, "a signal ended the run early: cases are missing or hold fewer messages");
     warn_placement(run);
     warn_two_spinners(run);
     warn_fifo(run);
@@ -130,7 +130,7 @@ void wake_warn_case(struct wake_case *c, const struct wake_run *run, const struc
     if (c->lost)
         warnings_add(w, "%zu of %zu messages were lost", c->lost, c->sent);
     if (c->duplicates)
-        warnings_add(w, "%llu messages came twice or were no messages of this cell", (unsigned long long)c->duplicates);
+        warnings_add(w, "%llu messages came twice or were no messages of this case", (unsigned long long)c->duplicates);
     if (c->reordered)
         warnings_add(w, "%llu messages came after a later one", (unsigned long long)c->reordered);
     if (c->negative)

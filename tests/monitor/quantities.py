@@ -1,0 +1,32 @@
+"""What a sample may be of: the rules are given every one of them, and the sources make no other."""
+
+from __future__ import annotations
+
+QUANTITIES = [
+    "core_throttles",
+    "package_throttles",
+    "thermal_interrupts",
+    "base_khz",
+    "bios_limit_khz",
+    "max_khz",
+    "frequency_khz",
+    "sentinel_khz",
+    "core_khz",
+    "temperature_mc",
+    "trip_mc",
+    "cooling_state",
+    "interrupts",
+    "timer_ticks",
+    "function_calls",
+    "reschedules",
+    "own_interruptions",
+    "knob",
+    "manager",
+    "device",
+    "latency_p99_9_ns",
+    "latency_max_ns",
+    "latency_count",
+    "latency_worst_max_ns",
+    "latency_open_max_ns",
+    "source",
+]
