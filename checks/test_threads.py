@@ -1,6 +1,7 @@
 """Threads and the isolated CPUs."""
 
 from tunectl.checking import failing
+from tunectl.checking.groups import group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import WORKQUEUES, interrupt_of, read_placement, strays
 from tunectl.checking.subject import Subject
@@ -31,11 +32,18 @@ def test_movable_threads(
     if not found:
         return
     housekeeping = format_cpulist(scope.housekeeping & scope.online)
-    fixes = [_fix(one, isolated_cpu, housekeeping) for one in found]
+    groups = [group_of(subject.root, one, scope) for one in found]
+    causes = dict.fromkeys(filter(None, groups))  # one group, named once, with all that it lets in
+    alone = [one for one, group in zip(found, groups, strict=True) if group is None]
+    seen = [
+        cause.describe([one for one, group in zip(found, groups, strict=True) if group == cause]) for cause in causes
+    ]
+    fixes = [cause.fix(housekeeping) for cause in causes]
+    fixes += [_fix(one, isolated_cpu, housekeeping) for one in alone]
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes.append(f"the kernel does not isolate CPU {isolated_cpu}: tunectl apply, and reboot")
     failing(
-        f"CPU {isolated_cpu} is not left alone: {some(_seen(one, isolated_cpu) for one in found)}",
+        f"CPU {isolated_cpu} is not left alone: {some([*seen, *(_seen(one, isolated_cpu) for one in alone)])}",
         some(dict.fromkeys(fixes)),
         observed=len(found),
         desired=0,

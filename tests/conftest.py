@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests import sections
 from tests.hosts.builder import HostFactory
+from tests.lab.sweep import forget_states
 from tests.ran import Ran
 from tests.starter import Starter, needs_own_interpreter
 
@@ -36,6 +38,15 @@ def pytest_configure(config: pytest.Config) -> None:
     write_to_memory()
     if config.getoption("-m") == "quick":
         settings.load_profile("quick")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    sections.show(terminalreporter)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not hasattr(session.config, "workerinput"):
+        forget_states()
 
 
 @pytest.hookimpl(tryfirst=True)

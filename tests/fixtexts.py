@@ -1,8 +1,8 @@
 """Every text that the product can print as a fix, read from its source: f-strings with … where a value stands.
 
-Whatever is handed to something that is called `fix` (a field, a parameter) is a fix, and is followed back to its
-texts: through names, constants, branches, loops over lists, and what functions return. What cannot be followed is an
-error, so that no fix escapes.
+Whatever is handed to something that is called `fix` (a field, a parameter; NAMES has its other names) is a fix, and is
+followed back to its texts: through names, constants, branches, loops over lists, and what functions return. What cannot
+be followed is an error, so that no fix escapes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-NAMES = frozenset({"fix", "remedy"})
+NAMES = frozenset({"fix", "remedy", "ends"})
 HOLE = "…"
 _SHOWING = ("report", "cli", "fleet")  # they draw what others say
 _PASSES = frozenset({"next", "some", "join", "tuple", "list", "fromkeys", "sorted", "format"})  # what goes in comes out
@@ -80,6 +80,8 @@ class Source:
             yield from ((one.value, None) for one in node.keywords if one.arg in NAMES)
             for position in {at for _, one in self.defs.get(_name(node.func), []) for at in _positions(one)}:
                 star = next((at for at, arg in enumerate(node.args) if isinstance(arg, ast.Starred)), None)
+                if star is not None and star < len(node.args) - 1:  # it gives the first fields
+                    continue
                 if star is not None and star <= position:
                     spread = node.args[star]
                     assert isinstance(spread, ast.Starred)
@@ -181,9 +183,12 @@ class Source:
 def _without_words(value: ast.expr) -> ast.expr | None:
     """What an expression hands on as it is; None where it only hands on what was handed to a fix elsewhere."""
     match value:
-        case ast.Attribute(attr=name) if name in NAMES | {"hint"}:  # a hint of an error says how something is used
+        # A hint of an error says how a command is used, a refusal why nothing is written.
+        case ast.Attribute(attr=name) if name in NAMES | {"hint", "refusal"}:
             return None
         case ast.Subscript(slice=ast.Constant(value=str(word))) if word in NAMES:
+            return None
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr=name), attr="partition")) if name == "refusal":
             return None
         case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=inner)]):
             return inner

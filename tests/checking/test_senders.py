@@ -18,10 +18,10 @@ TRACE = """# tracer: nop
      rdmsr loop-612 [001] d..1. 100.000001: ipi_send_cpu: cpu=3 callsite=gen_single+0x3/0x9 callback=__rdmsr+0x0/0x5
      rdmsr loop-612 [001] d..1. 100.000002: ipi_send_cpu: cpu=3 callsite=gen_single+0x3/0x9 callback=__rdmsr+0x0/0x5
      rdmsr loop-612 [001] d..1. 100.000003: ipi_send_cpu: cpu=0 callsite=gen_single+0x3/0x9 callback=__rdmsr+0x0/0x5
-      alloc-x-1-701 [000] d..1. 100.000004: ipi_send_cpumask: cpumask=0000000c callsite=many+0x1/0x2 callback=flush
+      alloc-x-1-701 [000] d..1. 100.000004: ipi_send_cpumask: cpumask=0000000c callsite=many+0x1 callback=flush+0x0
           <idle>-0 [000] d.h1. 100.000005: ipi_send_cpu: cpu=3 callsite=wake+0x1/0x2 callback=0x0
            <...>-99 [000] d.h1. 100.000006: ipi_raise: target_mask=00000008 (Rescheduling interrupts)
-         tunectl-77 [001] d..1. 100.000007: ipi_send_cpumask: cpumask=ff callsite=poke+0x1/0x2 callback=do_sync_core
+         tunectl-77 [001] d..1. 100.000007: ipi_send_cpumask: cpumask=ff callsite=poke+0x1 callback=sync+0x0
 """
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.checking.fake_kernel import BOUND, KTHREAD, FakeKernel, Process
 from tests.checks.conftest import Judge
+from tests.trees import write
 from tunectl.model import Outcome
 
 CHECK = "test_threads.py"
@@ -156,3 +157,56 @@ def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subproce
     assert finding.outcome == Outcome.DRIFTED
     assert f"(pid {stranger.pid}) is pinned here and ran here" in finding.reason
     assert f"taskset -cp 0 {stranger.pid}" in finding.fix
+
+
+SYSTEM = "etc/systemd/system"
+
+
+def of_unit(path: str) -> dict[str, str]:
+    return {"cgroup": f"0::/{path}\n"}
+
+
+def cpuset(root: Path, path: str, cpus: str) -> None:
+    (root / "sys/fs/cgroup" / path).mkdir(parents=True, exist_ok=True)
+    (root / "sys/fs/cgroup" / path / "cpuset.cpus").write_text(f"{cpus}\n")
+
+
+def test_a_unit_that_keeps_its_threads_on_an_isolated_cpu_is_the_cause(lab4: Path, judge: Judge) -> None:
+    cpuset(lab4, "system.slice/feed.service", "2")
+    write(lab4, f"{SYSTEM}/feed.service.d/cpus.conf", "[Service]\nAllowedCPUs=2\n")
+    rows = [Process(700 + n, f"feed{n}", 2, "2", files=of_unit("system.slice/feed.service")) for n in range(3)]
+    with FakeKernel(lab4, range(4), processes=rows):
+        found = judge(lab4, {2, 3}, CHECK)[TARGET]
+    place = f"/{SYSTEM}/feed.service.d/cpus.conf:2"
+    assert f"feed.service has AllowedCPUs=2 ({place}), which lets 3 threads run here: feed0 (pid 700); " in found.reason
+    assert found.observed == 3
+    assert "taskset" not in found.fix  # it would change nothing
+    command = "sudo systemctl set-property --runtime feed.service AllowedCPUs=0-1"
+    assert found.fix == f"{command}; and at {place}, for the next boot"
+
+
+def test_a_slice_that_lets_services_onto_isolated_cpus_is_named_once(lab4: Path, judge: Judge) -> None:
+    cpuset(lab4, "system.slice", "0-3")
+    control = "etc/systemd/system.control/system.slice.d/50-AllowedCPUs.conf"
+    write(lab4, control, "# by systemctl\n[Slice]\nAllowedCPUs=0-3\n")
+    rows = [
+        Process(700 + n, name, 2, "0-3", visits_per_s=40, files=of_unit(f"system.slice/{name}.service"))
+        for n, name in enumerate(("cron", "dbus", "sshd"))
+    ]
+    with FakeKernel(lab4, range(4), processes=rows):
+        found = judge(lab4, {2, 3}, CHECK)[TARGET]
+    assert found.reason.count("has AllowedCPUs") == 1
+    assert f"(/{control}:3), which lets 3 threads run here: cron (pid 700); dbus (pid 701)" in found.reason
+    assert found.fix == "sudo systemctl set-property system.slice AllowedCPUs=0-1"
+
+
+@pytest.mark.parametrize(
+    ("group", "cpus", "allowed"),
+    [("system.slice/a.service", "", "2"), ("system.slice/a.service", "0-3", "2"), ("system.slice", "0-1", "2")],
+)
+def test_a_thread_that_chose_its_cpu_is_no_units_fault(
+    lab4: Path, judge: Judge, group: str, cpus: str, allowed: str
+) -> None:
+    cpuset(lab4, group, cpus)
+    with FakeKernel(lab4, range(4), processes=[Process(700, "own", 2, allowed, files=of_unit(group))]):
+        assert judge(lab4, {2, 3}, CHECK)[TARGET].fix.startswith("taskset -cp 0-1 700")

@@ -90,6 +90,36 @@ def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Ju
     assert finding.fix.startswith("systemctl restart irqbalance")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "EnvironmentFile=",
+        "UnsetEnvironment=IRQBALANCE_BANNED_CPULIST",
+        "ExecStart=\nExecStart=/usr/bin/env -i /usr/sbin/irqbalance --foreground",
+    ],
+)
+def test_a_drop_in_that_takes_the_ban_from_irqbalance_is_named(tmp_path: Path, judge: Judge, line: str) -> None:
+    drop_in = "etc/systemd/system/irqbalance.service.d/site.conf"
+    files = {
+        "etc/default/irqbalance": "IRQBALANCE_BANNED_CPULIST=1-3\n",
+        "usr/lib/systemd/system/irqbalance.service": "[Service]\nEnvironmentFile=-/etc/default/irqbalance\n"
+        "ExecStart=/usr/sbin/irqbalance --foreground\n",
+        drop_in: f"[Service]\nNice=5\n{line}\n",
+    }
+    root = _host(tmp_path, "irqbalance", files=files)
+    (root / "proc/50000/environ").write_text("PATH=/bin\0")
+    target = "check.other_tuners[irqbalance]"
+    finding = judge(root, {1, 2, 3}, CHECK)[target]
+    assert finding.outcome == Outcome.DRIFTED
+    number = 2 + len(line.split("\n"))
+    assert f"/{drop_in}:{number} says {line.split(chr(10))[-1]}" in finding.reason
+    reload = "sudo systemctl daemon-reload && sudo systemctl restart irqbalance"
+    assert finding.fix == f"sudo sed -i {number}d /{drop_in} && {reload}"
+    (root / drop_in).write_text("[Service]\nNice=5\nEnvironmentFile=\nEnvironmentFile=/etc/default/irqbalance\n")
+    (root / "proc/50000/environ").write_text("IRQBALANCE_BANNED_CPULIST=1-3\0")
+    assert judge(root, {1, 2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
+
+
 def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: Path, judge: Judge) -> None:
     root = _host(tmp_path, "irqbalance", files={"etc/default/irqbalance": "IRQBALANCE_BANNED_CPULIST=2-3\n"})
     (root / "proc/50000/environ").write_text("IRQBALANCE_BANNED_CPULIST=2-3\0")

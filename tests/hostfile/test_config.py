@@ -82,6 +82,7 @@ def test_the_example_of_the_interface(tmp_path: Path) -> None:
             "33",
             "nvme admin queue, managed; no I/O is submitted from the isolated CPUs",
             "2027-03-31",
+            f"{tmp_path}/host.toml: waivers[0]",
         ),
     )
 
@@ -151,13 +152,17 @@ def test_a_ratio_is_a_share_of_one(tmp_path: Path, value: str) -> None:
 @pytest.mark.parametrize("knob", ["check.tick_off", "thermal.throttled"])
 def test_checks_may_be_waived_too(tmp_path: Path, knob: str) -> None:
     text = f'{LOW}[[waivers]]\nknob = "{knob}"\nreason = "x"\nuntil = 2099-01-01\ntarget = 2\n'
-    assert config(tmp_path, text).waivers == (Waiver(knob, "2", "x", "2099-01-01"),)
+    assert config(tmp_path, text).waivers == (
+        Waiver(knob, "2", "x", "2099-01-01", f"{tmp_path}/host.toml: waivers[0]"),
+    )
 
 
 @pytest.mark.parametrize("target", ["33", '"33"', '"irq.affinity[33]"'])
 def test_a_waiver_names_an_instance_or_a_target(tmp_path: Path, target: str) -> None:
     text = f'{LOW}[[waivers]]\nknob = "irq.affinity"\nreason = "x"\nuntil = 2099-01-01\ntarget = {target}\n'
-    assert config(tmp_path, text).waivers == (Waiver("irq.affinity", "33", "x", "2099-01-01"),)
+    assert config(tmp_path, text).waivers == (
+        Waiver("irq.affinity", "33", "x", "2099-01-01", f"{tmp_path}/host.toml: waivers[0]"),
+    )
 
 
 def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:

@@ -179,3 +179,32 @@ def test_interrupts_that_share_their_masks_are_judged_alike(tmp_path: Path) -> N
     files |= {f"proc/irq/{n}/effective_affinity_list": effective for n, (_, effective) in enumerate(pairs)}
     seen = readings("irq.affinity", view(tmp_path, files), HOUSEKEEPING)
     assert [seen[str(n)].facts is None for n in range(5)] == [True, False, False, True, False]
+
+
+# Absent is not an error, and to look whether a file is there disturbs nobody.
+
+DISTURBING_ROWS = sorted(
+    name
+    for name, knob in KNOBS.items()
+    if getattr(knob.driver, "disturbs", False) or getattr(knob.driver, "interrupts", 0)
+)
+
+
+@pytest.mark.parametrize("name", DISTURBING_ROWS)
+def test_a_row_that_would_disturb_is_absent_where_its_file_is(tmp_path: Path, name: str) -> None:
+    seen = view(tmp_path, {f"{CPU}/isolated": "2-3", f"{CPU}/nohz_full": "2-3"}, live=True)
+    (reading,) = readings(name, seen, KNOBS[name].codec.want(5, seen.scope) if "uncore" in name else 0).values()
+    assert (reading.state, reading.instance) == (State.ABSENT, "")
+
+
+def test_only_a_cpu_that_has_the_file_would_be_disturbed(tmp_path: Path) -> None:
+    files = {f"{CPU}/isolated": "2-3", f"{CPU}/nohz_full": "", f"{CPU}/cpu0/power/energy_perf_bias": "6"}
+    files |= {f"{CPU}/cpu3/power/energy_perf_bias": "6"}
+    seen = readings(BIAS, view(tmp_path, files, live=True), 0)
+    assert {cpu: one.state for cpu, one in seen.items()} == {
+        "0": State.READ,
+        "1": State.ABSENT,
+        "2": State.ABSENT,
+        "3": State.UNREADABLE,
+    }
+    assert seen["3"].reason == "reading it would interrupt CPU 3, which is isolated"

@@ -228,3 +228,25 @@ def test_a_condition_that_a_recording_cannot_judge_is_not_known(lab4: Path) -> N
     apply(lab4)
     write(lab4, DROP_IN, "[Unit]\nConditionACPower=true\n")
     assert of_the_service(lab4).outcome == "unreadable"
+
+
+def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
+    """A restart would bring it back without its list, for ever."""
+    drop_in = "etc/systemd/system/irqbalance.service.d/site.conf"
+    unit = "[Service]\nEnvironmentFile=-/etc/default/irqbalance\nExecStart=/usr/sbin/irqbalance\n"
+    write(lab4, "etc/default/irqbalance", "#\n")
+    write(lab4, "usr/lib/systemd/system/irqbalance.service", unit)
+
+    def ban() -> Finding:
+        findings = inspection_on(lab4).assess().findings
+        return next(one for one in findings if one.target == "irqbalance.banned_cpus")
+
+    apply(lab4)
+    assert ban().outcome == "compliant"
+    write(lab4, drop_in, "[Service]\nNice=5\nEnvironmentFile=\n")
+    found = ban()
+    assert (found.outcome, found.observed) == ("drifted", "")
+    assert f"/{drop_in}:3 says EnvironmentFile=" in found.reason
+    typed(lab4, found.fix)
+    assert ban().outcome == "compliant"
+    assert (lab4 / drop_in).read_text() == "[Service]\nNice=5\n"

@@ -6,18 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.sections import AGAIN
+
 from . import fresh, product
 from .lab import Lab
 from .shell import EmulatorError, LabError, missing_programs
-from .sweep import session_name, sweep
+from .sweep import session_name, states_name, sweep
 
 
 @pytest.fixture(scope="session")
 def lab() -> Iterator[Lab]:
-    """A host that has just booted; shared by the session's tests, so each leaves it as it found it."""
+    """A host that has just booted; shared by this worker's tests, so each leaves it as it found it."""
     _require_tools()
     sweep()
-    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")))
+    host = Lab(session_name(os.environ.get("PYTEST_XDIST_WORKER", "main")), states_name())
     try:
         host.up()
         yield host
@@ -39,11 +41,14 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="session")
-def _installed(lab: Lab, wheels: tuple[Path, Path]) -> str:
+def _installed(lab: Lab, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The saved moment after the installation."""
-    lab.up()
-    product.install(lab, wheels)
-    lab.save("installed")
+    with lab.saving("installed") as missing:
+        if missing:
+            tree = product.unpack_wheels(tmp_path_factory.mktemp("unpacked"), request.getfixturevalue("wheels"))
+            lab.up()
+            product.install(lab, tree)
+            lab.save("installed")
     return "installed"
 
 
@@ -57,10 +62,12 @@ def pristine(lab: Lab, _installed: str) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def _tuned(lab: Lab, _installed: str) -> str:
     """The saved moment after apply and the reboot it asks for."""
-    lab.restore(_installed)
-    product.tunectl(lab, "apply --yes -q")
-    lab.reboot()
-    lab.save("tuned")
+    with lab.saving("tuned") as missing:
+        if missing:
+            lab.restore(_installed)
+            product.tunectl(lab, "apply --yes -q")
+            lab.reboot()
+            lab.save("tuned")
     return "tuned"
 
 
@@ -94,29 +101,15 @@ def _require_tools() -> None:
         pytest.skip(f"the lab cannot run: {reason}")
 
 
-MATRIX = pytest.StashKey[list[str]]()
-FAULTS = pytest.StashKey[list[str]]()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The sabotage matrix is a result, not only a test: every run that played all of it shows it; QEMU's faults too."""
-    for title, key in (("sabotage matrix", MATRIX), ("played again: the emulator failed", FAULTS)):
-        if lines := config.stash.get(key, []):
-            terminalreporter.section(title)
-            for line in lines:
-                terminalreporter.write_line(line)
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark by fixture, and before -m selects: nobody forgets the marker. One host, hence one worker for them all.
+    """Mark by fixture, and before -m selects: nobody forgets the marker.
 
     Where QEMU itself failed, and provably, the test is played once more; nothing else is.
     """
     for item in items:
         if "lab" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.lab)
-            item.add_marker(pytest.mark.xdist_group("lab"))
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[f"^{EmulatorError.__name__}"]))
 
 
@@ -133,6 +126,6 @@ def pytest_runtest_makereport(
         except (LabError, OSError) as error:
             report.sections.append(("lab console", f"cannot be read: {error}"))
         if call.excinfo and call.excinfo.errisinstance(EmulatorError):
-            item.config.stash.setdefault(FAULTS, []).append(f"{item.nodeid}: {call.excinfo.value}".splitlines()[0])
+            report.user_properties.append((AGAIN, f"{item.nodeid}: {call.excinfo.value}".splitlines()[0]))
             host.up()
     return report

@@ -21,6 +21,7 @@ _ASKS = (
     ("restart a service", rf"\b(systemctl restart {_UNIT})", r"\1; sleep 2"),
     ("have systemd read its files", r"\b(systemctl daemon-reload)", r"\1"),
     ("revert a unit", rf"\b(systemctl (?:revert|unmask) {_UNIT})", r"\1"),
+    ("mask a unit", r"\b(systemctl mask '?[\w@:.\\-]+'?)", r"\1"),
     ("boot into another target", rf"\b(systemctl set-default {_UNIT})", r"\1"),
     ("give a control group its CPUs", rf"\b(systemctl set-property(?: --runtime)? {_UNIT} \w+=[\d,-]+)", r"\1"),
     ("choose an entry", r"\b(grub-editenv \S+ unset \w+|grub-set-default \w+)", r"\1"),

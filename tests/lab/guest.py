@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import emulator, fresh
+from . import emulator, fresh, times
 from .shell import HERE, EmulatorError, LabError
 from .ssh import Result
 from .vm import Vm
@@ -31,7 +31,7 @@ class Guest:
     ) -> Result:
         """Run a shell command in the guest; AssertionError if it fails and check holds."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
-        with self.explained():
+        with self.explained(), times.noted(self.vm, command):
             result = fresh.connect(self.vm).run(command, user, data, timeout)
         if check and result.code != 0:
             raise AssertionError(str(result))

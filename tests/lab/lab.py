@@ -3,11 +3,14 @@
 import shlex
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from . import fresh
+from . import fresh, times
 from .checkpoint import Checkpoint
 from .guest import Guest
+from .image import locked
 from .machine import FIRST_EXTRA_SLOT, LAST_EXTRA_SLOT, Nic
 from .shell import LabError, cache
 from .vm import Vm
@@ -25,8 +28,10 @@ class Lab(Guest):
     'acpi-cpufreq\\n'
     """
 
-    def __init__(self, name: str = "default") -> None:
+    def __init__(self, name: str = "default", states: str = "") -> None:
+        """states: the name under which moments are saved and found; the host's own, unless several hosts share them."""
         super().__init__(Vm(name, fresh.image()))
+        self._states = states or name
         if (self.vm.folder / "nics.json").exists():
             self.vm.nics = list(Checkpoint.load(self.vm.folder).nics)
 
@@ -38,13 +43,13 @@ class Lab(Guest):
 
     def boot(self) -> None:
         """Power on the disk as it is and boot through GRUB: after kill, or after down(keep=True)."""
-        with self.explained():
+        with self.explained(), times.noted(self.vm, "(boot)"):
             self.vm.power_on()
             fresh.settle(self.vm)
 
     def reboot(self) -> None:
         """Reboot as an operator does, and wait until the host has settled again."""
-        with self.explained():
+        with self.explained(), times.noted(self.vm, "(reboot)"):
             with self.vm.qmp() as qmp:
                 self.run("systemctl --no-block reboot")
                 qmp.wait_event(lambda event: event["event"] == "RESET", "the reboot", 120)
@@ -65,7 +70,8 @@ class Lab(Guest):
                     raise LabError("the guest did not power off")
         self.kill()
         if not keep:
-            shutil.rmtree(self._saved, ignore_errors=True)
+            if self._states == self.vm.name:
+                shutil.rmtree(self._saved, ignore_errors=True)
             shutil.rmtree(self.vm.folder, ignore_errors=True)
 
     # -- saved states
@@ -78,7 +84,7 @@ class Lab(Guest):
         checkpoint = Checkpoint(self._saved / name, tuple(self.vm.nics))
         shutil.rmtree(checkpoint.folder, ignore_errors=True)
         checkpoint.folder.mkdir(parents=True)
-        with self.explained():
+        with self.explained(), times.noted(self.vm, "(save)"):
             self._disconnect()
             self.vm.save(checkpoint)
         self._resume(checkpoint)
@@ -86,6 +92,12 @@ class Lab(Guest):
     def restore(self, name: str) -> None:
         """Go back to a saved moment: memory, disk, cards."""
         self._resume(Checkpoint.load(self._saved / name))
+
+    @contextmanager
+    def saving(self, name: str) -> Iterator[bool]:
+        """Whether the moment is still to be made and saved here; others that share it wait meanwhile."""
+        with locked(self._saved / f"{name}.lock"):
+            yield not self.saved(name)
 
     def saved(self, name: str) -> bool:
         """Whether there is a moment of that name."""
@@ -106,6 +118,11 @@ class Lab(Guest):
             f" && ln -sf {PREFIX}/bin/tunectl /usr/local/bin/tunectl && rm -rf {wheels}",
             timeout=600,
         )
+
+    def install_tree(self, tree: Path) -> None:
+        """The same from a folder that holds what pip would have made of the wheels."""
+        self.run(f"python3 -m venv --without-pip {PREFIX} && ln -sf {PREFIX}/bin/tunectl /usr/local/bin/tunectl")
+        self.put(tree, PREFIX)
 
     # -- hardware
 
@@ -153,11 +170,11 @@ class Lab(Guest):
 
     @property
     def _saved(self) -> Path:
-        return cache() / "run" / f"{self.vm.name}.saved"
+        return cache() / "run" / f"{self._states}.saved"
 
     def _resume(self, checkpoint: Checkpoint) -> None:
         self._disconnect()
-        with self.explained():
+        with self.explained(), times.noted(self.vm, "(resume)"):
             self.vm.resume(checkpoint)
             self._remember_nics()
             fresh.connect(self.vm).wait(60, self.vm.alive)

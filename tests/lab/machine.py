@@ -12,7 +12,10 @@ MEMORY_MIB = 1024
 
 # acpi-cpufreq leaves AMD family 15, QEMU's default, to another driver; hence an Intel processor. Keep svm:
 # without it services failed at boot, three times of three under QEMU 7.2, for a reason not found.
-CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7"
+#
+# Without ERMS the kernel copies eight bytes in each step of `rep movs`, with it one; without LA57 a walk through the
+# page tables has four steps instead of five. Emulation does each step in software.
+CPU_MODEL = "max,vendor=GenuineIntel,family=6,model=85,stepping=7,-erms,-la57"
 
 NVME_SLOT = 0x5
 FIRST_EXTRA_SLOT = 0x8

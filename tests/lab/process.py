@@ -19,6 +19,14 @@ class Owned:
         """Whether that very process still runs; a zombie does not."""
         return _stat(self.pid) == ("running", self.start_ticks)
 
+    def cpu_s(self) -> float:
+        """CPU seconds that it has used, user and system; 0 once it has ended."""
+        try:
+            user, system = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        except OSError:
+            return 0.0
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") if self.alive() else 0.0
+
     def kill(self, timeout: float = 30) -> None:
         """End it at once, without a chance to write anything more, and wait until it is gone."""
         if not self.alive():

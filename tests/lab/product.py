@@ -1,5 +1,6 @@
 """The product in the lab: built here, installed there offline, and called as an operator calls it."""
 
+import compileall
 import subprocess
 import sys
 from pathlib import Path
@@ -7,13 +8,19 @@ from typing import Any
 
 from tests.ran import Ran
 
-from .lab import Lab
+from .lab import PREFIX, Lab
 
 ROOT = Path(__file__).parent.parent.parent
 HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\n'
 # Everything apply may write, and what must not change because of it.
 WRITTEN = ("/etc", "/boot/grub/grub.cfg", "/var/lib/tunectl")
 GUEST_PYTHON = "3.11"  # Debian 12
+_PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "linux_x86_64")
+_FOR_THE_GUEST = (
+    *("--only-binary=:all:", "--python-version", GUEST_PYTHON),
+    *(word for platform in _PLATFORMS for word in ("--platform", platform)),
+)
 
 
 def tunectl(lab: Lab, words: str, *, user: str = "root", timeout: float = 300) -> Ran:
@@ -36,18 +43,36 @@ def findings(document: Any, *outcomes: str) -> dict[str, Any]:
 def build_wheels(place: Path) -> tuple[Path, Path]:
     """The wheel of this tree, and a folder of all the wheels it needs in the guest."""
     wheel_folder, wheelhouse = place / "wheel", place / "wheelhouse"
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True)
+    subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True)
     (wheel,) = wheel_folder.glob("tunectl-*.whl")
-    target = ["--only-binary=:all:", "--python-version", GUEST_PYTHON, "--platform", "manylinux_2_28_x86_64"]
-    target += ["--platform", "manylinux2014_x86_64", "--platform", "linux_x86_64"]
-    subprocess.run([*pip, "download", *target, "-d", wheelhouse, wheel], check=True)
+    subprocess.run([*_PIP, "download", *_FOR_THE_GUEST, "-d", wheelhouse, wheel], check=True)
     return wheel, wheelhouse
 
 
-def install(lab: Lab, wheels: tuple[Path, Path]) -> None:
+def unpack_wheels(place: Path, wheels: tuple[Path, Path]) -> Path:
+    """What pip makes of the wheels, made here: in the guest pip takes minutes, nearly all of them for compiling.
+
+    Where this Python is not the guest's release, the guest compiles what it imports, again in each restored state.
+    """
+    wheel, wheelhouse = wheels
+    tree = place / "tree"
+    packages = tree / "lib" / f"python{GUEST_PYTHON}" / "site-packages"
+    offline = ["--no-index", "--no-compile", f"--find-links={wheelhouse}"]
+    subprocess.run([*_PIP, "install", *_FOR_THE_GUEST, *offline, "--target", packages, wheel], check=True)
+    for name in ("bin", "share"):
+        (packages / name).rename(tree / name)
+    for script in (tree / "bin").iterdir():
+        first, newline, rest = script.read_bytes().partition(b"\n")
+        if first.startswith(b"#!"):
+            script.write_bytes(f"#!{PREFIX}/bin/python3".encode() + newline + rest)
+    if f"{sys.version_info.major}.{sys.version_info.minor}" == GUEST_PYTHON:
+        compileall.compile_dir(packages, quiet=2, workers=0)
+    return tree
+
+
+def install(lab: Lab, tree: Path) -> None:
     """The product, and a host file that isolates CPUs 2-3."""
-    lab.install(*wheels)
+    lab.install_tree(tree)
     lab.run("mkdir -p /etc/tunectl && cat > /etc/tunectl/host.toml", stdin=HOST_FILE)
 
 

@@ -1,4 +1,4 @@
-"""Machines of test sessions that were killed: their names say which session, so a dead one's can go."""
+"""The names of test sessions' machines and saved states: they say which process's they are, so a dead one's can go."""
 
 import os
 import shutil
@@ -13,6 +13,16 @@ PREFIX = "pytest"
 def session_name(worker: str) -> str:
     """The name of this test process's machine."""
     return f"{PREFIX}-{worker}-{os.getpid()}"
+
+
+def states_name() -> str:
+    """The name for the states that all workers of this test session share: by the process that started them."""
+    return f"{PREFIX}-states-{os.getppid() if 'PYTEST_XDIST_WORKER' in os.environ else os.getpid()}"
+
+
+def forget_states() -> None:
+    """Remove what this session's workers saved."""
+    shutil.rmtree(cache() / "run" / f"{states_name()}.saved", ignore_errors=True)
 
 
 def sweep() -> None:

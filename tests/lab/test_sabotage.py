@@ -1,6 +1,7 @@
 """The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end of the session."""
 
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
@@ -8,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from .conftest import MATRIX
+from tests.sections import MATRIX
+
 from .evidence import reaches_isolated
 from .fixes import prints
 from .follow import APPLY, CI_KINDS, REBOOT, in_order, kinds, steps
@@ -215,7 +217,7 @@ def test_nothing_else_was_found_and_nothing_is_left(
         assert not outcome.alarms()
 
 
-def test_the_table(lab: Lab, outcomes: dict[str, list[Outcome]], request: pytest.FixtureRequest) -> None:
+def test_the_table(lab: Lab, outcomes: dict[str, list[Outcome]], record_property: Callable[[str, str], None]) -> None:
     """Recall and false alarms of the rounds that were played in this session; a part of the long set plays some."""
     every = [outcome for name in ROUNDS for outcome in outcomes.get(name, ())]
     rows = [(outcome, row) for outcome in every for row in ALL_ROWS if row.name in outcome.wanted]
@@ -227,7 +229,8 @@ def test_the_table(lab: Lab, outcomes: dict[str, list[Outcome]], request: pytest
     lines += [
         f"false alarm: {target}: {one['reason']}" for outcome in every for target, one in outcome.alarms().items()
     ]
-    request.config.stash[MATRIX] = lines
+    for text in lines:
+        record_property(MATRIX, text)
     assert recalled == len(broken)
     assert alarms == 0
     if outcomes.keys() >= SHORT:

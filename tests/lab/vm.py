@@ -87,6 +87,11 @@ class Vm:
         owned = process.load(self.folder / "process.json")
         return owned is None or owned.wait(timeout)
 
+    def cpu_s(self) -> float:
+        """CPU seconds that its QEMU has used; 0 while there is none. Other work hardly changes them."""
+        owned = process.load(self.folder / "process.json")
+        return owned.cpu_s() if owned else 0.0
+
     def qmp(self) -> Qmp:
         """A conversation with its QEMU."""
         return Qmp(self.folder / "qmp")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.monitor.series import Watch, base, limits, sample, snapshot
+from tunectl.cpulist import parse_shown
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import Alert, AlertState, Condition, Freshness, Health, Sample, Severity
 from tunectl.monitor.rules import FAILED, Rule, judge
@@ -203,7 +204,12 @@ def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
                 firing[alert.identity] = alert
             else:
                 assert firing.pop(alert.identity).since == alert.since
-        assert {alert.identity: alert for alert in steady.firing} == firing
+        assert {alert.identity for alert in steady.firing} == firing.keys()
+        for alert in steady.firing:  # as it fired, but for the CPUs that it came to stand for, and what is said of them
+            known = firing[alert.identity]
+            as_fired = {name: getattr(known, name) for name in ("cpus", "observed", "summary", "fix")}
+            assert alert == known or parse_shown(alert.cpus) > parse_shown(known.cpus)
+            assert alert._replace(**as_fired) == known
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -230,3 +236,22 @@ def test_memory_is_flat_over_many_looks() -> None:
     gc.collect()
     grown = sys.getallocatedblocks() - before
     assert grown < 200, grown  # one object a look would be 600
+
+
+def test_an_alert_that_comes_to_concern_more_cpus_names_them_all_and_is_no_second_event() -> None:
+    alerts = Alerts((rule(),))
+    (fired,) = alerts.step(snapshot(0, ()), [condition(BAD, cpus=frozenset({2}))])
+    more = condition(BAD, cpus=frozenset({2, 3}))._replace(summary="both are hot", observed=3)
+    assert alerts.step(snapshot(1, ()), [more]) == ()
+    (now,) = alerts.firing
+    assert (now.cpus, now.summary, now.observed, now.since, now.at) == (
+        "2-3",
+        "both are hot",
+        3,
+        fired.since,
+        fired.at,
+    )
+    assert alerts.step(snapshot(2, ()), [condition(BAD, cpus=frozenset({3}))]) == ()
+    assert alerts.firing == (now,)  # it was of both
+    *_, (over,) = [alerts.step(snapshot(3 + number, ()), [condition(GOOD)]) for number in range(rule().good)]
+    assert (over.status, over.cpus) == (AlertState.RESOLVED, "2-3")

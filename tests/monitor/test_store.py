@@ -186,6 +186,28 @@ def test_a_place_that_cannot_be_for_a_while(tmp_path: Path, caplog: pytest.LogCa
         assert (alerts_of(again), again.state) == ([fired(2), fired(7)], {"alerts": "new"})
 
 
+def test_a_file_that_somebody_removed_is_written_again_before_the_next_alert_and_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path / "state") as store:
+        store.remember({"alerts": 1})
+        add(store, [fired(0)])
+        store.save()
+        assert store.is_saved
+        assert "saved again" not in caplog.text  # nothing happened to it
+        for path in (tmp_path / "state").iterdir():
+            path.unlink()
+        (tmp_path / "state").rmdir()
+        assert not store.is_saved
+        store.save()
+        assert store.is_saved
+        store.save()
+    assert caplog.text.count("alerts are saved again in") == 1
+    assert "somebody removed the file" in caplog.text
+    with opened(tmp_path / "state") as again:
+        assert (alerts_of(again), again.state) == ([fired(0)], {"alerts": 1})
+
+
 def test_a_directory_that_was_cleared_away_under_a_monitor_is_made_again(tmp_path: Path) -> None:
     with opened(tmp_path / "state") as store:
         store.remember({"alerts": 1})

@@ -58,9 +58,8 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
         menu = read_menu(root, names)
         if not isinstance(menu, OSError) and isinstance(menu.entry, BootEntry) and is_generated(root, menu.entry):
             outdated = Counter(settings.args) - Counter(parse_cmdline(menu.entry.args))
-            return f"sudo {editor} {block} unset {' '.join(names)}" + (
-                f", then sudo {generator(root)}" if outdated else ""
-            )
+            unset = " && ".join(f"sudo {editor} {block} unset {name}" for name in names)
+            return unset + (f", then sudo {generator(root)}" if outdated else "")
     return f"have {decided.variable} in {decided.where} name an entry that has the arguments"
 
 

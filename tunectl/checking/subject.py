@@ -75,7 +75,8 @@ class Subject:
         To trace interrupts every CPU a few times, so it is not done while a thread of somebody else is at work on an
         isolated one, nor while a declared thread is there at all.
         """
-        at_work = {run.thread.cpu for run in self.window.runs if run.ran} if isinstance(self.window, Window) else set()
+        runs = self.window.runs if isinstance(self.window, Window) else []
+        at_work = {run.thread.cpu for run in runs if run.ran and not run.thread.kernel}
         if not self.root.live or any(self.trading_threads.values()) or at_work & self.scope.isolated:
             return ""
         self.on_progress("tracing who interrupts the isolated CPUs")

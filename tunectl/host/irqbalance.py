@@ -7,20 +7,20 @@ and nohz_full by itself; set but EMPTY it bans nothing; IRQBALANCE_BANNED_CPUS i
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
-from tunectl.host.inifiles import parse_ini
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import files_in_force
+from tunectl.host.systemdconf import patterns_of
+from tunectl.host.systemdunit import Said, in_force, read_unit, taking_out, words_of
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
-_DROP_INS = "etc/systemd/system/irqbalance.service.d"
-PATTERNS = (*_FILES, f"{_DROP_INS}/*.conf")  # every file in which a ban may be configured, as shell patterns
+UNIT = "irqbalance.service"
+PATTERNS = (*_FILES, *patterns_of(UNIT))  # every file in which a ban may be configured, as shell patterns
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
 
 
@@ -31,6 +31,8 @@ class Ban(NamedTuple):
     source: str
     problem: str = ""  # a value irqbalance cannot read
     stray_pid: int = 0  # the process, where its service does not run it
+    dropped: str = ""  # the line of its unit that keeps a configured list from it
+    ends: str = ""  # what ends that
 
     def describe(self) -> str:
         """One phrase for people."""
@@ -44,24 +46,48 @@ class Ban(NamedTuple):
 def read_configured_ban(root: Sysroot) -> Ban:
     """The ban list the next start of irqbalance will have. Never raises."""
     values: dict[str, tuple[str, str]] = {}
+    said = read_unit(root, UNIT)
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
-    for path in files_in_force(root, (_DROP_INS,)):
-        for name, value, line in parse_unit(root.get_text(path)):
-            values[name] = (value, f"/{path}:{line}")
+    for one in in_force(said, "Service", "Environment"):
+        for name, value in _variables(one.value):
+            values[name] = (value, str(one))
     for path in _FILES:
         for name, value, line in parse_environment(root.get_text(path)):
             values[name] = (value, f"/{path}:{line}")
-    return _ban(values)
+    guilty = _dropping(said)
+    if not guilty or not values:
+        return _ban(values)
+    kept = {} if guilty.key != "EnvironmentFile" else {n: v for n, v in values.items() if _is_in(v[1], said)}
+    restart = f"{taking_out([guilty], UNIT)} && sudo systemctl restart irqbalance"
+    return _ban(kept)._replace(dropped=f"{guilty} says {guilty.key}={guilty.value}", ends=restart)
 
 
-def parse_unit(text: str) -> Iterator[tuple[str, str, int]]:
-    """(variable, value, line) of each ban that a unit's Environment= sets, in order."""
-    for option in parse_ini(text):
-        if (option.section, option.key) == ("Service", "Environment"):
-            for word in _words(option.value):
-                name, _, value = word.partition("=")
-                if name in (_LIST, _MASK):
-                    yield name, value, option.line
+def _is_in(place: str, said: Sequence[Said]) -> bool:
+    """Is it a line of the unit itself, and not of a file that it reads?"""
+    return any(str(one) == place for one in said)
+
+
+def _dropping(said: Sequence[Said]) -> Said | None:
+    """The line of a drop-in that takes the ban from the daemon's environment; None where none does."""
+    own = [one for one in said if one.section == "Service" and not one.file.endswith(f"/{UNIT}")]
+    empty = next((one for one in own if one.key == "EnvironmentFile" and not one.value), None)
+    if empty and not in_force(said, "Service", "EnvironmentFile"):
+        return empty
+    for one in own:
+        if one in in_force(said, "Service", "UnsetEnvironment") and {_LIST, _MASK} & set(one.value.split()):
+            return one
+        words = words_of(one.value) if one.key == "ExecStart" and one in in_force(said, "Service", "ExecStart") else []
+        if words[:1] and words[0].rpartition("/")[2] == "env" and {"-i", "-", "--ignore-environment"} & set(words):
+            return one
+    return None
+
+
+def _variables(value: str) -> Iterator[tuple[str, str]]:
+    """The bans in the value of an Environment=."""
+    for word in _words(value):
+        name, _, text = word.partition("=")
+        if name in (_LIST, _MASK):
+            yield name, text
 
 
 def _words(value: str) -> list[str]:

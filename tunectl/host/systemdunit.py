@@ -17,6 +17,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, files_of, unit_directories
 
 _NULL = "/dev/null"
+RELOAD = "sudo systemctl daemon-reload"
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")
 _SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState", "--property=Result", "--property=Job", "--")
 _TIMEOUT_S = 5.0
@@ -92,6 +93,18 @@ def words_of(command: str) -> list[str]:
     except ValueError:
         return []
     return [word.replace("%%", "%").replace("$$", "$") for word in words]
+
+
+def taking_out(guilty: Sequence[Said], name: str) -> str:
+    """How to take lines out of drop-ins; of a file that holds for other units, too, the operator decides."""
+    commands = []
+    for file in dict.fromkeys(one.file for one in guilty):
+        lines = [one for one in guilty if one.file == file]
+        if f"/{name}.d/" not in file:
+            return f"decide about {lines[0]}: it holds for other units, too; drop-ins of those may say it instead"
+        script = ";".join(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d" for one in lines)
+        commands.append(f"sudo sed -i {shlex.quote(script)} {shlex.quote('/' + file)}")
+    return " && ".join([*commands, RELOAD])
 
 
 def is_wanted(root: Sysroot, unit: str) -> bool:

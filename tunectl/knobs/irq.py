@@ -6,7 +6,7 @@ from typing import Any
 
 from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
-from tunectl.knobs.drivers.irqbalance import BanList
+from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
@@ -68,6 +68,7 @@ KNOBS = (
         CPULIST,
         Lifetime.RUNTIME,
         match=Match.COVERS,
+        judge=judge_ban,
         why="irqbalance rewrites every affinity about every ten seconds; a CPU it may use gets interrupts back. "
         "Any ban list switches its automatic ban of isolated and nohz_full CPUs off, so ours is the union.",
         source="irqbalance(1), IRQBALANCE_BANNED_CPULIST",

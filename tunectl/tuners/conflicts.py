@@ -18,6 +18,8 @@ from tunectl.tuners.places import normal_path, places
 
 # Several requests stand side by side, and the kernel goes by the strictest: nobody overwrites another's.
 _SHARED = frozenset({"cpuidle.dma_latency_us"})
+# Within the patterns of knobs that a tuner writes, and no tuner's to write.
+_NO_TUNERS = frozenset({"mm.swap", "kernel.highres"})
 
 
 class Conflict(NamedTuple):
@@ -49,7 +51,11 @@ def conflicts(tuner: FoundTuner, settings: Mapping[str, Any]) -> list[Conflict]:
     if tuner.settings or not tuner.overwrites:
         against = [one for one in tuner.settings if one.wins and one.knob in settings and _differs(one, settings)]
         return [Conflict(one.knob, one.value, _place(one), one.key if one.line else "", one.ends) for one in against]
-    matching = (knob for knob in settings if any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites))
+    matching = (
+        knob
+        for knob in settings
+        if knob not in _NO_TUNERS and any(fnmatchcase(knob, pattern) for pattern in tuner.overwrites)
+    )
     return [Conflict(knob, "", "") for knob in sorted(matching)]
 
 
@@ -125,13 +131,20 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     wanted = format_cpulist(isolated | bans(ban) | automatic)
     if ban and ban.stray_pid:
         fix = f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+    elif tuner.ban and tuner.ban.dropped:
+        fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):
         fix = "systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
     else:
         fix = f"tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
     return Objection(
         f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
-        + (ban.describe() if ban else "bans the CPUs the kernel isolates"),
+        + (ban.describe() if ban else "bans the CPUs the kernel isolates")
+        + (
+            f"; {tuner.ban.dropped}, so the configured list does not reach it"
+            if tuner.ban and tuner.ban.dropped
+            else ""
+        ),
         fix,
         format_cpulist(bans(ban)),
         wanted,

@@ -8,7 +8,7 @@ systemctl mask apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2sc
     e2scrub_reap.service fstrim.timer man-db.timer systemd-tmpfiles-clean.timer getty@tty1.service \
     systemd-networkd-wait-online.service systemd-pstore.service systemd-network-generator.service \
     modprobe@drm.service modprobe@loop.service modprobe@dm_mod.service modprobe@fuse.service \
-    systemd-binfmt.service proc-sys-fs-binfmt_misc.automount sys-fs-fuse-connections.mount
+    systemd-logind.service systemd-binfmt.service proc-sys-fs-binfmt_misc.automount sys-fs-fuse-connections.mount
 systemctl enable systemd-networkd.service irqbalance.service ssh.service
 
 # The kernel package's own hook was held back (INITRD=No) so that the image is built once, and small.

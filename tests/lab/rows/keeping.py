@@ -6,6 +6,8 @@ _UNIT = "tunectl-apply.service"
 _DROP_IN = f"/etc/systemd/system/{_UNIT}.d/override.conf"
 _SERVICE_DROP_IN = "/etc/systemd/system/service.d/10-site.conf"
 _KEPT = ("systemd.apply_at_boot",)
+_HOST = "/etc/tunectl/host.toml"
+_NOTHING = ("[Service]", "Type=oneshot", "ExecStart=/bin/true")
 _RELOAD = "systemctl daemon-reload"
 
 
@@ -75,6 +77,24 @@ _KEEPER = Round(
             _KEPT,
             who="an operator who wants to be sure",
             innocent="systemctl -q mask apt-daily.service",
+        ),
+        Sabotage(
+            Kind.UNIT,
+            "another unit of that name",
+            f"{put('/etc/systemd/system.control/' + _UNIT, *_NOTHING)}; {_RELOAD}",
+            _KEPT,
+            who="a site's tool that keeps its units in a directory that is read first",
+            innocent=f"{put('/etc/systemd/system.control/other.service', *_NOTHING)}; {_RELOAD}",
+            says=("system.control",),
+        ),
+        Sabotage(
+            Kind.UNIT,
+            "it failed in this boot",
+            f"cp {_HOST} /root/; echo nonsense >> {_HOST}; systemctl restart {_UNIT}; cp /root/host.toml {_HOST}",
+            _KEPT,
+            who="a colleague who wrote the host file while the host booted",
+            innocent=f"systemctl restart {_UNIT}",
+            says=("failed",),
         ),
         Sabotage(
             Kind.UNIT,

@@ -175,11 +175,10 @@ _WORDS = Round(
             Kind.BOOT_SOURCE,
             "highres=off for the next boot",
             _word("highres=off"),
-            ("boot.nohz_full",),
+            ("kernel.highres",),
             who="somebody who compares timers: without them nohz_full= does nothing",
             innocent=_word("highres=on"),
             says=("highres=off",),
-            decides=_no_word("highres=off"),
         ),
         Sabotage(
             Kind.BOOT_SOURCE,

@@ -214,6 +214,17 @@ def test_ten_minutes_under_load_fire_nothing() -> None:
     assert Watch().see(*rows) == []
 
 
+def test_every_cpu_that_is_capped_is_named_whatever_shows_it() -> None:
+    place = throttles(0)
+    fine = [*base(), *limits(BASE_KHZ), *limits(BASE_KHZ, quantity="max_khz"), place]
+    capped = [*base(), *limits(1_200_000, {2}), *limits(BASE_KHZ, {3, 4, 5})]
+    capped += [*limits(BASE_KHZ, {2, 4, 5}, "max_khz"), *limits(1_400_000, {3}, "max_khz"), place]
+    ((_, name, alert),) = Watch().see(fine, capped)
+    assert (name, alert.cpus) == ("+FrequencyDrop[package0]", "2-3")
+    assert "the firmware permits CPU 2 no more than 1.2 GHz" in alert.summary
+    assert "max_khz says 1.4 GHz of CPU 3" in alert.summary
+
+
 def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_counted() -> None:
     def clamp(state: int) -> Sample:
         return sample("cooling_state", "cooling_device2", state, "thermal", reason="intel_powerclamp")

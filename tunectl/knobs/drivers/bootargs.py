@@ -123,7 +123,7 @@ class BootArg(NamedTuple):
                 continue
             found = self._value(knob, view, parse_cmdline(point.line), want)
             if found is None or not satisfies(knob.match, found, want):
-                why = upcoming.problem or upcoming.note
+                why = upcoming.problem
                 lost = f"the next kernel's entry would not have it: {point.where} has not"
                 return _Next(found, True, lost if number else why, None, bool(number), point.where)
             value = value if number else found

@@ -7,14 +7,15 @@ to nothing, it bans exactly what is listed. IRQBALANCE_BANNED_CPUS (a mask) is t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.irqbalance import PATTERNS, read_configured_ban
 from tunectl.host.shellvars import assignments
+from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.pseudofile import KERNEL_ISOLATED, kernel_isolated
-from tunectl.knobs.row import Batch, Knob, Step, View
-from tunectl.model import Reading, State
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
+from tunectl.model import Outcome, Reading, State
 
 FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
 _LIST, _MASK = "IRQBALANCE_BANNED_CPULIST", "IRQBALANCE_BANNED_CPUS"
@@ -31,6 +32,25 @@ def with_ban(text: str, cpus: CpuSet) -> str:
     else:
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+class BanFacts(NamedTuple):
+    """The line of its unit that keeps the list from the daemon, and what ends that: apply writes only the list."""
+
+    dropped: str
+    ends: str
+
+
+def judge_ban(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """The list that the daemon will be started with."""
+    shown = knob.codec.show(reading.value), knob.codec.show(desired)
+    if satisfies(knob.match, reading.value, desired):
+        return Judgement(Outcome.COMPLIANT, *shown)
+    if reading.facts is None:
+        return Judgement(Outcome.DRIFTED, *shown, reading.reason or knob.why)
+    found: BanFacts = reading.facts
+    reason = f"{found.dropped}: what the configuration bans does not reach the daemon"
+    return Judgement(Outcome.DRIFTED, *shown, reason, found.ends, changeable=False)
 
 
 class BanList:
@@ -66,7 +86,9 @@ class BanList:
         explicit = ban.cpus
         automatic = kernel_isolated(view)
         union = want | automatic | (explicit or frozenset())
-        yield Reading(knob.name, "", State.READ, automatic if explicit is None else explicit, write=union)
+        value = automatic if explicit is None else explicit
+        facts = BanFacts(ban.dropped, ban.ends) if ban.dropped else None
+        yield Reading(knob.name, "", State.READ, value, write=union, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The file as a whole, then a restart of irqbalance if it runs."""

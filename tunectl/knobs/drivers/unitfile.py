@@ -6,14 +6,24 @@ Source: systemd.unit(5), systemd.service(5).
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
-from tunectl.host.systemdunit import Said, in_force, is_wanted, mask_of, read_state, read_unit, unmet, words_of
+from tunectl.host.systemdunit import (
+    RELOAD,
+    Said,
+    in_force,
+    is_wanted,
+    mask_of,
+    read_state,
+    read_unit,
+    taking_out,
+    unmet,
+    words_of,
+)
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
 from tunectl.model import Outcome, Reading, State
 
@@ -22,7 +32,6 @@ UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 NOT_RUN, UNKNOWN = "not run", "unknown"
-_RELOAD = "sudo systemctl daemon-reload"
 # What a service that writes /proc, /sys and its state may not be denied: the values that deny nothing.
 _OFF = ("", "no", "off", "false", "0")
 _NEEDED = {
@@ -132,7 +141,7 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: str) -> _F
         return _Found("disabled")
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
-        return _Found("overridden", f"systemd reads /{other} instead of /{unit}", f"sudo rm /{other} && {_RELOAD}")
+        return _Found("overridden", f"systemd reads /{other} instead of /{unit}", f"sudo rm /{other} && {RELOAD}")
     return _of_command(view, said, unit, text, ours) or _of_conditions(root, said, unit)
 
 
@@ -150,7 +159,9 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: str) -
     guilty += [one for one in others if (one.section, one.key) == ("Service", "ExecStart") and words not in starts]
     if guilty:
         what = ", ".join(f"{one} says {one.key}={one.value}" for one in guilty)
-        return _Found("overridden", f"it would not run as it was written: {what}", taking_out(guilty, unit))
+        return _Found(
+            "overridden", f"it would not run as it was written: {what}", taking_out(guilty, unit.rpartition("/")[2])
+        )
     return None
 
 
@@ -163,26 +174,13 @@ def _of_conditions(root: Sysroot, said: list[Said], unit: str) -> _Found | None:
     where = f"{one} says {one.key}={one.value}"
     if not is_sure:
         return _Found(UNKNOWN, f"{where}: whether that holds cannot be judged here")
-    return _Found("conditional", f"it is not started, because {where}", taking_out([one], unit))
+    return _Found("conditional", f"it is not started, because {where}", taking_out([one], unit.rpartition("/")[2]))
 
 
 def _hinders(one: Said) -> bool:
     """Does this assignment take from the service what it needs: root, and a /proc and /sys that it may write?"""
     allowed = _NEEDED.get(one.key)
     return allowed is not None and one.value.lower() not in allowed
-
-
-def taking_out(guilty: list[Said], unit: str) -> str:
-    """How to take lines out of drop-ins; of a file that holds for other units, too, the operator decides."""
-    name = unit.rpartition("/")[2]
-    commands = []
-    for file in dict.fromkeys(one.file for one in guilty):
-        lines = [one for one in guilty if one.file == file]
-        if f"/{name}.d/" not in file:
-            return f"decide about {lines[0]}: it holds for other units, too; drop-ins of those may say it instead"
-        script = ";".join(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d" for one in lines)
-        commands.append(f"sudo sed -i {shlex.quote(script)} {shlex.quote('/' + file)}")
-    return " && ".join([*commands, _RELOAD])
 
 
 def _of_this_boot(root: Sysroot, name: str) -> _Found | None:

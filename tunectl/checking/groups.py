@@ -1,0 +1,67 @@
+"""Which control group puts a thread onto an isolated CPU: its unit, what says so, and what ends it for all its threads.
+
+In a cpuset sched_setaffinity(2) can only narrow what the group allows: taskset moves nothing out of one.
+Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus; systemd.resource-control(5), AllowedCPUs=.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tunectl.checking.judges import Trespass, some
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.procs import parse_cgroup
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import Said, in_force, read_unit
+from tunectl.knobs.drivers.cpuset import SLICE
+from tunectl.model import Scope
+
+_HIERARCHY = "sys/fs/cgroup"
+_CONTROL = "etc/systemd/system.control/"
+
+
+class Group(NamedTuple):
+    """A unit whose control group allows isolated CPUs; `said` is the last line that has it so, None where none is."""
+
+    unit: str
+    cpus: CpuSet
+    said: Said | None
+
+    def describe(self, threads: list[Trespass]) -> str:
+        """The cause, and then what it does: `threads` may run here because of it."""
+        names = some(dict.fromkeys(f"{one.run.thread.comm} (pid {one.run.thread.pid})" for one in threads))
+        where = f" ({self.said})" if self.said else ""
+        many = f"{len(threads)} threads" if len(threads) > 1 else "the thread"
+        return f"{self.unit} has AllowedCPUs={format_cpulist(self.cpus)}{where}, which lets {many} run here: {names}"
+
+    def fix(self, housekeeping: str) -> str:
+        """What moves all of its threads, and keeps them away."""
+        if self.unit == SLICE:
+            return f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others"
+        kept = bool(self.said and self.said.file.startswith(_CONTROL))  # --runtime would give way to that file
+        command = f"sudo systemctl set-property {'' if kept else '--runtime '}{self.unit} AllowedCPUs={housekeeping}"
+        return command if kept or not self.said else f"{command}; and at {self.said}, for the next boot"
+
+
+def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:
+    """The lowest group with a cpuset of its own that gives this thread its CPUs; None where the thread chose them."""
+    thread = one.run.thread
+    if thread.kernel or not thread.allowed:
+        return None
+    path = parse_cgroup(root.get_text(f"proc/{thread.pid}/cgroup")).strip("/")
+    while path:
+        own = read_cpu_list(root, f"{_HIERARCHY}/{path}/cpuset.cpus") & scope.present
+        if own:
+            # A thread that narrowed it further chose its CPUs; one that could not leave them did not.
+            confined = not own & scope.housekeeping
+            unit = path.rpartition("/")[2]
+            given = own & scope.isolated and (confined or thread.allowed & scope.present == own)
+            return Group(unit, own, _said(root, unit)) if given and "." in unit else None
+        path = path.rpartition("/")[0]
+    return None
+
+
+def _said(root: Sysroot, unit: str) -> Said | None:
+    kind = unit.rpartition(".")[2].capitalize()
+    return next(reversed(in_force(read_unit(root, unit), kind, "AllowedCPUs")), None)
