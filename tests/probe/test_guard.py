@@ -252,7 +252,7 @@ def test_in_a_partition_only_the_workers_are_inside(program: Path, tmp_path: Pat
     procs = tmp_path / "cgroup.procs"
     procs.touch()
     with procs.open("wb", buffering=0) as group:
-        argv = [program, "jitter", "--cpus", str(CPU), "--duration", "2", "--group", str(group.fileno())]
+        argv = [str(program), "jitter", "--cpus", str(CPU), "--duration", "2", "--group", str(group.fileno())]
         with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, pass_fds=[group.fileno()]) as child:
             inside = until_child(child.pid)
             deadline = time.monotonic() + 20
