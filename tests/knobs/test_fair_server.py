@@ -70,6 +70,22 @@ def test_where_the_fair_server_cannot_be_read_nothing_is_known_of_the_spinner(ne
     assert "if this kernel has one" in findings(new)[RT].reason
 
 
+def test_where_debugfs_is_not_mounted_the_fix_mounts_it(new: Path) -> None:
+    apply(new)
+    beside = new.parent / "mounted"
+    (new / "sys/kernel/debug").rename(beside)
+    (new / "sys/kernel/debug").mkdir()
+    (new / "proc/kallsyms").write_text("0000000000000000 T dl_server_start\n")
+    found = findings(new)
+    mount = "sudo mount -t debugfs debugfs /sys/kernel/debug"
+    assert (found[RT].outcome, found[RT].fix) == ("unreadable", mount)
+    assert (found[FAIR].outcome, found[FAIR].fix) == ("unreadable", "")
+    assert found[FAIR].reason == f"debugfs is not mounted on /sys/kernel/debug: {mount}"
+    (new / "sys/kernel/debug").rmdir()
+    beside.rename(new / "sys/kernel/debug")
+    assert findings(new)[RT].outcome == "compliant"
+
+
 @pytest.mark.parametrize("seen_by", ["root", "anybody"])
 def test_a_kernel_without_a_fair_server_goes_by_the_sysctl(lab4: Path, seen_by: str) -> None:
     write_host_file(lab4, 'profile = "low-latency"\nisolated = "2-3"\n')
