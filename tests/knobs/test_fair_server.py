@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -107,5 +108,21 @@ def test_a_site_that_keeps_the_limit_hears_nothing_of_the_fair_server(new: Path)
 
 def test_a_runtime_that_is_no_number_is_not_known(new: Path) -> None:
     (new / DIRECTORY / "cpu5/runtime").write_text("junk\n")
-    assert "cpu5/runtime cannot be read" in read_fair_server(Sysroot(str(new)), frozenset({4, 5})).problem
+    assert "cpu5/runtime holds no number" in read_fair_server(Sysroot(str(new)), frozenset({4, 5})).problem
     assert not read_fair_server(Sysroot(str(new)), frozenset({4})).problem
+
+
+def test_under_lockdown_root_is_not_told_to_be_root(new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """debugfs answers EPERM to root, too (fs/debugfs/file.c, debugfs_locked_down())."""
+    apply(new)
+    really = Sysroot.open
+
+    def locked(self: Sysroot, path: str) -> int:
+        if path.startswith(DIRECTORY):
+            raise PermissionError(errno.EPERM, "Operation not permitted", path)
+        return really(self, path)
+
+    monkeypatch.setattr(Sysroot, "open", locked)
+    for found in findings(new).values():
+        assert (found.outcome, found.fix) == ("unreadable", "")
+        assert "lockdown closes debugfs" in found.reason

@@ -7,6 +7,7 @@ sched_fair_server_show() and sched_fair_server_write(); commit "sched/fair: Fair
 
 from __future__ import annotations
 
+import errno
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ class FairServer(NamedTuple):
     runtime_ns: tuple[tuple[int, int], ...] = ()  # (CPU, nanoseconds a period), of the CPUs asked about
     problem: str = ""  # why these are not known
     remedy: str = ""  # the command that shows them, where root need only mount the file system
+    closed: bool = False  # not even root may read them
 
 
 def read_fair_server(root: Sysroot, cpus: CpuSet) -> FairServer:
@@ -53,11 +55,19 @@ def _is_empty(root: Sysroot, directory: str) -> bool:
 
 
 def _runtimes(root: Sysroot, cpus: CpuSet) -> FairServer:
-    found = {cpu: root.get(RUNTIME.format(cpu=cpu)) for cpu in sorted(cpus)}
-    dark = [cpu for cpu, text in found.items() if not text.isdecimal()]
-    if dark:
-        return FairServer(True, problem=f"/{RUNTIME.format(cpu=dark[0])} cannot be read")
-    return FairServer(True, tuple((cpu, int(text)) for cpu, text in found.items()))
+    found = []
+    for cpu in sorted(cpus):
+        path = RUNTIME.format(cpu=cpu)
+        try:
+            found.append((cpu, int(root.read_value(path))))
+        except ValueError:
+            return FairServer(True, problem=f"/{path} holds no number")
+        except OSError as error:
+            # Who may not enter debugfs was sent back before; the files are closed to root by lockdown alone.
+            locked = error.errno == errno.EPERM
+            why = "the kernel's lockdown closes debugfs, to root too" if locked else error.strerror
+            return FairServer(True, problem=f"/{path}: {why}", closed=locked)
+    return FairServer(True, tuple(found))
 
 
 @lru_cache(maxsize=4)

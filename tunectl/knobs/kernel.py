@@ -42,7 +42,7 @@ def _behind_debugfs(view: View) -> tuple[str, int | None]:
     server = _fair_server(view)
     if server.remedy:
         return f"{server.problem}: {server.remedy}", None
-    return server.problem, errno.EACCES
+    return server.problem, None if server.closed else errno.EACCES
 
 
 def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -57,7 +57,7 @@ def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -
     if server.problem:
         if_any = "the fair server" if server.exists else "a fair server, if this kernel has one,"
         reason = f"{server.problem}: whether {if_any} stops a FIFO spinner in spite of this is not known"
-        fix = server.remedy or "run as root to read it"
+        fix = server.remedy or ("" if server.closed else "run as root to read it")
         return Judgement(Outcome.UNREADABLE, None, shown[1], reason, fix, changeable=False)
     stopped = {cpu: runtime for cpu, runtime in server.runtime_ns if runtime}
     if not stopped:
