@@ -64,16 +64,20 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
 
 def _take_back(root: Sysroot, where: str) -> str:
     """How a line of a GRUB script decides nothing any more; what the generator writes anew is mended at its source."""
-    script, again = _section(root, where), f", then sudo {generator(root)}"
     if where.rpartition(":")[0] != f"/{menu_path(root)}":
-        return f"take {where} out, or have it name an entry that has the arguments"
+        return _take_out(where)
+    script = _section(root, where)
     if script == "":
-        return f"sudo {generator(root)}"
+        return f"sudo {generator(root)}: it writes the menu anew, without what somebody wrote into it at {where}"
     if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
-        return f"name another entry in GRUB_DEFAULT of /etc/default/grub{again}"
+        return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then sudo {generator(root)}"
     if source := _line_of(root, script, where):
-        return f"take {source} out, or have it name an entry that has the arguments{again}"
-    return f"have {script} print nothing that chooses the default (it printed {where}){again}"
+        return _take_out(source, f", then sudo {generator(root)}")
+    return f"have {script} print nothing that chooses the default (it printed {where}), then sudo {generator(root)}"
+
+
+def _take_out(place: str, after: str = "") -> str:
+    return f"take {place} out, or have it name an entry that has the arguments{after}"
 
 
 def _line_of(root: Sysroot, script: str, where: str) -> str:
