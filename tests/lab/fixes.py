@@ -22,7 +22,10 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "take … out": ("sysctl.d file that wins",),
     "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
     "sudo systemctl set-property …… AllowedCPUs=…": ("a service with AllowedCPUs=", "a slice that gets all CPUs"),
-    "… && sudo systemctl restart irqbalance": ("irqbalance's unit drops the ban",),
+    "… && sudo systemctl restart irqbalance": (
+        "irqbalance's unit drops the ban",
+        "irqbalance's unit starts another command",
+    ),
     "sudo update-grub": ("default boot entry edited by hand",),
     "reboot": ("this boot took another entry, once",),
     "taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
@@ -34,9 +37,6 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
         "irqbalance runs with an older configuration",
-    ),
-    "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
-        "irqbalance's unit drops the ban",
     ),
     "take … out, or say … there": ("sysctl.d file that wins",),
     "echo … > /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
@@ -123,6 +123,9 @@ DECISIONS: frozenset[str] = frozenset(
 # A fix for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
+    "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
+        "tests/checks/test_tuners_check.py"
+    ),
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "tunectl apply": "tests/lab/test_monitor_lab.py",
