@@ -56,6 +56,7 @@ def test_a_thread_that_ran_there_is_found(lab4: Path, judge: Judge, process: Pro
         (Process(732, "khugepaged", cpu=0, allowed="0-3", flags=KTHREAD), "may run on CPUs 0-3", "-cp 0-1 732"),
         (Process(733, "kswapd0", cpu=2, allowed="0-3", flags=KTHREAD), "may run on CPUs 0-3", "-cp 0-1 733"),
         (Process(734, "kswapd0", cpu=0, allowed="2-3", flags=KTHREAD), "may run on CPUs 2-3", "-cp 0-1 734"),
+        (Process(734, "kswapd0", cpu=0, allowed="1-3", flags=KTHREAD), "may run on CPUs 1-3", "-cp 0-1 734"),
         (Process(735, "irq/31-eth0", cpu=2, allowed="2", flags=KTHREAD), "may run on CPUs 2 and", "-cp 0-1 735"),
     ],
     ids=lambda value: f"{value.comm}-{value.allowed}" if isinstance(value, Process) else "",
@@ -182,7 +183,26 @@ def test_a_unit_that_keeps_its_threads_on_an_isolated_cpu_is_the_cause(lab4: Pat
     assert found.observed == 3
     assert "taskset" not in found.fix  # it would change nothing
     command = "sudo systemctl set-property --runtime feed.service AllowedCPUs=0-1"
-    assert found.fix == f"{command}; and at {place}, for the next boot"
+    assert found.fix == f"{command}; for the next boot, say AllowedCPUs=0-1 at {place}"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_transient_unit_on_an_isolated_cpu_is_named_and_given_other_cpus(
+    lab4: Path, judge: Judge, threads: int
+) -> None:
+    """`systemd-run -p AllowedCPUs=2`: its unit file is systemd's own, and goes when the unit stops."""
+    path = "system.slice/batch.service"
+    cpuset(lab4, path, "2")
+    write(lab4, f"sys/fs/cgroup/{path}/cpuset.cpus.effective", "2\n")
+    write(lab4, "sys/fs/cgroup/system.slice/cpuset.cpus.effective", "0-3\n")
+    unit = "run/systemd/transient/batch.service"
+    write(lab4, unit, "# by systemd\n[Unit]\nDescription=sleep\n\n[Service]\nAllowedCPUs=2\nExecStart=sleep inf\n")
+    rows = [Process(490 + n, "sleep", 2, "2", files=of_unit(path)) for n in range(threads)]
+    with FakeKernel(lab4, range(4), processes=rows):
+        found = judge(lab4, {2, 3}, CHECK)[TARGET]
+    assert f"batch.service has AllowedCPUs=2 (/{unit}:6), which lets" in found.reason
+    assert "sleep (pid 490)" in found.reason
+    assert found.fix == "sudo systemctl set-property --runtime batch.service AllowedCPUs=0-1"
 
 
 def test_a_slice_that_lets_services_onto_isolated_cpus_is_named_once(lab4: Path, judge: Judge) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.checks.conftest import Judge
 from tests.hosts.builder import build, build_named, named
+from tunectl.host.irqbalance import read_configured_ban
+from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 
 pytestmark = pytest.mark.slow
@@ -96,6 +98,9 @@ def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Ju
         "EnvironmentFile=",
         "UnsetEnvironment=IRQBALANCE_BANNED_CPULIST",
         "ExecStart=\nExecStart=/usr/bin/env -i /usr/sbin/irqbalance --foreground",
+        "ExecStart=\nExecStart=/usr/bin/env -u IRQBALANCE_BANNED_CPULIST IRQBALANCE_BANNED_CPUS=0 /usr/sbin/irqbalance",
+        "ExecStart=\nExecStart=/usr/bin/env --unset=IRQBALANCE_BANNED_CPULIST /usr/sbin/irqbalance",
+        "ExecStart=\nExecStart=/usr/bin/env IRQBALANCE_BANNED_CPULIST= /usr/sbin/irqbalance",
     ],
 )
 def test_a_drop_in_that_takes_the_ban_from_irqbalance_is_named(tmp_path: Path, judge: Judge, line: str) -> None:
@@ -114,10 +119,16 @@ def test_a_drop_in_that_takes_the_ban_from_irqbalance_is_named(tmp_path: Path, j
     number = 2 + len(line.split("\n"))
     assert f"/{drop_in}:{number} says {line.split(chr(10))[-1]}" in finding.reason
     reload = "sudo systemctl daemon-reload && sudo systemctl restart irqbalance"
-    assert finding.fix == f"sudo sed -i {number}d /{drop_in} && {reload}"
-    (root / drop_in).write_text("[Service]\nNice=5\nEnvironmentFile=\nEnvironmentFile=/etc/default/irqbalance\n")
+    lines = f"'3d;{number}d'" if number > 3 else "3d"  # an empty ExecStart= alone would leave the unit no command
+    assert finding.fix == f"sudo sed -i {lines} /{drop_in} && {reload}"
     (root / "proc/50000/environ").write_text("IRQBALANCE_BANNED_CPULIST=1-3\0")
-    assert judge(root, {1, 2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
+    for innocent in (
+        "EnvironmentFile=\nEnvironmentFile=/etc/default/irqbalance",
+        "ExecStart=\nExecStart=/usr/bin/env -u LANG X=1 /usr/sbin/irqbalance --foreground",
+    ):
+        (root / drop_in).write_text(f"[Service]\nNice=5\n{innocent}\n")
+        assert judge(root, {1, 2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
+        assert not read_configured_ban(Sysroot(str(root))).dropped
 
 
 def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: Path, judge: Judge) -> None:

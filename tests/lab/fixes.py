@@ -20,6 +20,12 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo sed -i '…s/^/#/' /etc/fstab": ("swap is on, and at each boot",),
     "sudo systemctl disable --now …": ("a timer's service",),
     "take … out": ("sysctl.d file that wins",),
+    "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
+    "sudo systemctl set-property …… AllowedCPUs=…": ("a service with AllowedCPUs=", "a slice that gets all CPUs"),
+    "… && sudo systemctl restart irqbalance": (
+        "irqbalance's unit drops the ban",
+        "irqbalance's unit starts another command",
+    ),
     "sudo update-grub": ("default boot entry edited by hand",),
     "reboot": ("this boot took another entry, once",),
     "taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
@@ -31,9 +37,6 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
         "irqbalance runs with an older configuration",
-    ),
-    "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
-        "irqbalance's unit drops the ban",
     ),
     "take … out, or say … there": ("sysctl.d file that wins",),
     "echo … > /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
@@ -90,6 +93,9 @@ DECISIONS: frozenset[str] = frozenset(
         "add … to the kernel's line of the entry at …",
         "choose an entry that boots Linux",
         "have … in … name an entry that has the arguments",
+        "have … print nothing that chooses the default (it printed …), then sudo …",
+        "decide what /…:… shall do instead: … starts by it, and may do more than this",
+        "decide which unit belongs in isolated.slice: take Slice=isolated.slice out of the others",
         "look at it yourself: tunectl cannot tell what boots there",
         "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
         "`tunectl check --intrude` takes time from them",
@@ -118,6 +124,9 @@ DECISIONS: frozenset[str] = frozenset(
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
     "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
+    "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
+        "tests/checks/test_tuners_check.py"
+    ),
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "tunectl apply": "tests/lab/test_monitor_lab.py",
@@ -139,8 +148,11 @@ ELSEWHERE: dict[str, str] = {
     "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
     "a thermal zone whose trip was lowered": "tests/preflight/test_thermal.py",
     "sudo … … unset …, then sudo …": "tests/bootloader/test_grub.py",
+    "sudo …: it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",
+    "sudo systemctl set-property …… AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (
+        "tests/checks/test_threads_check.py"
+    ),
     "sudo systemctl mask '…'": "tests/knobs/test_switched_off.py",
-    "…; it runs /…": "tests/tuners/test_latewriters.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
     "sudo modprobe … && sudo tunectl apply": "tests/tuning/test_loss.py",
 }

@@ -138,7 +138,7 @@ SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
         (unit("late.service", SERVICE), "services", "late.service:3", "sudo systemctl disable --now late.service"),
         (
             both(SCRIPT, unit("late.service", "[Service]\nExecStartPre=-/usr/local/bin/save\nExecStart=/bin/true\n")),
-            "services", "/usr/local/bin/save:3", "sudo systemctl disable --now late.service; it runs /usr/local/bin",
+            "services", "/usr/local/bin/save:3", "take /usr/local/bin/save:3 out",
         ),
         (
             both(unit("late.timer", "[Timer]\n", "timers.target"), program(f"{SYSTEM}/late.service", SERVICE)),
@@ -156,7 +156,7 @@ SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
                 unit("late.service", "[Service]\nExecStart=/opt/x.py\n"),
                 program("opt/x.py", f"#!/usr/bin/python3\nopen('{THP}', 'w').write('always')\n"),
             ),
-            "services", "/opt/x.py:2", "sudo systemctl disable",
+            "services", "/opt/x.py:2", "take /opt/x.py:2 out",
         ),
     ],
 )  # fmt: skip
@@ -168,9 +168,62 @@ def test_who_will_write_is_named_with_file_and_line(tmp_path: Path, act: Any, ro
     assert found[row][1].startswith(fix)
 
 
+SSH = "usr/lib/systemd/system/ssh.service"
+LOGIN = both(
+    program(SSH, "[Service]\nExecStartPre=/usr/sbin/sshd -t\nExecStart=/usr/sbin/sshd -D\n"),
+    lambda root: (root / SYSTEM / "multi-user.target.wants").mkdir(parents=True),
+    lambda root: (root / SYSTEM / "multi-user.target.wants/ssh.service").symlink_to(f"/{SSH}"),
+)
+TWEAK = "/sbin/sysctl -w vm.swappiness=60"
+AGAIN = "then sudo systemctl daemon-reload"
+
+
+def added(text: str) -> Any:
+    return both(LOGIN, program(f"{SYSTEM}/ssh.service.d/tweak.conf", f"[Service]\n{text}"))
+
+
+@pytest.mark.parametrize(
+    ("act", "fix"),
+    [
+        # a line that the service can do without
+        (added(f"ExecStartPost={TWEAK}\n"), f"take /{SYSTEM}/ssh.service.d/tweak.conf:2 out, {AGAIN}"),
+        (unit("a.service", f"[Service]\nExecStartPost={TWEAK}\nExecStart=/opt/a\n"), f"a.service:2 out, {AGAIN}"),
+        (
+            unit("a.service", f"[Service]\nType=oneshot\nExecStart=/opt/a\nExecStart={TWEAK}\n"),
+            f"a.service:4 out, {AGAIN}",
+        ),
+        # the line that starts it
+        (added(f"ExecStart=\nExecStart=/bin/sh -c '{TWEAK}; exec /usr/sbin/sshd -D'\n"), "decide what /etc"),
+        (unit("a.service", f"[Service]\nExecStart=/bin/sh -c '{TWEAK} && /opt/a'\n"), "a.service:2 shall do instead"),
+        (unit("a.service", "[Service]\nExecStart=/sbin/sysctl vm.swappiness=60 net.core.somaxconn=1\n"), "decide"),
+        (unit("a.service", f"[Service]\nExecStart={TWEAK}\nExecStop=/opt/a\n"), "decide what /etc"),
+        # a service that does nothing else
+        (
+            unit("a.service", f"[Service]\nExecStart=/bin/sh -c 'for x in 2 3; do {TWEAK}; done'\n"),
+            "sudo systemctl disable --now a.service",
+        ),
+        (unit("a.service", f"[Service]\nExecStart=/bin/sh -c '[ -e /x ] && {TWEAK}'\n"), "disable --now a.service"),
+    ],
+)
+def test_only_a_service_that_does_nothing_else_is_to_be_disabled(tmp_path: Path, act: Any, fix: str) -> None:
+    found = against(tmp_path, act)["services"][1]
+    assert fix in found
+    assert ("disable" in found) is ("disable" in fix)
+
+
+def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:
+    runs = unit("rc-local.service", "[Service]\nExecStart=/etc/rc.local start\n")
+    found = against(tmp_path, both(program("etc/rc.local", f"#!/bin/sh -e\n{SET}\nexit 0\n"), runs))
+    assert list(found) == ["rc.local"]
+    assert found["rc.local"][1].startswith("take /etc/rc.local:2 out, or say")
+
+
 @pytest.mark.parametrize(
     "act",
     [
+        both(unit("rc-local.service", "[Service]\nExecStart=/etc/rc.local start\n"),
+             program("etc/rc.local", f"#!/bin/sh -e\n{SET}\n", 0o644)),
+        added("ExecStartPost=/sbin/sysctl vm.swappiness\n"),
         program("etc/cron.d/same", f"@reboot root {SET.replace('powersave', 'performance')}\n"),
         program("etc/cron.d/same", "@reboot root echo 3 > /proc/irq/33/smp_affinity\n"),
         program("etc/cron.d/reads", f"@reboot root cat {GOVERNOR} > /tmp/governor\n"),

@@ -35,7 +35,8 @@ class Upcoming(NamedTuple):
     points: tuple[Point, ...]
     problem: str = ""
     note: str = ""
-    fix: str = ""  # what mends the problem; "" for the family's `remedy`
+    fix: str = ""  # what mends the problem, or has the right entry chosen; "" for the family's `remedy`
+    instead: str = ""  # the next entry is one that these files do not make: which, and who decided that
     errno: int | None = None  # of a file that could not be read
 
 

@@ -11,7 +11,9 @@ from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, generat
 from tunectl.bootloader.grubstate import Origin
 from tunectl.host.sysroot import Sysroot
 
-_SECTION = re.compile(r"### BEGIN (/\S+) ###")
+_MARK = re.compile(r"### (BEGIN|END) (/\S+) ###")
+# Scripts of GRUB's own: what they say of the default follows GRUB_DEFAULT.
+_FOLLOW_SETTINGS = frozenset({"00_header", "10_linux", "20_linux_xen", "30_os-prober"})
 # Variables of the environment block that name an entry, and the program that sets each.
 _SET_BY = {"next_entry": "grub-reboot", "saved_entry": "grub-set-default"}
 
@@ -20,7 +22,7 @@ def is_generated(root: Sysroot, entry: BootEntry) -> bool:
     """Is it an entry that the generator makes from the settings? Recovery entries do not get all of them."""
     file = entry.at.rpartition(":")[0]
     section = _section(root, entry.at)
-    return file == f"/{menu_path(root)}" and not entry.recovery and (not section or "linux" in section)
+    return file == f"/{menu_path(root)}" and not entry.recovery and (section is None or "linux" in section)
 
 
 def decided_by(root: Sysroot, decided: Origin | None) -> str:
@@ -28,7 +30,8 @@ def decided_by(root: Sysroot, decided: Origin | None) -> str:
     if decided is None:
         return "it is the first one"
     if not decided.variable:
-        return f"{decided.where} makes it the default"
+        script = _section(root, decided.where)
+        return f"{decided.where}{f', from {script},' if script else ''} makes it the default"
     program = _SET_BY.get(decided.variable, "")
     return f"{decided.variable} in {decided.where} decides that" + (f" ({program} sets it)" if program else "")
 
@@ -38,14 +41,10 @@ def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> str
     decided = entry.decided
     if decided and decided.variable:
         return _unset(root, settings, decided)
-    if decided and _section(root, decided.where) in ("", "/etc/grub.d/00_header") and _is_menu(root, decided.where):
-        return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then sudo {generator(root)}"
     if decided:
-        source = _section(root, decided.where)
-        after = f" (it comes from {source}: then sudo {generator(root)})" if source else ""
-        return f"take {decided.where} out, or have it name an entry that has the arguments{after}"
+        return _take_back(root, decided.where)
     if isinstance(entry, BootEntry):
-        lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+        lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args)) or ("the arguments",)
         return f"add {' '.join(map(str, lacking))} to the kernel's line of the entry at {entry.at}"
     return "choose an entry that boots Linux"
 
@@ -63,12 +62,42 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
     return f"have {decided.variable} in {decided.where} name an entry that has the arguments"
 
 
-def _is_menu(root: Sysroot, at: str) -> bool:
-    return at.rpartition(":")[0] == f"/{menu_path(root)}"
+def _take_back(root: Sysroot, where: str) -> str:
+    """How a line of a GRUB script decides nothing any more; what the generator writes anew is mended at its source."""
+    if where.rpartition(":")[0] != f"/{menu_path(root)}":
+        return _take_out(where)
+    script = _section(root, where)
+    if script == "":
+        return f"sudo {generator(root)}: it writes the menu anew, without what somebody wrote into it at {where}"
+    if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
+        return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then sudo {generator(root)}"
+    if source := _line_of(root, script, where):
+        return _take_out(source, f", then sudo {generator(root)}")
+    return f"have {script} print nothing that chooses the default (it printed {where}), then sudo {generator(root)}"
 
 
-def _section(root: Sysroot, at: str) -> str:
-    """The script of /etc/grub.d that wrote a line of the menu; "" where none is named."""
+def _take_out(place: str, after: str = "") -> str:
+    return f"take {place} out, or have it name an entry that has the arguments{after}"
+
+
+def _line_of(root: Sysroot, script: str, where: str) -> str:
+    """The one line of a script of /etc/grub.d that has what it wrote into this line of the menu; "" where none has."""
+    file, _, number = where.rpartition(":")
+    printed = root.get_text(file.lstrip("/")).split("\n")[int(number) - 1].strip()
+    lines = root.get_text(script.lstrip("/")).split("\n")
+    found = [n for n, text in enumerate(lines, 1) if printed in text and not text.lstrip().startswith("#")]
+    return f"{script}:{found[0]}" if len(found) == 1 else ""
+
+
+def _section(root: Sysroot, at: str) -> str | None:
+    """The script of /etc/grub.d that wrote a line of a menu; "" for one between theirs; None in a file without marks.
+
+    grub-mkconfig writes a mark before and behind what each script prints.
+    """
     file, _, line = at.rpartition(":")
-    above = root.get_text(file.lstrip("/")).split("\n")[: int(line)] if line.isdecimal() else []
-    return next((found[1] for text in reversed(above) if (found := _SECTION.match(text))), "")
+    texts = root.get_text(file.lstrip("/")).split("\n")
+    marks = [(n, found) for n, text in enumerate(texts, 1) if (found := _MARK.match(text))]
+    if not marks or not line.isdecimal():
+        return None
+    last = next((found for n, found in reversed(marks) if n < int(line)), None)
+    return last[2] if last and last[1] == "BEGIN" else ""

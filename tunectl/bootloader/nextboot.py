@@ -39,8 +39,8 @@ def next_boot(root: Sysroot) -> Upcoming:
         point = Point(f"/{menu_path(root)}", None, entry.why, entry.errno)
         return Upcoming((point, later))
     if isinstance(entry, NoEntry):
-        fix = mend(root, settings, entry)
-        return Upcoming((Point(f"/{menu_path(root)}", ""), later), _why(root, entry), fix=fix)
+        why, fix = _why(root, entry), mend(root, settings, entry)
+        return Upcoming((Point(f"/{menu_path(root)}", ""), later), why, fix=fix, instead=why)
     if root.live or not is_generated(root, entry):
         return _as_the_menu_has_it(root, settings, entry, later)
     # On a recorded host update-grub is never run.
@@ -65,9 +65,9 @@ def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry, l
     stale = _stale(root, settings, entry)
     if is_generated(root, entry):
         return Upcoming(points, _difference(root, settings, entry), stale)
-    if not Counter(settings.args) - Counter(parse_cmdline(entry.args)):
-        return Upcoming(points, "", stale)
-    return Upcoming(points, _why(root, entry), stale, mend(root, settings, entry))
+    why = _why(root, entry)
+    lacks = Counter(settings.args) - Counter(parse_cmdline(entry.args))
+    return Upcoming(points, why if lacks else "", stale, mend(root, settings, entry), instead=why)
 
 
 def _why(root: Sysroot, entry: BootEntry | NoEntry) -> str:

@@ -19,6 +19,7 @@ from tunectl.model import Scope
 
 _HIERARCHY = "sys/fs/cgroup"
 _CONTROL = "etc/systemd/system.control/"
+_UNTIL_REBOOT = "run/"  # units of systemd-run, and what `set-property --runtime` said
 
 
 class Group(NamedTuple):
@@ -41,7 +42,8 @@ class Group(NamedTuple):
             return f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others"
         kept = bool(self.said and self.said.file.startswith(_CONTROL))  # --runtime would give way to that file
         command = f"sudo systemctl set-property {'' if kept else '--runtime '}{self.unit} AllowedCPUs={housekeeping}"
-        return command if kept or not self.said else f"{command}; and at {self.said}, for the next boot"
+        lasts = self.said and not kept and not self.said.file.startswith(_UNTIL_REBOOT)
+        return f"{command}; for the next boot, say AllowedCPUs={housekeeping} at {self.said}" if lasts else command
 
 
 def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
@@ -15,7 +16,7 @@ from tunectl.errors import UsageError
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
-from tunectl.host.systemdunit import Said, in_force, read_unit, taking_out, words_of
+from tunectl.host.systemdunit import RELOAD, Said, in_force, read_unit, taking_out, words_of
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
@@ -54,11 +55,18 @@ def read_configured_ban(root: Sysroot) -> Ban:
     for path in _FILES:
         for name, value, line in parse_environment(root.get_text(path)):
             values[name] = (value, f"/{path}:{line}")
-    guilty = _dropping(said)
+    guilty = _dropping(said, values)
     if not guilty or not values:
         return _ban(values)
-    kept = {} if guilty.key != "EnvironmentFile" else {n: v for n, v in values.items() if _is_in(v[1], said)}
-    restart = f"{taking_out([guilty], UNIT)} && sudo systemctl restart irqbalance"
+    kept: Mapping[str, tuple[str, str]] = {}
+    if guilty.key == "EnvironmentFile":
+        kept = {name: value for name, value in values.items() if _is_in(value[1], said)}
+    elif guilty.key == "ExecStart":
+        kept = _handed_on(guilty, values)
+    # Without the line that drops the packaged command, the unit would have none at all.
+    lines = [one for one in _of_drop_ins(said) if one.key == "ExecStart"] if guilty.key == "ExecStart" else [guilty]
+    mending = taking_out(lines, UNIT)
+    restart = f"{mending} && sudo systemctl restart irqbalance" if mending.endswith(RELOAD) else mending
     return _ban(kept)._replace(dropped=f"{guilty} says {guilty.key}={guilty.value}", ends=restart)
 
 
@@ -67,19 +75,41 @@ def _is_in(place: str, said: Sequence[Said]) -> bool:
     return any(str(one) == place for one in said)
 
 
-def _dropping(said: Sequence[Said]) -> Said | None:
+def _of_drop_ins(said: Sequence[Said]) -> list[Said]:
+    return [one for one in said if one.section == "Service" and not one.file.endswith(f"/{UNIT}")]
+
+
+def _dropping(said: Sequence[Said], values: Mapping[str, tuple[str, str]]) -> Said | None:
     """The line of a drop-in that takes the ban from the daemon's environment; None where none does."""
-    own = [one for one in said if one.section == "Service" and not one.file.endswith(f"/{UNIT}")]
+    own = _of_drop_ins(said)
     empty = next((one for one in own if one.key == "EnvironmentFile" and not one.value), None)
     if empty and not in_force(said, "Service", "EnvironmentFile"):
         return empty
     for one in own:
         if one in in_force(said, "Service", "UnsetEnvironment") and {_LIST, _MASK} & set(one.value.split()):
             return one
-        words = words_of(one.value) if one.key == "ExecStart" and one in in_force(said, "Service", "ExecStart") else []
-        if words[:1] and words[0].rpartition("/")[2] == "env" and {"-i", "-", "--ignore-environment"} & set(words):
+        if one in in_force(said, "Service", "ExecStart") and _handed_on(one, values) != values:
             return one
     return None
+
+
+def _handed_on(start: Said, values: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
+    """What is left of the bans where env(1) starts the daemon with other variables than systemd gave it."""
+    words = words_of(start.value)
+    if not words or words[0].rpartition("/")[2] != "env":
+        return values
+    kept = dict(values)
+    for word, after in pairwise([*words[1:], ""]):
+        name, equals, value = word.removeprefix("--unset=").removeprefix("-u").partition("=")
+        if word in ("-i", "-", "--ignore-environment"):
+            kept = {}
+        elif word in ("-u", "--unset"):
+            kept.pop(after, None)
+        elif equals and name in (_LIST, _MASK):
+            kept[name] = (value, str(start))
+        elif word.startswith(("-u", "--unset=")):
+            kept.pop(name, None)
+    return kept
 
 
 def _variables(value: str) -> Iterator[tuple[str, str]]:

@@ -20,16 +20,19 @@ _SPOOLS = ("var/spool/cron/crontabs", "var/spool/cron")  # Debian; Red Hat and S
 _ENVIRONMENT = re.compile(r"^\s*[A-Za-z_]\w*\s*=")
 _RC_LOCAL = ("etc/rc.local", "etc/rc.d/rc.local")
 _EXECS = ("ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStopPost")
+_SILENT_EXECS = ("ExecCondition", "ExecStop")  # they are no writers at boot, and yet the unit does them
 _BEFORE_US = ("tunectl-apply.service", "basic.target", "sysinit.target")
 
 
 class Job(NamedTuple):
-    """A command line, or a whole script (then `command` is ""): its file and line, what ends it."""
+    """A command line, or a whole script (then `command` is ""): its file and line, and what a unit would miss."""
 
     file: str  # without a leading slash
     line: int
     command: str
-    ends: str = ""
+    unit: str = ""  # the service whose line it is; "" for cron and rc.local
+    alone: str = ""  # the unit to disable (the service, its timer): the service has no other command than this one
+    needed: bool = False  # without this line the service has nothing to start
 
 
 def read_cron_jobs(root: Sysroot) -> Iterator[Job]:
@@ -94,10 +97,14 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
         before = {name for one in said if one.key == "Before" for name in one.value.split()}
         if starter == unit and before & set(_BEFORE_US):
             continue
-        for one in in_force(said, "Service", *_EXECS):
+        commands = in_force(said, "Service", *_EXECS, *_SILENT_EXECS)
+        starts = [one for one in commands if one.key == "ExecStart"]
+        for one in commands:
             own = unit.startswith("tunectl-") and "/tunectl" in one.value  # ours: verify, apply, monitor
-            if not own:
-                yield Job(one.file, one.line, one.value.lstrip("@-:+!"), f"sudo systemctl disable --now {starter}")
+            if own or one.key in _SILENT_EXECS or "/rc.local" in one.value:  # read_rc_local() has what that runs
+                continue
+            alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
+            yield Job(one.file, one.line, one.value.lstrip("@-:+!"), unit, alone, needed=starts == [one])
 
 
 def _started(root: Sysroot) -> dict[str, str]:

@@ -15,9 +15,10 @@ from tunectl.errors import UsageError
 from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
 from tunectl.host.sysctld import Setting, normal_key
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import RELOAD
 from tunectl.knobs import KNOBS
 from tunectl.tuners.places import knob_at, normal_path, places
-from tunectl.tuners.shellwrites import Write, script_of, writes_of
+from tunectl.tuners.shellwrites import Write, commands_of, script_of, writes_of
 
 _SCRIPT_BYTES = 1 << 16
 _MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
@@ -46,8 +47,24 @@ def _settings(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
         for file, write in _writes(root, job):
             if found := _known(write):
                 knob, key, value = found
-                ends = job.ends if file == job.file else f"{job.ends}; it runs /{file}" if job.ends else ""
-                yield Setting(knob, key, value, f"/{file}", write.line, wins=True, ends=ends)
+                yield Setting(knob, key, value, f"/{file}", write.line, wins=True, ends=_ends(job, file))
+
+
+def _ends(job: Job, file: str) -> str:
+    """What ends a service's write, and nothing else that the service does; "" where the line alone has to go."""
+    if not job.unit or file != job.file:  # a script is read anew at each run
+        return ""
+    if job.alone and all(map(_is_ours_alone, commands_of(job.command))):
+        return f"sudo systemctl disable --now {shlex.quote(job.alone)}"
+    place = f"/{job.file}:{job.line}"
+    if job.needed:
+        return f"decide what {place} shall do instead: {job.unit} starts by it, and may do more than this"
+    return f"take {place} out, then {RELOAD}"
+
+
+def _is_ours_alone(writes: list[Write]) -> bool:
+    """Does one command do nothing but write what is asked for here?"""
+    return bool(writes) and all(map(_known, writes))
 
 
 def _writes(root: Sysroot, job: Job) -> Iterator[tuple[str, Write]]:

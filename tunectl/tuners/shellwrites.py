@@ -19,6 +19,7 @@ _BREAKS = frozenset({";", "&", "&&", "|", "||", "(", ")", "{", "}", ";;", "|&"})
 _WORDS = frozenset(
     {"then", "do", "else", "elif", "if", "while", "until", "!", "time", "exec", "command", "sudo", "nohup"}
 )
+_LEADING = frozenset({"for", "done", "fi", "[", "[[", "test", "true", ":", "sleep", "set", "exit"})
 _WITH_OPTIONS = frozenset({"nice", "ionice", "chrt", "taskset", "timeout", "env", "flock", "setsid", "sudo", "stdbuf"})
 _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 _WRITERS = frozenset({"tee", "dd", "cp", "install", "echo", "printf", *_SHELLS})
@@ -50,10 +51,31 @@ class Write(NamedTuple):
 
 def writes_of(text: str, depth: int = 1) -> Iterator[Write]:
     """Every write of a script. Lines begin at 1."""
+    for writes in commands_of(text, depth):
+        yield from writes
+
+
+def commands_of(text: str, depth: int = 1) -> Iterator[list[Write]]:
+    """The writes of each simple command of a script, of what `sh -c` is given, too.
+
+    An empty list is a command that does something else; what only leads the others (`for`, `test`, `sleep`) is none.
+    """
     known: dict[str, list[str]] = {}
     for number, line in _lines(text):
         for command in _commands(line):
-            yield from (one._replace(line=number) for one in _of_command(command, known, depth))
+            bare = _without_prefixes(command)
+            if depth and (inner := _given_to_shell(bare)) is not None:
+                yield from ([one._replace(line=number) for one in some] for some in commands_of(inner, depth - 1))
+                continue
+            writes = [one._replace(line=number) for one in _of_command(command, known, depth)]
+            if writes or (bare and bare[0] not in _LEADING and not _ASSIGNMENT.match(bare[0])):
+                yield writes
+
+
+def _given_to_shell(words: Sequence[str]) -> str | None:
+    """The script of `sh -c SCRIPT`, where that is the whole command."""
+    found = len(words) > 2 and words[0].rpartition("/")[2] in _SHELLS and re.fullmatch(r"-\w*c", words[1])
+    return words[2] if found and not any(word == "|" or word.startswith(_KERNEL) for word in words[3:]) else None
 
 
 def script_of(command: str) -> str:

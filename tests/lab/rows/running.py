@@ -88,11 +88,11 @@ _THREADS = Round(
         ),
         Sabotage(
             Kind.THREAD,
-            "a kernel thread that may run everywhere",
-            _thread("kswapd0", "0-3"),
+            "a kernel thread that may run on isolated CPUs",
+            _thread("kswapd0", "1-3"),  # 0-3, its memory node's CPUs, is what the kernel itself gives it
             each("check.movable_threads", ISOLATED),
             command="check",
-            who="a script that gives kernel threads all CPUs again",
+            who="a script that takes kernel threads off CPU 0",
             innocent=_thread("kswapd0", "0-1"),
             says=("kswapd0",),
         ),

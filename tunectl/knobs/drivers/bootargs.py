@@ -90,7 +90,7 @@ class BootArg(NamedTuple):
             number = error.errno if isinstance(error, OSError) else None
             yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{self.kernel}: {error}", errno=number)
             return
-        obstacle, remedy = boot.obstacle(self.key)
+        obstacle, remedy = boot.obstacle(self.key, lost=bool(upcoming.where) and not upcoming.later)
         booted = self._value(knob, view, parse_cmdline(line), want)
         facts = BootFacts(
             upcoming.value,
@@ -187,9 +187,13 @@ class Boot(NamedTuple):
     family: Family | None
     next: Upcoming | None
     plan: BootPlan | None
+    settled: bool = False  # is everything as the plan would write it?
 
-    def obstacle(self, key: str) -> tuple[str, str]:
-        """(what keeps tunectl from configuring this argument, what an operator does about it)."""
+    def obstacle(self, key: str, *, lost: bool) -> tuple[str, str]:
+        """(what keeps tunectl from configuring this argument, what an operator does about it).
+
+        `lost`: the next entry itself has it not.
+        """
         if self.plan is None or self.family is None:
             return "", ""
         then = "sudo tunectl apply" if self.plan.writes or not self.family.remedy else self.family.remedy
@@ -200,6 +204,8 @@ class Boot(NamedTuple):
                 setter = _OVERWRITES.match(text)
                 where = f": take {setter[1]} out, or have it keep what was set before" if setter else ""
                 return text, f"remove that setting ({text}){where}, then {then}"
+        if lost and self.next and self.next.instead:  # nothing that is written reaches that entry
+            return self.next.instead, self.next.fix + ("" if self.settled else "; then sudo tunectl apply")
         if not self.plan.writes and self.next and self.next.problem:
             return self.next.problem, self.next.fix or self.family.remedy or f"fix that ({self.next.problem})"
         return "", ""
@@ -213,7 +219,8 @@ def boot_of(view: View) -> Boot:
         same = partial(_same, view.scope.nr_cpus)
         upcoming = family.upcoming(view.root) if family else None
         plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
-        view.memo["boot"] = Boot(loader, family, upcoming, plan)
+        settled = plan is not None and all(view.root.get_text(one.path) == one.content for one in plan.writes)
+        view.memo["boot"] = Boot(loader, family, upcoming, plan, settled)
     boot: Boot = view.memo["boot"]
     return boot
 
