@@ -219,8 +219,14 @@ def test_a_drop_in_that_keeps_the_service_running_is_no_matter(lab4: Path, harm:
     assert of_the_service(lab4).outcome == "compliant"
 
 
-# Keys of systemd versions later than the oldest that this test may meet.
-NEWER: frozenset[str] = frozenset()
+# Keys that systemd 252 does not know yet.
+NEWER = {
+    *("CoredumpReceive", "ExecReloadPost", "LogFilterPatterns", "MemoryPressureThresholdSec", "MemoryPressureWatch"),
+    *("MemoryZSwapMax", "RestartMaxDelaySec", "RestartMode", "RestartSteps", "PrivatePIDs", "PrivateBPF"),
+    *("RootEphemeral", "WantsMountsFor"),
+    # keys of 252 that a later one may have dropped
+    *("CPUShares", "StartupCPUShares", "BlockIOAccounting", "BlockIOWeight", "StartupBlockIOWeight", "MemoryLimit"),
+}
 HARMFUL = """\
 [Service]
 Type=simple
@@ -243,6 +249,7 @@ SuccessExitStatus=1
 User=nobody
 Group=nogroup
 DynamicUser=yes
+DynamicUser=
 WorkingDirectory=/no
 RootDirectory=/no
 RootImage=/no.img
@@ -427,6 +434,7 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None
         "Environment=TUNECTL_ROOT=/x\nEnvironment=\n",
         "CapabilityBoundingSet=\nCapabilityBoundingSet=~\n",
         "SuccessExitStatus=\nSuccessExitStatus=4\n",
+        "PrivateNetwork=yes\nPrivateNetwork=no\n",
     ],
 )
 def test_a_line_that_a_later_one_takes_back_is_no_matter(lab4: Path, text: str) -> None:
@@ -447,16 +455,26 @@ def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:
     assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(lab4).reason
 
 
+@pytest.mark.parametrize("key", ["ProtectSystem=strict", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
+def test_an_empty_value_takes_back_only_what_systemd_lets_it(lab4: Path, key: str) -> None:
+    apply(lab4)
+    write(lab4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")
+    assert of_the_service(lab4).observed == "overridden"
+
+
 @needs_systemd
-def test_systemd_knows_every_key_of_the_table(tmp_path: Path) -> None:
+def test_systemd_knows_every_key_of_the_table_and_which_may_be_empty(tmp_path: Path) -> None:
     """A key that is written wrongly would never be found in a drop-in."""
-    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True).stdout
+    keys = [(section, key) for section, tests in dropins._HARMLESS.items() for key in tests]
+    keys = [("Service", "ExecStart"), *(key for key in keys if key[1] != "DynamicUser")]  # empty, it is refused
     unit = tmp_path / "tunectl-keys.service"
-    lines = [f"[{section}]\n" + "".join(f"{key}=\n" for key in keys) for section, keys in dropins._HARMLESS.items()]
-    unit.write_text("\n".join([*lines, "[Service]\nType=oneshot\nExecStart=/bin/true\n"]))
+    unit.write_text("".join(f"[{section}]\n{key}=\n" for section, key in keys) + "[Service]\nExecStart=/bin/true\n")
     done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
     unknown = set(re.findall(r"Unknown key(?: name)? '(\w+)'", done.stderr))
-    assert unknown <= NEWER, version
+    assert unknown <= NEWER
+    refused = {keys[int(line) // 2 - 1][1] for line in re.findall(r":(\d+): Failed to parse", done.stderr)}
+    assert "Type" in refused
+    assert refused.isdisjoint({*dropins._TAKEN_BACK, *dropins._LISTS})
 
 
 def test_a_first_apply_by_hand_needs_no_run_of_the_service(lab4: Path) -> None:

@@ -28,7 +28,7 @@ class Service(NamedTuple):
 
 Test = Callable[[Service, str], bool]
 
-_YES, _NO = ("yes", "on", "true", "1", "y", "t"), ("", "no", "off", "false", "0", "n", "f")
+_YES, _NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n", "f")
 # systemd gives every service without a limit of its own this long to start; `apply` needs a few seconds.
 _ENOUGH_S = 90.0
 # Many times of what `apply` uses.
@@ -141,7 +141,7 @@ def _cpus(service: Service, value: str) -> bool:
 def _is_mild(_: Service, value: str) -> bool:
     """A command that ends at once, never fails and changes nothing; or a short sleep."""
     words = words_of(value)
-    directory, _, program = (words or [""])[0].rpartition("/")
+    directory, _slash, program = (words or [""])[0].rpartition("/")
     if not words or directory not in ("/bin", "/usr/bin"):
         return not value
     if program == "sleep":
@@ -236,14 +236,21 @@ _UNIT: dict[str, Test] = (
 )
 _HARMLESS = {"Service": _SERVICE, "Unit": _UNIT}
 _ALIASES = {"TimeoutSec": "TimeoutStartSec"}
-# Of other keys with a table of values the last assignment counts.
+# Their assignments add up; of other keys of the table the last one counts.
 _LISTS = (
     *("ExecCondition", "ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "Environment"),
     *("PassEnvironment", "UnsetEnvironment", "SuccessExitStatus", "CPUAffinity", "CapabilityBoundingSet"),
     *("ReadWritePaths", "ReadWriteDirectories"),
+    *("After", "Before", "Requires", "Requisite", "BindsTo", "Conflicts", "RequiresMountsFor"),
 )
-# Empty, these take something from the service; the value gives it back.
-_EMPTY_COUNTS = {"CapabilityBoundingSet": "~", "SuccessExitStatus": "4"}
+# Single values that an empty assignment takes back; of others systemd ignores an empty one.
+_TAKEN_BACK = (
+    *("User", "Group", "WorkingDirectory", "RootDirectory", "MemoryMax", "MemoryHigh", "TasksMax"),
+    *("CPUSchedulingPolicy", "SystemCallArchitectures", "RestrictNamespaces"),
+)
+# Empty, these take something from the service, and the value gives it back; systemd refuses a unit with the last.
+_EMPTY_COUNTS = {"CapabilityBoundingSet": "~", "SuccessExitStatus": "4", "DynamicUser": ""}
+_START = ("Service", "ExecStart")
 
 
 def not_harmless(root: Sysroot, said: Sequence[Said], unit: str, words: Sequence[str]) -> list[Said]:
@@ -263,7 +270,7 @@ def _is_harmless(service: Service, one: Said, own: set[tuple[str, str, str]]) ->
         return True
     if not one.value and one.key not in _EMPTY_COUNTS:
         return True
-    test = table.get(_ALIASES.get(one.key, one.key))
+    test = table.get(_key(one))
     return (one.section, one.key, one.value) in own or (test is not None and test(service, one.value))
 
 
@@ -271,17 +278,25 @@ def _counting(said: Sequence[Said]) -> list[Said]:
     """What is in force: an empty assignment drops all before it but dependencies; of single values the last counts."""
     found: list[Said] = []
     for one in said:
-        key = _ALIASES.get(one.key, one.key)
-        if one.section == "Service" and (not one.value or (key in _SERVICE and key not in _LISTS)):
-            same = [old for old in found if old.section == "Service" and _ALIASES.get(old.key, old.key) == key]
-            found = [old for old in found if old not in same]
-        if _EMPTY_COUNTS.get(key) == one.value:
-            found = [old for old in found if old.value or old.key != key]
+        key, is_single = _key(one), _is_single(one)
+        if not one.value and (
+            one.section == "Unit" or (is_single and key not in _TAKEN_BACK and key not in _EMPTY_COUNTS)
+        ):
+            continue
+        if is_single or not one.value:
+            found = [old for old in found if (old.section, _key(old)) != (one.section, key)]
+        elif _EMPTY_COUNTS.get(key) == one.value:
+            found = [old for old in found if old.value or _key(old) != key]
         found.append(one)
     return found
 
 
-_START = ("Service", "ExecStart")
+def _key(one: Said) -> str:
+    return _ALIASES.get(one.key, one.key)
+
+
+def _is_single(one: Said) -> bool:
+    return _key(one) in _HARMLESS.get(one.section, {}) and _key(one) not in _LISTS
 
 
 def _of_start(service: Service, said: Sequence[Said], unit: str) -> list[Said]:
