@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.checking.fake_kernel import FakeKernel, Process, Row
 from tests.checks.conftest import Judge
-from tunectl.model import Outcome
+from tunectl.model import Outcome, Trading
 
 CHECK = "test_tick.py"
 LOCAL = "Local timer interrupts"
@@ -57,3 +57,28 @@ def test_without_nohz_full_there_is_nothing_to_check(lab4: Path, judge: Judge) -
     (lab4 / "sys/devices/system/cpu/nohz_full").write_text("                (null)\n")
     found = judge(lab4, {2, 3}, CHECK)
     assert {finding.outcome for finding in found.values()} == {Outcome.UNSUPPORTED}
+
+
+ENGINE = Trading("engine", "", "engine", "", 2, "other", 0, False, ())
+
+
+def test_a_declared_thread_is_the_spinner(lab4: Path, judge: Judge) -> None:
+    """Its own ticks are judged, it is not blamed for being there, and who spun is said."""
+    spinner = Process(700, "engine", cpu=2, allowed="2", busy=1.0)
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {0: 250.0, 2: 1.0})], [spinner], busy_cpus=SPINNING):
+        (found,) = judge(lab4, {2}, CHECK, trading=[ENGINE]).values()
+    assert found.outcome == Outcome.COMPLIANT
+    assert "while engine (tid 700, declared as engine) spun there" in found.reason
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {0: 250.0, 2: 250.0})], [spinner], busy_cpus=SPINNING):
+        (found,) = judge(lab4, {2}, CHECK, trading=[ENGINE]).values()
+    assert found.outcome == Outcome.DRIFTED
+    assert "shared the CPU" not in found.reason
+
+
+def test_a_declared_thread_that_mostly_sleeps_proves_nothing(lab4: Path, judge: Judge) -> None:
+    """And nothing of ours goes there, which is said with what would."""
+    sleeper = Process(700, "engine", cpu=2, allowed="2", busy=0.01, visits_per_s=100)
+    with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {0: 250.0, 2: 1.0})], [sleeper]):
+        (found,) = judge(lab4, {2}, CHECK, trading=[ENGINE]).values()
+    assert found.outcome == Outcome.UNREADABLE
+    assert "--intrude" in found.fix

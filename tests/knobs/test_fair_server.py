@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from pathlib import Path
 
@@ -70,6 +71,22 @@ def test_where_the_fair_server_cannot_be_read_nothing_is_known_of_the_spinner(ne
     assert "if this kernel has one" in findings(new)[RT].reason
 
 
+def test_where_debugfs_is_not_mounted_the_fix_mounts_it(new: Path) -> None:
+    apply(new)
+    beside = new.parent / "mounted"
+    (new / "sys/kernel/debug").rename(beside)
+    (new / "sys/kernel/debug").mkdir()
+    (new / "proc/kallsyms").write_text("0000000000000000 T dl_server_start\n")
+    found = findings(new)
+    mount = "sudo mount -t debugfs debugfs /sys/kernel/debug"
+    assert (found[RT].outcome, found[RT].fix) == ("unreadable", mount)
+    assert (found[FAIR].outcome, found[FAIR].fix) == ("unreadable", "")
+    assert found[FAIR].reason == f"debugfs is not mounted on /sys/kernel/debug: {mount}"
+    (new / "sys/kernel/debug").rmdir()
+    beside.rename(new / "sys/kernel/debug")
+    assert findings(new)[RT].outcome == "compliant"
+
+
 @pytest.mark.parametrize("seen_by", ["root", "anybody"])
 def test_a_kernel_without_a_fair_server_goes_by_the_sysctl(lab4: Path, seen_by: str) -> None:
     write_host_file(lab4, 'profile = "low-latency"\nisolated = "2-3"\n')
@@ -91,5 +108,21 @@ def test_a_site_that_keeps_the_limit_hears_nothing_of_the_fair_server(new: Path)
 
 def test_a_runtime_that_is_no_number_is_not_known(new: Path) -> None:
     (new / DIRECTORY / "cpu5/runtime").write_text("junk\n")
-    assert "cpu5/runtime cannot be read" in read_fair_server(Sysroot(str(new)), frozenset({4, 5})).problem
+    assert "cpu5/runtime holds no number" in read_fair_server(Sysroot(str(new)), frozenset({4, 5})).problem
     assert not read_fair_server(Sysroot(str(new)), frozenset({4})).problem
+
+
+def test_under_lockdown_root_is_not_told_to_be_root(new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """debugfs answers EPERM to root, too (fs/debugfs/file.c, debugfs_locked_down())."""
+    apply(new)
+    really = Sysroot.open
+
+    def locked(self: Sysroot, path: str) -> int:
+        if path.startswith(DIRECTORY):
+            raise PermissionError(errno.EPERM, "Operation not permitted", path)
+        return really(self, path)
+
+    monkeypatch.setattr(Sysroot, "open", locked)
+    for found in findings(new).values():
+        assert (found.outcome, found.fix) == ("unreadable", "")
+        assert "lockdown closes debugfs" in found.reason

@@ -281,8 +281,12 @@ def found(done: Ran, code: int = 3) -> dict[str, dict[str, Any]]:
     }
 
 
+# An operator's to switch, tunectl only judges them: their sabotages are in test_switched_off.py.
+JUDGED_ONLY = {"mm.swap", "kernel.highres"}
+
+
 def test_every_row_has_a_sabotage() -> None:
-    assert list(CASES) == list(KNOBS)
+    assert list(CASES) == [name for name in KNOBS if name not in JUDGED_ONLY]
 
 
 @pytest.mark.parametrize("name", CASES)

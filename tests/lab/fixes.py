@@ -126,6 +126,7 @@ ELSEWHERE: dict[str, str] = {
     "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
         "tests/checks/test_tuners_check.py"
     ),
+    "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "tunectl apply": "tests/lab/test_monitor_lab.py",

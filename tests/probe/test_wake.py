@@ -277,9 +277,9 @@ def test_a_pause_before_the_first_message_can_be_interrupted(program: Path, pair
     assert (cell["n"], cell["reason"]) == (0, "interrupted before the first message")
 
 
-def test_progress_is_a_line_for_each_cell(probe: Probe, pair: str) -> None:
+def test_progress_is_a_line_for_each_case(probe: Probe, pair: str) -> None:
     done = probe("wake", "--cpus", pair, "--mechanisms", "pipe", "--waiting", "block,poll", *QUICK, "--progress")
-    assert re.fullmatch(r"(pipe, (block|poll), 0 ms: cell [12] of 2, 0 s left\n){2}", done.stderr)
+    assert re.fullmatch(r"(pipe, (block|poll), 0 ms: case [12] of 2, 0 s left\n){2}", done.stderr)
     document_of(done)
 
 

@@ -7,13 +7,16 @@ sched_fair_server_show() and sched_fair_server_write(); commit "sched/fair: Fair
 
 from __future__ import annotations
 
+import errno
 from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.sysroot import Sysroot
 
-DIRECTORY = "sys/kernel/debug/sched/fair_server"
+_DEBUGFS = "sys/kernel/debug"
+DIRECTORY = f"{_DEBUGFS}/sched/fair_server"
+_MOUNT = "sudo mount -t debugfs debugfs /sys/kernel/debug"
 RUNTIME = f"{DIRECTORY}/cpu{{cpu}}/runtime"
 _SYMBOL = " dl_server_start"  # the kernel has the function wherever it has fair servers
 
@@ -24,6 +27,8 @@ class FairServer(NamedTuple):
     exists: bool | None  # does this kernel have one? None where nobody can tell
     runtime_ns: tuple[tuple[int, int], ...] = ()  # (CPU, nanoseconds a period), of the CPUs asked about
     problem: str = ""  # why these are not known
+    remedy: str = ""  # the command that shows them, where root need only mount the file system
+    closed: bool = False  # not even root may read them
 
 
 def read_fair_server(root: Sysroot, cpus: CpuSet) -> FairServer:
@@ -34,15 +39,35 @@ def read_fair_server(root: Sysroot, cpus: CpuSet) -> FairServer:
         return FairServer(False)
     # Without root, or with debugfs switched off: the kernel's list of symbols is open to all.
     exists = _has_symbol(root)
-    return FairServer(exists, problem="" if exists is False else f"/{DIRECTORY} cannot be read")
+    if exists is False:
+        return FairServer(False)
+    if _is_empty(root, _DEBUGFS):
+        return FairServer(exists, problem=f"debugfs is not mounted on /{_DEBUGFS}", remedy=_MOUNT)
+    return FairServer(exists, problem=f"/{DIRECTORY} cannot be read")
+
+
+def _is_empty(root: Sysroot, directory: str) -> bool:
+    """Can it be listed, and holds nothing? Of root only where something is mounted there."""
+    try:
+        return not root.names(directory)
+    except OSError:
+        return False
 
 
 def _runtimes(root: Sysroot, cpus: CpuSet) -> FairServer:
-    found = {cpu: root.get(RUNTIME.format(cpu=cpu)) for cpu in sorted(cpus)}
-    dark = [cpu for cpu, text in found.items() if not text.isdecimal()]
-    if dark:
-        return FairServer(True, problem=f"/{RUNTIME.format(cpu=dark[0])} cannot be read")
-    return FairServer(True, tuple((cpu, int(text)) for cpu, text in found.items()))
+    found = []
+    for cpu in sorted(cpus):
+        path = RUNTIME.format(cpu=cpu)
+        try:
+            found.append((cpu, int(root.read_value(path))))
+        except ValueError:
+            return FairServer(True, problem=f"/{path} holds no number")
+        except OSError as error:
+            # Who may not enter debugfs was sent back before; the files are closed to root by lockdown alone.
+            locked = error.errno == errno.EPERM
+            why = "the kernel's lockdown closes debugfs, to root too" if locked else error.strerror
+            return FairServer(True, problem=f"/{path}: {why}", closed=locked)
+    return FairServer(True, tuple(found))
 
 
 @lru_cache(maxsize=4)

@@ -8,6 +8,7 @@ intel_pstate.c, arch/x86/kernel/acpi/cppc.c, cpu/intel_epb.c, drivers/hwmon/core
 from __future__ import annotations
 
 import errno
+import os
 import re
 
 from tunectl.cpulist import CpuSet
@@ -53,12 +54,14 @@ class NonIntrusiveSysroot(Sysroot):
     def refuse(self, path: str) -> None:
         """PermissionError for a file that would disturb. Its errno is ECANCELED, which no file of a kernel gives here:
 
-        root may not read it either. What is not there disturbs nobody: the caller learns that it is absent.
+        root may not read it either. FileNotFoundError where there is no such file: it is not even tried to be opened.
         """
         reason = ""
         if path[path.rfind("/") + 1 :] in DISTURBING and (found := _CPU.search(path)) and int(found[1]) in self.quiet:
             reason = f"not read: it would interrupt CPU {found[1]}, which is isolated"
         elif path.startswith(_SENSORS):
             reason = "not read: a sensor may interrupt an isolated CPU"
-        if reason and self.exists(path):
+        if reason and not self.exists(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        if reason:
             raise PermissionError(errno.ECANCELED, reason, path)

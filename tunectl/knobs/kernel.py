@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
@@ -36,9 +37,12 @@ def _without_fair_server(view: View) -> str:
     return "this kernel has no fair server" if _fair_server(view).exists is False else ""
 
 
-def _behind_debugfs(view: View) -> str:
+def _behind_debugfs(view: View) -> tuple[str, int | None]:
     """Root has to look, or debugfs is not there: what stands in force then stays in force."""
-    return _fair_server(view).problem
+    server = _fair_server(view)
+    if server.remedy:
+        return f"{server.problem}: {server.remedy}", None
+    return server.problem, None if server.closed else errno.EACCES
 
 
 def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -53,7 +57,8 @@ def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -
     if server.problem:
         if_any = "the fair server" if server.exists else "a fair server, if this kernel has one,"
         reason = f"{server.problem}: whether {if_any} stops a FIFO spinner in spite of this is not known"
-        return Judgement(Outcome.UNREADABLE, None, shown[1], reason, "run as root to read it", changeable=False)
+        fix = server.remedy or ("" if server.closed else "run as root to read it")
+        return Judgement(Outcome.UNREADABLE, None, shown[1], reason, fix, changeable=False)
     stopped = {cpu: runtime for cpu, runtime in server.runtime_ns if runtime}
     if not stopped:
         return Judgement(Outcome.COMPLIANT, *shown, "the fair server is off on the isolated CPUs, too")

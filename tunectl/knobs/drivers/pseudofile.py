@@ -3,7 +3,6 @@ entry of a directory where it holds `{name}`."""
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -29,7 +28,8 @@ class PseudoFile(NamedTuple):
     choices: str = ""  # the file that lists what may be written
     disturbs: bool = False  # reading it interrupts the CPU it belongs to (docs/kernel-facts.md)
     interrupts: Callable[[View, str], CpuSet] | None = None  # the CPUs that reading an instance interrupts
-    hidden: Callable[[View], str] | None = None  # why nobody can see whether the attribute exists; "" where one can
+    # Why nobody can see whether the attribute exists, and the errno of who may not; "" where one can.
+    hidden: Callable[[View], tuple[str, int | None]] | None = None
     facts: Callable[[View], Any] | None = None  # what the row's own judge needs beside the value
     idle: Callable[[View], str] | None = None  # why the attribute exists and has no effect here; "" where it has one
 
@@ -57,8 +57,9 @@ class PseudoFile(NamedTuple):
         if self.idle and (why := self.idle(view)):
             yield Reading(knob.name, "", State.MOOT, reason=why)
             return
-        if self.hidden and (why := self.hidden(view)):
-            yield Reading(knob.name, "", State.UNREADABLE, reason=why, errno=errno.EACCES)
+        why, number = self.hidden(view) if self.hidden else ("", None)
+        if why:
+            yield Reading(knob.name, "", State.UNREADABLE, reason=why, errno=number)
             return
         readings = [self._read(knob, view, instance, want) for instance in self.instances(view)]
         if all(reading.state is State.ABSENT for reading in readings):  # also where there is no instance
