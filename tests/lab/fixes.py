@@ -12,6 +12,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "remove that setting (…)…, then …": ("duplicate isolcpus with another list",),
     "sudo … … unset …": ("recovery entry for the next boot alone", "saved entry is the recovery entry"),
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
+    "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "sudo sed -i 's/ *…//' … && sudo update-grub…": ("highres=off for the next boot",),
     "sudo rm /… && sudo tunectl apply": ("unit masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
