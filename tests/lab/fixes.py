@@ -124,10 +124,10 @@ DECISIONS: frozenset[str] = frozenset(
 # A fix for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
+    "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
     "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
         "tests/checks/test_tuners_check.py"
     ),
-    "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "tunectl apply": "tests/lab/test_monitor_lab.py",
