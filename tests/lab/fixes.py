@@ -166,4 +166,4 @@ def prints(row: str, fixes: list[str]) -> list[str]:
 
 
 def _holds(fix: str, text: str) -> bool:
-    return bool(re.search(".+?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))
+    return bool(re.search(".*?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))
