@@ -100,6 +100,8 @@ def _is_long(_: Service, value: str) -> bool:
 def _at_least(least: int) -> Test:
     def test(_: Service, value: str) -> bool:
         found = re.fullmatch(r"([0-9]+)([KMGT]?)", value.partition(":")[0])
+        if re.fullmatch("[1-9][0-9]%|100%", value):  # of the host's own memory or tasks
+            return True
         return value in ("", "infinity") or bool(found and int(found[1]) * _BYTES[found[2]] >= least)
 
     return test
