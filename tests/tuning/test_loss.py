@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
+from tests.ran import Ran
+from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, state_of
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
@@ -17,6 +21,7 @@ from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.transaction import run_apply
 from tunectl.verdict import verdict_of
 
+Tunectl = Callable[..., Ran]
 CPU = "sys/devices/system/cpu"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 
@@ -219,3 +224,41 @@ def test_a_host_on_which_apply_never_ran_or_everything_was_restored_misses_no_jo
 def test_a_recording_of_a_tuned_host_holds_no_journal_and_misses_none(host: Path) -> None:
     shutil.rmtree(host / "var/lib/tunectl")
     assert inspection_on(host).journal_gone() is None
+
+
+def empties_its_journal(host: Path) -> None:
+    (host / "var/lib/tunectl/journal.jsonl").write_bytes(b"")
+
+
+def keeps_half_a_line(host: Path) -> None:
+    os.truncate(host / "var/lib/tunectl/journal.jsonl", 20)
+
+
+@pytest.mark.parametrize(
+    ("lose", "state"),
+    [(loses_its_journal, "is gone"), (empties_its_journal, "holds no record"), (keeps_half_a_line, "holds no record")],
+)
+def test_restore_without_a_journal_says_what_still_stands_as_verify_does(
+    host: Path, tunectl: Tunectl, lose: Callable[[Path], None], state: str
+) -> None:
+    lose(host)
+    before = picture(host)
+    (first, *_) = inspection_on(host).assess().findings
+    lost = f"{host}/var/lib/tunectl/journal.jsonl {state}, and tunectl applied here before (/etc/"
+    assert (first.target, first.outcome) == ("journal", Outcome.DRIFTED)
+    assert first.reason.startswith(lost)
+    for words in (["restore"], ["restore", "--dry-run"], ["restore", "--salvage"]):
+        ran = tunectl(*words, "--root", host)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(f"tunectl: {lost}")
+        assert "nothing was restored" in ran.err
+        assert ran.err.count("\n") == 1
+    assert not differences(before, host)
+
+
+def test_a_restore_where_nothing_of_ours_stands_has_nothing_to_say(lab4: Path, tunectl: Tunectl) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    assert tunectl("restore", "--root", lab4).code == 0
+    (lab4 / "var/lib/tunectl").mkdir(parents=True)
+    empties_its_journal(lab4)
+    assert tunectl("restore", "--root", lab4).code == 0

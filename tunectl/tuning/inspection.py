@@ -18,11 +18,11 @@ from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
-from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
 from tunectl.knobs.row import Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
+from tunectl.tuning.evidence import journal_lost
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
@@ -39,7 +39,7 @@ def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
 Observe = Callable[[View, Sequence[Setting]], list[Reading]]
 JOURNAL = "journal"  # what a finding about the journal itself is named
 ADOPT = "sudo tunectl apply --adopt"
-_SIGNS = 3  # named in a reason
+_NOTED = "what was in force and what the kernel refused"
 _REFUSALS = (errno.EIO, errno.EPERM)
 
 
@@ -114,34 +114,14 @@ class Inspection:
         return plan._replace(findings=(gone, *plan.findings)) if gone else plan
 
     def journal_gone(self) -> Finding | None:
-        """The first finding of all where apply ran here and its journal is gone: without it much else is not known."""
-        signs = self.signs() if self.journal.is_new else ()
-        # A recording holds no journal. Only where its state directory was made is one missing there.
-        if not signs or not (self.root.live or os.path.isdir(self.journal.directory)):
+        """The finding where apply ran here and its journal is gone: without it much else is not known."""
+        lost = journal_lost(self.root, self.journal, self.config.bootloader)
+        if not lost:
             return None
-        path, shown = self.journal.path, ", ".join(signs[:_SIGNS])
-        more = f" and {len(signs) - _SIGNS} more" if len(signs) > _SIGNS else ""
-        reason = (
-            f"{path} is gone, and tunectl applied here before ({shown}{more}): what stood there before tunectl, what "
-            "was in force and what the kernel refused is not known any more"
-        )
+        path = self.journal.path
+        reason = f"{lost}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
         return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix)
-
-    def signs(self) -> tuple[str, ...]:
-        """The files that an earlier apply left outside of its state directory.
-
-        The apply service's unit is none: `tunectl service install` writes it, too.
-        """
-        files = dict.fromkeys(path[1:] for knob in KNOBS.values() for path in knob.driver.describe())
-        ours = [
-            f"/{path}" for path in files if path.startswith("etc/") and path not in (UNIT, LINK) and self._is_ours(path)
-        ]
-        family = FAMILIES.get(detect(self.root, self.config.bootloader).name)
-        return (*ours, *(f"the boot argument {word}" for word in (family.ours(self.root, {}) if family else ())))
-
-    def _is_ours(self, path: str) -> bool:
-        return self.root.exists(path) and self.root.get_text(path).startswith(WRITTEN_BY_APPLY)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,6 +24,7 @@ from tunectl.model import Held
 from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
 
 NAME = "journal.jsonl"
+_SHOWN = 3  # names in a list that a sentence holds
 # What a record says of an entry that was announced before: the field, and its type.
 _OUTCOMES: dict[str, tuple[str, type]] = {
     "after": ("shown", str),
@@ -64,8 +65,8 @@ class Journal:
 
     @property
     def is_new(self) -> bool:
-        """Has no run of apply begun here, as far as anybody knows?"""
-        return not (self.root or self.entries or self.damaged or self.torn or self.unreadable)
+        """Has no run of apply begun here, as far as anybody knows? A first line that was cut off had no write."""
+        return not (self.root or self.entries or self.damaged or self.unreadable)
 
     def in_force(self) -> Mapping[str, Held]:
         """By knob what the last apply left in force; of an earlier version, what it wrote."""
@@ -252,6 +253,12 @@ def load(directory: str) -> Journal:
     journal.torn = bool(tail)
     journal._good_size = len(data) - len(tail)
     return journal
+
+
+def few(names: Sequence[object]) -> str:
+    """The first three, and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(str, names[:_SHOWN])) + more
 
 
 def _read(path: str) -> bytes:

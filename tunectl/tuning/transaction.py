@@ -17,6 +17,7 @@ from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
+from tunectl.tuning.evidence import journal_lost
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
@@ -192,6 +193,7 @@ def run_restore(
     """
     with _io_errors_end_the_run():
         if not _is_directory(state):
+            _refuse_lost(root, Journal(state))
             return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
         undone = _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
     told = reload_monitor(root)
@@ -208,6 +210,7 @@ def _locked_restore(
         _require_same_host(journal, root, state)
         _require_boot_id(root, boot_id)
         _refuse_damaged(journal, salvage)
+        _refuse_lost(root, journal)
         notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
@@ -241,6 +244,7 @@ def _is_directory(path: str) -> bool:
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
     """What run_restore() would do. Nothing is locked, removed or written."""
     journal = peek(state)
+    _refuse_lost(root, journal)
     notes = ["nothing was written: --dry-run"]
     if journal.unreadable:
         notes.append(f"{journal.path} is root's: what there is to restore is not known here")
@@ -285,6 +289,14 @@ def require_private(root: WritableSysroot, state: str) -> None:
             raise TunectlError(
                 f"{path} can be written by others than root; nothing was touched", "a journal says what root writes"
             )
+
+
+def _refuse_lost(root: Sysroot, journal: Journal) -> None:
+    """What stands of ours without a journal can not be undone, and must not pass for a host without any of it."""
+    lost = journal_lost(root, journal)
+    if lost:
+        hint = f"put {journal.path} back from a backup, and run restore again"
+        raise TunectlError(f"{lost}: what stood there before tunectl is not known; nothing was restored", hint)
 
 
 def _refuse_damaged(journal: Journal, salvage: bool) -> None:
