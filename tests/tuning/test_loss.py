@@ -262,3 +262,26 @@ def test_a_restore_where_nothing_of_ours_stands_has_nothing_to_say(lab4: Path, t
     (lab4 / "var/lib/tunectl").mkdir(parents=True)
     empties_its_journal(lab4)
     assert tunectl("restore", "--root", lab4).code == 0
+
+
+def test_a_restore_by_half_a_journal_says_what_it_did_not_know_of(host: Path, tunectl: Tunectl) -> None:
+    path = host / "var/lib/tunectl/journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    wanted = next(number for number, line in enumerate(lines) if b"etc/systemd" in line)
+    path.write_bytes(b"".join(lines[:wanted]) + lines[wanted][:40])
+    ran = tunectl("restore", "--root", host, "--format", "json")
+    assert ran.code == 1
+    assert (host / "etc/systemd/system/tunectl-reapply@.service").exists()
+    (said,) = [note for note in ran.json["notes"] if "of an earlier apply still stand" in note]
+    assert "/etc/systemd/system/tunectl-reapply@.service" in said
+
+
+def test_after_a_cut_off_line_a_file_that_somebody_changed_since_is_known_and_not_lost(host: Path) -> None:
+    with (host / "etc/systemd/system/tunectl-reapply@.service").open("a") as file:
+        file.write("# mine\n")
+    with (host / "var/lib/tunectl/journal.jsonl").open("ab") as file:
+        file.write(b"0badcafe {")
+    undone = restore(host)
+    assert undone.complete
+    assert [one.result for one in undone.outcome.results if one.path.endswith("reapply@.service")] == ["changed-since"]
+    assert not [note for note in undone.notes if "still stand" in note]

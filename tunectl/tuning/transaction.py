@@ -17,7 +17,7 @@ from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
-from tunectl.tuning.evidence import journal_lost
+from tunectl.tuning.evidence import journal_lost, left_standing
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
@@ -215,22 +215,26 @@ def _locked_restore(
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
         set_aside = bool(journal.damaged)
+        left = [one.path for one in outcome.results if one.result == "changed-since"]
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
-        elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
+        elif left:
             journal.held = None  # what is in force now is nobody's wish
-            numbers = [seq for seq, entry in journal.entries.items() if entry.path in left]
+            numbers = [seq for seq, entry in journal.entries.items() if "/" + entry.path in left]
             journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
             notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()
         if journal.torn:
             notes.append("the journal's last line is cut off or unreadable")
+        incomplete = journal.torn or set_aside  # then more than that line may be missing
+        standing = left_standing(root, left) if incomplete and not failed else ""
+        notes += [standing] if standing else []
     kept = [] if failed else journal.remove_directories()
     kept += [lock.trouble] if lock.trouble else []
-    return Undone(outcome, [*notes, *kept], not failed and not kept, set_aside)
+    return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside)
 
 
 def _is_directory(path: str) -> bool:
