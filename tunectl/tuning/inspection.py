@@ -18,12 +18,13 @@ from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
-from tunectl.knobs.row import Facts, Lasting, View
+from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import journal_lost
 from tunectl.tuning.journal import Journal, is_first, peek
+from tunectl.tuning.loss import READ_AS_ROOT
 from tunectl.tuning.plan import diff
 
 
@@ -73,17 +74,13 @@ class Inspection:
         )
 
     def notes(self) -> list[str]:
-        """What concerns the whole host: the boot loader, a damaged journal, interfaces that are not there."""
+        """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
         notes = []
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
-        if self.journal.damaged:
-            notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
-        elif self.journal.torn:
+        if self.journal.torn and not self.journal.damaged:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
-        if self.journal.unreadable:
-            notes.append(f"{self.journal.path} is root's: what was in force, and what the kernel refused, is not known")
         if 0 in self.config.scope.isolated:
             notes.append("CPU 0 boots the host: the kernel takes it out of nohz_full and keeps interrupts on it")
         for name in self.config.interfaces:
@@ -110,8 +107,20 @@ class Inspection:
         chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)
         plan = diff(chosen, readings, self.facts(readings), self.config.waivers, self.today)
-        gone = self.journal_gone()
-        return plan._replace(findings=(gone, *plan.findings)) if gone else plan
+        first = self.journal_trouble()
+        return plan._replace(findings=(first, *plan.findings)) if first else plan
+
+    def journal_trouble(self) -> Finding | None:
+        """The first finding of all where the journal is not there as a whole, or not for this user to read."""
+        path = self.journal.path
+        if self.journal.unreadable:
+            reason = f"cannot read {path}: {os.strerror(errno.EACCES)}: {_NOTED} is not known"
+            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, READ_AS_ROOT)
+        if self.journal.damaged:
+            reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
+            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
+            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix)
+        return self.journal_gone()
 
     def journal_gone(self) -> Finding | None:
         """The finding where apply ran here and its journal is gone: without it much else is not known."""
@@ -146,7 +155,8 @@ class Inspection:
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
-        lost = held and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
+        unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if self.journal_gone() else ""
+        lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
@@ -161,7 +171,7 @@ class Inspection:
             arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),
             modules=frozenset(self.root.listdir("sys/module")) if lost and self.root.live else frozenset(),
             kernel=self.identity.kernel,
-            journal_gone=self.journal_gone() is not None,
+            journal=unknown,
         )
 
 

@@ -24,6 +24,7 @@ from tunectl.model import Held
 from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
 
 NAME = "journal.jsonl"
+_MODE = 0o644  # what apply writes is no secret, and without root `verify` must know it
 _SHOWN = 3  # names in a list that a sentence holds
 # What a record says of an entry that was announced before: the field, and its type.
 _OUTCOMES: dict[str, tuple[str, type]] = {
@@ -53,6 +54,14 @@ class Journal:
     def path(self) -> str:
         """The journal's file."""
         return os.path.join(self.directory, NAME)
+
+    @property
+    def damage(self) -> str:
+        """Which lines are damaged; "" where none is."""
+        if not self.damaged:
+            return ""
+        one = len(self.damaged) == 1
+        return f"{self.path}: {'line' if one else 'lines'} {few(self.damaged)} {'is' if one else 'are'} damaged"
 
     def start(self, boot_id: str, root: str, created: tuple[str, ...]) -> None:
         """A run on the host below `root` begins; `created` are the directories made for the state."""
@@ -158,7 +167,7 @@ class Journal:
     def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
         line = line_of(record)
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
             try:
                 self._write(fd, line, synced)
             finally:
@@ -172,6 +181,8 @@ class Journal:
 
     def _write(self, fd: int, line: bytes, synced: bool) -> None:
         try:
+            if not self._good_size:  # a new file: anybody may read it, whatever the umask
+                os.fchmod(fd, _MODE)
             os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
             os.lseek(fd, 0, os.SEEK_END)
             durable.write_all(fd, line)

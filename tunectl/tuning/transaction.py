@@ -123,10 +123,7 @@ def _io_errors_end_the_run() -> Iterator[None]:
 
 def _require_whole(journal: Journal) -> None:
     if journal.damaged:
-        lines = ", ".join(map(str, journal.damaged))
-        raise TunectlError(
-            f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
-        )
+        raise TunectlError(f"{journal.damage}; nothing was changed", "see `tunectl restore --salvage`")
 
 
 def _require_journal(inspection: Inspection, adopt: bool) -> None:
@@ -305,8 +302,7 @@ def _refuse_lost(root: Sysroot, journal: Journal) -> None:
 
 def _refuse_damaged(journal: Journal, salvage: bool) -> None:
     if journal.damaged and not salvage:
-        lines = ", ".join(map(str, journal.damaged))
         raise TunectlError(
-            f"{journal.path}: line {lines} is damaged; nothing was touched",
+            f"{journal.damage}; nothing was touched",
             f"--salvage restores what the other lines tell, {len(journal.entries)} changes",
         )
