@@ -125,6 +125,7 @@ DECISIONS: frozenset[str] = frozenset(
 # A fix for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
+    "echo … | sudo tee …": "tests/checks/test_threads_check.py",
     "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
     "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
         "tests/checks/test_tuners_check.py"
@@ -167,4 +168,4 @@ def prints(row: str, fixes: list[str]) -> list[str]:
 
 
 def _holds(fix: str, text: str) -> bool:
-    return bool(re.search(".+?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))
+    return bool(re.search(".*?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))
