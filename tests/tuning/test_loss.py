@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.places import as_nobody
-from tests.conftest import LOW_LATENCY, HostFactory, write_host_file
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import HostFactory
 from tests.ran import Ran
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, state_of
