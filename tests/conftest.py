@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -124,6 +126,15 @@ def write_host_file(root: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that everybody may read: pytest's own are closed to others."""
+    place = Path(tempfile.mkdtemp(prefix="tunectl-public-"))
+    place.chmod(0o755)
+    yield place
+    shutil.rmtree(place)
 
 
 @pytest.fixture(scope="session")

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
-
-
-@pytest.fixture
-def public() -> Iterator[Path]:
-    """A directory that everybody may read: pytest's own are closed to others."""
-    place = Path(tempfile.mkdtemp(prefix="tunectl-public-"))
-    place.chmod(0o755)
-    yield place
-    shutil.rmtree(place)
 
 
 @pytest.fixture(scope="session")

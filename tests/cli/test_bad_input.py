@@ -258,8 +258,13 @@ def test_a_broken_journal(tunectl: Run, lab4: Path, line: bytes) -> None:
     (lab4 / "proc/sys/vm/swappiness").write_text("1\n")
     assert not differences(before, lab4)
     looked = tunectl("verify", "--root", lab4, "--format", "json")
-    assert looked.code == 4
-    assert [note for note in looked.json["notes"] if "damaged in line 4" in note]
+    assert looked.code == 3
+    first = looked.json["findings"][0]
+    assert (first["target"], first["outcome"], first["observed"]) == ("journal", "drifted", "damaged")
+    assert first["reason"].startswith(f"{journal_of(lab4)}: line 4 is damaged")
+    assert first["fix"].endswith("tunectl restore --salvage")
+    again = tunectl("apply", "--yes", "--root", lab4, "--format", "json")  # there is nothing to write
+    assert (again.code, again.json["findings"][0]["target"]) == (3, "journal")
     salvaged = tunectl("restore", "--salvage", "--root", lab4)
     assert (salvaged.code, salvaged.err) == (1, "")
     assert journal_of(lab4).with_name("journal.jsonl.damaged.1").exists()
@@ -299,7 +304,7 @@ def test_a_before_image_that_was_taken_out(tunectl: Run, lab4: Path) -> None:
     journal_of(lab4).write_bytes(b"".join([*lines[:place], *lines[place + 1 :]]))
     before = picture(lab4)
     said = complaint(tunectl("restore", "--root", lab4), 1)
-    assert "is damaged; nothing was touched" in said
+    assert "are damaged; nothing was touched" in said
     assert not differences(before, lab4)
     assert tunectl("restore", "--salvage", "--root", lab4).code == 1
     assert journal_of(lab4).with_name("journal.jsonl.damaged.1").exists()
@@ -312,8 +317,9 @@ def test_a_journal_of_random_bytes(tunectl: Run, lab4: Path, data: bytes) -> Non
     journal_of(lab4).parent.mkdir(parents=True)
     journal_of(lab4).write_bytes(data)
     for command in ("verify", "plan"):
-        notes = tunectl(command, "--root", lab4, "--format", "json").json["notes"]
-        assert [note for note in notes if note.startswith(str(journal_of(lab4)))], command
+        said = tunectl(command, "--root", lab4, "--format", "json").json
+        lines = [*said["notes"], said["findings"][0]["reason"]]
+        assert [line for line in lines if line.startswith(str(journal_of(lab4)))], command
     done = tunectl("restore", "--salvage", "--root", lab4, "--format", "json")
     assert [note for note in done.json["notes"] if "cut off or unreadable" in note]
     assert not [note for note in done.json["notes"] if "never made" in note]

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.cli.places import as_nobody
 from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import HostFactory
+from tests.ran import Ran
+from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, state_of
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
@@ -17,6 +24,7 @@ from tunectl.tuning.journal import Journal, load
 from tunectl.tuning.transaction import run_apply
 from tunectl.verdict import verdict_of
 
+Tunectl = Callable[..., Ran]
 CPU = "sys/devices/system/cpu"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 
@@ -219,3 +227,134 @@ def test_a_host_on_which_apply_never_ran_or_everything_was_restored_misses_no_jo
 def test_a_recording_of_a_tuned_host_holds_no_journal_and_misses_none(host: Path) -> None:
     shutil.rmtree(host / "var/lib/tunectl")
     assert inspection_on(host).journal_gone() is None
+
+
+def empties_its_journal(host: Path) -> None:
+    (host / "var/lib/tunectl/journal.jsonl").write_bytes(b"")
+
+
+def keeps_half_a_line(host: Path) -> None:
+    os.truncate(host / "var/lib/tunectl/journal.jsonl", 20)
+
+
+@pytest.mark.parametrize(
+    ("lose", "state"),
+    [(loses_its_journal, "is gone"), (empties_its_journal, "holds no record"), (keeps_half_a_line, "holds no record")],
+)
+def test_restore_without_a_journal_says_what_still_stands_as_verify_does(
+    host: Path, tunectl: Tunectl, lose: Callable[[Path], None], state: str
+) -> None:
+    lose(host)
+    before = picture(host)
+    (first, *_) = inspection_on(host).assess().findings
+    lost = f"{host}/var/lib/tunectl/journal.jsonl {state}, and tunectl applied here before (/etc/"
+    assert (first.target, first.outcome) == ("journal", Outcome.DRIFTED)
+    assert first.reason.startswith(lost)
+    for words in (["restore"], ["restore", "--dry-run"], ["restore", "--salvage"]):
+        ran = tunectl(*words, "--root", host)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(f"tunectl: {lost}")
+        assert "nothing was restored" in ran.err
+        assert ran.err.count("\n") == 1
+    assert not differences(before, host)
+
+
+def test_a_restore_where_nothing_of_ours_stands_has_nothing_to_say(lab4: Path, tunectl: Tunectl) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    assert tunectl("restore", "--root", lab4).code == 0
+    (lab4 / "var/lib/tunectl").mkdir(parents=True)
+    empties_its_journal(lab4)
+    assert tunectl("restore", "--root", lab4).code == 0
+
+
+def test_a_restore_by_half_a_journal_says_what_it_did_not_know_of(host: Path, tunectl: Tunectl) -> None:
+    path = host / "var/lib/tunectl/journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    wanted = next(number for number, line in enumerate(lines) if b"etc/systemd" in line)
+    path.write_bytes(b"".join(lines[:wanted]) + lines[wanted][:40])
+    ran = tunectl("restore", "--root", host, "--format", "json")
+    assert ran.code == 1
+    assert (host / "etc/systemd/system/tunectl-reapply@.service").exists()
+    (said,) = [note for note in ran.json["notes"] if "of an earlier apply still stand" in note]
+    assert "/etc/systemd/system/tunectl-reapply@.service" in said
+
+
+def test_after_a_cut_off_line_a_file_that_somebody_changed_since_is_known_and_not_lost(host: Path) -> None:
+    with (host / "etc/systemd/system/tunectl-reapply@.service").open("a") as file:
+        file.write("# mine\n")
+    with (host / "var/lib/tunectl/journal.jsonl").open("ab") as file:
+        file.write(b"0badcafe {")
+    undone = restore(host)
+    assert undone.complete
+    assert [one.result for one in undone.outcome.results if one.path.endswith("reapply@.service")] == ["changed-since"]
+    assert not [note for note in undone.notes if "still stand" in note]
+
+
+def test_of_many_damaged_lines_three_are_named(host: Path, tunectl: Tunectl) -> None:
+    path = host / "var/lib/tunectl/journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], *[b"garbage\n"] * 12, *lines[13:]]))
+    said = f"{path}: lines 2, 3, 4 and 9 more are damaged"
+    assert inspection_on(host).assess().findings[0].reason.startswith(said)
+    assert tunectl("restore", "--root", host).err.startswith(f"tunectl: {said}; nothing was touched")
+
+
+# --- a journal that this user may not read
+
+
+@pytest.fixture
+def hidden(host_root: HostFactory, public: Path) -> Path:
+    """A host that was applied, has lost cpufreq since, and shows its state directory to root alone."""
+    root = host_root.fresh("lab4", public, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, LOW_LATENCY)
+    apply(root)
+    takes_cpufreq_away(root)
+    (root / "var/lib/tunectl").chmod(0o700)
+    return root
+
+
+def test_who_may_not_read_the_journal_is_told_that_losses_are_not_known(hidden: Path) -> None:
+    ran = as_nobody("verify", "--root", hidden, "--format", "json")
+    found = {one["target"]: one for one in ran.json["findings"]}
+    first = ran.json["findings"][0]
+    path = f"{hidden}/var/lib/tunectl/journal.jsonl"
+    assert (first["target"], first["outcome"], first["fix"]) == ("journal", "unreadable", "run as root to read it")
+    assert first["reason"].startswith(f"cannot read {path}: Permission denied")
+    lost = found["cpufreq.governor"]
+    assert (lost["outcome"], lost["fix"]) == ("unreadable", "run as root to read it")
+    assert "whether tunectl had it in force is not known" in lost["reason"]
+    assert as_nobody("verify", "--strict", "--root", hidden).code == 1
+    assert {one.outcome for one in findings(hidden, "cpufreq.governor")} == {Outcome.DRIFTED}  # root knows
+
+
+def test_whose_absence_would_be_no_loss_stays_unsupported_for_everybody(hidden: Path) -> None:
+    (hidden / "sys/kernel/mm/ksm/run").unlink()
+    ran = as_nobody("verify", "--root", hidden, "--format", "json")
+    assert {one["outcome"] for one in ran.json["findings"] if one["knob"] == "mm.ksm"} == {"unsupported"}
+    (hidden / "var/lib/tunectl").chmod(0o755)
+    ran = as_nobody("verify", "--root", hidden, "--format", "json")
+    assert {one["outcome"] for one in ran.json["findings"] if one["knob"] == "cpufreq.governor"} == {"drifted"}
+    assert "journal" not in {one["knob"] for one in ran.json["findings"]}
+
+
+def test_without_the_journal_nobody_is_told_that_a_managed_interrupt_is_broken(hidden: Path) -> None:
+    irq = next(path for path in (hidden / "proc/irq").iterdir() if (path / "effective_affinity_list").exists())
+    (irq / "effective_affinity_list").write_text("2\n")
+    (irq / "smp_affinity_list").write_text("2\n")
+    ran = as_nobody("verify", "--root", hidden, "--format", "json")
+    (found,) = [one for one in ran.json["findings"] if one["target"] == f"irq.affinity[{irq.name}]"]
+    assert found["outcome"] == "unreadable"
+    assert "the journal cannot be read" in found["reason"]
+
+
+@pytest.mark.parametrize("umask", [0o077, 0o000])
+def test_apply_makes_a_journal_that_everybody_may_read_whatever_the_umask(lab4: Path, umask: int) -> None:
+    write_host_file(lab4, LOW_LATENCY)
+    before = os.umask(umask)
+    try:
+        apply(lab4)
+    finally:
+        os.umask(before)
+    state = lab4 / "var/lib/tunectl"
+    assert stat.S_IMODE(state.stat().st_mode) == 0o755
+    assert stat.S_IMODE((state / "journal.jsonl").stat().st_mode) == 0o644

@@ -25,8 +25,10 @@ def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
     device = f" ({found.device})" if found.device else ""
     if (knob.name, reading.instance) in facts.refused or not found.settable:
         return _judge_refused(knob, desired, reading, facts, device)
-    if facts.journal_gone:
-        reason = f"the journal is gone: whether the kernel manages interrupt {reading.instance}{device} is not known"
+    if facts.journal:
+        reason = (
+            f"the journal {facts.journal}: whether the kernel manages interrupt {reading.instance}{device} is not known"
+        )
         return Judgement(Outcome.UNREADABLE, show(reading.value), show(desired), reason, changeable=False)
     where = f"delivered to CPU {show(found.effective)}" if found.effective else f"may go to CPU {show(found.asked)}"
     if found.effective and found.effective <= desired:

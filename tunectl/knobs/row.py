@@ -85,6 +85,10 @@ class Absence(NamedTuple):
     harmless: str = ""  # why nothing is lost then; "" where something is
 
 
+JOURNAL_GONE = "is gone"  # apply ran here
+JOURNAL_HIDDEN = "cannot be read"  # by this user
+
+
 class Facts(NamedTuple):
     """What the journal and the clock know and a reading does not hold. Judges get it as data."""
 
@@ -99,7 +103,7 @@ class Facts(NamedTuple):
     arguments: tuple[Arg, ...] = ()  # the kernel's own of this boot
     modules: frozenset[str] = frozenset()  # in this kernel; empty where that is not known
     kernel: str = ""  # its release
-    journal_gone: bool = False  # apply ran here, and what it noted is gone
+    journal: str = ""  # why nobody knows what apply noted: JOURNAL_GONE or JOURNAL_HIDDEN
 
 
 class Driver(Protocol):

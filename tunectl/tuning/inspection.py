@@ -18,12 +18,13 @@ from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
-from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
-from tunectl.knobs.row import Facts, Lasting, View
+from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
+from tunectl.tuning.evidence import journal_lost
 from tunectl.tuning.journal import Journal, is_first, peek
+from tunectl.tuning.loss import READ_AS_ROOT
 from tunectl.tuning.plan import diff
 
 
@@ -39,7 +40,7 @@ def observe(view: View, settings: Iterable[Setting]) -> list[Reading]:
 Observe = Callable[[View, Sequence[Setting]], list[Reading]]
 JOURNAL = "journal"  # what a finding about the journal itself is named
 ADOPT = "sudo tunectl apply --adopt"
-_SIGNS = 3  # named in a reason
+_NOTED = "what was in force and what the kernel refused"
 _REFUSALS = (errno.EIO, errno.EPERM)
 
 
@@ -73,17 +74,13 @@ class Inspection:
         )
 
     def notes(self) -> list[str]:
-        """What concerns the whole host: the boot loader, a damaged journal, interfaces that are not there."""
+        """What concerns the whole host: the boot loader, a journal that was cut off, interfaces that are not there."""
         notes = []
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
-        if self.journal.damaged:
-            notes.append(f"{self.journal.path} is damaged in line {', '.join(map(str, self.journal.damaged))}")
-        elif self.journal.torn:
+        if self.journal.torn and not self.journal.damaged:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
-        if self.journal.unreadable:
-            notes.append(f"{self.journal.path} is root's: what was in force, and what the kernel refused, is not known")
         if 0 in self.config.scope.isolated:
             notes.append("CPU 0 boots the host: the kernel takes it out of nohz_full and keeps interrupts on it")
         for name in self.config.interfaces:
@@ -110,38 +107,30 @@ class Inspection:
         chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)
         plan = diff(chosen, readings, self.facts(readings), self.config.waivers, self.today)
-        gone = self.journal_gone()
-        return plan._replace(findings=(gone, *plan.findings)) if gone else plan
+        first = self.journal_trouble()
+        return plan._replace(findings=(first, *plan.findings)) if first else plan
+
+    def journal_trouble(self) -> Finding | None:
+        """The first finding of all where the journal is not there as a whole, or not for this user to read."""
+        path = self.journal.path
+        if self.journal.unreadable:
+            reason = f"cannot read {path}: {os.strerror(errno.EACCES)}: {_NOTED} is not known"
+            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, READ_AS_ROOT)
+        if self.journal.damaged:
+            reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
+            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
+            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix)
+        return self.journal_gone()
 
     def journal_gone(self) -> Finding | None:
-        """The first finding of all where apply ran here and its journal is gone: without it much else is not known."""
-        signs = self.signs() if self.journal.is_new else ()
-        # A recording holds no journal. Only where its state directory was made is one missing there.
-        if not signs or not (self.root.live or os.path.isdir(self.journal.directory)):
+        """The finding where apply ran here and its journal is gone: without it much else is not known."""
+        lost = journal_lost(self.root, self.journal, self.config.bootloader)
+        if not lost:
             return None
-        path, shown = self.journal.path, ", ".join(signs[:_SIGNS])
-        more = f" and {len(signs) - _SIGNS} more" if len(signs) > _SIGNS else ""
-        reason = (
-            f"{path} is gone, and tunectl applied here before ({shown}{more}): what stood there before tunectl, what "
-            "was in force and what the kernel refused is not known any more"
-        )
+        path = self.journal.path
+        reason = f"{lost}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
         return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix)
-
-    def signs(self) -> tuple[str, ...]:
-        """The files that an earlier apply left outside of its state directory.
-
-        The apply service's unit is none: `tunectl service install` writes it, too.
-        """
-        files = dict.fromkeys(path[1:] for knob in KNOBS.values() for path in knob.driver.describe())
-        ours = [
-            f"/{path}" for path in files if path.startswith("etc/") and path not in (UNIT, LINK) and self._is_ours(path)
-        ]
-        family = FAMILIES.get(detect(self.root, self.config.bootloader).name)
-        return (*ours, *(f"the boot argument {word}" for word in (family.ours(self.root, {}) if family else ())))
-
-    def _is_ours(self, path: str) -> bool:
-        return self.root.exists(path) and self.root.get_text(path).startswith(WRITTEN_BY_APPLY)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
@@ -166,7 +155,8 @@ class Inspection:
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
-        lost = held and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
+        unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if self.journal_gone() else ""
+        lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
@@ -181,7 +171,7 @@ class Inspection:
             arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),
             modules=frozenset(self.root.listdir("sys/module")) if lost and self.root.live else frozenset(),
             kernel=self.identity.kernel,
-            journal_gone=self.journal_gone() is not None,
+            journal=unknown,
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -24,6 +24,8 @@ from tunectl.model import Held
 from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
 
 NAME = "journal.jsonl"
+_MODE = 0o644  # what apply writes is no secret, and without root `verify` must know it
+_SHOWN = 3  # names in a list that a sentence holds
 # What a record says of an entry that was announced before: the field, and its type.
 _OUTCOMES: dict[str, tuple[str, type]] = {
     "after": ("shown", str),
@@ -53,6 +55,14 @@ class Journal:
         """The journal's file."""
         return os.path.join(self.directory, NAME)
 
+    @property
+    def damage(self) -> str:
+        """Which lines are damaged; "" where none is."""
+        if not self.damaged:
+            return ""
+        one = len(self.damaged) == 1
+        return f"{self.path}: {'line' if one else 'lines'} {few(self.damaged)} {'is' if one else 'are'} damaged"
+
     def start(self, boot_id: str, root: str, created: tuple[str, ...]) -> None:
         """A run on the host below `root` begins; `created` are the directories made for the state."""
         self.created = _united(self.created, created)
@@ -64,8 +74,8 @@ class Journal:
 
     @property
     def is_new(self) -> bool:
-        """Has no run of apply begun here, as far as anybody knows?"""
-        return not (self.root or self.entries or self.damaged or self.torn or self.unreadable)
+        """Has no run of apply begun here, as far as anybody knows? A first line that was cut off had no write."""
+        return not (self.root or self.entries or self.damaged or self.unreadable)
 
     def in_force(self) -> Mapping[str, Held]:
         """By knob what the last apply left in force; of an earlier version, what it wrote."""
@@ -157,7 +167,7 @@ class Journal:
     def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
         line = line_of(record)
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
             try:
                 self._write(fd, line, synced)
             finally:
@@ -171,6 +181,8 @@ class Journal:
 
     def _write(self, fd: int, line: bytes, synced: bool) -> None:
         try:
+            if not self._good_size:  # a new file: anybody may read it, whatever the umask
+                os.fchmod(fd, _MODE)
             os.ftruncate(fd, self._good_size)  # a line that was cut off never had its write
             os.lseek(fd, 0, os.SEEK_END)
             durable.write_all(fd, line)
@@ -252,6 +264,12 @@ def load(directory: str) -> Journal:
     journal.torn = bool(tail)
     journal._good_size = len(data) - len(tail)
     return journal
+
+
+def few(names: Sequence[object]) -> str:
+    """The first three, and how many more there are."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(map(str, names[:_SHOWN])) + more
 
 
 def _read(path: str) -> bytes:

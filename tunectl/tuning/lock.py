@@ -33,6 +33,7 @@ def make_directory(directory: str) -> tuple[str, ...]:
             with suppress(FileExistsError):  # another tunectl was quicker: then it is that one's to remember
                 os.mkdir(path, 0o755)
                 made.append(path)
+                os.chmod(path, 0o755)  # whatever the umask
                 sync_directory(os.path.dirname(path))
     except OSError as error:
         remove_directories(made)

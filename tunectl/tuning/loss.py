@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tunectl.bootloader.cmdline import Arg, same_key
-from tunectl.knobs.row import Absence, Facts, Judgement, Knob
+from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob
 from tunectl.model import Finding, Held, Outcome, Reading, Scalar, State
 
+READ_AS_ROOT = "run as root to read it"
+_LASTING = "boot."  # boot arguments: their files outlive the boot
 _OFF = ("0", "n", "N", "off")
 _BLOCKERS = ("module_blacklist", "modprobe.blacklist")
 
@@ -17,9 +19,12 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
     observed = None if reading.value is None else knob.codec.show(reading.value)
     unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reading.reason, changeable=False)
     held = facts.held.get(knob.name)
+    argument = _argument(knob.absence, facts.arguments)
+    if facts.journal == JOURNAL_HIDDEN and _may_be_lost(knob, reading, argument):
+        reason = f"{reading.reason}; whether tunectl had it in force is not known: the journal {facts.journal}"
+        return unsupported._replace(outcome=Outcome.UNREADABLE, reason=reason, fix=READ_AS_ROOT)
     if held is None or not held.covers(reading.instance):
         return unsupported
-    argument = _argument(knob.absence, facts.arguments)
     since = f" since {held.at}" if held.at else ""
     was = f"{reading.reason}; tunectl had it in force{since}, as {held.value}"
     if knob.absence.harmless:
@@ -28,6 +33,13 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
         return unsupported
     why, fix = _cause(knob, held, argument, facts)
     return unsupported._replace(outcome=Outcome.DRIFTED, reason=f"{was}: {why}", fix=fix)
+
+
+def _may_be_lost(knob: Knob, reading: Reading, argument: Arg | None) -> bool:
+    """Would it be a loss if the last apply had it in force?"""
+    if knob.absence.harmless or knob.name.startswith(_LASTING):
+        return False
+    return reading.state is not State.MOOT or argument is not None
 
 
 def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[str, str]:
@@ -66,12 +78,12 @@ def _argument(absence: Absence, arguments: Iterable[Arg]) -> Arg | None:
 def held_now(findings: Iterable[Finding], earlier: Mapping[str, Held], kernel: str, at: str) -> dict[str, Held]:
     """By knob what is in force now, and of what was in force before and is asked for still, what is not.
 
-    What nobody asks for any more is forgotten. Boot arguments are left out: their files outlive the boot.
+    What nobody asks for any more is forgotten. Boot arguments are left out.
     """
     found: dict[str, Held] = {}
     for finding in findings:
         knob, before = finding.knob, earlier.get(finding.knob)
-        if knob.startswith("boot."):
+        if knob.startswith(_LASTING):
             continue
         if finding.outcome is Outcome.COMPLIANT:
             now = Held(finding.observed, at, kernel, frozenset(), ())

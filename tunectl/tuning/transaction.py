@@ -17,6 +17,7 @@ from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
+from tunectl.tuning.evidence import journal_lost, left_standing
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
@@ -122,10 +123,7 @@ def _io_errors_end_the_run() -> Iterator[None]:
 
 def _require_whole(journal: Journal) -> None:
     if journal.damaged:
-        lines = ", ".join(map(str, journal.damaged))
-        raise TunectlError(
-            f"{journal.path}: line {lines} is damaged; nothing was changed", "see `tunectl restore --salvage`"
-        )
+        raise TunectlError(f"{journal.damage}; nothing was changed", "see `tunectl restore --salvage`")
 
 
 def _require_journal(inspection: Inspection, adopt: bool) -> None:
@@ -192,6 +190,7 @@ def run_restore(
     """
     with _io_errors_end_the_run():
         if not _is_directory(state):
+            _refuse_lost(root, Journal(state))
             return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
         undone = _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
     told = reload_monitor(root)
@@ -208,26 +207,31 @@ def _locked_restore(
         _require_same_host(journal, root, state)
         _require_boot_id(root, boot_id)
         _refuse_damaged(journal, salvage)
+        _refuse_lost(root, journal)
         notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
         set_aside = bool(journal.damaged)
+        left = [one.path for one in outcome.results if one.result == "changed-since"]
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
             notes.append(f"the damaged journal is kept as {journal.set_aside()}")
-        elif left := {one.path.lstrip("/") for one in outcome.results if one.result == "changed-since"}:
+        elif left:
             journal.held = None  # what is in force now is nobody's wish
-            numbers = [seq for seq, entry in journal.entries.items() if entry.path in left]
+            numbers = [seq for seq, entry in journal.entries.items() if "/" + entry.path in left]
             journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
             notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
         else:
             journal.remove()
         if journal.torn:
             notes.append("the journal's last line is cut off or unreadable")
+        incomplete = journal.torn or set_aside  # then more than that line may be missing
+        standing = left_standing(root, left) if incomplete and not failed else ""
+        notes += [standing] if standing else []
     kept = [] if failed else journal.remove_directories()
     kept += [lock.trouble] if lock.trouble else []
-    return Undone(outcome, [*notes, *kept], not failed and not kept, set_aside)
+    return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside)
 
 
 def _is_directory(path: str) -> bool:
@@ -241,6 +245,7 @@ def _is_directory(path: str) -> bool:
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
     """What run_restore() would do. Nothing is locked, removed or written."""
     journal = peek(state)
+    _refuse_lost(root, journal)
     notes = ["nothing was written: --dry-run"]
     if journal.unreadable:
         notes.append(f"{journal.path} is root's: what there is to restore is not known here")
@@ -287,10 +292,17 @@ def require_private(root: WritableSysroot, state: str) -> None:
             )
 
 
+def _refuse_lost(root: Sysroot, journal: Journal) -> None:
+    """What stands of ours without a journal can not be undone, and must not pass for a host without any of it."""
+    lost = journal_lost(root, journal)
+    if lost:
+        hint = f"put {journal.path} back from a backup, and run restore again"
+        raise TunectlError(f"{lost}: what stood there before tunectl is not known; nothing was restored", hint)
+
+
 def _refuse_damaged(journal: Journal, salvage: bool) -> None:
     if journal.damaged and not salvage:
-        lines = ", ".join(map(str, journal.damaged))
         raise TunectlError(
-            f"{journal.path}: line {lines} is damaged; nothing was touched",
+            f"{journal.damage}; nothing was touched",
             f"--salvage restores what the other lines tell, {len(journal.entries)} changes",
         )
