@@ -29,6 +29,7 @@ SOURCES = (
     ("grub", "boot/grub/grub.cfg"),
     ("grub", "boot/grub"),
     ("grub", "etc/default/grub"),
+    ("grub", "etc/default/grub.d"),
     ("suse-grub", "boot/grub2/grub.cfg"),
     ("bls", ENTRIES),
     ("bls", "etc/kernel/cmdline"),
