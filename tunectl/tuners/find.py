@@ -87,12 +87,15 @@ def _tuned(root: Sysroot) -> dict[str, object]:
 
 def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
     for files in FILES:
-        if settings := files.settings(root):
-            yield _found_files(files, settings)
+        with root.noting() as denied:
+            settings = files.settings(root)
+        if settings or denied:
+            yield _found_files(files, settings, str(denied))
 
 
-def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
+def _found_files(files: Files, settings: tuple[Setting, ...], unread: str) -> FoundTuner:
     lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    lines += [f"not known: {unread}"] if unread else []
     return FoundTuner(
         files.name,
         active=True,
@@ -106,6 +109,7 @@ def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
         answer=files.answer,
         does=files.does,
         program=False,
+        unread=unread,
     )
 
 
