@@ -77,6 +77,16 @@ def test_the_fix_of_each_argument_chooses_the_entry_again(tree: Path, fix: str, 
     assert {one.outcome for one in findings(tree).values()} == {Outcome.COMPLIANT}
 
 
+def test_a_line_that_is_all_of_its_block_is_made_to_do_nothing(tree: Path) -> None:
+    """GRUB takes an `if` without a command for a syntax error, and reads nothing of that file."""
+    (tree / OTHER).write_text(f"{ENTRY}if [ -s $prefix/grubenv ]; then\n  set default=mine\nfi\n")
+    (tree / BLOCK).write_text("# GRUB Environment Block\n")
+    (fix,) = {one.fix for one in findings(tree).values()}
+    assert fix == f"sudo sed -i '5s/.*/true/' /{OTHER}"
+    subprocess.run(["sed", "-i", "5s/.*/true/", str(tree / OTHER)], check=True)
+    assert {one.outcome for one in findings(tree).values()} == {Outcome.COMPLIANT}
+
+
 def test_apply_writes_nothing_that_the_next_entry_would_not_read(tree: Path) -> None:
     (tree / DROPIN).unlink()
     choose(tree, TAKE)
@@ -119,6 +129,8 @@ def test_a_script_that_update_grub_runs_is_mended_itself(tree: Path, text: str, 
     found = scripted(tree, text, f"{ENTRY}set default=mine\n")
     assert found.startswith(fix)
     assert found.endswith("then sudo update-grub")
+    inside = "if true; then\nset default=mine\nfi\n"
+    assert scripted(tree, text, f"{ENTRY}{inside}").startswith(f"have /{SCRIPT} print nothing that")
     assert f"from /{SCRIPT}, makes it the default" in findings(tree)["boot.isolcpus"].reason
 
 

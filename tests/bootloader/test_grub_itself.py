@@ -79,6 +79,31 @@ NAMED: dict[str, tuple[Files, str]] = {
         {"grub.cfg": 'set default=one\nwhile [ "$default" = one ]; do set default=two; done\n' + MENU + OTHER},
         "/k2",
     ),
+    **{
+        f"`{word}` where there is nothing to leave": ({"grub.cfg": f"{word}\nset default=two\n{MENU}{OTHER}"}, "/k2")
+        for word in ("return", "break", "continue", "eval return", "return 1")
+    },
+    "`break` in an entry": (
+        {"grub.cfg": "menuentry 'x' --id x {\n  break\n  linux /kx a\n}\n" + "set default=x\n" + MENU},
+        "/kx",
+    ),
+    "`break` in a function leaves no loop of the caller": (
+        {
+            "grub.cfg": "function leave {\n  break\n}\n"
+            + "for n in one two; do\n  leave\n  set default=$n\ndone\n"
+            + MENU
+            + OTHER
+        },
+        "/k2",
+    ),
+    "`break` of more loops than there are": (
+        {"grub.cfg": "for n in one; do\n  break 5\ndone\nset default=two\n" + MENU + OTHER},
+        "/k2",
+    ),
+    "`return` in a loop of a function": (
+        {"grub.cfg": "function pick {\n  for n in two one; do set default=$n; return; done\n}\npick\n" + MENU + OTHER},
+        "/k2",
+    ),
     "no entry loads a kernel": ({"grub.cfg": "menuentry 'a' { true; }\n"}, ""),
     "what grub-mkconfig writes": (
         {"grub.cfg": HEADER.replace("load_video\n", "true\n")},

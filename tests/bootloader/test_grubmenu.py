@@ -182,3 +182,10 @@ def test_broken_files(text: str, reason: str) -> None:
 def test_hostile_growth_is_bounded() -> None:
     doubling = "set a=xxxxxxxx\n" + "set a=$a$a\n" * 64 + "menuentry x { linux " + "$a " * 20000 + "}\n"
     assert boots(doubling) == "a value that grows without end, at /boot/grub/grub.cfg:13"
+
+
+def test_a_file_of_megabytes_is_not_followed() -> None:
+    text = "menuentry 'Debian GNU/Linux' {\n\tlinux /boot/vmlinuz-6.1.0-39-amd64 quiet\n}\n#"
+    most = 1 << 20
+    assert isinstance(boots(text.ljust(most, "x")), BootEntry)
+    assert boots(text.ljust(most + 1, "x")) == "/boot/grub/grub.cfg has more than 1 MiB"

@@ -205,6 +205,15 @@ def test_a_transient_unit_on_an_isolated_cpu_is_named_and_given_other_cpus(
     assert found.fix == "sudo systemctl set-property --runtime batch.service AllowedCPUs=0-1"
 
 
+def test_a_group_made_by_hand_is_named_by_its_path(lab4: Path, judge: Judge) -> None:
+    cpuset(lab4, "batch", "2-3")
+    rows = [Process(700, "sleep", 2, "2-3", busy=0.2, files=of_unit("batch"))]
+    with FakeKernel(lab4, range(4), processes=rows):
+        found = judge(lab4, {2, 3}, CHECK)[TARGET]
+    assert "/batch has cpuset.cpus=2-3, which lets the thread run here: sleep (pid 700)" in found.reason
+    assert found.fix == "echo 0-1 | sudo tee /sys/fs/cgroup/batch/cpuset.cpus"
+
+
 def test_a_slice_that_lets_services_onto_isolated_cpus_is_named_once(lab4: Path, judge: Judge) -> None:
     cpuset(lab4, "system.slice", "0-3")
     control = "etc/systemd/system.control/system.slice.d/50-AllowedCPUs.conf"

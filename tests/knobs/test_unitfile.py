@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from tests.knobs.test_table import verdict
 from tests.trees import write
 from tests.tuned import apply, inspection_on
-from tunectl.knobs.drivers import hotplug, latencyhold
+from tunectl.knobs.drivers import dropins, hotplug, latencyhold
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 from tunectl.model import Finding
 
@@ -216,6 +217,264 @@ def test_a_drop_in_that_keeps_the_service_running_is_no_matter(lab4: Path, harm:
     apply(lab4)
     harm(lab4)
     assert of_the_service(lab4).outcome == "compliant"
+
+
+# Keys that systemd 252 does not know yet.
+NEWER = {
+    *("CoredumpReceive", "ExecReloadPost", "LogFilterPatterns", "MemoryPressureThresholdSec", "MemoryPressureWatch"),
+    *("MemoryZSwapMax", "RestartMaxDelaySec", "RestartMode", "RestartSteps", "PrivatePIDs", "PrivateBPF"),
+    *("RootEphemeral", "WantsMountsFor"),
+    # keys of 252 that a later one may have dropped
+    *("CPUShares", "StartupCPUShares", "BlockIOAccounting", "BlockIOWeight", "StartupBlockIOWeight", "MemoryLimit"),
+}
+HARMFUL = """\
+[Service]
+Type=simple
+RemainAfterExit=no
+Restart=always
+ExecStart=/sbin/sysctl -w vm.swappiness=60
+ExecStartPre=/bin/false
+ExecStartPre=/no/true
+ExecStartPre=/bin/sleep infinity
+ExecStartPost=/sbin/sysctl -w vm.swappiness=60
+ExecStopPost=/sbin/sysctl -w vm.swappiness=60
+ExecCondition=/bin/false
+TimeoutStartSec=1us
+TimeoutStartSec=89
+TimeoutStartSec=1min 29s
+TimeoutStartSec=soon
+TimeoutSec=1
+SuccessExitStatus=
+SuccessExitStatus=1
+User=nobody
+Group=nogroup
+DynamicUser=yes
+DynamicUser=
+WorkingDirectory=/no
+RootDirectory=/no
+RootImage=/no.img
+Environment=TUNECTL_ROOT=/tmp/x
+Environment=TUNECTL_HOST=/tmp/x.toml
+Environment=A=b "PYTHONPATH=/tmp/x"
+Environment=LD_PRELOAD=/tmp/x.so
+Environment=PATH=/tmp
+Environment="A
+PassEnvironment=TUNECTL_HOST
+UnsetEnvironment=PATH
+EnvironmentFile=/etc/default/tunectl
+CapabilityBoundingSet=
+CapabilityBoundingSet=CAP_SYS_NICE
+CapabilityBoundingSet=~CAP_SYS_ADMIN
+SystemCallFilter=~write
+SystemCallFilter=@system-service
+SystemCallArchitectures=x86
+RestrictAddressFamilies=AF_UNIX
+MemoryDenyWriteExecute=yes
+ReadOnlyPaths=/sys /proc
+ReadWritePaths=/no
+BindReadOnlyPaths=/sys
+InaccessiblePaths=/etc/tunectl
+TemporaryFileSystem=/etc
+ProcSubset=pid
+ProtectSystem=strict
+ProtectKernelTunables=yes
+ProtectControlGroups=strict
+ProtectClock=yes
+PrivateDevices=yes
+PrivateNetwork=yes
+PrivateUsers=self
+DevicePolicy=closed
+DeviceAllow=/dev/null rw
+UMask=0777
+StandardInput=tty
+StandardOutput=file:/no/log
+MemoryMax=1M
+MemoryMax=255M
+TasksMax=511
+LimitNOFILE=3
+CPUAffinity=4000
+PAMName=login
+[Unit]
+BindsTo=no.service
+Requisite=no.service
+Requires=nonexistent.service
+Requires=basic.target nonexistent.service
+Conflicts=multi-user.target
+After=graphical.target
+After=irqbalance.service
+Before=systemd-sysctl.service
+Before=sysinit.target
+DefaultDependencies=no
+JobTimeoutSec=1
+SuccessAction=reboot
+RefuseManualStart=yes
+RequiresMountsFor=/no
+"""
+HARMLESS = """\
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+Restart=on-failure
+RestartSec=5
+ExecStartPre=/bin/sleep 5
+ExecStartPre=-/usr/bin/echo now
+ExecStartPost=/bin/true
+ExecReload=/bin/false
+ExecStartPre=
+TimeoutStartSec=90
+TimeoutStartSec=1min 30s
+TimeoutStartSec=1h30min
+TimeoutStartSec=infinity
+TimeoutStartSec=0
+TimeoutStopSec=1
+TimeoutStopFailureMode=abort
+RuntimeMaxSec=1
+SuccessExitStatus=0 4
+User=root
+Group=0
+DynamicUser=no
+WorkingDirectory=/etc
+WorkingDirectory=-/no
+Environment=LANG=C "A=b c"
+Environment=MYTUNECTL_ROOT=/x
+Environment=
+EnvironmentFile=
+UnsetEnvironment=LANG
+CapabilityBoundingSet=~
+SystemCallFilter=
+SystemCallArchitectures=native
+ReadWritePaths=/etc -/no
+ReadOnlyPaths=
+ProcSubset=all
+ProtectProc=default
+ProtectSystem=full
+ProtectHome=read-only
+ProtectControlGroups=no
+PrivateNetwork=false
+PrivateDevices=off
+NoNewPrivileges=yes
+LockPersonality=true
+UMask=0022
+StandardOutput=journal
+StandardError=append:/etc/tunectl.log
+SyslogIdentifier=tuning
+LogLevelMax=debug
+Nice=-5
+CPUWeight=10
+IOWeight=10
+CPUAffinity=0
+Slice=housekeeping.slice
+OOMScoreAdjust=-900
+MemoryMax=256M
+MemoryMax=infinity
+TasksMax=512
+LimitNOFILE=1024:4096
+LimitCORE=0
+X-Site=yes
+[Unit]
+Description=Ours
+Documentation=man:tunectl(8)
+After=network-online.target openibd.service
+Before=trading.service
+Wants=network-online.target
+PartOf=trading.target
+OnFailure=mail@%n.service
+Requires=basic.target
+Conflicts=shutdown.target
+JobTimeoutSec=10min
+StartLimitIntervalSec=0
+RefuseManualStart=no
+X-Site=yes
+[Install]
+WantedBy=graphical.target
+[X-Site]
+User=nobody
+"""
+
+
+def alone(text: str) -> list[tuple[str, str]]:
+    """(section, line) of each line that stands below a section's name."""
+    section, found = "", []
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line
+        else:
+            found.append((section, line))
+    return found
+
+
+def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix_mends_it(lab4: Path) -> None:
+    apply(lab4)
+    for section, line in alone(HARMFUL):
+        write(lab4, DROP_IN, f"{section}\n{line}\n")
+        found = of_the_service(lab4)
+        assert (found.outcome, found.observed) == ("drifted", "overridden"), line
+        assert f"/{DROP_IN}:2 says {line}" in found.reason
+        typed(lab4, found.fix)
+        assert (lab4 / DROP_IN).read_text() == f"{section}\n"
+        assert of_the_service(lab4).outcome == "compliant"
+
+
+def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None:
+    apply(lab4)
+    for section, line in alone(HARMLESS):
+        write(lab4, DROP_IN, f"{section}\n{line}\n")
+        assert of_the_service(lab4).outcome == "compliant", line
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User=nobody\nUser=root\n",
+        "User=nobody\nUser=\n",
+        "TimeoutStartSec=1\nTimeoutSec=5min\n",
+        "ProtectSystem=strict\nProtectSystem=no\n",
+        "SystemCallFilter=~write\nSystemCallFilter=\n",
+        "ExecStartPre=/bin/false\nExecStartPre=\n",
+        "Environment=TUNECTL_ROOT=/x\nEnvironment=\n",
+        "CapabilityBoundingSet=\nCapabilityBoundingSet=~\n",
+        "SuccessExitStatus=\nSuccessExitStatus=4\n",
+        "PrivateNetwork=yes\nPrivateNetwork=no\n",
+    ],
+)
+def test_a_line_that_a_later_one_takes_back_is_no_matter(lab4: Path, text: str) -> None:
+    """The other way round it is one; but for a dependency, which nothing takes back."""
+    apply(lab4)
+    first, second = text.splitlines()
+    write(lab4, DROP_IN, f"[Service]\n{first}\n")
+    write(lab4, DROP_IN.replace("override", "z"), f"[Service]\n{second}\n")
+    assert of_the_service(lab4).outcome == "compliant"
+    (lab4 / DROP_IN.replace("override", "z")).unlink()
+    assert of_the_service(lab4).observed == "overridden"
+
+
+def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:
+    """Source: systemd.unit(5): dependencies cannot be reset to an empty list."""
+    apply(lab4)
+    write(lab4, DROP_IN, "[Unit]\nRequires=no.service\nRequires=\n")
+    assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(lab4).reason
+
+
+@pytest.mark.parametrize("key", ["ProtectSystem=strict", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
+def test_an_empty_value_takes_back_only_what_systemd_lets_it(lab4: Path, key: str) -> None:
+    apply(lab4)
+    write(lab4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")
+    assert of_the_service(lab4).observed == "overridden"
+
+
+@needs_systemd
+def test_systemd_knows_every_key_of_the_table_and_which_may_be_empty(tmp_path: Path) -> None:
+    """A key that is written wrongly would never be found in a drop-in."""
+    keys = [(section, key) for section, tests in dropins._HARMLESS.items() for key in tests]
+    keys = [("Service", "ExecStart"), *(key for key in keys if key[1] != "DynamicUser")]  # empty, it is refused
+    unit = tmp_path / "tunectl-keys.service"
+    unit.write_text("".join(f"[{section}]\n{key}=\n" for section, key in keys) + "[Service]\nExecStart=/bin/true\n")
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    unknown = set(re.findall(r"Unknown key(?: name)? '(\w+)'", done.stderr))
+    assert unknown <= NEWER
+    refused = {keys[int(line) // 2 - 1][1] for line in re.findall(r":(\d+): Failed to parse", done.stderr)}
+    assert "Type" in refused
+    assert refused.isdisjoint({*dropins._TAKEN_BACK, *dropins._LISTS})
 
 
 def test_a_first_apply_by_hand_needs_no_run_of_the_service(lab4: Path) -> None:

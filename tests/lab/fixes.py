@@ -12,6 +12,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "remove that setting (…)…, then …": ("duplicate isolcpus with another list",),
     "sudo … … unset …": ("recovery entry for the next boot alone", "saved entry is the recovery entry"),
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
+    "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "sudo sed -i 's/ *…//' … && sudo update-grub…": ("highres=off for the next boot",),
     "sudo rm /… && sudo tunectl apply": ("unit masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
@@ -123,6 +124,7 @@ DECISIONS: frozenset[str] = frozenset(
 # A fix for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
+    "echo … | sudo tee …": "tests/checks/test_threads_check.py",
     "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
     "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
         "tests/checks/test_tuners_check.py"
@@ -165,4 +167,4 @@ def prints(row: str, fixes: list[str]) -> list[str]:
 
 
 def _holds(fix: str, text: str) -> bool:
-    return bool(re.search(".+?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))
+    return bool(re.search(".*?".join(map(re.escape, text.split("…"))), fix, re.DOTALL))

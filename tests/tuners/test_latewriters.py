@@ -97,6 +97,19 @@ def unit(name: str, text: str, target: str = "multi-user.target") -> Any:
     return act
 
 
+def instance(value: str) -> Any:
+    """tune@VALUE.service, enabled; its template writes the instance's name."""
+    text = f"[Service]\nType=oneshot\nExecStart=/bin/sh -c 'echo %i > {GOVERNOR}'\n"
+
+    def act(root: Path) -> None:
+        program(f"{SYSTEM}/tune@.service", text)(root)
+        wants = root / SYSTEM / "multi-user.target.wants"
+        wants.mkdir(parents=True, exist_ok=True)
+        (wants / f"tune@{value}.service").symlink_to(f"/{SYSTEM}/tune@.service")
+
+    return act
+
+
 def both(*acts: Any) -> Any:
     def act(root: Path) -> None:
         for one in acts:
@@ -136,6 +149,7 @@ SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
         (program("etc/cron.d/x", "@daily root echo 8 > /proc/irq/33/smp_affinity\n"), "cron", "= 3,", "take /etc"),
         (program("etc/rc.local", f"#!/bin/sh -e\n{SET}\nexit 0\n"), "rc.local", "/etc/rc.local:2", "take /etc"),
         (unit("late.service", SERVICE), "services", "late.service:3", "sudo systemctl disable --now late.service"),
+        (instance("powersave"), "services", "= powersave", "sudo systemctl disable --now tune@powersave.service"),
         (
             both(SCRIPT, unit("late.service", "[Service]\nExecStartPre=-/usr/local/bin/save\nExecStart=/bin/true\n")),
             "services", "/usr/local/bin/save:3", "take /usr/local/bin/save:3 out",
@@ -236,6 +250,7 @@ def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:
         program("etc/rc.local", f"#!/bin/sh -e\n{SET}\n", 0o644),
         program(f"{SYSTEM}/not-enabled.service", SERVICE),
         unit("early.service", SERVICE),
+        instance("performance"),
         unit("before.service", f"[Unit]\nBefore=tunectl-apply.service\n{SERVICE}"),
         unit("first.service", SERVICE, "sysinit.target"),
         both(unit("masked.service", SERVICE), lambda root: (root / SYSTEM / "masked.service").unlink(),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, generator, menu_path, read_menu
 from tunectl.bootloader.grubstate import Origin
+from tunectl.bootloader.grubsyntax import Unfollowed, parse
 from tunectl.host.sysroot import Sysroot
 
 _MARK = re.compile(r"### (BEGIN|END) (/\S+) ###")
@@ -65,19 +67,36 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
 def _take_back(root: Sysroot, where: str) -> str:
     """How a line of a GRUB script decides nothing any more; what the generator writes anew is mended at its source."""
     if where.rpartition(":")[0] != f"/{menu_path(root)}":
-        return _take_out(where)
+        return _take_out(where) if _can_go(root, where) else _do_nothing(where)
     script = _section(root, where)
     if script == "":
         return f"sudo {generator(root)}: it writes the menu anew, without what somebody wrote into it at {where}"
     if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
         return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then sudo {generator(root)}"
-    if source := _line_of(root, script, where):
+    if _can_go(root, where) and (source := _line_of(root, script, where)):
         return _take_out(source, f", then sudo {generator(root)}")
     return f"have {script} print nothing that chooses the default (it printed {where}), then sudo {generator(root)}"
 
 
 def _take_out(place: str, after: str = "") -> str:
     return f"take {place} out, or have it name an entry that has the arguments{after}"
+
+
+def _can_go(root: Sysroot, where: str) -> bool:
+    """Is a script still one without this line? GRUB takes no `if` and no function with nothing in it."""
+    file, _, number = where.rpartition(":")
+    lines = root.get_text(file.lstrip("/")).split("\n")
+    del lines[int(number) - 1]
+    try:
+        parse(file, "\n".join(lines))
+    except Unfollowed:
+        return False
+    return True
+
+
+def _do_nothing(where: str) -> str:
+    file, _, number = where.rpartition(":")
+    return f"sudo sed -i '{number}s/.*/true/' {shlex.quote(file)}"
 
 
 def _line_of(root: Sysroot, script: str, where: str) -> str:

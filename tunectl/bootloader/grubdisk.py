@@ -14,6 +14,7 @@ from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 PREFIX = "(prefix)"
 OWN = "own"
+_MOST_BYTES = 1 << 20
 _UUID = re.compile(r"\broot=uuid=([0-9a-z-]+)")
 
 
@@ -30,11 +31,18 @@ class Disk:
         if place is None:
             return None
         try:
-            return "/" + place, self._root.read_text(place)
+            return "/" + place, self._bytes(place).decode("utf-8", "backslashreplace")
         except OSError as error:
             if error.errno in ABSENT_ERRNOS:
                 return None
             raise unreadable(place, error) from error
+
+    def _bytes(self, place: str) -> bytes:
+        """What grub-mkconfig writes for thirty kernels is a tenth of the limit; to follow more takes minutes."""
+        data = self._root.read_bytes(place, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise Unfollowed(f"/{place} has more than {_MOST_BYTES >> 20} MiB")
+        return data
 
     def size(self, path: str) -> int | None:
         """The size of a file; None where it is none, -1 for a directory."""
@@ -42,7 +50,7 @@ class Disk:
         if place is None:
             return None
         try:
-            return len(self._root.read_bytes(place))
+            return len(self._bytes(place))
         except IsADirectoryError:
             return -1
         except OSError as error:

@@ -72,6 +72,7 @@ class Script:
         self._disk = disk
         self._without = without  # variables of environment blocks that are taken as not there
         self._params: tuple[str, ...] | None = None  # None outside of functions and entries
+        self._loops = 0  # that `break` could leave: those of this function or entry
         self._steps = 0
         self._depth = 0
         self._commands: dict[str, Callable[[Command, list[str]], Status]] = {
@@ -114,15 +115,14 @@ class Script:
         self._with_params(entry.args, entry.body)
 
     def _with_params(self, params: Sequence[str], body: Nodes) -> Status:
-        before, self._params = self._params, tuple(params)
+        before = self._params, self._loops
+        self._params, self._loops = tuple(params), 0
         try:
             return self._nested(lambda: self._nodes(body))
         except _Leave as leave:
-            if leave.command != "return":
-                raise
             return leave.status
         finally:
-            self._params = before
+            self._params, self._loops = before
 
     def _nested(self, run: Callable[[], Status]) -> Status:
         self._depth += 1
@@ -185,12 +185,23 @@ class Script:
         return why
 
     def _while(self, node: While) -> Status:
-        while (verdict := self._nodes(node.condition)) is node.wanted:
+        while (verdict := self._condition(node)) is node.wanted:
             if self._turn(node.body):
                 break
         if isinstance(verdict, str):
             raise Unfollowed(f"a loop at {node.at} that depends on {verdict}")
         return True
+
+    def _condition(self, node: While) -> Status:
+        self._loops += 1
+        try:
+            return self._nodes(node.condition)
+        except _Leave as leave:
+            if leave.command == "return":
+                raise
+            raise Unfollowed(f"`{leave.command}` in the condition of a loop at {node.at}") from leave
+        finally:
+            self._loops -= 1
 
     def _for(self, node: For) -> Status:
         for text in self._texts(node.words, node.at):
@@ -201,6 +212,7 @@ class Script:
 
     def _turn(self, body: Nodes) -> bool:
         """One turn of a loop; True to leave it."""
+        self._loops += 1
         try:
             self._nodes(body)
         except _Leave as leave:
@@ -209,6 +221,8 @@ class Script:
             if leave.levels > 1:
                 raise _Leave(leave.command, leave.levels - 1, leave.status) from leave
             return leave.command == "break"
+        finally:
+            self._loops -= 1
         return False
 
     def _doubt(self, word: Word) -> str:
@@ -327,9 +341,14 @@ class Script:
         return True
 
     def _leave(self, node: Command, texts: list[str]) -> Status:
+        """As script/execute.c has it: `return` fails outside of functions, the others do nothing outside of loops."""
         value = grubtest.number(texts[1]) if len(texts) > 1 else None
         if texts[0] != "return":
-            raise _Leave(texts[0], value or 1, True)
+            if self._loops:
+                raise _Leave(texts[0], min(value or 1, self._loops), True)
+            return True
+        if self._params is None:
+            return False
         last: Status = self.state.doubts.get("?") or self.state.values.get("?", "0") == "0"
         raise _Leave("return", 1, last if value is None else value == 0)
 

@@ -6,6 +6,7 @@ Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus; systemd.resource-c
 
 from __future__ import annotations
 
+import shlex
 from typing import NamedTuple
 
 from tunectl.checking.judges import Trespass, some
@@ -23,7 +24,10 @@ _UNTIL_REBOOT = "run/"  # units of systemd-run, and what `set-property --runtime
 
 
 class Group(NamedTuple):
-    """A unit whose control group allows isolated CPUs; `said` is the last line that has it so, None where none is."""
+    """A unit whose control group allows isolated CPUs; `said` is the last line that has it so, None where none is.
+
+    A group that somebody made by hand is no unit: then `unit` is its path below /sys/fs/cgroup, with a leading slash.
+    """
 
     unit: str
     cpus: CpuSet
@@ -34,10 +38,14 @@ class Group(NamedTuple):
         names = some(dict.fromkeys(f"{one.run.thread.comm} (pid {one.run.thread.pid})" for one in threads))
         where = f" ({self.said})" if self.said else ""
         many = f"{len(threads)} threads" if len(threads) > 1 else "the thread"
-        return f"{self.unit} has AllowedCPUs={format_cpulist(self.cpus)}{where}, which lets {many} run here: {names}"
+        key = "cpuset.cpus" if self.unit.startswith("/") else "AllowedCPUs"
+        return f"{self.unit} has {key}={format_cpulist(self.cpus)}{where}, which lets {many} run here: {names}"
 
     def fix(self, housekeeping: str) -> str:
         """What moves all of its threads, and keeps them away."""
+        if self.unit.startswith("/"):
+            file = shlex.quote(f"/{_HIERARCHY}{self.unit}/cpuset.cpus")
+            return f"echo {housekeeping} | sudo tee {file}"
         if self.unit == SLICE:
             return f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others"
         kept = bool(self.said and self.said.file.startswith(_CONTROL))  # --runtime would give way to that file
@@ -59,7 +67,9 @@ def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:
             confined = not own & scope.housekeeping
             unit = path.rpartition("/")[2]
             given = own & scope.isolated and (confined or thread.allowed & scope.present == own)
-            return Group(unit, own, _said(root, unit)) if given and "." in unit else None
+            if not given:
+                return None
+            return Group(unit, own, _said(root, unit)) if "." in unit else Group(f"/{path}", own, None)
         path = path.rpartition("/")[0]
     return None
 

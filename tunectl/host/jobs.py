@@ -104,7 +104,17 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
             if own or one.key in _SILENT_EXECS or "/rc.local" in one.value:  # read_rc_local() has what that runs
                 continue
             alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
-            yield Job(one.file, one.line, one.value.lstrip("@-:+!"), unit, alone, needed=starts == [one])
+            command = _specified(one.value.lstrip("@-:+!"), unit)
+            yield Job(one.file, one.line, command, unit, alone, needed=starts == [one])
+
+
+def _specified(command: str, unit: str) -> str:
+    """The command with the unit's name in place of %i, %I, %j, %n, %N, %p (systemd.unit(5), "Specifiers")."""
+    stem = unit.rpartition(".")[0]
+    prefix, _, instance = stem.partition("@")
+    plain = re.sub(r"\\x([0-9a-f]{2})", lambda found: chr(int(found[1], 16)), instance.replace("-", "/"))
+    values = {"i": instance, "I": plain, "j": prefix.rpartition("-")[2], "n": unit, "N": stem, "p": prefix, "%": "%"}
+    return re.sub(r"%(.)", lambda found: values.get(found[1], found[0]), command)
 
 
 def _started(root: Sysroot) -> dict[str, str]:

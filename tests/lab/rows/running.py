@@ -292,6 +292,22 @@ _COOLING = Round(
     long=True,
 )
 
+# Alone: when systemd sets up the first cpuset, a kernel before 6.2 forgets what threads had asked for with taskset.
+_SERVICE = Round(
+    (
+        Sabotage(
+            Kind.GROUP,
+            "a service with AllowedCPUs=",
+            _service("batch", "-p AllowedCPUs=3"),
+            ("check.movable_threads[3]",),
+            command="check",
+            who="a colleague who found two idle CPUs for a batch job",
+            innocent=_service("batch", "-p AllowedCPUs=0-1"),
+            says=("batch.service",),
+        ),
+    ),
+)
+
 IN_CI = (  # played in a round of CI, with rows of other kinds
     Sabotage(
         Kind.NOISE,
@@ -302,16 +318,6 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
         who="a monitoring agent that shows clocks and power",
         innocent=f"modprobe msr; {agent('turbo-agent', *_for_cpu(_MSR, 0))}",
         says=("turbo-agent", "/dev/cpu/3/msr"),
-    ),
-    Sabotage(
-        Kind.GROUP,
-        "a service with AllowedCPUs=",
-        _service("batch", "-p AllowedCPUs=3"),
-        ("check.movable_threads[3]",),
-        command="check",
-        who="a colleague who found two idle CPUs for a batch job",
-        innocent=_service("batch", "-p AllowedCPUs=0-1"),
-        says=("batch.service",),
     ),
     Sabotage(
         Kind.RESIDUE,
@@ -332,6 +338,7 @@ ROUNDS = {
     "twins": _TWINS,
     "misplaced": _MISPLACED,
     "arriving": _ARRIVING,
+    "group": _SERVICE,
     "groups": _GROUPS,
     "residue": _RESIDUE,
     "cooling": _COOLING,

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.grubsettings import configured
 from tunectl.knobs.drivers.bootargs import boot_of
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
@@ -51,7 +51,7 @@ class BootSwitch(NamedTuple):
     def _is_on(self, line: str) -> tuple[bool, str]:
         """(is it on, the word that says otherwise): the last word that the kernel understands counts."""
         state, word = True, ""
-        for arg in parse_cmdline(line):
+        for arg in kernel_args(parse_cmdline(line)):
             if arg.key == self.key and arg.value and (_ON.match(arg.value) or _OFF.match(arg.value)):
                 state = bool(_ON.match(arg.value))
                 word = "" if state else f"{arg.key}={arg.value}"

@@ -24,6 +24,7 @@ from tunectl.host.systemdunit import (
     unmet,
     words_of,
 )
+from tunectl.knobs.drivers.dropins import not_harmless
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
 from tunectl.model import Outcome, Reading, State
 
@@ -32,14 +33,6 @@ UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 NOT_RUN, UNKNOWN = "not run", "unknown"
-# What a service that writes /proc, /sys and its state may not be denied: the values that deny nothing.
-_OFF = ("", "no", "off", "false", "0")
-_NEEDED = {
-    "User": ("", "root", "0"),
-    "RootDirectory": ("", "/"),
-    "RootImage": ("",),
-    "ProtectSystem": (*_OFF, "yes", "on", "true", "1", "full"),
-} | dict.fromkeys(("DynamicUser", "ProtectKernelTunables", "PrivateUsers"), _OFF)
 
 
 def render(invocation: tuple[str, ...]) -> str:
@@ -159,10 +152,7 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: str) -
         return _Found("broken")
     if _but_command(text) != _but_command(ours) or host_file_of(words) != host_file_of(view.invocation):
         return _Found("outdated")
-    others = [one for one in said if one.file != unit]
-    starts = [words_of(one.value) for one in in_force(said, "Service", "ExecStart")]
-    guilty = [one for one in others if one.section == "Service" and _hinders(one)]
-    guilty += [one for one in others if (one.section, one.key) == ("Service", "ExecStart") and words not in starts]
+    guilty = not_harmless(root, said, unit, words)
     if guilty:
         what = ", ".join(f"{one} says {one.key}={one.value}" for one in guilty)
         return _Found(
@@ -181,12 +171,6 @@ def _of_conditions(root: Sysroot, said: list[Said], unit: str) -> _Found | None:
     if not is_sure:
         return _Found(UNKNOWN, f"{where}: whether that holds cannot be judged here")
     return _Found("conditional", f"it is not started, because {where}", taking_out([one], unit.rpartition("/")[2]))
-
-
-def _hinders(one: Said) -> bool:
-    """Does this assignment take from the service what it needs: root, and a /proc and /sys that it may write?"""
-    allowed = _NEEDED.get(one.key)
-    return allowed is not None and one.value.lower() not in allowed
 
 
 def _of_this_boot(root: Sysroot, name: str) -> _Found | None:

@@ -1,0 +1,308 @@
+"""Which lines of a drop-in leave a service of ours as it was written: a table of keys known to be harmless.
+
+Every other key counts as one that may keep the service from its work: it needs root, all of /proc and /sys, its own
+environment, and to be neither refused, killed, undone nor kept waiting.
+
+Source: systemd.unit(5), systemd.service(5), systemd.exec(5), systemd.resource-control(5), systemd.kill(5).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tunectl.cpulist import parse_cpulist
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import Said, in_force, words_of
+
+
+class Service(NamedTuple):
+    """What a value is judged by: the host, and the words of the service's own command."""
+
+    root: Sysroot
+    words: Sequence[str]
+
+
+Test = Callable[[Service, str], bool]
+
+_YES, _NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n", "f")
+# systemd gives every service without a limit of its own this long to start; `apply` needs a few seconds.
+_ENOUGH_S = 90.0
+# Many times of what `apply` uses.
+_ENOUGH_BYTES, _ENOUGH_TASKS, _ENOUGH_FILES = 256 << 20, 512, 1024
+_SECONDS = {
+    "us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0,
+    "m": 60.0, "min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hr": 3600.0, "hour": 3600.0,
+    "hours": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0,
+}  # fmt: skip
+_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_HOMES = ("/home/", "/root/", "/run/user/")
+_TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
+# Variables that change which program runs, what it loads, or what tunectl takes for its host and root.
+_STEERS = re.compile(r"TUNECTL_|PATH$|PYTHON|LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$")
+# What every boot has reached before a service of ours is started.
+_REACHED = ("sysinit.target", "basic.target", "local-fs.target", "system.slice", "-.slice", "-.mount")
+# Our unit comes before these, itself or through what else they wait for: to wait for one makes a cycle.
+_LATER = (
+    "irqbalance.service",
+    "tunectl-apply.service",
+    "multi-user.target",
+    "graphical.target",
+    "default.target",
+    "shutdown.target",
+)
+# Our unit waits for these.
+_EARLIER = (
+    *_REACHED,
+    *("sockets.target", "paths.target", "timers.target", "slices.target", "local-fs-pre.target", "swap.target"),
+    *("systemd-modules-load.service", "systemd-sysctl.service", "systemd-udev-trigger.service", "tuned.service"),
+    *("cpupower.service", "cpufrequtils.service", "loadcpufreq.service", "ksm.service", "sysfsutils.service"),
+    *("systemd-journald.socket", "systemd-udevd.service", "systemd-remount-fs.service", "tunectl-apply.service"),
+)
+
+
+def _any(_: Service, value: str) -> bool:
+    return True
+
+
+def _one_of(*values: str) -> Test:
+    return lambda _, value: value.lower() in values
+
+
+def _all_of(*values: str) -> Test:
+    return lambda _, value: bool(value) and set(value.split()) <= set(values)
+
+
+def _none_of(*values: str) -> Test:
+    return lambda _, value: not set(value.split()) & set(values)
+
+
+def _hides(*places: str) -> Test:
+    """Hides these places: no word of the command may lie below one."""
+    return lambda service, value: value.lower() in _NO or not any(word.startswith(places) for word in service.words)
+
+
+def _is_long(_: Service, value: str) -> bool:
+    if value in ("", "0", "infinity"):  # none of the three is a limit
+        return True
+    parts = re.findall(r"([0-9.]+)\s*([a-z]*)", value)
+    if re.sub(r"[0-9.]+\s*[a-z]*|\s", "", value) or not all(unit in _SECONDS for _, unit in parts):
+        return False
+    try:
+        return bool(parts) and sum(float(number) * _SECONDS[unit] for number, unit in parts) >= _ENOUGH_S
+    except ValueError:
+        return False
+
+
+def _at_least(least: int) -> Test:
+    def test(_: Service, value: str) -> bool:
+        found = re.fullmatch(r"([0-9]+)([KMGT]?)", value.partition(":")[0])
+        return value in ("", "infinity") or bool(found and int(found[1]) * _BYTES[found[2]] >= least)
+
+    return test
+
+
+def _are_there(service: Service, value: str) -> bool:
+    return all(_is_there(service.root, word) for word in value.split())
+
+
+def _is_there(root: Sysroot, path: str) -> bool:
+    path = path.removeprefix("+")
+    return path.startswith("-") or path in ("/", "~") or (path.startswith("/") and root.exists(path.strip("/")))
+
+
+def _output(service: Service, value: str) -> bool:
+    kind, _, path = value.partition(":")
+    if kind in ("file", "append", "truncate"):
+        return _is_there(service.root, path.rpartition("/")[0] or "/")
+    return value in ("", "inherit", "null", "journal", "kmsg", "journal+console", "kmsg+console", "syslog")
+
+
+def _environment(_: Service, value: str) -> bool:
+    try:
+        names = [word.partition("=")[0] for word in shlex.split(value)]
+    except ValueError:
+        return False
+    return not any(_STEERS.match(name) for name in names)
+
+
+def _cpus(service: Service, value: str) -> bool:
+    """A list that has a CPU of this host: systemd starts nothing on none."""
+    try:
+        online = parse_cpulist(service.root.get("sys/devices/system/cpu/online"))
+        return not value or bool(parse_cpulist(",".join(re.split(r"[\s,]+", value))) & online)
+    except UsageError:
+        return False
+
+
+def _is_mild(_: Service, value: str) -> bool:
+    """A command that ends at once, never fails and changes nothing; or a short sleep."""
+    words = words_of(value)
+    directory, _slash, program = (words or [""])[0].rpartition("/")
+    if not words or directory not in ("/bin", "/usr/bin"):
+        return not value
+    if program == "sleep":
+        return len(words) == 2 and bool(re.fullmatch("[0-9]{1,2}", words[1]))
+    return program in ("true", "echo", "printf")
+
+
+_OFF = _one_of(*_NO)
+
+# What a service may be given: it says who it is, how it is weighed, how it is killed or stopped, how it logs.
+_FREE_SERVICE = (
+    "Nice IOSchedulingClass IOSchedulingPriority CPUWeight StartupCPUWeight CPUShares StartupCPUShares CPUQuota"
+    " CPUQuotaPeriodSec IOWeight StartupIOWeight IODeviceWeight BlockIOWeight StartupBlockIOWeight CPUAccounting"
+    " IOAccounting BlockIOAccounting MemoryAccounting TasksAccounting IPAccounting MemoryMin MemoryLow MemorySwapMax"
+    " MemoryZSwapMax MemoryPressureWatch MemoryPressureThresholdSec ManagedOOMSwap ManagedOOMMemoryPressure"
+    " ManagedOOMMemoryPressureLimit ManagedOOMPreference OOMScoreAdjust OOMPolicy Slice Delegate"
+    " IPAddressAllow IPAddressDeny TimerSlackNSec CoredumpFilter CoredumpReceive LimitCORE LimitMEMLOCK LimitNICE"
+    " LimitRTPRIO LimitRSS LimitMSGQUEUE LimitSIGPENDING LimitLOCKS"
+    " SyslogIdentifier SyslogFacility SyslogLevel SyslogLevelPrefix LogLevelMax LogExtraFields LogFilterPatterns"
+    " LogRateLimitIntervalSec LogRateLimitBurst IgnoreSIGPIPE AmbientCapabilities NoNewPrivileges LockPersonality"
+    " RestrictSUIDSGID ProtectHostname RemoveIPC PrivateIPC PrivateMounts KeyringMode SystemCallErrorNumber"
+    " SystemCallLog KillMode KillSignal RestartKillSignal FinalKillSignal WatchdogSignal SendSIGKILL SendSIGHUP"
+    " TimeoutStopSec TimeoutAbortSec TimeoutStopFailureMode TimeoutStartFailureMode RestartSec RestartSteps"
+    " RestartMaxDelaySec RestartMode RestartPreventExitStatus RestartForceExitStatus ExecReload ExecReloadPost"
+    # a oneshot service ends with its command
+    " RuntimeMaxSec RuntimeRandomizedExtraSec GuessMainPID NotifyAccess FileDescriptorStoreMax NonBlocking"
+    " StartLimitInterval StartLimitBurst"
+)
+_FREE_UNIT = (
+    "Description Documentation SourcePath CollectMode AllowIsolate IgnoreOnIsolate StartLimitInterval"
+    " StartLimitIntervalSec OnFailure OnFailureJobMode OnFailureIsolate JobTimeoutAction JobTimeoutRebootArgument"
+    " FailureActionExitStatus SuccessActionExitStatus RebootArgument PropagatesReloadTo ReloadPropagatedFrom"
+    # what is wanted may fail, and what is stopped along with ours had its settings written
+    " Wants Upholds PartOf StopPropagatedFrom PropagatesStopTo WantsMountsFor"
+)
+
+_SERVICE: dict[str, Test] = (
+    dict.fromkeys(_FREE_SERVICE.split(), _any)
+    | dict.fromkeys(("ExecCondition", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost"), _is_mild)
+    | dict.fromkeys(("StandardOutput", "StandardError"), _output)
+    | dict.fromkeys(("Environment", "PassEnvironment"), _environment)
+    | dict.fromkeys(("User", "Group"), _one_of("", "root", "0"))
+    | dict.fromkeys(("ReadWritePaths", "ReadWriteDirectories", "WorkingDirectory"), _are_there)
+    | dict.fromkeys(("MemoryMax", "MemoryHigh", "MemoryLimit", "LimitAS", "LimitDATA"), _at_least(_ENOUGH_BYTES))
+    | dict.fromkeys(("TasksMax", "LimitNPROC"), _at_least(_ENOUGH_TASKS))
+    | {
+        "UnsetEnvironment": _none_of("PATH"),
+        "LimitNOFILE": _at_least(_ENOUGH_FILES),
+        "Type": _one_of("", "oneshot"),
+        "RemainAfterExit": _one_of(*_YES),
+        "Restart": _one_of("", "no", "on-failure", "on-abnormal", "on-abort", "on-watchdog"),
+        "SuccessExitStatus": _all_of("0", "4"),
+        "TimeoutStartSec": _is_long,
+        "RootDirectory": _one_of("", "/"),
+        "UMask": _one_of("", "022", "0022"),
+        "StandardInput": _one_of("", "null"),
+        "CPUAffinity": _cpus,
+        "CPUSchedulingPolicy": _one_of("", "other", "batch"),
+        "DevicePolicy": _one_of("", "auto"),
+        "CapabilityBoundingSet": _one_of("~"),  # all of them; empty is none of them
+        "SystemCallArchitectures": _one_of("", "native"),
+        "ProcSubset": _one_of("", "all"),
+        "ProtectProc": _one_of("", "default", "invisible"),  # root sees every process
+        "ProtectSystem": _one_of(*_NO, *_YES, "full"),
+        "ProtectHome": lambda service, value: value == "read-only" or _hides(*_HOMES)(service, value),
+        "PrivateTmp": _hides(*_TEMPORARY),
+    }
+    | dict.fromkeys(
+        (
+            *("DynamicUser", "PrivateUsers", "PrivateDevices", "PrivateNetwork", "PrivatePIDs", "PrivateBPF"),
+            *("ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"),
+            *("ProtectControlGroups", "MemoryDenyWriteExecute", "RestrictRealtime", "RestrictNamespaces"),
+            *("RootEphemeral", "RootDirectoryStartOnly", "PermissionsStartOnly", "MountAPIVFS", "WatchdogSec"),
+        ),
+        _OFF,
+    )
+)  # fmt: skip
+_UNIT: dict[str, Test] = (
+    dict.fromkeys(_FREE_UNIT.split(), _any)
+    | dict.fromkeys(("Requires", "Requisite", "BindsTo"), _all_of(*_REACHED))
+    | dict.fromkeys(("SuccessAction", "FailureAction", "StartLimitAction"), _one_of("", "none"))
+    | dict.fromkeys(("JobTimeoutSec", "JobRunningTimeoutSec"), _is_long)
+    | dict.fromkeys(("RefuseManualStart", "RefuseManualStop", "StopWhenUnneeded"), _OFF)
+    | {
+        "After": _none_of(*_LATER),
+        "Before": _none_of(*_EARLIER),
+        "Conflicts": _all_of("shutdown.target"),
+        "RequiresMountsFor": _all_of("/", "/etc", "/usr", "/proc", "/sys"),
+        "StartLimitBurst": _none_of("0"),
+        "DefaultDependencies": _one_of("", *_YES),
+    }
+)
+_HARMLESS = {"Service": _SERVICE, "Unit": _UNIT}
+_ALIASES = {"TimeoutSec": "TimeoutStartSec"}
+# Their assignments add up; of other keys of the table the last one counts.
+_LISTS = (
+    *("ExecCondition", "ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "Environment"),
+    *("PassEnvironment", "UnsetEnvironment", "SuccessExitStatus", "CPUAffinity", "CapabilityBoundingSet"),
+    *("ReadWritePaths", "ReadWriteDirectories"),
+    *("After", "Before", "Requires", "Requisite", "BindsTo", "Conflicts", "RequiresMountsFor"),
+)
+# Single values that an empty assignment takes back; of others systemd ignores an empty one.
+_TAKEN_BACK = (
+    *("User", "Group", "WorkingDirectory", "RootDirectory", "MemoryMax", "MemoryHigh", "TasksMax"),
+    *("CPUSchedulingPolicy", "SystemCallArchitectures", "RestrictNamespaces"),
+)
+# Empty, these take something from the service, and the value gives it back; systemd refuses a unit with the last.
+_EMPTY_COUNTS = {"CapabilityBoundingSet": "~", "SuccessExitStatus": "4", "DynamicUser": ""}
+_START = ("Service", "ExecStart")
+
+
+def not_harmless(root: Sysroot, said: Sequence[Said], unit: str, words: Sequence[str]) -> list[Said]:
+    """The assignments in force that other files than `unit` make, and that may keep it from its work.
+
+    `words` is the command that `unit` itself starts. Conditions and assertions are systemdunit.unmet()'s to judge.
+    """
+    own = {(one.section, one.key, one.value) for one in said if one.file == unit}
+    service = Service(root, words)
+    guilty = [one for one in _counting(said) if one.file != unit and not _is_harmless(service, one, own)]
+    return guilty + _of_start(service, said, unit)
+
+
+def _is_harmless(service: Service, one: Said, own: set[tuple[str, str, str]]) -> bool:
+    table = _HARMLESS.get(one.section)
+    if table is None or one.key.startswith(("X-", "Condition", "Assert")) or (one.section, one.key) == _START:
+        return True
+    if not one.value and one.key not in _EMPTY_COUNTS:
+        return True
+    test = table.get(_key(one))
+    return (one.section, one.key, one.value) in own or (test is not None and test(service, one.value))
+
+
+def _counting(said: Sequence[Said]) -> list[Said]:
+    """What is in force: an empty assignment drops all before it but dependencies; of single values the last counts."""
+    found: list[Said] = []
+    for one in said:
+        key, is_single = _key(one), _is_single(one)
+        if not one.value and (
+            one.section == "Unit" or (is_single and key not in _TAKEN_BACK and key not in _EMPTY_COUNTS)
+        ):
+            continue
+        if is_single or not one.value:
+            found = [old for old in found if (old.section, _key(old)) != (one.section, key)]
+        elif _EMPTY_COUNTS.get(key) == one.value:
+            found = [old for old in found if old.value or _key(old) != key]
+        found.append(one)
+    return found
+
+
+def _key(one: Said) -> str:
+    return _ALIASES.get(one.key, one.key)
+
+
+def _is_single(one: Said) -> bool:
+    return _key(one) in _HARMLESS.get(one.section, {}) and _key(one) not in _LISTS
+
+
+def _of_start(service: Service, said: Sequence[Said], unit: str) -> list[Said]:
+    """Commands besides ours; where ours is started no more, every line that says so."""
+    starts = in_force(said, *_START)
+    if service.words not in [words_of(one.value) for one in starts]:
+        return [one for one in said if one.file != unit and (one.section, one.key) == _START]
+    others = [one for one in starts if one.file != unit and words_of(one.value) != service.words]
+    return [one for one in others if not _is_mild(service, one.value)]
