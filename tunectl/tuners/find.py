@@ -55,7 +55,10 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
     if not (running or enabled or installed):
         return None
     extra = _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
-    settings = tuner.settings(root) if tuner.settings else None
+    with root.noting() as denied:
+        settings = tuner.settings(root) if tuner.settings else None
+    if denied and settings is None:  # it writes what its files say, and those are not known
+        settings = ()
     return FoundTuner(
         tuner.name,
         active=bool(running),
@@ -67,6 +70,7 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         when=tuner.when,
         answer=tuner.answer,
         once=tuner.once,
+        unread=str(denied),
         **extra,  # type: ignore[arg-type]
     )
 
