@@ -168,3 +168,13 @@ def start(argv: list[str], env: dict[str, str], stdin: str | None) -> Ran:
         timeout=120,
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """An empty folder as tmp_path is, that another user may be let into and that is never in memory.
+
+    grub-probe cannot make a disk of memory.
+    """
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
+        yield Path(place)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +9,8 @@ import pytest
 from tests.bootloader.hosts import LINE, WORDS, boot_findings, host, wish
 from tests.bootloader.test_nextboot import LiveTree
 from tests.bootloader.trees import grub_cfg, grub_host
-from tests.conftest import TUNECTL
 from tests.hosts.builder import build, named
-from tests.ran import Ran
+from tests.nobody import as_nobody, needs_root, open_to_all
 from tests.tuned import apply
 from tunectl.bootloader.family import Upcoming
 from tunectl.bootloader.grub import render_dropin
@@ -29,6 +25,7 @@ SOURCES = (
     ("grub", "boot/grub/grub.cfg"),
     ("grub", "boot/grub"),
     ("grub", "etc/default/grub"),
+    ("grub", "etc/default/grub.d"),
     ("suse-grub", "boot/grub2/grub.cfg"),
     ("bls", ENTRIES),
     ("bls", "etc/kernel/cmdline"),
@@ -51,26 +48,16 @@ def tuned(below: Path, loader: str) -> Path:
         tree = host(below, loader, tuned_boot=ISOLATED)
     apply(tree)
     # What apply wrote at run time needs no second look here: only the next boot counts.
-    for place in (below, *below.rglob("*")):
-        if not place.is_symlink():
-            place.chmod(0o755)
+    open_to_all(below)
     return tree
 
 
-def verify_as_nobody(tree: Path) -> Ran:
-    """`tunectl verify` as a user who is not root."""
-    drop = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
-    argv = [*drop, sys.executable, str(TUNECTL), "verify", "--format", "json", "--root", str(tree)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/")
-    return Ran(done.returncode, done.stdout, done.stderr)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+@needs_root
 @pytest.mark.parametrize(("loader", "path"), SOURCES)
 def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, on_disk: Path) -> None:
     tree = tuned(on_disk, loader)
     (tree / path).chmod(0o700 if (tree / path).is_dir() else 0o600)
-    ran = verify_as_nobody(tree)
+    ran = as_nobody(tree, "verify")
     assert (ran.code, ran.json["verdict"]) == (1, "unreadable")
     (finding,) = [one for one in ran.json["findings"] if one["knob"] == "boot.isolcpus"]
     assert finding["outcome"] == "unreadable"
@@ -80,10 +67,10 @@ def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, on_dis
     assert finding["points"]["next_boot"] == "unknown"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+@needs_root
 @pytest.mark.parametrize("loader", sorted({loader for loader, _ in SOURCES}))
 def test_a_host_that_everybody_may_read_is_compliant(loader: str, on_disk: Path) -> None:
-    ran = verify_as_nobody(tuned(on_disk, loader))
+    ran = as_nobody(tuned(on_disk, loader), "verify")
     assert (ran.code, ran.json["verdict"]) == (0, "compliant")
 
 

@@ -80,7 +80,10 @@ def configured(root: Sysroot, without_ours: bool = False, *, overlay: Mapping[st
     live host a shell is then asked, unless there is an overlay.
     """
     texts = dict(overlay or {})
-    paths = set(settings_files(root, without_ours=without_ours)) | texts.keys()
+    with root.noting() as denied:
+        paths = set(settings_files(root, without_ours=without_ours)) | texts.keys()
+    if denied:
+        return Configured(problem=f"cannot read {denied}", errno=denied.errno)
     order = sorted(paths, key=lambda path: (path != MAIN, os.fsencode(path)))
     read: list[tuple[str, str]] = []
     for path in order:

@@ -11,11 +11,12 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from tunectl.durable import NOT_REGULAR, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
+from tunectl.host.refusals import DENIED, Refusals
 
 _CHUNK = 1 << 20
 _NULL = os.makedev(1, 3)  # systemd masks a file by a link to it. Documentation/admin-guide/devices.txt
@@ -37,6 +38,33 @@ class Sysroot:
         self._straight: set[str] = set()  # directories of a recorded host that were found to lie inside it
         # On a recorded host the last component must not be a link that leaves the tree, nor a FIFO that blocks.
         self._flags = _READ | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
+        self._noting: list[Refusals] = []
+
+    @contextmanager
+    def noting(self) -> Iterator[Refusals]:
+        """What was denied to this user within, also to the methods that never raise. Absent things are not noted."""
+        noted = Refusals()
+        self._noting.append(noted)
+        try:
+            yield noted
+        finally:
+            self._noting.remove(noted)
+
+    def _note(self, path: str, error: OSError) -> None:
+        """A denied path is noted as the file, or the directory above it, that this user may not look into."""
+        if not self._noting or error.errno not in DENIED:
+            return
+        while "/" in path and not self._may_stat(path):
+            path = path.rpartition("/")[0]
+        for noted in self._noting:
+            noted.add(path, error.errno)
+
+    def _may_stat(self, path: str) -> bool:
+        try:
+            os.lstat(self._place(path))
+        except OSError as error:
+            return error.errno not in DENIED
+        return True
 
     def path(self, path: str) -> str:
         """Where `path` lies on the machine tunectl runs on; for messages, not for opening."""
@@ -44,6 +72,13 @@ class Sysroot:
 
     def open(self, path: str) -> int:
         """A file or directory, as a descriptor that the caller closes. OSError for anything else."""
+        try:
+            return self._open(path)
+        except OSError as error:
+            self._note(path, error)
+            raise
+
+    def _open(self, path: str) -> int:
         if self.live and path.startswith(ethtool.PREFIX):
             return ethtool.open_setting(path)
         if self.live and path.startswith(_KERNELS_OWN):
@@ -143,9 +178,11 @@ class Sysroot:
 
     def listdir(self, path: str) -> list[str]:
         """The names in a directory, unsorted; none where it is absent. Never raises."""
-        with suppress(OSError):
+        try:
             return self.names(path)
-        return []
+        except OSError as error:
+            self._note(path, error)
+            return []
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, unsorted. OSError where it is absent or may not be read."""
@@ -153,19 +190,21 @@ class Sysroot:
 
     def exists(self, path: str) -> bool:
         """Is there a file, directory or (even dangling) link? Never raises."""
-        if self.live:
-            return os.path.lexists(self._prefix + path)
-        directory, _, name = path.rpartition("/")
         try:
-            return os.path.lexists(f"{self.resolve(directory)}/{name}")
-        except OSError:
+            return self.stands(path)
+        except OSError as error:
+            self._note(path, error)
+            return False
+        except ValueError:  # a zero byte, which no path has
             return False
 
     def mode(self, path: str) -> int | None:
         """The permission bits of the file, links followed, or None where there is none. Never raises."""
-        with suppress(OSError):
+        try:
             return self.checked_mode(path)
-        return None
+        except OSError as error:
+            self._note(path, error)
+            return None
 
     def checked_mode(self, path: str) -> int | None:
         """As mode(), but None means that there is no such file. OSError where that cannot be known."""
@@ -188,6 +227,8 @@ class Sysroot:
 
     def _place(self, path: str) -> str:
         """The path itself, which may be a link, its directory resolved inside the root."""
+        if self.live:
+            return self._prefix + path
         directory, _, name = path.rpartition("/")
         return f"{self.resolve(directory).rstrip('/')}/{name}"
 
@@ -203,7 +244,8 @@ class Sysroot:
         """Where a link points, or "" where it is none. Never raises."""
         try:
             return os.readlink(self._prefix + path)
-        except OSError:
+        except OSError as error:
+            self._note(path, error)
             return ""
 
     def walk(self, path: str) -> Iterator[str]:

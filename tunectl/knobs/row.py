@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.bootloader.cmdline import Arg
+from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec
-from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, Target
+from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, State, Target
 
 
 class View:
@@ -45,6 +46,13 @@ class View:
         self.journaled = journaled or {}
         self.settling = settling
         self.memo: dict[str, Any] = {}
+
+
+def if_readable(reading: Reading, denied: Refusals) -> Reading:
+    """The reading; unreadable, with what was denied, where it was made without files that this user may not read."""
+    if not denied or reading.state is State.UNREADABLE:
+        return reading
+    return Reading(reading.knob, reading.instance, State.UNREADABLE, reason=str(denied), errno=denied.errno)
 
 
 class Step(NamedTuple):

@@ -55,7 +55,10 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
     if not (running or enabled or installed):
         return None
     extra = _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
-    settings = tuner.settings(root) if tuner.settings else None
+    with root.noting() as denied:
+        settings = tuner.settings(root) if tuner.settings else None
+    if denied and settings is None:  # it writes what its files say, and those are not known
+        settings = ()
     return FoundTuner(
         tuner.name,
         active=bool(running),
@@ -67,6 +70,7 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         when=tuner.when,
         answer=tuner.answer,
         once=tuner.once,
+        unread=str(denied),
         **extra,  # type: ignore[arg-type]
     )
 
@@ -87,12 +91,15 @@ def _tuned(root: Sysroot) -> dict[str, object]:
 
 def _read_files(root: Sysroot) -> Iterator[FoundTuner]:
     for files in FILES:
-        if settings := files.settings(root):
-            yield _found_files(files, settings)
+        with root.noting() as denied:
+            settings = files.settings(root)
+        if settings or denied:
+            yield _found_files(files, settings, str(denied))
 
 
-def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
+def _found_files(files: Files, settings: tuple[Setting, ...], unread: str) -> FoundTuner:
     lines = [f"{_place(one)} {files.does} {one.key} = {one.value}".removesuffix(" = ") for one in settings if one.wins]
+    lines += [f"not known: {unread}"] if unread else []
     return FoundTuner(
         files.name,
         active=True,
@@ -106,6 +113,7 @@ def _found_files(files: Files, settings: tuple[Setting, ...]) -> FoundTuner:
         answer=files.answer,
         does=files.does,
         program=False,
+        unread=unread,
     )
 
 

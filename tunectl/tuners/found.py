@@ -28,3 +28,4 @@ class FoundTuner:
     once: bool = False  # it writes at boot and ends: enabled is as good as running
     does: str = "sets"  # "will write", where it has yet to
     program: bool = True  # False: files that the boot or udev reads
+    unread: str = ""  # what this user was denied, so that it is not known whether there is more

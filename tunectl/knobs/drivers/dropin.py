@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
 from tunectl.model import Reading, State
 
 
@@ -24,11 +24,12 @@ class DropIn(NamedTuple):
         if not view.root.exists(self.needs):
             yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{self.needs}")
             return
-        value, reason, where = self.read(view)
+        with view.root.noting() as denied:
+            value, reason, where = self.read(view)
         blocked = ""
         if where.rpartition("/")[2] > self.path.rpartition("/")[2]:  # files are read by name; the last one counts
             blocked = f"{reason}; {where} is read after /{self.path}: take that line out"
-        yield Reading(knob.name, "", State.READ, value, reason, blocked=blocked)
+        yield if_readable(Reading(knob.name, "", State.READ, value, reason, blocked=blocked), denied)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The file as a whole; then the program is told."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from tunectl.knobs.drivers.unitfile import LINK, quoted, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
 from tunectl.model import Reading, State
 
 _RULES = "etc/udev/rules.d"
@@ -64,8 +64,10 @@ class ReapplyRule:
                 yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
                 return
         found = read_service(knob, view, UNIT, RULE, render(()))
-        if found.value == "enabled" and view.root.get_text(RULE) != _RULE:
-            found = found._replace(value="outdated")
+        with view.root.noting() as denied:
+            rule = view.root.get_text(RULE)
+        if found.value == "enabled" and rule != _RULE:
+            found = if_readable(found._replace(value="outdated"), denied)
         yield found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:

@@ -78,7 +78,11 @@ class BanList:
                 reason = f"/{path}: {error.strerror}"
                 yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
                 return
-        ban = read_configured_ban(view.root)
+        with view.root.noting() as denied:
+            ban = read_configured_ban(view.root)
+        if denied:
+            yield Reading(knob.name, "", State.UNREADABLE, reason=str(denied), errno=denied.errno)
+            return
         if ban.problem:
             # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
             yield Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from tunectl.host.inifiles import values_of
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
 from tunectl.model import Reading, State
 
 NAME = "tunectl-latency.service"
@@ -55,13 +56,15 @@ class LatencyHold:
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading. The device is not opened: a request of one's own wakes idle CPUs when it goes."""
-        root = view.root
+        with view.root.noting() as denied:
+            found = self._look(knob, view.root)
+        yield if_readable(found, denied)
+
+    def _look(self, knob: Knob, root: Sysroot) -> Reading:
         if not root.exists(_SYSTEM):
-            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{_SYSTEM}")
-            return
+            return Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{_SYSTEM}")
         if root.live and not root.exists("dev/cpu_dma_latency"):
-            yield Reading(knob.name, "", State.ABSENT, reason="this kernel has no /dev/cpu_dma_latency")
-            return
+            return Reading(knob.name, "", State.ABSENT, reason="this kernel has no /dev/cpu_dma_latency")
         text = root.get_text(UNIT)
         limit = _limit_of(text)
         problem = ""
@@ -73,7 +76,7 @@ class LatencyHold:
             problem = f"{NAME} is not enabled"
         elif root.live and root.exists("run/systemd/system") and not root.exists(_GROUP):
             problem = f"{NAME} does not run"
-        yield Reading(knob.name, "", State.READ, math.inf if problem else limit, problem)
+        return Reading(knob.name, "", State.READ, math.inf if problem else limit, problem)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, the link; then systemd is told, and the service takes the new limit."""

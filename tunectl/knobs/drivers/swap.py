@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tunectl.host.swap import SWAPS, Starter, read_starters, read_swaps
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
 from tunectl.model import Outcome, Reading, State
 
 OFF, ON, NEXT = "off", "on", "off until the next boot"
@@ -32,9 +32,11 @@ class Swap(NamedTuple):
         except OSError as error:
             yield Reading(knob.name, "", State.UNREADABLE, reason=f"/{SWAPS}: {error.strerror}", errno=error.errno)
             return
-        starters = read_starters(view.root)
+        with view.root.noting() as denied:
+            starters = read_starters(view.root)
         value = ON if swaps else NEXT if starters else OFF
-        yield Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters)))
+        found = Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters)))
+        yield if_readable(found, denied) if value == OFF else found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """None: swapping off may take minutes, and more memory than there is."""

@@ -14,7 +14,7 @@ from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import assignments, patterns_of, united
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
 from tunectl.model import Reading, State
 
 _SYSTEM = "etc/systemd/system"
@@ -61,11 +61,13 @@ class SystemdCpus(NamedTuple):
         for place in self.places:
             if want is None and not root.exists(place.file):
                 continue
-            assigned = assignments(root, place.name, place.section, place.key)
+            with root.noting() as denied:
+                assigned = assignments(root, place.name, place.section, place.key)
             effective = read_cpu_list(root, place.shows) if place.shows and root.exists(place.shows) else None
             facts = UnitFacts(effective, place.shows, place.file, assigned[-1].file if assigned else "")
             instance = place.name if len(self.places) > 1 else ""
-            yield Reading(knob.name, instance, State.READ, united(assigned), facts=facts)
+            found = Reading(knob.name, instance, State.READ, united(assigned), facts=facts)
+            yield if_readable(found, denied)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One file a place, and systemd is told once."""

@@ -25,7 +25,7 @@ from tunectl.host.systemdunit import (
     words_of,
 )
 from tunectl.knobs.drivers.dropins import not_harmless
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
 from tunectl.model import Outcome, Reading, State
 
 _SYSTEM = "etc/systemd/system"
@@ -109,8 +109,14 @@ def read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) -
     `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
     applies another host file, or is not `ours`, this version's unit, but for the command it starts), `broken`
     (its program is gone), `masked`, `overridden` (by a drop-in), `conditional` (a condition keeps it from starting),
-    `failed` or `not run` in this boot.
+    `failed` or `not run` in this boot. Unreadable where this user may not read or list one of its files.
     """
+    with view.root.noting() as denied:
+        found = _read_service(knob, view, unit, companion, ours)
+    return if_readable(found, denied)
+
+
+def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) -> Reading:
     root, name = view.root, unit.rpartition("/")[2]
     try:
         text = root.read_text(unit) if root.exists(unit) else ""

@@ -1,0 +1,35 @@
+"""The product as a user who is not root, on a recorded host: what may not be read there is denied for real."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import TUNECTL
+from tests.ran import Ran
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
+_DROP = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
+
+
+def open_to_all(below: Path) -> None:
+    """Everybody may read what is there."""
+    for place in (below, *below.rglob("*")):
+        if not place.is_symlink():
+            place.chmod(0o755)
+
+
+def close(place: Path) -> None:
+    """Only root may read it; programs and directories stay what they are."""
+    place.chmod(0o700 if place.is_dir() or place.stat().st_mode & 0o100 else 0o600)
+
+
+def as_nobody(tree: Path, *words: str) -> Ran:
+    """`tunectl WORDS` on a recorded host, its answer as JSON."""
+    argv = [*_DROP, sys.executable, str(TUNECTL), *words, "--format", "json", "--root", str(tree)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/")
+    return Ran(done.returncode, done.stdout, done.stderr)
