@@ -47,11 +47,12 @@ static void a_stop_ends_it_at_once(void)
 
 static _Atomic uint64_t stoppable;
 static const uint64_t away_ticks = 3000000;
+static uint64_t came_at;
 
 /* Interrupts the loop wherever it is, keeps it away, and stops it. */
 static void on_alarm(int number)
 {
-    uint64_t start = ticks_now();
+    uint64_t start = came_at = ticks_now();
     (void)number;
     while (ticks_now() - start < away_ticks)
         continue;
@@ -66,6 +67,7 @@ static void the_gap_a_stop_comes_in_is_recorded(void)
     struct itimerval soon = {.it_value = {.tv_usec = 2000}};
     struct recorder r;
     bool locked;
+    int seen = 0;
     CHECK(recorder_init(&r, 65536, &locked) == 0);
     CHECK(sigaction(SIGALRM, &action, &before) == 0);
     for (int i = 0; i < 30; i++) {
@@ -75,9 +77,13 @@ static void the_gap_a_stop_comes_in_is_recorded(void)
         CHECK(setitimer(ITIMER_REAL, &soon, NULL) == 0);
         loop_run(&r, 1000, &stoppable, &t);
         recorder_finish(&r);
-        CHECK(r.max_ticks >= away_ticks && r.stolen_ticks >= away_ticks);
         CHECK(t.end - t.start == t.quiet_ticks + r.stolen_ticks);
+        if (came_at < t.start)
+            continue; /* on a busy machine it may come before the loop begins: no gap of the loop */
+        seen++;
+        CHECK(r.max_ticks >= away_ticks && r.stolen_ticks >= away_ticks);
     }
+    CHECK(seen > 0);
     (void)sigaction(SIGALRM, &before, NULL);
     recorder_deinit(&r);
 }
