@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import shutil
@@ -104,6 +105,19 @@ def write_to_memory() -> None:
     found = os.statvfs(MEMORY)
     if found.f_bavail * found.f_frsize >= 4 << 30 and not found.f_flag & os.ST_NOEXEC:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.fixture(autouse=True)
+def _cpus_of_this_machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Two test processes share the CPUs: what must not meet another's threads waits until those have ended."""
+    alone = request.node.get_closest_marker("alone")
+    if not alone and not request.node.get_closest_marker("pins"):
+        yield
+        return
+    base = tmp_path_factory.getbasetemp()
+    with (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base).joinpath("cpus").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture(scope="session")

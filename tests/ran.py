@@ -4,6 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+# The command that measures this machine's own CPUs. Two test processes run side by side, and each pins threads: the
+# guard would rightly refuse to measure beside them (tests/probe/test_guard.py and test_beside_engines.py are about it).
+JITTER = ("probe", "jitter", "--intrude")
+
 
 @dataclass(frozen=True)
 class Ran:

@@ -12,7 +12,7 @@ import pytest
 from tests.ansible.conftest import Play
 from tests.conftest import TUNECTL
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 PLAYBOOK = """
 - hosts: tunectl

@@ -33,6 +33,7 @@ def test_the_running_host_moves() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.pins
 def test_a_spinner_keeps_its_cpu_busy(last_cpu: int) -> None:
     try:
         find_program()

@@ -152,6 +152,7 @@ def stranger() -> Iterator[subprocess.Popen[bytes]]:
     child.stdout.close()
 
 
+@pytest.mark.pins
 def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subprocess.Popen[bytes]) -> None:
     found = judge("/", {1}, CHECK)
     finding = found["check.movable_threads[1]"]

@@ -235,6 +235,7 @@ def test_a_real_process_that_locked_its_memory(judge: Judge) -> None:
     assert found.outcome == Outcome.COMPLIANT, found
 
 
+@pytest.mark.pins
 def test_a_real_process_is_found_by_its_command_and_judged(judge: Judge) -> None:
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one CPU")

@@ -19,7 +19,7 @@ from tests.cli.places import PROGRAM, as_nobody, complaint, environment, on_term
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hostfile.test_config import INTERFACE_EXAMPLE
 from tests.hosts.builder import HostFactory
-from tests.ran import Ran
+from tests.ran import JITTER, Ran
 from tests.trees import differences, picture
 from tunectl import __version__
 from tunectl.cli.main import COMMANDS
@@ -173,31 +173,34 @@ def test_what_stands_after_the_name_wins(tunectl: Run, stock: Path) -> None:
     valid("verify", done.out)
 
 
+@pytest.mark.pins
 def test_options_around_a_command_of_two_words(tunectl: Run) -> None:
     first = min(os.sched_getaffinity(0))
-    done = tunectl("--format", "json", "probe", "jitter", "--cpus", first, "--duration", "0.2")
+    done = tunectl("--format", "json", *JITTER, "--cpus", first, "--duration", "0.2")
     document = valid("probe.jitter", done.out)
     assert (done.code, done.err) == (0, "")
     assert document["duration_s"] == pytest.approx(0.2, rel=0.3)
     assert [cpu["cpu"] for cpu in document["cpus"]] == [first]
 
 
+@pytest.mark.pins
 def test_causes_are_asked_for_in_the_words_of_the_interface(tunectl: Run) -> None:
     last = max(os.sched_getaffinity(0))
-    done = tunectl("--format", "json", "probe", "jitter", "--cpus", last, "--duration", "0.2", "--attribute")
+    done = tunectl("--format", "json", *JITTER, "--cpus", last, "--duration", "0.2", "--attribute")
     document = valid("probe.jitter", done.out)
     assert (done.code, done.err) == (0, "")
     # Whether this machine lets anyone trace decides how; either way it is said.
     assert bool(document["attribution"]["reason"]) is (document["attribution"]["method"] == "counters")
 
 
+@pytest.mark.pins
 def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Path) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("needs two CPUs: one is for housekeeping")
     host, result = tmp_path / "host.toml", tmp_path / "result.json"
     text = f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n[budget]\n'
-    words = ["probe", "jitter", "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
+    words = [*JITTER, "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
     host.write_text(text + "max_ns = 0\n")
     done = tunectl(*words, "--format", "json")
     assert (done.code, done.err) == (3, "")

@@ -16,7 +16,7 @@ from tests.cli.test_commands import valid
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import TUNECTL
-from tests.ran import Ran
+from tests.ran import JITTER, Ran
 
 Run = Callable[..., Ran]
 
@@ -48,11 +48,12 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
     valid("compare", tunectl("compare", results / "wake.json", results / "wake.json", "--format", "json").out)
 
 
+@pytest.mark.pins
 def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     for name in ("a", "b"):
         words = ["--cpus", cpu, "--duration", "0.5", "--output", tmp_path / name]
-        assert tunectl("probe", "jitter", *words).code == 0
+        assert tunectl(*JITTER, *words).code == 0
     made = valid("compare", tunectl("compare", tmp_path / "a", tmp_path / "b", "--format", "json").out)
     assert made["before"]["cpus"] == str(cpu)
     assert tunectl("report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html").code == 0

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.places import IS_ROOT, PROGRAM, complaint, environment
-from tests.ran import Ran
+from tests.ran import JITTER, Ran
 
 Run = Callable[..., Ran]
 
@@ -37,7 +37,7 @@ WRITERS = {
     "propose": ["propose", "--output"],
     "propose --force": ["propose", "--force", "--output"],
     "report": ["report", "result.json", "-o"],
-    "probe": ["probe", "jitter", "--cpus", "0", "--duration", "0.1", "--output"],
+    "probe": [*JITTER, "--cpus", "0", "--duration", "0.1", "--output"],
     "probe wake": ["probe", "wake", "--output"],
 }
 

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
 from tests.ran import Ran
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 Run = Callable[..., Ran]
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.wake-1.json").read_text())

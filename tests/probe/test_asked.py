@@ -16,7 +16,7 @@ from .conftest import GAPS_S, Probe
 from .running import ENDED_BY_TEST_S, Thread, threads, until_measuring, until_named
 from .test_jitter import gaps_ns, skip_unless_fifo
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 
 @pytest.fixture

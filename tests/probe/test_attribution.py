@@ -20,6 +20,8 @@ from .conftest import GAPS_S, SHORT_S
 from .running import ENDED_BY_TEST_S, until_measuring
 from .test_jitter import SCHEMA, ns
 
+pytestmark = pytest.mark.pins
+
 INSTANCES = Path("/sys/kernel/tracing/instances")
 MOUNT = "mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing || exit 77"
 UNMOUNT = "umount /sys/kernel/tracing /sys/kernel/debug/tracing 2>/dev/null"

@@ -1,7 +1,4 @@
-"""A run beside somebody else's threads: it leaves them their CPU, says so, and nothing of it stays behind.
-
-The engines here are on the first CPU: the other tests of the probe measure the last one, and may run at the same time.
-"""
+"""A run beside somebody else's threads: it leaves them their CPU, says so, and nothing of it stays behind."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ import pytest
 from .running import ENDED_BY_TEST_S, threads, until_child, until_measuring
 
 Jitter = Callable[..., dict[str, Any]]
-pytestmark = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")]
 
 CPU = min(os.sched_getaffinity(0))
 LEAVES_S = 0.010

@@ -22,7 +22,7 @@ import pytest
 from .conftest import GAPS_S, SHORT_S
 from .running import ENDED_BY_TEST_S, Stop, stop_for, until_measuring
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.jitter-1.json"
 
@@ -158,30 +158,17 @@ def test_the_series_holds_every_gap_listed_or_not(jitter: Jitter, cpu: int, even
 def test_no_system_call_while_measuring(program: Path, cpu: int, tmp_path: Path) -> None:
     if shutil.which("strace") is None:
         pytest.skip("no strace here")
-    trace = tmp_path / "trace"
-    argv = [
-        "strace",
-        "-f",
-        "-o",
-        str(trace),
-        str(program),
-        "jitter",
-        "--intrude",
-        "--cpus",
-        str(cpu),
-        "--duration",
-        str(SHORT_S),
-    ]
+    # A file a thread: in one file, a call that another thread's interrupts is written in two parts.
+    strace = ("strace", "-ff", "-o", str(tmp_path / "trace"))
+    argv = [*strace, str(program), "jitter", "--intrude", "--cpus", str(cpu), "--duration", str(SHORT_S)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode != 0 and "ptrace" in done.stderr:
         pytest.skip("strace may not trace here")
     assert done.returncode == 0, done.stderr
-    calls = [line.split(None, 1) for line in trace.read_text().splitlines()]
-    bracket = [i for i, (_, call) in enumerate(calls) if call.startswith("getrusage(RUSAGE_THREAD")]
-    assert len(bracket) == 2
-    worker = calls[bracket[0]][0]
-    within = [call for thread, call in calls[bracket[0] + 1 : bracket[1]] if thread == worker]
-    assert within == []
+    first = "getrusage(RUSAGE_THREAD"
+    (calls,) = [text.splitlines() for path in tmp_path.glob("trace.*") if first in (text := path.read_text())]
+    before, after = [number for number, call in enumerate(calls) if call.startswith(first)]
+    assert calls[before + 1 : after] == []
 
 
 def test_events_that_do_not_fit_are_counted(jitter: Jitter, cpu: int) -> None:
@@ -393,7 +380,7 @@ def test_it_needs_no_privilege(program: Path, cpu: int) -> None:
 
 
 def test_memory_that_cannot_be_locked_is_a_warning(program: Path, cpu: int) -> None:
-    arguments = f"{program} jitter --cpus {cpu} --duration {SHORT_S}"
+    arguments = f"{program} jitter --intrude --cpus {cpu} --duration {SHORT_S}"
     drop = "setpriv --bounding-set=-ipc_lock --inh-caps=-all" if os.geteuid() == 0 else ""
     if drop and shutil.which("setpriv") is None:
         pytest.skip("root without setpriv")

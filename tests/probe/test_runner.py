@@ -14,6 +14,8 @@ from tunectl.probe.runner import find_program, run_jitter
 from .running import ENDED_BY_TEST_S, until_child, until_measuring
 from .samples import result
 
+pytestmark = pytest.mark.pins
+
 
 def script(path: Path, body: str) -> Path:
     """A program of the probe's name that does something else."""

@@ -17,7 +17,7 @@ from tests.ran import Ran
 from .conftest import Probe
 from .test_jitter import skip_unless_fifo
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.selftest-1.json"
 INJECTED = {"stop": [1], "ipi": [500], "preemption": [200, 200, 200], "count": [50_000], "loss": [5_000]}

@@ -16,6 +16,8 @@ import pytest
 
 from .conftest import SHORT_S, Probe
 
+pytestmark = pytest.mark.pins
+
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.sentinel-1.json").read_text())
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from .conftest import SHORT_S, Probe
 
+pytestmark = pytest.mark.pins
+
 
 @pytest.mark.parametrize(
     ("arguments", "said"),

@@ -23,7 +23,7 @@ import pytest
 from .conftest import Probe
 from .running import until_named
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.wake-1.json").read_text())
 MECHANISMS = ("channel", "eventfd", "pipe", "unix", "tcp", "udp")
