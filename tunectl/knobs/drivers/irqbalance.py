@@ -80,8 +80,8 @@ class BanList:
                 return
         with view.root.noting() as denied:
             ban = read_configured_ban(view.root)
-        if denied:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=str(denied), errno=denied.errno)
+        if ban.unread:
+            yield Reading(knob.name, "", State.UNREADABLE, reason=ban.unread, errno=denied.errno)
             return
         if ban.problem:
             # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
