@@ -128,7 +128,7 @@ def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str, *,
 def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iterator[Finding]:
     """A finding for each waiver that covers nothing here: a mistyped target permits something else than was meant."""
     for waiver in waivers:
-        mine = [one for one in findings if one.knob == waiver.knob and waiver.instance in (None, one.instance)]
+        mine = [one for one in findings if one.knob == waiver.knob and waiver.covers(one.instance)]
         if any(one.outcome is not Outcome.UNSUPPORTED for one in mine):
             continue
         name = str(Target(waiver.knob, waiver.instance or ""))
@@ -146,7 +146,7 @@ def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
     if finding.outcome not in _MAY_BE_WAIVED:
         return finding
     for waiver in waivers:
-        if waiver.knob != finding.knob or waiver.instance not in (None, finding.instance):
+        if waiver.knob != finding.knob or not waiver.covers(finding.instance):
             continue
         if waiver.until < today:
             finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")
