@@ -94,6 +94,13 @@ def put(path: str, *lines: str) -> str:
     return f"mkdir -p $(dirname {path}); printf '%s\\n' {words} > {path}"
 
 
+def kernel_word(word: str) -> str:
+    """A shell command that puts a word on the operator's own GRUB_CMDLINE_LINUX, in place of one of the same key."""
+    key = word.partition("=")[0]
+    edit = f'/^GRUB_CMDLINE_LINUX=/{{s#{key}=[^ "]* *##;s#"#&{word} #}}'
+    return f"sed -i {shlex.quote(edit)} /etc/default/grub; update-grub 2>/dev/null"
+
+
 def declare(table: str, *lines: str) -> str:
     """A shell command that adds a table to the host file."""
     words = " ".join(map(shlex.quote, ("", f"[[{table}]]", *lines)))

@@ -1,7 +1,7 @@
 """The rows of the sabotage matrix, by what they break."""
 
 from ..sabotage import Round
-from . import keeping, leftovers, losing, nextboot, running, settings
+from . import blind, keeping, leftovers, losing, nextboot, running, settings
 
 _OTHERS, _VALUES = settings.ROUNDS["others"], settings.ROUNDS["values"]
 ROUNDS: dict[str, Round] = {
@@ -13,4 +13,5 @@ ROUNDS: dict[str, Round] = {
     **running.ROUNDS,
     **losing.ROUNDS,
     **leftovers.ROUNDS,
+    **blind.ROUNDS,
 }

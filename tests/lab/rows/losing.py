@@ -1,13 +1,10 @@
 """What the host had and has no more, and what it got that takes memory or time away."""
 
 from ..sabotage import ALL, ARGUMENTS, Kind, Round, Sabotage, declare, each
+from ..sabotage import kernel_word as _word
 
 _DEFAULTS = "/etc/default/grub"
 _STATE = "/var/lib/tunectl"
-
-
-def _word(word: str) -> str:
-    return f"sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{word} /' {_DEFAULTS}; update-grub 2>/dev/null"
 
 
 _SWAP = "dd if=/dev/zero of=/swapfile bs=1M count=8 status=none; chmod 600 /swapfile; mkswap -q /swapfile"

@@ -1,6 +1,7 @@
 """What GRUB will do at the next boot: which entry it takes, what that entry is made from, what stands on its line."""
 
 from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put
+from ..sabotage import kernel_word as _word
 
 _CFG, _CUSTOM, _DEFAULTS = "/boot/grub/grub.cfg", "/boot/grub/custom.cfg", "/etc/default/grub"
 _DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
@@ -34,15 +35,6 @@ def _script(*lines: str) -> str:
 def _default(text: str) -> str:
     """GRUB_DEFAULT in the operator's file, and update-grub."""
     return f"sed -i 's/^GRUB_DEFAULT=.*/GRUB_DEFAULT={text}/' {_DEFAULTS}; {_UPDATE}"
-
-
-def _word(word: str) -> str:
-    """One more word in the operator's own GRUB_CMDLINE_LINUX, and update-grub."""
-    return f"sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{word} /' {_DEFAULTS}; {_UPDATE}"
-
-
-def _no_word(word: str) -> str:
-    return f"sed -i 's/{word} //' {_DEFAULTS}; {_UPDATE}"
 
 
 _ENTRY = Round(
@@ -183,11 +175,10 @@ _WORDS = Round(
             Kind.BOOT_SOURCE,
             "nohz=off for the next boot",
             _word("nohz=off"),
-            ("boot.nohz_full",),
+            ("kernel.nohz",),
             who="an old guide for low latency",
             innocent=_word("nohz=on"),
             says=("nohz=off",),
-            decides=_no_word("nohz=off"),
         ),
         Sabotage(
             Kind.UNIT,
@@ -197,7 +188,6 @@ _WORDS = Round(
             who="an operator whose host did not come up, and who suspected our service",
             innocent=_word("systemd.mask=apt-daily.timer"),
             says=("systemd.mask",),
-            decides=_no_word("systemd.mask=tunectl-apply.service"),
         ),
     ),
     long=True,
