@@ -34,6 +34,10 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "thread pinned on an isolated CPU",
         "busy thread on an isolated CPU",
     ),
+    "chrt -o -p 0 …; taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with "
+    "cpu = …": ("a real-time spinner on an isolated CPU",),
+    "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
+    "a thermal zone whose trip was lowered": ("a cooling device slows a CPU",),
     "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
@@ -148,8 +152,6 @@ ELSEWHERE: dict[str, str] = {
     "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
     "echo 0 > /…": "tests/checks/test_ipis_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
-    "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
-    "a thermal zone whose trip was lowered": "tests/preflight/test_thermal.py",
     "sudo … … unset …, then sudo …": "tests/bootloader/test_grub.py",
     "sudo …: it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",
     "sudo systemctl set-property …… AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (

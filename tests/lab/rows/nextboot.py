@@ -1,6 +1,6 @@
 """What GRUB will do at the next boot: which entry it takes, what that entry is made from, what stands on its line."""
 
-from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put
+from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, no_word, put, word
 
 _CFG, _CUSTOM, _DEFAULTS = "/boot/grub/grub.cfg", "/boot/grub/custom.cfg", "/etc/default/grub"
 _DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
@@ -34,15 +34,6 @@ def _script(*lines: str) -> str:
 def _default(text: str) -> str:
     """GRUB_DEFAULT in the operator's file, and update-grub."""
     return f"sed -i 's/^GRUB_DEFAULT=.*/GRUB_DEFAULT={text}/' {_DEFAULTS}; {_UPDATE}"
-
-
-def _word(word: str) -> str:
-    """One more word in the operator's own GRUB_CMDLINE_LINUX, and update-grub."""
-    return f"sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{word} /' {_DEFAULTS}; {_UPDATE}"
-
-
-def _no_word(word: str) -> str:
-    return f"sed -i 's/{word} //' {_DEFAULTS}; {_UPDATE}"
 
 
 _ENTRY = Round(
@@ -173,31 +164,31 @@ _WORDS = Round(
         Sabotage(
             Kind.BOOT_SOURCE,
             "highres=off for the next boot",
-            _word("highres=off"),
+            word("highres=off"),
             ("kernel.highres",),
             who="somebody who compares timers: without them nohz_full= does nothing",
-            innocent=_word("highres=on"),
+            innocent=word("highres=on"),
             says=("highres=off",),
         ),
         Sabotage(
             Kind.BOOT_SOURCE,
             "nohz=off for the next boot",
-            _word("nohz=off"),
+            word("nohz=off"),
             ("boot.nohz_full",),
             who="an old guide for low latency",
-            innocent=_word("nohz=on"),
+            innocent=word("nohz=on"),
             says=("nohz=off",),
-            decides=_no_word("nohz=off"),
+            decides=no_word("nohz=off"),
         ),
         Sabotage(
             Kind.UNIT,
             "systemd.mask= for the next boot",
-            _word("systemd.mask=tunectl-apply.service"),
+            word("systemd.mask=tunectl-apply.service"),
             ("systemd.apply_at_boot",),
             who="an operator whose host did not come up, and who suspected our service",
-            innocent=_word("systemd.mask=apt-daily.timer"),
+            innocent=word("systemd.mask=apt-daily.timer"),
             says=("systemd.mask",),
-            decides=_no_word("systemd.mask=tunectl-apply.service"),
+            decides=no_word("systemd.mask=tunectl-apply.service"),
         ),
     ),
     long=True,
