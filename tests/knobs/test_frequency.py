@@ -159,7 +159,8 @@ def test_a_cap_that_a_cooling_device_holds_is_named_by_it(
     apply(root)
     for name, text in (("type", "Processor"), ("cur_state", "1"), ("max_state", "3")):
         write(root, f"{COOLER}/{name}", f"{text}\n")
-    write(root, f"{ZONE}/temp", f"{celsius * 1000}\n")
+    for name, text in (("temp", f"{celsius}000"), ("trip_point_0_type", "passive"), ("trip_point_0_temp", "90000")):
+        write(root, f"{ZONE}/{name}", f"{text}\n")
     clock = root / "sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq"
     before = clock.read_text()
 

@@ -15,6 +15,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "sudo sed -i 's/ *…//' … && sudo update-grub…": ("highres=off for the next boot",),
     "sudo rm /… && sudo tunectl apply": ("unit masked",),
+    "sudo rm /etc/udev/rules.d/95-tunectl.rules && sudo tunectl apply": ("udev's rule masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
     "sudo sed -i … …": ("drop-in with another ExecStart",),
     "sudo systemctl restart …": ("it failed in this boot",),
@@ -30,12 +31,11 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo update-grub": ("default boot entry edited by hand",),
     "reboot": ("this boot took another entry, once",),
     "taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
-    "taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = …": (
+    "…taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = …": (
         "thread pinned on an isolated CPU",
         "busy thread on an isolated CPU",
+        "a real-time spinner on an isolated CPU",
     ),
-    "chrt -o -p 0 …; taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with "
-    "cpu = …": ("a real-time spinner on an isolated CPU",),
     "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
     "a thermal zone whose trip was lowered": ("a cooling device slows a CPU",),
     "chrt … -p … …": ("the engine's thread is moved and loses its priority",),

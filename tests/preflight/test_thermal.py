@@ -164,9 +164,15 @@ def test_one_throttling_and_the_first_state_of_a_cooler_count(xeon: Path, lab4: 
     for name, value in (("type", "Processor"), ("max_state", 10), ("cur_state", 0)):
         write(f"{cooler}/{name}", value)(lab4)
     assert drifted(judged(lab4, {2, 3})) == []
-    by_hand = judged(lab4, {2, 3}, write(f"{cooler}/cur_state", 1))
-    assert drifted(by_hand) == ["thermal.cooling[cooling_device0]"]
-    assert by_target(by_hand)["thermal.cooling[cooling_device0]"].fix.startswith(f"echo 0 | sudo tee /{cooler}/")
+    alone = ["thermal.cooling[cooling_device0]"]
+    unknown = judged(lab4, {2, 3}, write(f"{cooler}/cur_state", 1))
+    assert drifted(unknown) == alone
+    assert "fan" in by_target(unknown)[alone[0]].fix
+    write("sys/class/thermal/thermal_zone0/trip_point_0_type", "passive")(lab4)
+    write("sys/class/thermal/thermal_zone0/trip_point_0_temp", 90_000)(lab4)
+    by_hand = judged(lab4, {2, 3})
+    assert drifted(by_hand) == alone
+    assert by_target(by_hand)[alone[0]].fix.startswith(f"echo 0 | sudo tee /{cooler}/")
 
 
 def test_the_probes_clock_is_judged(xeon: Path) -> None:

@@ -170,5 +170,5 @@ def judge_value(knob: Knob, desired: Any, reading: Reading) -> Judgement:
         return Judgement(Outcome.COMPLIANT, *shown)
     if reading.blocked:
         fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
-        return Judgement(Outcome.DRIFTED, *shown, reading.blocked, fix, changeable=False)
+        return Judgement(Outcome.DRIFTED, *shown, reason=reading.blocked, fix=fix, changeable=False)
     return Judgement(Outcome.DRIFTED, *shown, reading.reason or knob.why)

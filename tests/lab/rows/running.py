@@ -112,7 +112,7 @@ _SPINNERS = Round(
             command="check",
             who="a colleague who runs a backtest where it is quiet",
             innocent=_spinner("-p CPUSchedulingPolicy=idle -p CPUAffinity=1"),
-            says=("thread sh",),
+            says=("thread sh", "chrt -o -p 0"),
         ),
     ),
     long=True,

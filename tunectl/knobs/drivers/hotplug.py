@@ -66,7 +66,9 @@ class ReapplyRule:
                 return
         if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
             why = f"/{RULE} is a link to /dev/null: udev reads no rule there"
-            yield Reading(knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply"))
+            yield Reading(
+                knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply")
+            )
             return
         found = read_service(knob, view, UNIT, RULE, render(()))
         with view.root.noting() as denied:
