@@ -240,7 +240,7 @@ _ARRIVING = Round(
             ("check.clocksource",),
             command="check",
             who="an old guide for virtual machines",
-            innocent=f"cat {_CLOCKS}/current_clocksource > {_CLOCKS}/current_clocksource",
+            innocent=f"echo $(cat {_CLOCKS}/current_clocksource) > {_CLOCKS}/current_clocksource",
             says=("acpi_pm",),
         ),
     ),
