@@ -74,6 +74,7 @@ DECISIONS: frozenset[str] = frozenset(
         "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",
+        "leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU …",
         "find who loaded them",
         "run it as root",
         "take … out, or have it name a target that `tunectl verify -v` shows",

@@ -102,6 +102,7 @@ _SPINNERS = Round(
             who="a release of the engine with a profiler in it",
             innocent=f"{_DECLARED}; {agent('quoter', *_engine('pass'))}",
             says=("quoter", "POSIX CPU timer"),
+            follows=("check.ipis[3]",),  # the tick that comes and goes is kicked by IRQ work
             decides="systemctl stop quoter",
         ),
         Sabotage(
