@@ -151,7 +151,9 @@ def play(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
             outcome.true |= {target} if reaches_isolated(lab, target) else set()
     fixes = [one["fix"] for one in outcome.found.values()]
     outcome.followed = set().union(*map(kinds, fixes))
-    todo = in_order([row.decides for row in rows if row.decides] + fixes)
+    decided = [row.decides for row in rows if row.decides]
+    done = {step for command in decided for step in steps(command)}
+    todo = [*decided, *(step for step in in_order(fixes) if step not in done)]
     for step in todo:
         lab.reboot() if step == REBOOT else lab.run(step, check=False, timeout=300)
     reboot(lab, (bool(played.after) or played.reboots) and REBOOT not in todo)
