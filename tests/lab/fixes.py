@@ -50,7 +50,6 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "echo nop > /…/current_tracer": ("function tracer left on",),
     "echo … >> …/…": ("kprobe left on",),
     "rmdir …": ("an instance of its own left on",),
-    "echo 0 > …/function_profile_enabled": ("function profiler left on",),
     "sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
     "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
         "the journal is gone",
@@ -152,6 +151,7 @@ ELSEWHERE: dict[str, str] = {
     ),
     "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
     "echo 0 > /…": "tests/checks/test_ipis_check.py",
+    "echo 0 > …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
     "sudo … … unset …, then sudo …": "tests/bootloader/test_grub.py",
     "sudo …: it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",

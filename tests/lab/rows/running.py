@@ -296,6 +296,8 @@ _RESIDUE = Round(
             who="an engineer who counted calls",
             innocent=f"echo 0 > {_TRACING}/function_profile_enabled",
             says=("timed",),
+            needs=f"test -e {_TRACING}/function_profile_enabled",
+            lacks="this kernel was built without CONFIG_FUNCTION_PROFILER, as Debian's are",
         ),
         Sabotage(
             Kind.RESIDUE,
