@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.checking.fake_kernel import FakeKernel, Process, Row
 from tests.checks.conftest import Judge
+from tunectl.checking.ipis import PER_S
 from tunectl.model import Outcome
 
 CHECK = "test_ipis.py"
@@ -28,6 +31,15 @@ def test_a_reader_of_msrs_is_named(lab4: Path, judge: Judge) -> None:
     assert isinstance(hit.observed, float)
     assert 100 < hit.observed < 300
     assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(("per_s", "outcome"), [(PER_S, Outcome.COMPLIANT), (PER_S + 1, Outcome.DRIFTED)])
+def test_what_comes_less_often_than_ten_times_a_second_is_left_alone(
+    lab4: Path, judge: Judge, per_s: float, outcome: Outcome
+) -> None:
+    """docs/isolation.md, "What an isolated CPU may take"."""
+    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: per_s})], [READER]):
+        assert judge(lab4, {2, 3}, CHECK)["check.ipis[3]"].outcome == outcome
 
 
 def test_a_service_is_ended_by_its_unit(lab4: Path, judge: Judge) -> None:

@@ -14,6 +14,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "sudo sed -i 's/ *…//' … && sudo update-grub…": ("highres=off for the next boot",),
+    "… && sudo modprobe … && sudo tunectl apply": ("a driver that is blacklisted",),
     "sudo rm /… && sudo tunectl apply": ("unit masked",),
     "sudo rm /etc/udev/rules.d/95-tunectl.rules && sudo tunectl apply": ("udev's rule masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),

@@ -19,7 +19,11 @@ _INTEL = "Documentation/admin-guide/pm/intel_pstate.rst"
 _AMD = "Documentation/admin-guide/pm/amd-pstate.rst"
 _HEAT = "more power and heat"
 # Source: drivers/cpufreq/cpufreq.c; Documentation/admin-guide/pm/intel_pstate.rst, "Kernel Command Line Options".
-_NO_CPUFREQ = Absence(("cpufreq.off", "acpi=off"))
+_NO_CPUFREQ = Absence(
+    ("cpufreq.off", "acpi=off"),
+    drivers=("acpi_cpufreq", "cppc_cpufreq", "pcc_cpufreq", "powernow_k8", "intel_pstate", "amd_pstate"),
+    of_drivers=("intel_pstate=disable", "amd_pstate=disable"),
+)
 _NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable", "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
 _BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
 from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
-from tunectl.tuning.loss import READ_AS_ROOT, judge_absent
+from tunectl.tuning.loss import judge_absent
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
-_ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
 APPLY = "sudo tunectl apply"
 
 
@@ -74,7 +73,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
     if reading.state in (State.ABSENT, State.MOOT):
         return judge_absent(knob, reading, show(desired), facts)
     if reading.state is State.UNREADABLE:
-        fix = READ_AS_ROOT if reading.errno in _ONLY_ROOT_MAY else ""
+        fix = AS_ROOT if reading.errno in DENIED else ""
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     if knob.judge:
         return knob.judge(knob, desired, reading, facts)
@@ -123,7 +122,7 @@ def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str, *,
 def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iterator[Finding]:
     """A finding for each waiver that covers nothing here: a mistyped target permits something else than was meant."""
     for waiver in waivers:
-        mine = [one for one in findings if one.knob == waiver.knob and waiver.instance in (None, one.instance)]
+        mine = [one for one in findings if one.knob == waiver.knob and waiver.covers(one.instance)]
         if any(one.outcome is not Outcome.UNSUPPORTED for one in mine):
             continue
         name = str(Target(waiver.knob, waiver.instance or ""))
@@ -141,7 +140,7 @@ def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
     if finding.outcome not in _MAY_BE_WAIVED:
         return finding
     for waiver in waivers:
-        if waiver.knob != finding.knob or waiver.instance not in (None, finding.instance):
+        if waiver.knob != finding.knob or not waiver.covers(finding.instance):
             continue
         if waiver.until < today:
             finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")

@@ -1,7 +1,7 @@
 """The rows of the sabotage matrix, by what they break."""
 
 from ..sabotage import Round
-from . import keeping, losing, nextboot, running, settings
+from . import keeping, leftovers, losing, nextboot, running, settings
 
 _OTHERS, _VALUES = settings.ROUNDS["others"], settings.ROUNDS["values"]
 ROUNDS: dict[str, Round] = {
@@ -12,4 +12,5 @@ ROUNDS: dict[str, Round] = {
     **keeping.ROUNDS,
     **running.ROUNDS,
     **losing.ROUNDS,
+    **leftovers.ROUNDS,
 }

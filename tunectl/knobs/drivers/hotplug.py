@@ -11,7 +11,7 @@ from typing import Any
 
 from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, quoted, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
-from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, with_unseen
 from tunectl.model import Reading, State
 
 _RULES = "etc/udev/rules.d"
@@ -75,6 +75,8 @@ class ReapplyRule:
             rule = view.root.get_text(RULE)
         if found.value == "enabled" and rule != _RULE:
             found = if_readable(found._replace(value="outdated"), denied)
+        elif found.state is State.READ and found.value != "enabled":
+            found = found._replace(reason=with_unseen(found.reason or knob.why, str(denied)))
         yield found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
