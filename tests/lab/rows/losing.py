@@ -1,6 +1,6 @@
 """What the host had and has no more, and what it got that takes memory or time away."""
 
-from ..sabotage import ALL, ARGUMENTS, Kind, Round, Sabotage, declare, each, no_word, word
+from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, declare, no_word, word
 
 _STATE = "/var/lib/tunectl"
 _FAIR = "/sys/kernel/debug/sched/fair_server"
@@ -38,7 +38,7 @@ _GONE = Round(
             Kind.LOSS,
             "the driver of the clock is gone",
             "modprobe -r acpi_cpufreq",
-            each("cpufreq.governor", ALL),
+            ("cpufreq.governor",),  # no CPU has it any more: it is named once
             who="a colleague who compares drivers",
             innocent="modprobe dummy; modprobe -r dummy",
             says=("in force since",),
@@ -65,7 +65,7 @@ _REBOOTED = Round(
             Kind.LOSS,
             "cpufreq.off=1 in this boot",
             word("cpufreq.off=1"),
-            each("cpufreq.governor", ALL),
+            ("cpufreq.governor",),  # no CPU has it any more: it is named once
             who="an old guide for a steady clock",
             innocent=word("cpufreq.default_governor=performance"),
             says=("cpufreq.off",),
