@@ -68,6 +68,21 @@ def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: J
     assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
 
 
+def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge) -> None:
+    """arch_irq_work_raise() interrupts the CPU that it is called on: no other CPU is to blame."""
+    timed = replace(HOME, files={"timers": "ID: 0\nsignal: 14/0\nnotify: signal/pid.700\nClockID: -5598\n"})
+    rows = [Row("IWI", "IRQ work interrupts", {2: 90.0, 3: 5.0})]
+    for process, cause in ((HOME, "shows nowhere"), (timed, "engine (pid 700) has a POSIX CPU timer")):
+        with FakeKernel(lab4, range(4), rows, [process]):
+            found = judge(lab4, {2, 3}, CHECK)
+        hit = found["check.ipis[2]"]
+        assert "CPU 2 interrupted itself" in hit.reason
+        assert cause in hit.reason
+        assert "other CPUs sent" not in hit.reason
+        assert hit.fix.startswith("leave no POSIX CPU timer")
+        assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
+
+
 def test_a_process_with_threads_on_many_cpus_and_no_shootdowns_is_silent(lab4: Path, judge: Judge) -> None:
     with FakeKernel(lab4, range(4), [Row("TLB", FLUSHES, {0: 500.0, 1: 500.0})], [HOME, HELPER]):
         found = judge(lab4, {2, 3}, CHECK)

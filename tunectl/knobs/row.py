@@ -10,7 +10,7 @@ from tunectl.bootloader.cmdline import Arg
 from tunectl.host.modprobe import Barred
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.codecs import Codec
+from tunectl.knobs.codecs import Codec, satisfies
 from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, State, Target
 
 
@@ -171,3 +171,14 @@ class Knob(NamedTuple):
     def facility(self) -> str:
         """The part of the name before the dot: the kernel's own name for the area."""
         return self.name.partition(".")[0]
+
+
+def judge_value(knob: Knob, desired: Any, reading: Reading) -> Judgement:
+    """By the value alone: the judge of every row that has none of its own."""
+    shown = knob.codec.show(reading.value), knob.codec.show(desired)
+    if satisfies(knob.match, reading.value, desired):
+        return Judgement(Outcome.COMPLIANT, *shown)
+    if reading.blocked:
+        fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
+        return Judgement(Outcome.DRIFTED, *shown, reason=reading.blocked, fix=fix, changeable=False)
+    return Judgement(Outcome.DRIFTED, *shown, reading.reason or knob.why)

@@ -7,8 +7,7 @@ from typing import Any
 
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
-from tunectl.knobs.codecs import satisfies
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
 from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
 from tunectl.tuning.loss import judge_absent
 
@@ -78,12 +77,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     if knob.judge:
         return knob.judge(knob, desired, reading, facts)
-    if satisfies(knob.match, reading.value, desired):
-        return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
-    if reading.blocked:
-        fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
-        return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.blocked, fix, changeable=False)
-    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.reason or knob.why)
+    return judge_value(knob, desired, reading)
 
 
 def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:

@@ -63,11 +63,18 @@ class ReapplyRule:
     """The rule, and the unit that systemd starts because of it."""
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
-        """One reading, as for the service at boot; `outdated` also where the rule is not the one of this version."""
+        """One reading, as for the service at boot; `outdated` also where the rule is not this version's, `masked`
+        also where it is a link to /dev/null."""
         for directory in ("etc/udev", "etc/systemd/system"):
             if not view.root.exists(directory):
                 yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
                 return
+        if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
+            why = f"/{RULE} is a link to /dev/null: udev reads no rule there"
+            yield Reading(
+                knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply")
+            )
+            return
         found = read_service(knob, view, UNIT, RULE, render(()))
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
