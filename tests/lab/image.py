@@ -86,7 +86,7 @@ def build(finish: Finish, log: Callable[[str], None]) -> Image:
         _make_disk(root, half)
         shutil.rmtree(root)
         log("first boot: GRUB")
-        finish(half, "root=LABEL=lab console=ttyS0 quiet")
+        finish(half, "root=LABEL=lab console=ttyS0 quiet mitigations=off norandmaps")
         work.rename(image.folder)
     return image
 
