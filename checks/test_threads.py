@@ -1,14 +1,15 @@
 """Threads and the isolated CPUs."""
 
 from tunectl.checking import failing
-from tunectl.checking.groups import group_of
+from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
-from tunectl.checking.kthreads import WORKQUEUES, interrupt_of, read_placement, strays
+from tunectl.checking.kthreads import interrupt_of, read_placement, strays
 from tunectl.checking.subject import Subject
 from tunectl.checking.traders import Trader, strangers
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist
 from tunectl.host.cpusets import CpuFacts
+from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
 
 
@@ -32,13 +33,12 @@ def test_movable_threads(
     if not found:
         return
     housekeeping = format_cpulist(scope.housekeeping & scope.online)
-    groups = [group_of(subject.root, one, scope) for one in found]
-    causes = dict.fromkeys(filter(None, groups))  # one group, named once, with all that it lets in
-    alone = [one for one, group in zip(found, groups, strict=True) if group is None]
-    seen = [
-        cause.describe([one for one, group in zip(found, groups, strict=True) if group == cause]) for cause in causes
-    ]
-    fixes = [cause.fix(housekeeping) for cause in causes]
+    causes: dict[Group | None, list[Trespass]] = {}  # one group, named once, with all that it lets in
+    for one in found:
+        causes.setdefault(group_of(subject.root, one, scope), []).append(one)
+    alone = causes.pop(None, [])
+    seen = [group.describe(threads) for group, threads in causes.items() if group]
+    fixes = [group.fix(housekeeping) for group in causes if group]
     fixes += [_fix(one, isolated_cpu, housekeeping) for one in alone]
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes.append(f"the kernel does not isolate CPU {isolated_cpu}: tunectl apply, and reboot")
@@ -69,7 +69,7 @@ def _fix(one: Trespass, cpu: int, housekeeping: str) -> str:
         move = f"taskset -cp {housekeeping} {thread.tid}"
         return f"{move}; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
     if thread.comm.startswith("kworker/u"):
-        return f"echo {format_cpumask(parse_cpulist(housekeeping))} > /{WORKQUEUES}"
+        return f"echo {format_cpumask(parse_cpulist(housekeeping))} > /{CPUMASK_FILE}"
     irq = interrupt_of(thread)
     if irq is not None and one.run.ran:
         return f"echo {housekeeping} > /proc/irq/{irq}/smp_affinity_list"

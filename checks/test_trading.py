@@ -21,6 +21,7 @@ from tunectl.host.nics import read_nics
 from tunectl.host.numa import read_numa_nodes
 from tunectl.host.processmemory import read_memory, read_pages
 from tunectl.host.procs import service_of
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 
@@ -109,7 +110,7 @@ def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: li
     try:
         pages = read_pages(host, pid)
     except OSError as error:
-        unknown(f"/proc/{pid}/numa_maps: {error.strerror}", "run as root to read it")
+        unknown(f"/proc/{pid}/numa_maps: {error.strerror}", AS_ROOT)
     total, elsewhere = sum(pages.values()), sum(kib for node, kib in pages.items() if node not in own)
     if elsewhere > total * _ELSEWHERE:
         where = ", ".join(f"{kib} KiB on node {node}" for node, kib in sorted(pages.items()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,14 @@ def installed(program: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cpu() -> int:
     """A CPU this process may use; the last, since the first is where the kernel does its own work."""
     return max(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def hangups() -> Iterator[None]:
+    """What the test starts hears a hangup, also where the tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

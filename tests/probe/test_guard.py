@@ -199,11 +199,13 @@ def _orphan(program: Path, prefix: str, *words: str) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("hangups")
 def test_it_ends_with_its_parent(program: Path) -> None:
     assert _gone(_orphan(program, ""), within_s=ENDED_BY_TEST_S / 2)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("hangups")
 def test_it_ends_with_its_parent_where_an_engine_holds_its_cpu(program: Path) -> None:
     with engine(priority=50) as one:
         pid = _orphan_behind(program, one)

@@ -80,6 +80,7 @@ def test_sigterm_ends_it_well(program: Path, cpu: int) -> None:
     child.stdout.close()
 
 
+@pytest.mark.usefixtures("hangups")
 def test_it_ends_with_its_parent(program: Path, cpu: int) -> None:
     script = '"$@" >/dev/null 2>&1 & echo $!; sleep 60'
     argv = ["sh", "-c", script, "sh", str(program), "sentinel", "--cpu", str(cpu)]

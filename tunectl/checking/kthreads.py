@@ -16,9 +16,9 @@ from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.numa import read_numa_nodes
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
 
-WORKQUEUES = "sys/devices/virtual/workqueue/cpumask"
 # The kernel gives each of these the CPUs of its memory node, isolated or not (mm/vmscan.c, mm/compaction.c).
 _OF_NODES = ("kswapd", "kcompactd")
 
@@ -37,7 +37,7 @@ class Placement(NamedTuple):
 def read_placement(root: Sysroot, scope: Scope, kept: CpuSet, window: Window) -> Placement:
     """What decides where the kernel threads of a window may be. Never raises."""
     try:
-        workqueues = parse_cpumask(root.get(WORKQUEUES))
+        workqueues = parse_cpumask(root.get(CPUMASK_FILE))
     except UsageError:
         workqueues = frozenset()
     numbers = {irq for run in window.runs if (irq := interrupt_of(run.thread)) is not None}

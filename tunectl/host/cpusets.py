@@ -13,6 +13,7 @@ from tunectl.host.cgroup import partitioned
 from tunectl.host.sysroot import Sysroot
 
 _CPU = "sys/devices/system/cpu"
+ISOLATED = f"{_CPU}/isolated"  # every kernel since 4.0 has it
 
 
 class CpuFacts(NamedTuple):

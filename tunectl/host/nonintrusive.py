@@ -56,12 +56,12 @@ class NonIntrusiveSysroot(Sysroot):
 
         root may not read it either. FileNotFoundError where there is no such file: it is not even tried to be opened.
         """
-        reason = ""
         if path[path.rfind("/") + 1 :] in DISTURBING and (found := _CPU.search(path)) and int(found[1]) in self.quiet:
-            reason = f"not read: it would interrupt CPU {found[1]}, which is isolated"
+            reason = f"it would interrupt CPU {found[1]}, which is isolated"
         elif path.startswith(_SENSORS):
-            reason = "not read: a sensor may interrupt an isolated CPU"
-        if reason and not self.exists(path):
+            reason = "a sensor may interrupt an isolated CPU"
+        else:
+            return
+        if not self.exists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        if reason:
-            raise PermissionError(errno.ECANCELED, reason, path)
+        raise PermissionError(errno.ECANCELED, f"not read: {reason}", path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tunectl.host.procs import read_start
 from tunectl.host.sysroot import Sysroot
 
 _PLACES = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
@@ -88,5 +89,4 @@ def _probes(root: Sysroot, path: str) -> list[str]:
 def _lives(root: Sysroot, name: str) -> bool:
     """Is it the instance of a tunectl-probe that runs: tunectl-PID-START, with the start of that process?"""
     match = _OURS.fullmatch(name)
-    behind = root.get(f"proc/{match[1]}/stat").rpartition(")")[2].split() if match else []
-    return match is not None and len(behind) > 19 and behind[19] == match[2]  # field 22 of proc(5)
+    return match is not None and read_start(root, match[1]) == match[2]

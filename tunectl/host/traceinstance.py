@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tunectl.cpulist import CpuSet, format_cpumask
+from tunectl.host.procs import read_start
 from tunectl.host.sysroot import Sysroot
 
 _ATTEMPTS = 50  # a reader of one of its files makes the kernel refuse to take the instance away
@@ -58,8 +59,7 @@ def trace_instance(root: Sysroot, place: str, events: Sequence[str], cpus: CpuSe
 
     `place` is where tracefs is mounted. It records once it is switched on, and is gone at the end.
     """
-    start = root.get("proc/self/stat").rpartition(")")[2].split()[19]  # field 22 of proc(5)
-    instance = TraceInstance(root, f"{place}/instances/tunectl-{os.getpid()}-{start}")
+    instance = TraceInstance(root, f"{place}/instances/tunectl-{os.getpid()}-{read_start(root, 'self')}")
     os.mkdir(instance.path, 0o700)
     try:
         instance.switch(False)

@@ -5,10 +5,11 @@ asked (desired), what the next boot will have, what this boot had, and what the 
 
 from __future__ import annotations
 
-import errno
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
+from tunectl.host.cpusets import ISOLATED
+from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
@@ -16,7 +17,6 @@ from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar
 
 _Said = tuple[Outcome, str, str, bool]  # outcome, reason, fix, can apply do it
-_ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
@@ -74,7 +74,7 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
 def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
     """What neither this boot has nor, as far as that is known, the next."""
     reason = f"this boot had {_what(knob, found.booted)}"
-    hidden = found.next_errno in _ONLY_ROOT_MAY
+    hidden = found.next_errno in DENIED
     if found.refusal and not hidden:
         reason += ", and its boot loader's settings are not tunectl's to write"
     elif not found.next_known and found.next_problem and (hidden or not found.obstacle):
@@ -96,8 +96,8 @@ def _lost(found: BootFacts) -> str:
 
 def _find_out(found: BootFacts) -> str:
     """What makes known what the next boot has."""
-    if found.next_errno in _ONLY_ROOT_MAY:
-        return "run as root to read it"
+    if found.next_errno in DENIED:
+        return AS_ROOT
     if found.refusal:
         return found.refusal.partition(": ")[2]
     return "look at it yourself: tunectl cannot tell what boots there"
@@ -155,7 +155,7 @@ KNOBS = (
         "drops the default `domain`, so both are written.",
         "only a reboot undoes it; threads must be pinned to these CPUs by hand",
         match=Match.COVERS,
-        kernel="sys/devices/system/cpu/isolated",
+        kernel=ISOLATED,
         likely="the list or a flag is not what the kernel takes, `domain` is missing, or an earlier isolcpus= won",
         source="; kernel/sched/isolation.c",
     ),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.host.fairserver import RUNTIME, FairServer, read_fair_server
+from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
 from tunectl.knobs.drivers.bootswitch import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
@@ -26,7 +27,10 @@ class RtFacts(NamedTuple):
 
 
 def _fair_server(view: View) -> FairServer:
-    return read_fair_server(view.root, view.scope.isolated & view.scope.online)
+    if "fair_server" not in view.memo:
+        view.memo["fair_server"] = read_fair_server(view.root, view.scope.isolated & view.scope.online)
+    found: FairServer = view.memo["fair_server"]
+    return found
 
 
 def _rt_facts(view: View) -> RtFacts:
@@ -57,7 +61,7 @@ def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -
     if server.problem:
         if_any = "the fair server" if server.exists else "a fair server, if this kernel has one,"
         reason = f"{server.problem}: whether {if_any} stops a FIFO spinner in spite of this is not known"
-        fix = server.remedy or ("" if server.closed else "run as root to read it")
+        fix = server.remedy or ("" if server.closed else AS_ROOT)
         return Judgement(Outcome.UNREADABLE, None, shown[1], reason, fix, changeable=False)
     stopped = {cpu: runtime for cpu, runtime in server.runtime_ns if runtime}
     if not stopped:

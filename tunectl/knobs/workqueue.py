@@ -7,10 +7,11 @@ from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
 from tunectl.model import Lifetime, Match
 
+CPUMASK_FILE = "sys/devices/virtual/workqueue/cpumask"  # where unbound work may run
 KNOBS = (
     Knob(
         "workqueue.cpumask",
-        PseudoFile("sys/devices/virtual/workqueue/cpumask"),
+        PseudoFile(CPUMASK_FILE),
         CPUMASK,
         Lifetime.RUNTIME,
         match=Match.WITHIN,

@@ -13,6 +13,7 @@ from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
+from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
@@ -24,7 +25,6 @@ from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import journal_lost
 from tunectl.tuning.journal import Journal, is_first, peek
-from tunectl.tuning.loss import READ_AS_ROOT
 from tunectl.tuning.plan import diff
 
 
@@ -106,16 +106,16 @@ class Inspection:
         """Observe, and diff against what is wanted (or a part of it)."""
         chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
         readings = observe(self.view(), chosen)
-        plan = diff(chosen, readings, self.facts(readings), self.config.waivers, self.today)
-        first = self.journal_trouble()
-        return plan._replace(findings=(first, *plan.findings)) if first else plan
+        trouble = self.journal_trouble()
+        plan = diff(chosen, readings, self._facts(readings, trouble), self.config.waivers, self.today)
+        return plan._replace(findings=(trouble, *plan.findings)) if trouble else plan
 
     def journal_trouble(self) -> Finding | None:
         """The first finding of all where the journal is not there as a whole, or not for this user to read."""
         path = self.journal.path
         if self.journal.unreadable:
             reason = f"cannot read {path}: {os.strerror(errno.EACCES)}: {_NOTED} is not known"
-            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, READ_AS_ROOT)
+            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
             fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
@@ -144,7 +144,7 @@ class Inspection:
         reason = "an earlier host file asked for it, this one does not"
         return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
 
-    def facts(self, readings: list[Reading]) -> Facts:
+    def _facts(self, readings: list[Reading], trouble: Finding | None) -> Facts:
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
         boot_id = self.identity.boot_id
         refused: set[Target] = set()
@@ -155,7 +155,8 @@ class Inspection:
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
-        unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if self.journal_gone() else ""
+        gone = trouble and not self.journal.damaged
+        unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if gone else ""
         lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob
 from tunectl.model import Finding, Held, Outcome, Reading, Scalar, State
 
-READ_AS_ROOT = "run as root to read it"
 _LASTING = "boot."  # boot arguments: their files outlive the boot
 _OFF = ("0", "n", "N", "off")
 _BLOCKERS = ("module_blacklist", "modprobe.blacklist")
@@ -22,7 +22,7 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
     argument = _argument(knob.absence, facts.arguments)
     if facts.journal == JOURNAL_HIDDEN and _may_be_lost(knob, reading, argument):
         reason = f"{reading.reason}; whether tunectl had it in force is not known: the journal {facts.journal}"
-        return unsupported._replace(outcome=Outcome.UNREADABLE, reason=reason, fix=READ_AS_ROOT)
+        return unsupported._replace(outcome=Outcome.UNREADABLE, reason=reason, fix=AS_ROOT)
     if held is None or not held.covers(reading.instance):
         return unsupported
     since = f" since {held.at}" if held.at else ""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
-from tunectl.tuning.loss import READ_AS_ROOT, judge_absent
+from tunectl.tuning.loss import judge_absent
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
-_ONLY_ROOT_MAY = (errno.EACCES, errno.EPERM)
 APPLY = "sudo tunectl apply"
 
 
@@ -75,7 +74,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
     if reading.state in (State.ABSENT, State.MOOT):
         return judge_absent(knob, reading, show(desired), facts)
     if reading.state is State.UNREADABLE:
-        fix = READ_AS_ROOT if reading.errno in _ONLY_ROOT_MAY else ""
+        fix = AS_ROOT if reading.errno in DENIED else ""
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     if knob.judge:
         return knob.judge(knob, desired, reading, facts)

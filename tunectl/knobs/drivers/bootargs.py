@@ -14,6 +14,7 @@ from tunectl.bootloader.family import BootPlan, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
+from tunectl.host.cpusets import ISOLATED
 from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
@@ -21,7 +22,6 @@ from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
-_ISOLATED = "sys/devices/system/cpu/isolated"  # every kernel since 4.0 has it
 _OVERWRITES = re.compile(r"(/\S+:\d+) overwrites ")
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
@@ -78,7 +78,7 @@ class BootArg(NamedTuple):
             reason = f"/proc/cmdline: {error.strerror}"
             yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
             return
-        if self.kernel and view.root.exists(_ISOLATED) and not view.root.exists(self.kernel):
+        if self.kernel and view.root.exists(ISOLATED) and not view.root.exists(self.kernel):
             reason = f"this kernel has no /{self.kernel}: it was built without {self.config}"
             yield Reading(knob.name, "", State.ABSENT, reason=reason)
             return
@@ -177,7 +177,7 @@ class BootArg(NamedTuple):
     def reads(self) -> tuple[str, ...]:
         """What this boot had and what the kernel made of it, and every boot loader's configuration."""
         shown = (self.kernel, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
-        return ("proc/cmdline", _ISOLATED, *filter(None, shown), *FILES)
+        return ("proc/cmdline", ISOLATED, *filter(None, shown), *FILES)
 
 
 class Boot(NamedTuple):

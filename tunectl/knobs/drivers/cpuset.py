@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.host.cpusets import read_cpu_list
+from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import CPULIST, WORD, Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
@@ -19,7 +19,6 @@ ROOT = "sys/fs/cgroup"
 # A slice of systemd's, so that the operator's units can live in it (Slice=isolated.slice); its cgroup has its name.
 SLICE = "isolated.slice"
 CGROUP = f"{ROOT}/{SLICE}"
-KERNEL_ISOLATED = "sys/devices/system/cpu/isolated"
 _CONTROL = f"{ROOT}/cgroup.subtree_control"
 _CPUS, _PARTITION = f"{CGROUP}/cpuset.cpus", f"{CGROUP}/cpuset.cpus.partition"
 _EFFECTIVE = f"{CGROUP}/cpuset.cpus.effective"
@@ -68,7 +67,7 @@ class IsolatedPartition:
         cpus = read_cpu_list(root, _CPUS)
         effective = read_cpu_list(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
         others = _others(root, want or frozenset())
-        facts = PartitionFacts(problem, shown, cpus, view.scope.online, others, read_cpu_list(root, KERNEL_ISOLATED))
+        facts = PartitionFacts(problem, shown, cpus, view.scope.online, others, read_cpu_list(root, ISOLATED))
         yield Reading(knob.name, "", State.READ, effective, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -103,7 +102,7 @@ class IsolatedPartition:
     def reads(self) -> tuple[str, ...]:
         """These files, the controllers that the kernel offers, and the CPUs that other control groups name."""
         groups = (f"{ROOT}/cgroup.controllers", f"{ROOT}/*/cpuset.cpus")
-        return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, KERNEL_ISOLATED, *groups, f"etc/systemd/system/{SLICE}")
+        return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, ISOLATED, *groups, f"etc/systemd/system/{SLICE}")
 
 
 def _problem(root: Sysroot) -> str:

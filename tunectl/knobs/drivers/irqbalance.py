@@ -14,7 +14,7 @@ from tunectl.host.irqbalance import PATTERNS, read_configured_ban
 from tunectl.host.shellvars import assignments
 from tunectl.knobs.codecs import satisfies
 from tunectl.knobs.drivers.pseudofile import KERNEL_ISOLATED, kernel_isolated
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
 from tunectl.model import Outcome, Reading, State
 
 FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance")  # Debian, Red Hat
@@ -71,28 +71,28 @@ class BanList:
         if path is None:
             yield Reading(knob.name, "", State.ABSENT, reason="irqbalance is not installed")
             return
-        if view.root.exists(path):
-            try:
-                view.root.read_text(path)
-            except OSError as error:
-                reason = f"/{path}: {error.strerror}"
-                yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
-                return
-        with view.root.noting() as denied:
-            ban = read_configured_ban(view.root)
-        if denied:
-            yield Reading(knob.name, "", State.UNREADABLE, reason=str(denied), errno=denied.errno)
+        try:
+            with view.root.noting() as denied:
+                if view.root.exists(path):
+                    view.root.read_text(path)
+                reading = self._reading(knob, view, want)
+        except OSError as error:
+            reason = f"/{path}: {error.strerror}"
+            yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
             return
+        yield if_readable(reading, denied)
+
+    def _reading(self, knob: Knob, view: View, want: Any) -> Reading:
+        ban = read_configured_ban(view.root)
         if ban.problem:
             # irqbalance ignores what it cannot read: nothing is banned, and we may replace the line.
-            yield Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
-            return
+            return Reading(knob.name, "", State.READ, frozenset(), f"{ban.source}: {ban.problem}", write=want)
         explicit = ban.cpus
         automatic = kernel_isolated(view)
         union = want | automatic | (explicit or frozenset())
         value = automatic if explicit is None else explicit
         facts = BanFacts(ban.dropped, ban.ends) if ban.dropped else None
-        yield Reading(knob.name, "", State.READ, value, write=union, facts=facts)
+        return Reading(knob.name, "", State.READ, value, write=union, facts=facts)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The file as a whole, then a restart of irqbalance if it runs."""

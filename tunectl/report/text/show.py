@@ -142,7 +142,6 @@ def _tuners(page: TextPage, tuners: Sequence[Mapping[str, Any]]) -> None:
         prose(page, "nobody that tunectl knows of", indent=2)
 
 
-_LABEL = 12
 # What some of the kernel's words in smt/control mean.
 _SMT = {"notsupported": "none: one thread a core", "notimplemented": "", "forceoff": "off until the next boot"}
 
