@@ -76,6 +76,7 @@ PARTS = (
             "keeper writers balancer latecomers leftout"),
     _rounds("sabotage-beside", "the same: what runs beside the engine, what was left on, what is gone",
             "noise shootdowns spinners threads twins misplaced arriving groups residue cooling memory gone"),
+    _lab("grub", "GRUB itself boots what grub-emu is asked, and sixty made-up configurations", "test_grub_lab.py"),
     _lab("product", "killed and power lost at each moment, twenty rounds, the lab's own tests",
          "test_product.py", "test_lab_itself.py"),
     _lab("isolation", "isolation without a reboot, the probe on a real kernel",
