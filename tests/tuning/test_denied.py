@@ -16,6 +16,7 @@ from tests.trees import write
 from tests.tuned import apply
 from tunectl.host.refusals import AS_ROOT
 
+TUNERS = Path(__file__).parents[2] / "checks/test_tuners.py"
 SYSTEM = "etc/systemd/system"
 SERVICE = f"{SYSTEM}/tunectl-apply.service"
 KNOBS = """\
@@ -160,10 +161,10 @@ def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
     place = act(tree)
     open_to_all(tree)
     target = f"check.other_tuners[{row}]"
-    finding = findings(tree, "check", "--window", "0.1")[target]
-    assert finding["outcome"] == "drifted"
+    check = ("check", "--window", "0.1", str(TUNERS))
+    assert findings(tree, *check)[target]["outcome"] == "drifted"
     close(place)
-    found = findings(tree, "check", "--window", "0.1")
+    found = findings(tree, *check)
     assert found[target]["outcome"] == "unreadable"
     assert f"/{place.relative_to(tree)}: Permission denied" in found[target]["reason"]
     assert found[target]["fix"] == AS_ROOT
