@@ -8,15 +8,15 @@ from tunectl.checking.judges import some
 from tunectl.checking.senders import Sender, busy_senders
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window
-from tunectl.host.openfiles import Holders, find_holders, stop_of
+from tunectl.host.openfiles import Holders, find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.timers import has_cpu_timer
 
 _WORDS = {
     Kind.CALL: "function calls",
     Kind.TLB: "TLB shootdowns",
     Kind.WAKE: "reschedules beyond the wakeups of its own threads",
-    Kind.WORK: "interrupts for IRQ work",
 }
 # What makes the kernel's own TLB shootdowns in a process: it moves or merges pages where the file says one of these.
 _MOVERS = {"proc/sys/kernel/numa_balancing": "123", "sys/kernel/mm/ksm/run": "1"}
@@ -27,20 +27,40 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
 
     Rows CAL, TLB, RES and IWI of /proc/interrupts (IPI0 to IPI6 on arm64), without those that woke a thread here. Who
     holds the CPU's msr or cpuid device open makes it answer at each read; a process with threads on several CPUs makes
-    each of them forget what one unmaps.
-    Source: arch/x86/kernel/irq.c; arch/x86/kernel/msr.c; arch/x86/mm/tlb.c (flush_tlb_mm_range).
+    each of them forget what one unmaps. For IRQ work (IWI) a CPU interrupts itself.
+    Source: arch/x86/kernel/irq.c; arch/x86/kernel/msr.c; arch/x86/mm/tlb.c (flush_tlb_mm_range);
+    arch/x86/kernel/irq_work.c.
     """
     loud = too_many(window, isolated_cpu)
     if not loud:
         return
-    seen = [f"{one.times} {_WORDS[one.kind]} ({one.per_s:.0f} a second)" for one in loud]
-    senders, fixes = _named(isolated_cpu, loud, window, subject)
+    reasons: list[str] = []
+    fixes: list[str] = []
+    sent = [one for one in loud if one.kind is not Kind.WORK]
+    if sent:
+        seen = [f"{one.times} {_WORDS[one.kind]} ({one.per_s:.0f} a second)" for one in sent]
+        senders, fixes = _named(isolated_cpu, sent, window, subject)
+        reasons.append(f"other CPUs sent CPU {isolated_cpu} {some(seen)}: {some(senders)}")
+    for one in loud:
+        if one.kind is Kind.WORK:
+            times = f"CPU {isolated_cpu} interrupted itself {one.times} times for IRQ work ({one.per_s:.0f} a second)"
+            reasons.append(f"{times}: {some(_work_of(isolated_cpu, window, subject.root))}")
+            fixes.append(f"leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU {isolated_cpu}")
     failing(
-        f"in {window.seconds:.1f} s other CPUs sent CPU {isolated_cpu} {some(seen)}: {some(senders)}",
+        f"in {window.seconds:.1f} s {'; '.join(reasons)}",
         some(dict.fromkeys(fixes)),
         observed=round(loud[0].per_s, 1),
         desired=PER_S,
     )
+
+
+def _work_of(cpu: int, window: Window, root: Sysroot) -> list[str]:
+    """What has a CPU interrupt itself, as far as that shows."""
+    ran = [run.thread for run in window.runs if run.ran and run.thread.cpu == cpu and not run.thread.kernel]
+    found = [f"{one.comm} (pid {one.pid}) has a POSIX CPU timer" for one in ran if has_cpu_timer(root, one.pid)]
+    if users := perf_users(root):
+        found.append(f"perf events are held by {some(users)}")
+    return found or ["what queues it shows nowhere; a POSIX CPU timer, a perf event and a tracer do"]
 
 
 def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tuple[list[str], list[str]]:

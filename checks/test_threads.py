@@ -5,7 +5,7 @@ from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import interrupt_of, read_placement, strays
 from tunectl.checking.subject import Subject
-from tunectl.checking.traders import Trader, strangers
+from tunectl.checking.traders import POLICIES, REAL_TIME, Trader, strangers
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist
 from tunectl.host.cpusets import CpuFacts
@@ -66,7 +66,9 @@ def _seen(one: Trespass, cpu: int) -> str:
 def _fix(one: Trespass, cpu: int, housekeeping: str) -> str:
     thread = one.run.thread
     if one.pinned:
-        move = f"taskset -cp {housekeeping} {thread.tid}"
+        # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
+        calm = f"chrt -o -p 0 {thread.tid}; " if one.run.ran and POLICIES.get(thread.policy) in REAL_TIME else ""
+        move = f"{calm}taskset -cp {housekeeping} {thread.tid}"
         return f"{move}; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
     if thread.comm.startswith("kworker/u"):
         return f"echo {format_cpumask(parse_cpulist(housekeeping))} > /{CPUMASK_FILE}"

@@ -7,7 +7,7 @@ from tunectl.checking import failing, unknown
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
 from tunectl.model import Scope
-from tunectl.tuners.conflicts import is_at_work, objection
+from tunectl.tuners.conflicts import objection, unseen
 from tunectl.tuners.found import FoundTuner
 
 
@@ -20,5 +20,5 @@ def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Sco
     against = objection(tuner, settings, scope.isolated, cpu_facts)
     if against:
         failing(against.reason, against.fix, observed=against.observed, desired=against.desired)
-    if settings and tuner.unread and is_at_work(tuner):
-        unknown(f"what may overwrite our knobs here is not known: {tuner.unread}", AS_ROOT)
+    if hidden := unseen(tuner, settings):
+        unknown(f"what may overwrite our knobs here is not known: {hidden}", AS_ROOT)

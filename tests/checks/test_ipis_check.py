@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.checking.fake_kernel import FakeKernel, Process, Row
 from tests.checks.conftest import Judge
+from tunectl.checking.ipis import PER_S
 from tunectl.model import Outcome
 
 CHECK = "test_ipis.py"
@@ -28,6 +31,15 @@ def test_a_reader_of_msrs_is_named(lab4: Path, judge: Judge) -> None:
     assert isinstance(hit.observed, float)
     assert 100 < hit.observed < 300
     assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT
+
+
+@pytest.mark.parametrize(("per_s", "outcome"), [(PER_S, Outcome.COMPLIANT), (PER_S + 1, Outcome.DRIFTED)])
+def test_what_comes_less_often_than_ten_times_a_second_is_left_alone(
+    lab4: Path, judge: Judge, per_s: float, outcome: Outcome
+) -> None:
+    """docs/isolation.md, "What an isolated CPU may take"."""
+    with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: per_s})], [READER]):
+        assert judge(lab4, {2, 3}, CHECK)["check.ipis[3]"].outcome == outcome
 
 
 def test_a_service_is_ended_by_its_unit(lab4: Path, judge: Judge) -> None:
@@ -54,6 +66,21 @@ def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: J
     assert "rdmsr-loop" not in hit.reason  # there are no more calls than shootdowns
     assert "keep the other threads of engine (pid 700) from unmapping" in hit.fix
     assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
+
+
+def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge) -> None:
+    """arch_irq_work_raise() interrupts the CPU that it is called on: no other CPU is to blame."""
+    timed = replace(HOME, files={"timers": "ID: 0\nsignal: 14/0\nnotify: signal/pid.700\nClockID: -5598\n"})
+    rows = [Row("IWI", "IRQ work interrupts", {2: 90.0, 3: 5.0})]
+    for process, cause in ((HOME, "shows nowhere"), (timed, "engine (pid 700) has a POSIX CPU timer")):
+        with FakeKernel(lab4, range(4), rows, [process]):
+            found = judge(lab4, {2, 3}, CHECK)
+        hit = found["check.ipis[2]"]
+        assert "CPU 2 interrupted itself" in hit.reason
+        assert cause in hit.reason
+        assert "other CPUs sent" not in hit.reason
+        assert hit.fix.startswith("leave no POSIX CPU timer")
+        assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
 
 
 def test_a_process_with_threads_on_many_cpus_and_no_shootdowns_is_silent(lab4: Path, judge: Judge) -> None:

@@ -28,6 +28,16 @@ def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge:
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
 
 
+def test_a_real_time_spinner_is_calmed_before_it_is_moved(lab4: Path, judge: Judge) -> None:
+    """Moved as it is, it would take a housekeeping CPU from everybody; one that sleeps takes none."""
+    for busy, begins in ((0.9, "chrt -o -p 0 700; taskset -cp 0-1 700;"), (0.0, "taskset -cp 0-1 700;")):
+        spinner = Process(700, "backtest", cpu=2, allowed="2", busy=busy, policy=1, rt_priority=50)
+        with FakeKernel(lab4, range(4), processes=[spinner]):
+            found = judge(lab4, {2, 3}, CHECK)[TARGET]
+        assert found.outcome == Outcome.DRIFTED
+        assert found.fix.startswith(begins)
+
+
 @pytest.mark.parametrize(
     ("process", "fix"),
     [

@@ -9,13 +9,14 @@ import pytest
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
+from tests.trees import write
 from tests.tuned import apply, inspection_on
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.hugepages import PAGES
 from tunectl.knobs.row import View
 from tunectl.knobs.uncore import read_on
-from tunectl.model import Outcome, Scope
+from tunectl.model import Finding, Outcome, Scope
 from tunectl.tuning.journal import is_first, load
 
 ASKED = """\
@@ -143,3 +144,54 @@ def test_a_policy_without_a_link_that_it_acts_on_is_not_asked_for(host_root: Hos
     found = next(one for one in plan.findings if one.knob == "pcie.aspm_policy")
     assert (found.outcome, "no link" in found.reason) == (Outcome.UNSUPPORTED, True)
     assert "pcie.aspm_policy" not in {change.knob for change in plan.changes}
+
+
+COOLER, ZONE = "sys/class/thermal/cooling_device0", "sys/class/thermal/thermal_zone0"
+
+
+@pytest.mark.parametrize(("celsius", "fix"), [(45, f"echo 0 | sudo tee /{COOLER}/cur_state"), (95, "failed fan")])
+def test_a_cap_that_a_cooling_device_holds_is_named_by_it(
+    host_root: HostFactory, tmp_path: Path, celsius: int, fix: str
+) -> None:
+    """A write to scaling_max_freq would change nothing; where no zone is hot, somebody wrote the device's state."""
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
+    apply(root)
+    for name, text in (("type", "Processor"), ("cur_state", "1"), ("max_state", "3")):
+        write(root, f"{COOLER}/{name}", f"{text}\n")
+    for name, text in (("temp", f"{celsius}000"), ("trip_point_0_type", "passive"), ("trip_point_0_temp", "90000")):
+        write(root, f"{ZONE}/{name}", f"{text}\n")
+    clock = root / "sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq"
+    before = clock.read_text()
+
+    def drifted() -> dict[str, Finding]:
+        found = inspection_on(root).assess().findings
+        return {one.instance: one for one in found if one.knob == "cpufreq.max_khz" and one.outcome == "drifted"}
+
+    assert drifted() == {}  # the device acts, and the clock may still be what was asked for
+    clock.write_text("2400000\n")
+    assert drifted().keys() == {"2"}
+    assert "cooling_device0 (Processor) is at state 1" in drifted()["2"].reason
+    assert fix in drifted()["2"].fix
+    apply(root)
+    assert drifted().keys() == {"2"}  # nothing was written
+    write(root, f"{COOLER}/cur_state", "0\n")
+    assert drifted()["2"].fix == "sudo tunectl apply"
+    apply(root)
+    assert clock.read_text() == before
+
+
+def test_a_cooling_device_of_another_package_caps_nothing_here(host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
+    apply(root)
+    for name, text in (("type", "Processor"), ("cur_state", "1"), ("max_state", "3")):
+        write(root, f"{COOLER}/{name}", f"{text}\n")
+    (root / COOLER / "device").mkdir()
+    (root / COOLER / "device/physical_node").symlink_to("../../../../devices/system/cpu/cpu3")
+    write(root, "sys/devices/system/cpu/cpu3/topology/physical_package_id", "1\n")
+    for cpu in (2, 3):
+        write(root, f"sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_max_freq", "2400000\n")
+    found = {one.target: one for one in inspection_on(root).assess().findings}
+    assert found["cpufreq.max_khz[2]"].fix == "sudo tunectl apply"
+    assert "cooling_device0" in found["cpufreq.max_khz[3]"].reason

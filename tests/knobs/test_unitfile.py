@@ -591,3 +591,14 @@ def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
     typed(lab4, found.fix)
     assert ban().outcome == "compliant"
     assert (lab4 / drop_in).read_text() == "[Service]\nNice=5\n"
+
+
+def test_a_rule_that_is_a_link_to_nothing_is_masked_and_its_fix_mends_it(lab4: Path) -> None:
+    """udev leaves such a file out, and what would be written there would go to a device."""
+    apply(lab4)
+    linked(hotplug.RULE, "/dev/null")(lab4)
+    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
+    assert (found.outcome, found.observed) == ("drifted", "masked")
+    assert f"/{hotplug.RULE} is a link to /dev/null" in found.reason
+    typed(lab4, found.fix)
+    assert verdict(lab4) != "drifted"

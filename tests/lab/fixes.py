@@ -13,6 +13,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo … … unset …": ("recovery entry for the next boot alone", "saved entry is the recovery entry"),
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
+    "… && sudo modprobe … && sudo tunectl apply": ("a driver that is blacklisted",),
     "sudo sed -i '…s/ *…//' … && sudo update-grub…": (
         "highres=off for the next boot",
         "systemd.mask= for the next boot",
@@ -27,6 +28,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo systemctl set-default multi-user.target": ("default target without it",),
     "sudo sysctl …=0": ("the soft-lockup detector switched on again",),
     "sudo rm /… && sudo tunectl apply": ("unit masked",),
+    "sudo rm /etc/udev/rules.d/95-tunectl.rules && sudo tunectl apply": ("udev's rule masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
     "sudo sed -i … …": ("drop-in with another ExecStart",),
     "sudo systemctl restart …": ("it failed in this boot",),
@@ -42,10 +44,13 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo update-grub": ("default boot entry edited by hand",),
     "reboot": ("this boot took another entry, once",),
     "taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
-    "taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = …": (
+    "…taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = …": (
         "thread pinned on an isolated CPU",
         "busy thread on an isolated CPU",
+        "a real-time spinner on an isolated CPU",
     ),
+    "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
+    "a thermal zone whose trip was lowered": ("a cooling device slows a CPU",),
     "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
@@ -58,7 +63,6 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "echo nop > /…/current_tracer": ("function tracer left on",),
     "echo … >> …/…": ("kprobe left on",),
     "rmdir …": ("an instance of its own left on",),
-    "echo 0 > …/function_profile_enabled": ("function profiler left on",),
     "sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
     "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
         "the journal is gone",
@@ -82,6 +86,7 @@ DECISIONS: frozenset[str] = frozenset(
         "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",
+        "leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU …",
         "find who loaded them",
         "run it as root",
         "take … out, or have it name a target that `tunectl verify -v` shows",
@@ -162,9 +167,8 @@ ELSEWHERE: dict[str, str] = {
     ),
     "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
     "echo 0 > /…": "tests/checks/test_ipis_check.py",
+    "echo 0 > …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
-    "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
-    "a thermal zone whose trip was lowered": "tests/preflight/test_thermal.py",
     "sudo … … unset …, then sudo …": "tests/bootloader/test_grub.py",
     "sudo …: it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",
     "sudo systemctl set-property …… AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (

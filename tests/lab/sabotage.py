@@ -60,6 +60,8 @@ class Sabotage(NamedTuple):
     says: tuple[str, ...] = ()  # words that the finding of each of its targets must hold: the cause
     decides: str = ""  # where the fix leaves a decision to the operator: what this one types then
     notes: tuple[str, ...] = ()  # words that a note of the document must hold, where nothing fails
+    needs: str = ""  # a shell command in the guest that fails where this row cannot be played
+    lacks: str = ""  # the reason, then
 
 
 class Round(NamedTuple):
@@ -94,11 +96,20 @@ def put(path: str, *lines: str) -> str:
     return f"mkdir -p $(dirname {path}); printf '%s\\n' {words} > {path}"
 
 
-def kernel_word(word: str) -> str:
-    """A shell command that puts a word on the operator's own GRUB_CMDLINE_LINUX, in place of one of the same key."""
-    key = word.partition("=")[0]
-    edit = f'/^GRUB_CMDLINE_LINUX=/{{s#{key}=[^ "]* *##;s#"#&{word} #}}'
-    return f"sed -i {shlex.quote(edit)} /etc/default/grub; update-grub 2>/dev/null"
+_GRUB = "/etc/default/grub"
+
+
+def word(text: str) -> str:
+    """A shell command that adds a word to the operator's own GRUB_CMDLINE_LINUX, as the last one, and update-grub.
+
+    Of several words with one key the kernel goes by the last.
+    """
+    return f'sed -i \'s/^\\(GRUB_CMDLINE_LINUX="[^"]*\\)"/\\1 {text}"/\' {_GRUB}; update-grub 2>/dev/null'
+
+
+def no_word(text: str) -> str:
+    """A shell command that takes that word out again."""
+    return f"sed -i 's/ *{text}//' {_GRUB}; update-grub 2>/dev/null"
 
 
 def declare(table: str, *lines: str) -> str:

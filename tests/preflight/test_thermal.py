@@ -164,7 +164,15 @@ def test_one_throttling_and_the_first_state_of_a_cooler_count(xeon: Path, lab4: 
     for name, value in (("type", "Processor"), ("max_state", 10), ("cur_state", 0)):
         write(f"{cooler}/{name}", value)(lab4)
     assert drifted(judged(lab4, {2, 3})) == []
-    assert drifted(judged(lab4, {2, 3}, write(f"{cooler}/cur_state", 1))) == ["thermal.cooling[cooling_device0]"]
+    alone = ["thermal.cooling[cooling_device0]"]
+    unknown = judged(lab4, {2, 3}, write(f"{cooler}/cur_state", 1))
+    assert drifted(unknown) == alone
+    assert "fan" in by_target(unknown)[alone[0]].fix
+    write("sys/class/thermal/thermal_zone0/trip_point_0_type", "passive")(lab4)
+    write("sys/class/thermal/thermal_zone0/trip_point_0_temp", 90_000)(lab4)
+    by_hand = judged(lab4, {2, 3})
+    assert drifted(by_hand) == alone
+    assert by_target(by_hand)[alone[0]].fix.startswith(f"echo 0 | sudo tee /{cooler}/")
 
 
 def test_the_probes_clock_is_judged(xeon: Path) -> None:
@@ -206,6 +214,7 @@ def test_a_zone_at_its_trip_and_a_cpu_that_cools_are_found(lab4: Path) -> None:
     result = judged(lab4, {2, 3}, hot)
     assert drifted(result) == ["thermal.zone[thermal_zone0]", "thermal.cooling[cooling_device0]"]
     assert "acpitz" in by_target(result)["thermal.zone[thermal_zone0]"].reason
+    assert "fan" in by_target(result)["thermal.cooling[cooling_device0]"].fix
 
 
 def test_forced_idle_time_is_named_as_itself_and_no_fan_is_blamed(xeon: Path) -> None:

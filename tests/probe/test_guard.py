@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from .running import ENDED_BY_TEST_S, threads, until_child, until_measuring
+from tests.conftest import TUNECTL
+
+from .running import ENDED_BY_TEST_S, threads, until_child, until_measuring, until_named
 
 Jitter = Callable[..., dict[str, Any]]
 pytestmark = [pytest.mark.alone, pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")]
@@ -153,6 +155,77 @@ def test_an_engine_that_wakes_has_its_cpu_within_ten_milliseconds(program: Path)
         if took_s < LEAVES_S:
             return
     raise AssertionError(f"the spinner left after {tries} s")
+
+
+WAKE = ("wake", "--cpus", f"{CPU},{CPU}", "--mechanisms", "channel", "--waiting", "minimal", "--idle-ms", "1")
+
+
+def _time_to_give_up(program: Path) -> tuple[float, subprocess.CompletedProcess[str]]:
+    """From an engine's waking until neither end of `wake` may run there any more, less what the watchers waited."""
+    argv = [str(program), *WAKE, "--messages", str(ENDED_BY_TEST_S * 1000)]
+    with engine() as one, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        ends = [each.tid for each in until_named(child.pid, "wake-sender", "wake-receiver")]
+        time.sleep(0.1)  # so that it measures; were it earlier, its guard would be younger
+
+        def waited_s() -> float:
+            found = [each.waited_ns for each in threads(child.pid) if each.tid not in ends]
+            return own_wait_s() + sum(found) / 1e9
+
+        before, started = waited_s(), time.monotonic()
+        wake(one)
+        while str(CPU) in map(allowed, ends) and time.monotonic() < started + 5:
+            pass
+        took_s = time.monotonic() - started
+        late_s = max(waited_s() - before, 0.0)
+        out, err = child.communicate(timeout=60)
+        return took_s - late_s, subprocess.CompletedProcess([str(one.pid)], child.returncode, out, err)
+
+
+@pytest.mark.slow
+def test_an_engine_that_wakes_beside_wake_has_its_cpu_within_ten_milliseconds(program: Path) -> None:
+    tries = []
+    for _ in range(8):
+        took_s, done = _time_to_give_up(program)
+        said = f"engine (tid {done.args[0]}) runs on CPU {CPU}, which was left to it: nothing was measured"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"tunectl-probe: {said}\n")
+        tries.append(took_s)
+        if took_s < LEAVES_S:
+            return
+    raise AssertionError(f"they left after {tries} s")
+
+
+@pytest.mark.slow
+def test_wake_stays_with_intrude_and_beside_who_sleeps_or_may_run_elsewhere(program: Path) -> None:
+    def measured(*words: str) -> int:
+        argv = [str(program), *WAKE, "--messages", "30", *words]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+        return int(json.loads(done.stdout)["cells"][0]["n"])
+
+    with engine(), engine(cpu=-1) as floating:
+        wake(floating)
+        assert measured() == 30
+    with engine() as one:
+        wake(one)
+        assert measured("--intrude") == 30
+
+
+@pytest.mark.slow
+def test_a_probe_whose_only_cpu_was_taken_is_one_line_and_no_document(program: Path, tmp_path: Path) -> None:
+    words = ["probe", "jitter", "--cpus", str(CPU), "--duration", str(ENDED_BY_TEST_S), "--format", "json"]
+    argv = [str(TUNECTL), *words, "--host", str(tmp_path / "none.toml"), "--output", str(tmp_path / "result.json")]
+    (tmp_path / "none.toml").write_text(f'profile = "low-latency"\nisolated = "{CPU}"\nallow_split_siblings = true\n')
+    environment = {**os.environ, "TUNECTL_PROBE": str(program)}
+    with engine() as one:
+        with subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        ) as child:
+            assert until_measuring(until_child(child.pid))
+            wake(one)
+            out, err = child.communicate(timeout=60)
+        assert (child.returncode, out) == (1, "")
+        said = f"nothing was measured: CPU {CPU}: engine (tid {one.pid}) runs on CPU {CPU}"
+        assert [line for line in err.splitlines() if said in line] == err.splitlines()
+    assert not (tmp_path / "result.json").exists()
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ OURS: dict[str, Any] = {
     "cpufreq.energy_perf_bias": 0,
     "cpuidle.max_latency_us": 1,
     "mm.ksm": "stopped",
+    "mm.swap": "off",
     "mm.swappiness": 1,
     "mm.thp_enabled": "never",
     "kernel.nmi_watchdog": False,
@@ -27,7 +28,8 @@ OURS: dict[str, Any] = {
     "net.adaptive_rx": False,
     "net.rx_ring": 4096,
 }
-THP = "/sys/kernel/mm/transparent_hugepage/enabled"
+MM = "/sys/kernel/mm/transparent_hugepage"
+THP = f"{MM}/enabled"
 GOVERNOR = "/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor"
 SYSTEM = "etc/systemd/system"
 
@@ -62,7 +64,48 @@ SYSTEM = "etc/systemd/system"
         ("swapon -a", [(1, "swapon -a", "on")]),
         ("ethtool -C eth0 adaptive-rx on rx-usecs 50",
          [(1, "ethtool -C eth0 adaptive-rx", "1"), (1, "ethtool -C eth0 rx-usecs", "50")]),
+        # from the directory that the script went to
+        (f"cd {MM}; echo always > enabled", [(1, THP, "always")]),
+        (f"cd {MM} || exit 1\necho always | tee -a enabled", [(2, THP, "always")]),
+        (f"cd {MM}/../ksm && dd if=/tmp/x of=run", [(1, "/sys/kernel/mm/ksm/run", "")]),
+        (f"D={MM}\nif cd \"$D\"; then echo always > ./enabled; fi", [(2, THP, "always")]),
+        ("cd /proc/sys\ncd vm\necho 60 > swappiness", [(3, "/proc/sys/vm/swappiness", "60")]),
+        (
+            "cd /sys/devices/system/cpu; for c in cpu2 cpu3; do echo powersave > $c/cpufreq/scaling_governor; done",
+            [(1, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
+        ),
+        # by variables that the script sets
+        (f"export V={MM} W=always\necho ${{W}} > ${{V}}/enabled", [(2, THP, "always")]),
+        (f"V=always F={THP}; printf \"${{V}}\\n\" >\"${{F}}\"", [(1, THP, "always")]),
+        (f"local n=5; echo \"${{n}}00\" > {THP}", [(1, THP, "500")]),
+        (f"echo ${{MODE:-always}} > ${{FILE:={THP}}}", [(1, THP, "always")]),
+        (f"MODE=never\necho ${{MODE:-always}} > {THP}", [(2, THP, "never")]),
+        (f"MODE=$1\necho $MODE > {THP}", [(2, THP, "")]),
+        # by dd, and from a text that stands in the script
+        (f"echo always | sudo dd of={THP} status=none", [(1, THP, "always")]),
+        (f"f={THP}; dd of=$f <<< always", [(1, THP, "always")]),
+        (f"cat > {THP} <<END\nalways\nEND\necho never > {THP}", [(1, THP, "always"), (4, THP, "never")]),
+        (f"sudo tee {THP} <<'END' >/dev/null\nalways\nEND", [(1, THP, "always")]),
+        (f"bash -s <<-END\n\techo always > {THP}\n\tEND\nswapon -a", [(1, THP, "always"), (4, "swapon -a", "on")]),
+        # by a file of sysctls
+        ("sysctl -p /etc/x.conf", [(1, "sysctl -p /etc/x.conf", "")]),
+        ("sysctl -q -p/etc/x.conf /etc/y.conf",
+         [(1, "sysctl -p /etc/x.conf", ""), (1, "sysctl -p /etc/y.conf", "")]),
+        ("sysctl --load=/etc/x.conf", [(1, "sysctl -p /etc/x.conf", "")]),
+        ("sysctl -ep", [(1, "sysctl -p /etc/sysctl.conf", "")]),
+        ("sysctl --system", [(1, "sysctl --system", "")]),
         # nothing of these writes
+        (f"cd {MM}; echo always > /tmp/enabled", []),
+        (f"cd {MM}; cd -; echo always > enabled", []),
+        (f"cd {MM}; cd \"$HOME\"; echo always > enabled", []),
+        (f"(cd {MM}; cat enabled); echo always > enabled", []),
+        (f"(cd {MM} && cat enabled);echo always > enabled", []),
+        (f"cd /tmp; cat {MM}/enabled | grep always > enabled", []),
+        (f"cat > /usr/local/bin/x <<END\n#!/bin/sh\necho always > {THP}\nEND\ntrue", []),
+        (f"ssh other <<END\necho always > {THP}\nEND", []),
+        (f"x=$((1<<n)); echo $x > /tmp/enabled; : {THP}", []),
+        ("sysctl -p -", []),
+        ("sysctl -n vm.swappiness", []),
         (f"cat {THP}", []),
         (f"grep -q always < {THP} > /tmp/seen", []),
         (f"# echo always > {THP}", []),
@@ -110,6 +153,15 @@ def instance(value: str) -> Any:
     return act
 
 
+ZRAM = "/etc/systemd/zram-generator.conf"
+GENERATOR = "usr/lib/systemd/system-generators/zram-generator"
+
+
+def zram(text: str, path: str = ZRAM.lstrip("/"), generator: str = GENERATOR) -> Any:
+    """zram-generator, with this configuration."""
+    return both(program(generator, "\0"), program(path, text))
+
+
 def both(*acts: Any) -> Any:
     def act(root: Path) -> None:
         for one in acts:
@@ -148,6 +200,31 @@ SCRIPT = program("usr/local/bin/save", f"#!/bin/sh\nset -e\n{SET}\n")
         (program("etc/cron.d/x", "@daily root sysctl -w vm.swappiness=60\n"), "cron", "vm.swappiness = 60", "take"),
         (program("etc/cron.d/x", "@daily root echo 8 > /proc/irq/33/smp_affinity\n"), "cron", "= 3,", "take /etc"),
         (program("etc/rc.local", f"#!/bin/sh -e\n{SET}\nexit 0\n"), "rc.local", "/etc/rc.local:2", "take /etc"),
+        (
+            program("etc/rc.local", "#!/bin/sh\ncd /proc/sys/vm\necho 60 > swappiness\n"),
+            "rc.local", "/etc/rc.local:3", "take /etc/rc.local:3 out",
+        ),
+        (
+            both(program("etc/site.conf", "kernel.panic = 9\nvm/swappiness = 60\n"),
+                 program("etc/rc.local", "#!/bin/sh\nsysctl -q -p /etc/site.conf\n")),
+            "rc.local", "/etc/site.conf:2 will write vm.swappiness = 60", "take /etc/site.conf:2 out, or say vm.swap",
+        ),
+        (
+            both(program("etc/sysctl.conf", "vm.swappi* = 60\n"),
+                 unit("x.service", "[Service]\nExecStart=sysctl -p\n")),
+            "services", "/etc/sysctl.conf:1", "take /etc/sysctl.conf:1 out",
+        ),
+        (
+            unit("x.service", f"[Service]\nEnvironment=GOV=powersave F={GOVERNOR}\nExecStart=/bin/sh -c "
+                 "'for g in $$GOV; do echo $$g > ${F}; done'\n"),
+            "services", "= powersave", "sudo systemctl disable --now x.service",
+        ),
+        (zram("[zram0]\nzram-size = ram / 2\n"), "zram-generator", f"{ZRAM}:1", "sudo systemctl mask 'dev-zram0.swap'"),
+        (zram("# bare\n[zram1]\n"), "zram-generator", f"{ZRAM}:2", "sudo systemctl mask 'dev-zram1.swap'"),
+        (
+            zram("[zram0]\n", "usr/lib/systemd/zram-generator.conf.d/10-vendor.conf"), "zram-generator",
+            "10-vendor.conf:1 will write swapon /dev/zram0 = on", "sudo systemctl mask",
+        ),
         (unit("late.service", SERVICE), "services", "late.service:3", "sudo systemctl disable --now late.service"),
         (instance("powersave"), "services", "= powersave", "sudo systemctl disable --now tune@powersave.service"),
         (
@@ -180,6 +257,12 @@ def test_who_will_write_is_named_with_file_and_line(tmp_path: Path, act: Any, ro
     assert place in found[row][0]
     assert "will write" in found[row][0]
     assert found[row][1].startswith(fix)
+
+
+def test_swap_in_compressed_memory_is_over_once_its_unit_is_masked(tmp_path: Path) -> None:
+    assert list(against(tmp_path, zram("[zram0]\n"))) == ["zram-generator"]
+    masked = both(zram("[zram0]\n"), lambda root: (root / SYSTEM / "dev-zram0.swap").symlink_to("/dev/null"))
+    assert against(tmp_path, masked) == {}
 
 
 SSH = "usr/lib/systemd/system/ssh.service"
@@ -239,6 +322,16 @@ def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:
              program("etc/rc.local", f"#!/bin/sh -e\n{SET}\n", 0o644)),
         added("ExecStartPost=/sbin/sysctl vm.swappiness\n"),
         program("etc/cron.d/same", f"@reboot root {SET.replace('powersave', 'performance')}\n"),
+        zram("[zram0]\nzram-size = 0\n"),
+        zram("[zram0]\nmount-point = /var/scratch\n"),
+        zram("[zram0]\nfs-type = ext4\nmount-point = /x\n"),
+        zram("# [zram0]\n[other]\n"),
+        both(zram("[zram0]\n", "usr/lib/systemd/zram-generator.conf"), zram("")),
+        both(zram("[zram0]\n"), zram("[zram0]\nzram-size = 0\n", "etc/systemd/zram-generator.conf.d/off.conf")),
+        program("etc/systemd/zram-generator.conf", "[zram0]\n"),
+        both(program("etc/site.conf", "vm.swappiness = 60\nkernel.panic = 9\nvm.swappiness = 1\n"),
+             program("etc/rc.local", "#!/bin/sh\nsysctl -p /etc/site.conf\n")),
+        unit("x.service", f"[Service]\nEnvironment=GOV=performance\nExecStart=/bin/sh -c 'echo $GOV > {GOVERNOR}'\n"),
         program("etc/cron.d/same", "@reboot root echo 3 > /proc/irq/33/smp_affinity\n"),
         program("etc/cron.d/reads", f"@reboot root cat {GOVERNOR} > /tmp/governor\n"),
         program("etc/cron.d/off.disabled", f"@reboot root {SET}\n"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.trees import write
 from tests.tuned import apply
 from tunectl.host.refusals import AS_ROOT
 
+TUNERS = Path(__file__).parents[2] / "checks/test_tuners.py"
 SYSTEM = "etc/systemd/system"
 SERVICE = f"{SYSTEM}/tunectl-apply.service"
 KNOBS = """\
@@ -159,12 +161,64 @@ def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
     place = act(tree)
     open_to_all(tree)
     target = f"check.other_tuners[{row}]"
-    finding = findings(tree, "check", "--window", "0.1")[target]
-    assert finding["outcome"] == "drifted"
+    check = ("check", "--window", "0.1", str(TUNERS))
+    assert findings(tree, *check)[target]["outcome"] == "drifted"
     close(place)
-    found = findings(tree, "check", "--window", "0.1")
+    found = findings(tree, *check)
     assert found[target]["outcome"] == "unreadable"
     assert f"/{place.relative_to(tree)}: Permission denied" in found[target]["reason"]
     assert found[target]["fix"] == AS_ROOT
     others = {name for name in found if name.startswith("check.other_tuners") and name != target}
     assert not any(found[name]["outcome"] == "unreadable" for name in others)
+
+
+@needs_root
+def test_a_drift_that_is_known_anyway_names_what_could_not_be_read_besides(on_disk: Path) -> None:
+    tree = tuned(on_disk)
+    write(tree, "proc/swaps", "Filename Type Size Used Priority\n/swapfile file 8 0 -2\n")
+    first, second = _cron(tree), tree / "etc/cron.d/b"
+    write(tree, "etc/cron.d/b", f"@daily root {WRITES}\n")
+    rule = tree / "etc/udev/rules.d/95-tunectl.rules"
+    (tree / f"{SYSTEM}/tunectl-reapply@.service").write_text("[Service]\nExecStart=/bin/true\n")
+    open_to_all(tree)
+    assert "Permission denied" not in str(findings(tree, "verify"))
+    for place in (tree / "etc/fstab", second, rule):
+        close(place)
+    found = findings(tree, "verify") | findings(tree, "check", "--window", "0.1")
+    for target, path in (
+        ("mm.swap", "etc/fstab"),
+        ("systemd.apply_on_hotplug", "etc/udev/rules.d/95-tunectl.rules"),
+        ("check.other_tuners[cron]", "etc/cron.d/b"),
+    ):
+        assert found[target]["outcome"] == "drifted", found[target]
+        assert f"is not known: /{path}: Permission denied" in found[target]["reason"]
+    assert f"/{first.relative_to(tree)}:1" in found["check.other_tuners[cron]"]["reason"]
+
+
+BAN = "etc/default/irqbalance"
+BALANCE = "check.other_tuners[irqbalance]"
+
+
+def _balanced(below: Path, *, stray: bool) -> Path:
+    """A host whose irqbalance leaves the isolated CPUs alone; `stray`: somebody started another by hand."""
+    spec = replace(named("lab4", tuned_boot=frozenset({2, 3})), daemons=("irqbalance",))
+    tree = build(below / "host", spec)
+    write(tree, BAN, "IRQBALANCE_BANNED_CPULIST=2-3\n")
+    wish(tree)
+    if stray:
+        write(tree, "proc/50777/comm", "irqbalance\n")
+        write(tree, "proc/50777/environ", "IRQBALANCE_BANNED_CPULIST=2-3\0")
+        write(tree, "proc/50777/cgroup", "0::/user.slice/user-0.slice/session-1.scope\n")
+    open_to_all(below)
+    return tree
+
+
+@needs_root
+@pytest.mark.parametrize("stray", [False, True])
+def test_a_ban_list_that_may_not_be_read_is_neither_a_blame_nor_compliant(on_disk: Path, stray: bool) -> None:
+    tree = _balanced(on_disk, stray=stray)
+    assert findings(tree, "check", "--window", "0.1")[BALANCE]["outcome"] == "compliant"
+    close(tree / ("proc/50777/environ" if stray else BAN))
+    found = findings(tree, "check", "--window", "0.1")[BALANCE]
+    assert (found["outcome"], found["fix"]) == ("unreadable", AS_ROOT)
+    assert ("only root may see with what list" if stray else f"/{BAN}: Permission denied") in found["reason"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from tests.cli.places import as_nobody
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.ran import Ran
-from tests.trees import differences, picture
+from tests.trees import differences, picture, write
 from tests.tuned import apply, inspection_on, restore, state_of
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
@@ -69,6 +71,72 @@ def test_a_governor_that_a_boot_argument_took_away_is_drift_with_the_argument_na
     assert f"this boot had the argument {word}, which takes it away" in found.reason
     assert f"take {word} out of the kernel's command line and boot again" in found.fix
     assert '"cpufreq.governor" = "unmanaged"' in found.fix
+
+
+BARRED = "etc/modprobe.d/power.conf"
+
+
+@pytest.mark.parametrize(
+    "line", ["blacklist acpi_cpufreq", "blacklist acpi-cpufreq", "install acpi_cpufreq /bin/false"]
+)
+def test_a_driver_that_modprobe_keeps_away_is_named_with_the_line_that_ends_it(host: Path, line: str) -> None:
+    takes_cpufreq_away(host)
+    write(host, BARRED, f"# quiet\n{line}\n")
+    (found,) = findings(host, "cpufreq.governor")
+    assert found.outcome is Outcome.DRIFTED
+    assert f"as performance: /{BARRED}:2 says {line}, so it is not loaded at boot" in found.reason
+    sed, modprobe, last = found.fix.split(" && ")
+    assert (modprobe, last) == ("sudo modprobe acpi_cpufreq", "sudo tunectl apply")
+    words = shlex.split(sed.removeprefix("sudo "))
+    subprocess.run([*words[:-1], str(host) + words[-1]], check=True)
+    assert (host / BARRED).read_text() == "# quiet\n"
+
+
+def test_of_two_drivers_that_are_kept_away_the_operator_knows_the_right_one(host: Path) -> None:
+    takes_cpufreq_away(host)
+    write(host, BARRED, "blacklist acpi_cpufreq\nblacklist pcc_cpufreq\n")
+    (found,) = findings(host, "cpufreq.governor")
+    assert f"/{BARRED}:1 says blacklist acpi_cpufreq; /{BARRED}:2 says blacklist pcc_cpufreq" in found.reason
+    assert found.fix.startswith("load the one that this machine needs (acpi_cpufreq or pcc_cpufreq), or decide")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "modprobe.blacklist=floppy,acpi-cpufreq",
+        "module_blacklist=acpi_cpufreq",
+        "initcall_blacklist=acpi_cpufreq_init",
+        "intel_pstate=disable",
+        "amd_pstate=disable",
+    ],
+)
+def test_an_argument_that_keeps_its_driver_away_is_named(host: Path, word: str) -> None:
+    takes_cpufreq_away(host)
+    boots_with(host, word)
+    (found,) = findings(host, "cpufreq.governor")
+    assert f"this boot had the argument {word}, which takes it away" in found.reason
+    assert f"take {word} out of the kernel's command line and boot again" in found.fix
+
+
+def test_what_switches_all_of_it_off_comes_before_a_driver_and_a_driver_before_its_choice(host: Path) -> None:
+    takes_cpufreq_away(host)
+    write(host, BARRED, "blacklist acpi_cpufreq\n")
+    boots_with(host, "intel_pstate=disable")
+    assert BARRED in findings(host, "cpufreq.governor")[0].reason
+    boots_with(host, "cpufreq.off=1")
+    assert "the argument cpufreq.off=1" in findings(host, "cpufreq.governor")[0].reason
+
+
+def test_other_modules_that_are_kept_away_are_no_cause(host: Path) -> None:
+    write(host, BARRED, "blacklist acpi_cpufreq\n")
+    boots_with(host, "intel_pstate=disable", "modprobe.blacklist=acpi_cpufreq")
+    assert {one.outcome for one in findings(host, "cpufreq.governor")} == {"compliant"}  # another driver does it
+    (host / "proc/cmdline").write_text((host / "proc/cmdline").read_text().split("intel_pstate")[0] + "\n")
+    takes_cpufreq_away(host)
+    for text in ("blacklist floppy\n", "# blacklist acpi_cpufreq\n", "options acpi_cpufreq x=1\n"):
+        write(host, BARRED, text)
+        boots_with(host, "modprobe.blacklist=floppy")
+        assert "what took it away is not known" in findings(host, "cpufreq.governor")[0].reason
 
 
 def test_a_loss_is_known_after_every_later_apply_until_it_is_mended_or_no_longer_asked_for(host: Path) -> None:

@@ -181,6 +181,38 @@ def test_a_waiver_that_covers_nothing_is_named_with_its_file_and_key_and_one_tha
         assert [one.knob for one in plan.findings] == ["cpufreq.governor"]
 
 
+@pytest.mark.parametrize(
+    ("target", "covered"),
+    [
+        ("2-3", {"2", "3"}),
+        ("3,7-9", {"3"}),
+        ("2,3,27-28", {"2", "3"}),
+        ("1", {"1"}),
+        ("27-28", set()),
+        ("4-4294967295", set()),
+        ("3-", set()),
+        ("2-3x", set()),
+        ("02-03", {"2", "3"}),
+    ],
+)
+def test_a_list_of_numbers_stands_for_each_of_them_and_is_idle_only_where_none_is_there(
+    target: str, covered: set[str]
+) -> None:
+    waiver = Waiver("cpufreq.governor", target, "vendor", "2099-01-01", "host.toml: waivers[0]")
+    readings = [read("cpufreq.governor", "powersave", cpu) for cpu in ("1", "2", "3")]
+    found = planned("cpufreq.governor", "performance", *readings, waivers=(waiver,)).findings
+    assert {one.instance for one in found if one.outcome is Outcome.WAIVED} == covered
+    idle = [one for one in found if one.knob == "waiver"]
+    assert [one.target for one in idle] == ([] if covered else [f"waiver[cpufreq.governor[{target}]]"])
+
+
+def test_a_list_is_no_name_of_another_kind() -> None:
+    waiver = Waiver("net.rps_cpus", "0-9", "vendor", "2099-01-01")
+    assert not waiver.covers("eth0")
+    assert not waiver.covers("")
+    assert Waiver("net.rps_cpus", "eth0", "vendor", "2099-01-01").covers("eth0")
+
+
 def test_a_waiver_improves_only_what_is_wrong() -> None:
     waiver = Waiver("mm.swappiness", None, "why", "2099-01-01")
     assert judged(planned("mm.swappiness", 1, read("mm.swappiness", 1), waivers=(waiver,))).outcome is Outcome.COMPLIANT

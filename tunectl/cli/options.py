@@ -58,10 +58,18 @@ class Options(NamedTuple):
         # With expand=True, sysconfig would read Python's whole build configuration to fill in what sys knows already.
         scripts = sysconfig.get_path("scripts", expand=False)
         scripts = os.path.normpath(scripts.format(base=sys.prefix, platbase=sys.exec_prefix))
-        words = [os.path.join(scripts, "tunectl")]
+        words = [_program(os.path.join(scripts, "tunectl"))]
         words += ["--host", self.host_path] if self.host else []
         words += ["--state", self.state_path] if self.state else []
         return tuple(words)
+
+
+def _program(installed: str) -> str:
+    """The program of this installation; where that is gone, the one that was just started, if its path is known."""
+    started = sys.argv[0]
+    if not os.path.exists(installed) and os.path.isabs(started) and started.endswith("/tunectl"):
+        return started
+    return installed
 
 
 def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "json")) -> Callable[[F], F]:

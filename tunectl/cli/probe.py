@@ -19,12 +19,13 @@ from tunectl.host.occupants import Occupant, Place, look, refusal, said
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.probe.budget import judge
-from tunectl.probe.result import write_result
+from tunectl.probe.result import nothing_measured, write_result
 from tunectl.probe.runner import run_jitter, run_selftest
 from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
 from tunectl.tuning.inspection import read_config
 
 _MOST_MESSAGES = 10_000_000
+_STOP = "stop them, or say --intrude"
 
 
 @click.group(name="probe")
@@ -66,12 +67,14 @@ def jitter(
     stay_off(root, chosen | isolated)
     taken = _taken(root, facts, chosen, config, intrude)
     if chosen <= taken.keys():
-        raise TunectlError(refusal(taken), "stop them, or say --intrude")
+        raise TunectlError(refusal(taken), _STOP)
     with progress(options) as tell:
         result = run_jitter(
             chosen - taken.keys(), duration_s, threshold_ns, fifo, events, attribute, intrude, on_progress=tell
         )
     result["not_measured"] = [*result.get("not_measured", ()), *_left_alone(taken)]
+    if nothing := nothing_measured(result):
+        raise TunectlError(nothing, _STOP)
     result["budget"] = judge(result, limits)
     if output:
         write_result(output, result)
@@ -119,7 +122,9 @@ def wake(
     free = isolated - taken.keys()
     among = format_cpulist(free if len(free) > 1 else isolated) if not cpus and len(isolated) > 1 else None
     stay_off(root, isolated)
-    request = WakeRequest(cpus, among, mechanisms, waiting, idle_ms, messages, fifo, busy_poll_us, listen, connect)
+    request = WakeRequest(
+        cpus, among, mechanisms, waiting, idle_ms, messages, fifo, busy_poll_us, intrude, listen, connect
+    )
     _refuse_taken(root, facts, request.named, config, intrude)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the run as Ctrl-C does: with the result so far
     if listen:
@@ -187,7 +192,7 @@ def _left_alone(taken: dict[int, list[Occupant]]) -> list[dict[str, Any]]:
 def _refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool) -> None:
     """TunectlError where somebody else's threads want one of the CPUs: a measurement that needs all of them."""
     if taken := _taken(root, facts, cpus, config, intrude):
-        raise TunectlError(refusal(taken), "stop them, or say --intrude")
+        raise TunectlError(refusal(taken), _STOP)
 
 
 def _config(options: Options, facts: CpuFacts) -> HostConfig | None:

@@ -34,9 +34,12 @@ class Ban(NamedTuple):
     stray_pid: int = 0  # the process, where its service does not run it
     dropped: str = ""  # the line of its unit that keeps a configured list from it
     ends: str = ""  # what ends that
+    unread: str = ""  # what this user was denied: what is banned is not known
 
     def describe(self) -> str:
         """One phrase for people."""
+        if self.unread:
+            return f"what it bans is not known: {self.unread}" + (f" ({self.source})" if self.source else "")
         if self.problem:
             return f"ban list not readable: {self.problem} ({self.source})"
         if self.cpus is None:
@@ -45,7 +48,13 @@ class Ban(NamedTuple):
 
 
 def read_configured_ban(root: Sysroot) -> Ban:
-    """The ban list the next start of irqbalance will have. Never raises."""
+    """The ban list the next start of irqbalance will have; `unread` where a file of it was denied. Never raises."""
+    with root.noting() as denied:
+        ban = _configured(root)
+    return Ban(None, "", unread=str(denied)) if denied else ban
+
+
+def _configured(root: Sysroot) -> Ban:
     values: dict[str, tuple[str, str]] = {}
     said = read_unit(root, UNIT)
     # EnvironmentFile= beats Environment= wherever they stand (systemd.exec(5)).
@@ -141,14 +150,18 @@ def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
     """The ban list of a running daemon.
 
     Only root may read its environment. For others the result is None where its service started it, because then the
-    configured list holds; where somebody else started it, nobody knows with which list, and that is a problem.
+    configured list holds; where somebody else started it, with which list is `unread`.
     """
     group = root.get_text(f"proc/{pid}/cgroup")
     stray = bool(group) and "irqbalance" not in group
-    environ = root.get_text(f"proc/{pid}/environ")
-    if not environ:
+    path = f"proc/{pid}/environ"
+    with root.noting() as denied:
+        environ = root.get_text(path)
+    if not environ and not stray:
+        return None
+    if denied or not root.exists(path):  # a recording holds no environments
         why = "its service did not start it, and only root may see with what list"
-        return Ban(None, f"process {pid}", why, pid) if stray else None
+        return Ban(None, f"process {pid}", stray_pid=pid, unread=why)
     values = {}
     for item in environ.split("\0"):
         name, _, value = item.partition("=")

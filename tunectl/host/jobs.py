@@ -6,12 +6,12 @@ Source: crontab(5), cron(8) and run-parts(8) of Debian and cronie; systemd-rc-lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import unit_directories, unit_names
-from tunectl.host.systemdunit import in_force, mask_of, read_unit
+from tunectl.host.systemdconf import starting_links, unit_directories
+from tunectl.host.systemdunit import in_force, mask_of, read_unit, words_of
 
 _DAEMONS = ("cron.service", "crond.service", "cronie.service", "systemd-cron.target")
 _PROGRAMS = ("usr/sbin/cron", "usr/sbin/crond")
@@ -21,6 +21,8 @@ _ENVIRONMENT = re.compile(r"^\s*[A-Za-z_]\w*\s*=")
 _RC_LOCAL = ("etc/rc.local", "etc/rc.d/rc.local")
 _EXECS = ("ExecStartPre", "ExecStart", "ExecStartPost", "ExecReload", "ExecStopPost")
 _SILENT_EXECS = ("ExecCondition", "ExecStop")  # they are no writers at boot, and yet the unit does them
+_EARLY = ("sysinit.target.", "basic.target.", "initrd", "local-fs", "sockets.target.")  # reached before ours starts
+_VARIABLE = re.compile(r"\$\$|\$\{(\w+)\}|\$(\w+)")
 _BEFORE_US = ("tunectl-apply.service", "basic.target", "sysinit.target")
 
 
@@ -99,12 +101,14 @@ def read_service_jobs(root: Sysroot, besides: frozenset[str]) -> Iterator[Job]:
             continue
         commands = in_force(said, "Service", *_EXECS, *_SILENT_EXECS)
         starts = [one for one in commands if one.key == "ExecStart"]
+        given = (word for one in in_force(said, "Service", "Environment") for word in words_of(one.value))
+        environment = dict(word.partition("=")[::2] for word in given)
         for one in commands:
             own = unit.startswith("tunectl-") and "/tunectl" in one.value  # ours: verify, apply, monitor
             if own or one.key in _SILENT_EXECS or "/rc.local" in one.value:  # read_rc_local() has what that runs
                 continue
             alone = starter if commands == [one] and f".d/{one.file.rpartition('/')[2]}" not in one.file else ""
-            command = _specified(one.value.lstrip("@-:+!"), unit)
+            command = _filled_in(_specified(one.value.lstrip("@-:+!"), unit), environment)
             yield Job(one.file, one.line, command, unit, alone, needed=starts == [one])
 
 
@@ -117,17 +121,26 @@ def _specified(command: str, unit: str) -> str:
     return re.sub(r"%(.)", lambda found: values.get(found[1], found[0]), command)
 
 
+def _filled_in(command: str, environment: Mapping[str, str]) -> str:
+    """The command with what its unit says of variables: systemd replaces them, or hands them on to a shell.
+
+    `$$` is a dollar (systemd.service(5), "Command lines"). A variable that the unit does not name stays.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        return "$" if found[0] == "$$" else environment.get(found[1] or found[2], found[0])
+
+    return _VARIABLE.sub(value, _VARIABLE.sub(value, command))  # $$NAME is left to the shell, which has it, too
+
+
 def _started(root: Sysroot) -> dict[str, str]:
     """{service: the unit to disable, itself or its timer}, of what is enabled and not masked."""
     found: dict[str, str] = {}
-    names = {*unit_names(root, ".wants"), *unit_names(root, ".requires")}
-    early = ("sysinit.target.", "basic.target.", "initrd", "local-fs", "sockets.target.")
-    for directory in sorted(name for name in names if not name.startswith(early)):
-        for place in unit_directories(directory):
-            for unit in sorted(root.listdir(place)):
-                if unit.endswith(".service"):
-                    found.setdefault(unit, unit)
-                elif unit.endswith(".timer") and not mask_of(root, unit):
-                    service = next((one.value for one in read_unit(root, unit) if one.key == "Unit"), "")
-                    found.setdefault(service or unit.removesuffix(".timer") + ".service", unit)
+    for _, link in starting_links(root, _EARLY):
+        unit = link.rpartition("/")[2]
+        if unit.endswith(".service"):
+            found.setdefault(unit, unit)
+        elif unit.endswith(".timer") and not mask_of(root, unit):
+            service = next((one.value for one in read_unit(root, unit) if one.key == "Unit"), "")
+            found.setdefault(service or unit.removesuffix(".timer") + ".service", unit)
     return {unit: starter for unit, starter in found.items() if not mask_of(root, unit)}

@@ -69,6 +69,7 @@ FILES = (
     *_below("etc", "tuned/active_profile tuned/profile_mode tuned/bootcmdline sysctl.conf sysctl.d/*.conf"),
     *_below("etc", "tuned/*-variables.conf tuned/*/tuned.conf tuned/profiles/*/tuned.conf tlp.conf tlp.d/*.conf"),
     *_below("etc", "default/cpupower sysconfig/cpupower cpupower-service.conf default/cpufrequtils auto-cpufreq.conf"),
+    *(f"{place}/modprobe.d/*.conf" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib")),
     *_below("etc", "tmpfiles.d/*.conf sysfs.conf sysfs.d/*.conf udev/rules.d/*.rules"),
     *_below("usr/lib", "tuned/*/tuned.conf tuned/profiles/*/tuned.conf tmpfiles.d/*.conf udev/rules.d/*.rules"),
     *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules sysctl.d/*.conf"),

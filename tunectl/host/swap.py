@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import unit_directories, unit_names
+from tunectl.host.systemdconf import starting_links, unit_directories
 from tunectl.host.systemdunit import mask_of
 
 FSTAB = "etc/fstab"
@@ -54,6 +54,5 @@ def read_starters(root: Sysroot) -> list[Starter]:
 
 def _wanted(root: Sysroot) -> list[str]:
     """The swap units that a target wants."""
-    links = [kind for kind in (*unit_names(root, ".wants"), *unit_names(root, ".requires")) if "target" in kind]
-    places = [place for kind in links for place in unit_directories(kind)]
-    return sorted({unit for place in places for unit in root.listdir(place) if unit.endswith(".swap")})
+    links = (link for kind, link in starting_links(root) if "target" in kind and link.endswith(".swap"))
+    return sorted({link.rpartition("/")[2] for link in links})

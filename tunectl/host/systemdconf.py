@@ -5,7 +5,7 @@ Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_cpulist
@@ -30,7 +30,7 @@ _UNITS = tuple(
         ("run", "generator.late"),
     )
 )
-_MANAGER = tuple(f"{place}/systemd" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+_OWN = tuple(f"{place}/systemd" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
 MANAGER = "system.conf"
 
 
@@ -52,7 +52,7 @@ def files_in_force(root: Sysroot, directories: Iterable[str], suffix: str = ".co
 
 
 def files_of(root: Sysroot, name: str) -> list[str]:
-    """The files that configure a unit, or (for `system.conf`) the manager; what a later one says comes later."""
+    """The files that configure a unit, or a part of systemd (`system.conf`); what a later one says comes later."""
     mains, directories = _places(name)
     main = next((path for path in mains if root.exists(path)), None)
     dropins = files_in_force(root, directories)
@@ -67,12 +67,12 @@ def patterns_of(name: str) -> tuple[str, ...]:
 
 def _places(name: str) -> tuple[list[str], list[str]]:
     """(where the unit's own file may be, the directories of its drop-ins), what wins first."""
-    places = _MANAGER if name == MANAGER else _UNITS
-    mains = [f"{place}/{name}" for place in places]
-    if name == MANAGER:
+    is_unit = not name.endswith(".conf")
+    mains = [f"{place}/{name}" for place in (_UNITS if is_unit else _OWN)]
+    if not is_unit:
         return mains, [f"{main}.d" for main in mains]
-    own = [f"{place}/{kind}.d" for place in places for kind in (name, *_prefixes(name))]
-    return mains, own + [f"{place}/{name.rpartition('.')[2]}.d" for place in places]
+    own = [f"{place}/{kind}.d" for place in _UNITS for kind in (name, *_prefixes(name))]
+    return mains, own + [f"{place}/{name.rpartition('.')[2]}.d" for place in _UNITS]
 
 
 def _prefixes(name: str) -> list[str]:
@@ -90,6 +90,18 @@ def unit_directories(kind: str) -> tuple[str, ...]:
 def unit_names(root: Sysroot, suffix: str) -> list[str]:
     """The units of a kind (`.timer`) that this host has files for, by name. Never raises."""
     return sorted({name for place in _UNITS for name in root.listdir(place) if name.endswith(suffix)})
+
+
+def starting_links(root: Sysroot, without: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    """(the directory's name, the link's path) of each link that has a unit started: `multi-user.target.wants`, ....
+
+    Sorted by the directory's name; of one name the first that systemd reads comes first. `without`: what the names of
+    directories begin with that are not looked into. Never raises.
+    """
+    for kind in sorted({*unit_names(root, ".wants"), *unit_names(root, ".requires")}):
+        if not kind.startswith(without):
+            for place in unit_directories(kind):
+                yield from ((kind, f"{place}/{unit}") for unit in sorted(root.listdir(place)))
 
 
 def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assigned]:

@@ -9,7 +9,7 @@ Source: drivers/thermal/intel/therm_throt.c, drivers/cpufreq/cpufreq.c, Document
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,12 +44,13 @@ def injects_idle(kind: str) -> bool:
     return kind.startswith(_IDLE_INJECTORS)
 
 
-def cooling_advice(name: str, kind: str) -> str:
+def cooling_advice(name: str, kind: str, *, hot: bool | None = None) -> str:
     """What ends the work of a cooling device: heat is looked for only where heat must be the cause.
 
+    `hot`: is a zone at a trip that slows the CPUs? None where that is not known.
     Source: Documentation/admin-guide/thermal/intel_powerclamp.rst.
     """
-    if not injects_idle(kind):
+    if hot is not False and not injects_idle(kind):
         return ADVICE
     return (
         f"echo 0 | sudo tee /{THERMAL}/{name}/cur_state; where it starts again, see who asks for it: thermald, "
@@ -92,6 +93,16 @@ class Cooling(NamedTuple):
     kind: str
     state: int
     max_state: int
+
+
+class Capping(NamedTuple):
+    """A cooling device that holds clocks down now; `package` is None where it does not say whose."""
+
+    name: str
+    kind: str
+    state: int
+    package: int | None
+    hot: bool | None  # None: not known
 
 
 @dataclass(frozen=True)
@@ -181,6 +192,37 @@ def lowest_trip(root: Sysroot, zone: str) -> int | None:
     slowing = {name for name in names if root.get(f"{zone}/{name}_type").strip() in _SLOWING_TRIPS}
     temps = [temp for name in slowing if (temp := _number(root, f"{zone}/{name}_temp"))]
     return min((temp for temp in temps if temp > 0), default=None)  # a trip that is off stands below zero
+
+
+def read_capping(root: Sysroot) -> tuple[Capping, ...]:
+    """The cooling devices that hold the clock of CPUs down now. Never raises.
+
+    ACPI's (`Processor`) acts on every CPU of its own CPU's package (drivers/acpi/processor_thermal.c,
+    cpufreq_set_cur_state).
+    """
+    at_work = {name: one for name, one in _cooling(root).items() if one.state > 0}
+    capping = {name: one for name, one in at_work.items() if one.kind.startswith(SLOWING_COOLERS)}
+    capping = {name: one for name, one in capping.items() if not injects_idle(one.kind)}
+    if not capping:
+        return ()
+    hot = is_hot(_zones(root).values())
+    return tuple(Capping(name, one.kind, one.state, _package(root, name), hot) for name, one in capping.items())
+
+
+def is_hot(zones: Iterable[Zone]) -> bool | None:
+    """Is a zone at a trip that slows the CPUs? None where no zone has both a temperature and such a trip."""
+    known = [(zone.temp_mc, zone.trip_mc) for zone in zones if zone.temp_mc is not None and zone.trip_mc]
+    return any(temp >= trip for temp, trip in known) if known else None
+
+
+def _package(root: Sysroot, name: str) -> int | None:
+    cpu = root.readlink(f"{THERMAL}/{name}/device/physical_node").rpartition("/")[2]
+    return package_of(root, cpu.removeprefix("cpu"))
+
+
+def package_of(root: Sysroot, cpu: str) -> int | None:
+    """The package of a CPU, by its number; None where that is not known."""
+    return _number(root, f"{_CPU}/cpu{cpu}/topology/physical_package_id") if cpu.isdecimal() else None
 
 
 def _cooling(root: Sysroot) -> dict[str, Cooling]:

@@ -125,7 +125,9 @@ class WaiverRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     knob: Annotated[str, Meta(description="The knob.")]
     reason: Annotated[str, Meta(description="Why the host may differ.")]
     until: Annotated[datetime.date, Meta(description="The last day on which the waiver holds, such as 2027-03-31.")]
-    target: Annotated[str | int | None, Meta(description="One of its targets; without it, all.")] = None
+    target: Annotated[
+        str | int | None, Meta(description="One of its targets, or several by number, such as 2-3; without it, all.")
+    ] = None
 
 
 class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from tunectl.host.thermal import Capping, cooling_advice, package_of, read_capping
 from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
-from tunectl.knobs.row import Absence, Knob
-from tunectl.model import Lifetime, Match, Scalar, Scope
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value
+from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
 _LIMITS = (("hardware-max", f"{_POLICY}/cpuinfo_max_freq"), ("hardware-min", f"{_POLICY}/cpuinfo_min_freq"))
@@ -17,7 +19,11 @@ _INTEL = "Documentation/admin-guide/pm/intel_pstate.rst"
 _AMD = "Documentation/admin-guide/pm/amd-pstate.rst"
 _HEAT = "more power and heat"
 # Source: drivers/cpufreq/cpufreq.c; Documentation/admin-guide/pm/intel_pstate.rst, "Kernel Command Line Options".
-_NO_CPUFREQ = Absence(("cpufreq.off", "acpi=off"))
+_NO_CPUFREQ = Absence(
+    ("cpufreq.off", "acpi=off"),
+    drivers=("acpi_cpufreq", "cppc_cpufreq", "pcc_cpufreq", "powernow_k8", "intel_pstate", "amd_pstate"),
+    of_drivers=("intel_pstate=disable", "amd_pstate=disable"),
+)
 _NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable", "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
 _BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
@@ -39,6 +45,45 @@ def _show_bias(value: int) -> Scalar:
 
 
 _BIAS = Codec("energy bias", ", ".join(_BIASES) + ", or 0 to 15", _decode_bias, str, _show_bias, _want_bias)
+
+
+class CapFacts(NamedTuple):
+    """The cooling devices that hold clocks down, and the package of each CPU."""
+
+    capping: tuple[Capping, ...]
+    packages: Mapping[str, int | None]  # by the CPU's number as text
+
+
+def _caps(view: View) -> CapFacts | None:
+    """None where no cooling device is at work: then the value alone says all."""
+    if "capping" not in view.memo:
+        capping = read_capping(view.root)
+        packages = {str(cpu): package_of(view.root, str(cpu)) for cpu in view.scope.present} if capping else {}
+        view.memo["capping"] = CapFacts(capping, packages) if capping else None
+    found: CapFacts | None = view.memo["capping"]
+    return found
+
+
+_HEAT_OR_NOT = {
+    True: "it is hot",
+    False: "no zone is hot enough for that, so somebody wrote its cur_state",
+    None: "whether it is hot is not known",
+}
+
+
+def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
+    """By the value; of a cap that a cooling device holds, by that device: to write the limit would change nothing."""
+    judged = judge_value(knob, desired, reading)
+    found: CapFacts | None = reading.facts
+    if found is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
+        return judged
+    package = found.packages.get(reading.instance)
+    one = next((one for one in found.capping if one.package is None or one.package == package), None)
+    if one is None:
+        return judged
+    why = _HEAT_OR_NOT[one.hot]
+    reason = f"the cooling device {one.name} ({one.kind}) is at state {one.state} and holds the clock down; {why}"
+    return judged._replace(reason=reason, fix=cooling_advice(one.name, one.kind, hot=one.hot), changeable=False)
 
 
 def _modes(*words: str) -> Codec:
@@ -108,9 +153,10 @@ KNOBS = (
     ),
     Knob(
         "cpufreq.max_khz",
-        PseudoFile(f"{_POLICY}/scaling_max_freq", words=_LIMITS),
+        PseudoFile(f"{_POLICY}/scaling_max_freq", words=_LIMITS, facts=_caps),
         KHZ,
         Lifetime.RUNTIME,
+        judge=judge_max,
         why="A power or thermal daemon that lowers this cap slows the CPU, and nothing else shows it.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat under load",

@@ -7,9 +7,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.bootloader.cmdline import Arg
+from tunectl.host.modprobe import Barred
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.codecs import Codec
+from tunectl.knobs.codecs import Codec, satisfies
 from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, State, Target
 
 
@@ -55,6 +56,11 @@ def if_readable(reading: Reading, denied: Refusals) -> Reading:
     return Reading(reading.knob, reading.instance, State.UNREADABLE, reason=str(denied), errno=denied.errno)
 
 
+def with_unseen(reason: str, denied: str) -> str:
+    """The reason of a drift that is known anyway, with what this user may not read besides."""
+    return f"{reason}; what else there is, is not known: {denied}" if denied else reason
+
+
 class Step(NamedTuple):
     """One file to write, for one or more changes. What the journal and apply work on."""
 
@@ -90,6 +96,8 @@ class Absence(NamedTuple):
 
     arguments: tuple[str, ...] = ()  # boot arguments that take it away: `cpufreq.off`, `intel_pstate=disable`
     modules: tuple[str, ...] = ()  # modules of the kernel of which one provides it
+    drivers: tuple[str, ...] = ()  # others of which one may provide it, built in or as modules
+    of_drivers: tuple[str, ...] = ()  # boot arguments that take one of the drivers away, and leave room for others
     harmless: str = ""  # why nothing is lost then; "" where something is
 
 
@@ -111,6 +119,8 @@ class Facts(NamedTuple):
     arguments: tuple[Arg, ...] = ()  # the kernel's own of this boot
     modules: frozenset[str] = frozenset()  # in this kernel; empty where that is not known
     kernel: str = ""  # its release
+    barred: tuple[Barred, ...] = ()  # modules that are kept from being loaded
+    unseen: str = ""  # what of these lines this user was denied
     journal: str = ""  # why nobody knows what apply noted: JOURNAL_GONE or JOURNAL_HIDDEN
 
 
@@ -161,3 +171,14 @@ class Knob(NamedTuple):
     def facility(self) -> str:
         """The part of the name before the dot: the kernel's own name for the area."""
         return self.name.partition(".")[0]
+
+
+def judge_value(knob: Knob, desired: Any, reading: Reading) -> Judgement:
+    """By the value alone: the judge of every row that has none of its own."""
+    shown = knob.codec.show(reading.value), knob.codec.show(desired)
+    if satisfies(knob.match, reading.value, desired):
+        return Judgement(Outcome.COMPLIANT, *shown)
+    if reading.blocked:
+        fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
+        return Judgement(Outcome.DRIFTED, *shown, reason=reading.blocked, fix=fix, changeable=False)
+    return Judgement(Outcome.DRIFTED, *shown, reading.reason or knob.why)

@@ -25,6 +25,7 @@ from tunectl.preflight import beside
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.thermal import judge_thermal
 from tunectl.probe.budget import judge
+from tunectl.probe.result import left_out, nothing_measured
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.inspection import Inspection, proposed_config, read_config
 from tunectl.tuning.journal import peek
@@ -191,6 +192,9 @@ def _probe(request: Request, flight: Flight, config: HostConfig | None, cpus: Cp
         result = run_jitter(cpus, request.duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
+    if nothing := nothing_measured(result):
+        return f"probe: {nothing}; {_STOP}"
+    left = left_out(result)
     result["not_measured"] = [
         *result.get("not_measured", ()),
         *({"cpu": cpu, "reason": why} for cpu, why in taken.items()),
@@ -200,7 +204,8 @@ def _probe(request: Request, flight: Flight, config: HostConfig | None, cpus: Cp
     flight.probe = result
     if not limits:
         flight.notes.append("the probe measured, and judged nothing: the host file has no [budget]")
-    elif result["budget"]["verdict"] == "not-judged":
+        return f"probe: {left}; {_STOP}" if left else ""
+    if result["budget"]["verdict"] == "not-judged":
         return f"probe: not judged: {result['budget'].get('reason', '')}"
     return ""
 

@@ -20,6 +20,7 @@ from tunectl.host.thermal import (
     Throttles,
     cooling_advice,
     injects_idle,
+    is_hot,
 )
 from tunectl.model import Finding, Outcome
 
@@ -197,10 +198,12 @@ def _cooling(judge: _Judge) -> Iterator[Finding]:
     if not slowing:
         yield _found("thermal.cooling", "", Outcome.UNSUPPORTED, "no cooling device that would slow the CPUs")
     at_work = {name: state for name, _, state in _at_work(judge)}
+    hot = is_hot([*judge.before.zones.values(), *judge.after.zones.values()])
     for name, one in slowing.items():
         if state := at_work.get(name):
             how = "keeps CPUs idle by force, hot or not" if injects_idle(one.kind) else "cools by slowing CPUs"
-            reason, fix = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}", cooling_advice(name, one.kind)
+            reason = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}"
+            fix = cooling_advice(name, one.kind, hot=hot)
             yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix)
         else:
             yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=one.state, desired=0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tunectl.errors import UsageError
-from tunectl.probe.result import CpuSummary, summary_rows
+from tunectl.probe.result import CpuSummary, left_out, summary_rows
 
 
 def _worst_percentile(row: CpuSummary) -> float:
@@ -73,8 +73,8 @@ def _why_not_judged(result: Mapping[str, Any], rows: list[CpuSummary], limits: M
         return "nothing was measured"
     if any(not cpu["loops"] for cpu in result["cpus"]):
         return "a CPU was never measured"
-    if left := result.get("not_measured"):
-        return "; ".join(f"CPU {one['cpu']} was not measured: {one['reason']}" for one in left)
+    if left := left_out(result):
+        return left
     if result.get("interrupted"):
         return "the run was interrupted, so rare interruptions had less chance to show"
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,23 @@ def _check_fields(found: Mapping[str, Any], expected: Mapping[str, type | tuple[
         # bool is an int to isinstance, and true is no count
         if not isinstance(found.get(name), kind) or isinstance(found[name], bool):
             raise TunectlError(f"{where}: {name} is missing or of the wrong type")
+
+
+def left_out(result: Mapping[str, Any]) -> str:
+    """Which CPUs were not measured, and why; "" where none was left out."""
+    return "; ".join(f"CPU {one['cpu']} was not measured: {one['reason']}" for one in _left(result))
+
+
+def nothing_measured(result: Mapping[str, Any]) -> str:
+    """Why a run has no CPU at all, in a sentence; "" where it has one. Such a run is no result."""
+    if result["cpus"]:
+        return ""
+    why = "; ".join(f"CPU {one['cpu']}: {one['reason']}" for one in _left(result))
+    return f"nothing was measured: {why or 'no CPU was left'}"
+
+
+def _left(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return result.get("not_measured") or ()
 
 
 def duration_s(result: Mapping[str, Any], cpu: Mapping[str, Any]) -> float:

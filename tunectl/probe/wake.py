@@ -32,6 +32,7 @@ class WakeRequest:
     messages: int | None = None
     fifo: int | None = None
     busy_poll_us: int | None = None
+    intrude: bool = False
     listen: str | None = None
     connect: str | None = None
 
@@ -45,7 +46,9 @@ class WakeRequest:
     def words(self) -> Iterator[str]:
         """As the program's arguments."""
         for name, value in asdict(self).items():
-            if value is not None:
+            if value is True:
+                yield f"--{name}"
+            elif value is not None and value is not False:
                 yield from (f"--{name.replace('_', '-')}", str(value))
 
 

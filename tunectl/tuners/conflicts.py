@@ -96,8 +96,22 @@ class Objection(NamedTuple):
     desired: str
 
 
+def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
+    """What this user was denied of a tuner that may be against us; "" where nothing was."""
+    concerns = bool(settings) or tuner.name == "irqbalance"
+    return tuner.unread if concerns and is_at_work(tuner) else ""
+
+
 def objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     """What speaks against a tuner on this host; None where it leaves our knobs alone, or does not run."""
+    found = _objection(tuner, settings, isolated, facts)
+    hidden = unseen(tuner, settings)
+    if found and hidden:
+        return found._replace(reason=f"{found.reason}; what else it does is not known: {hidden}")
+    return found
+
+
+def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     if tuner.name == "irqbalance":
         return _irqbalance(tuner, isolated, facts) if is_at_work(tuner) else None
     against = conflicts(tuner, settings)
@@ -116,15 +130,21 @@ def objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, 
 
 
 def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
-    """The ban of each process that runs counts: a file changed since its start changes nothing yet."""
+    """The ban of each process that runs counts: a file changed since its start changes nothing yet.
+
+    A ban that is not known speaks neither for nor against it.
+    """
     automatic = facts.kernel_isolated | facts.nohz_full
 
     def bans(ban: Ban | None) -> CpuSet:
-        if ban is None or (ban.cpus is None and not ban.problem):
+        if ban is None or (ban.cpus is None and not ban.problem and not ban.unread):
             return automatic
         return ban.cpus or frozenset()
 
-    ban = min(tuner.running_bans or (tuner.ban,), key=lambda one: len(isolated & bans(one)))
+    known = [one for one in tuner.running_bans or (tuner.ban,) if one is None or not one.unread]
+    if not known:
+        return None
+    ban = min(known, key=lambda one: len(isolated & bans(one)))
     missing = isolated - bans(ban)
     if not missing:
         return None

@@ -12,11 +12,11 @@ from tunectl.host.irqbalance import read_configured_ban, read_running_ban
 from tunectl.host.procs import read_comms
 from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import starting_links, unit_directories
 from tunectl.host.systemdgroups import groups_of
+from tunectl.host.systemdunit import mask_of
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import FILES, PROGRAMS, Files, Tuner
-
-_UNITS = ("etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 
 
 def read_tuners(root: Sysroot) -> list[FoundTuner]:
@@ -36,11 +36,8 @@ def read_programs(root: Sysroot) -> list[FoundTuner]:
 def _wanted_units(root: Sysroot) -> dict[str, str]:
     """{unit: the link that starts it at boot}."""
     found: dict[str, str] = {}
-    for directory in _UNITS:
-        for name in root.listdir(directory):
-            if name.endswith((".wants", ".requires")):
-                for unit in root.listdir(f"{directory}/{name}"):
-                    found.setdefault(unit, f"{directory}/{name}/{unit}")
+    for _, link in starting_links(root):
+        found.setdefault(link.rpartition("/")[2], link)
     return found
 
 
@@ -48,17 +45,17 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
     running = [group for unit in tuner.units for group in groups_of(root, unit)]
     pids = [pid for comm in tuner.process_names for pid in processes.get(comm, ())]
     running += [f"proc/{pid}/comm" for pid in pids]
-    masked = {unit for unit in tuner.units if root.readlink(f"etc/systemd/system/{unit}") == "/dev/null"}
-    enabled = [wanted[unit] for unit in tuner.units if unit in wanted and unit not in masked]
-    files = [f"{where}/{unit}" for where in _UNITS for unit in tuner.units if unit not in masked]
-    installed = [path for path in files if root.exists(path)]
+    units = [unit for unit in tuner.units if not mask_of(root, unit)]
+    enabled = [wanted[unit] for unit in units if unit in wanted]
+    installed = [path for unit in units for path in unit_directories(unit) if root.exists(path)]
     if not (running or enabled or installed):
         return None
-    extra = _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
     with root.noting() as denied:
         settings = tuner.settings(root) if tuner.settings else None
     if denied and settings is None:  # it writes what its files say, and those are not known
         settings = ()
+    extra: dict[str, object] = {"unread": str(denied)}
+    extra |= _irqbalance(root, pids) if tuner.name == "irqbalance" else _tuned(root) if tuner.name == "tuned" else {}
     return FoundTuner(
         tuner.name,
         active=bool(running),
@@ -70,7 +67,6 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
         when=tuner.when,
         answer=tuner.answer,
         once=tuner.once,
-        unread=str(denied),
         **extra,  # type: ignore[arg-type]
     )
 
@@ -78,10 +74,12 @@ def _find(root: Sysroot, tuner: Tuner, processes: dict[str, list[int]], wanted: 
 def _irqbalance(root: Sysroot, pids: list[int]) -> dict[str, object]:
     configured = read_configured_ban(root)
     running = tuple(ban for pid in pids if (ban := read_running_ban(root, pid)))
-    detail = "; ".join(ban.describe() for ban in running or (configured,))
+    counting = running or (configured,)
+    detail = "; ".join(ban.describe() for ban in counting)
     if any(ban.cpus != configured.cpus for ban in running):
         detail += f"; configured, after a restart: {configured.describe()}"
-    return {"ban": configured, "running_bans": running, "detail": detail}
+    unread = "; ".join(f"{ban.source}: {ban.unread}" if ban.source else ban.unread for ban in counting if ban.unread)
+    return {"ban": configured, "running_bans": running, "detail": detail, "unread": unread}
 
 
 def _tuned(root: Sysroot) -> dict[str, object]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.errors import UsageError
 from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
-from tunectl.host.sysctld import Setting, normal_key
+from tunectl.host.sysctld import Setting, normal_key, parse_sysctl_d
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import RELOAD
 from tunectl.knobs import KNOBS
@@ -44,10 +45,24 @@ def read_services(root: Sysroot, besides: frozenset[str]) -> tuple[Setting, ...]
 
 def _settings(root: Sysroot, jobs: Iterable[Job]) -> Iterator[Setting]:
     for job in jobs:
-        for file, write in _writes(root, job):
+        written = (one for file, write in _writes(root, job) for one in _unfolded(root, file, write))
+        for file, write in written:
             if found := _known(write):
                 knob, key, value = found
                 yield Setting(knob, key, value, f"/{file}", write.line, wins=True, ends=_ends(job, file))
+
+
+def _unfolded(root: Sysroot, file: str, write: Write) -> Iterator[tuple[str, Write]]:
+    """The write itself; of `sysctl -p FILE` the lines of that file which count, the last of each sysctl."""
+    if not write.loads:
+        yield file, write
+        return
+    path = write.loads.lstrip("/")
+    lines = {line.key: line for line in parse_sysctl_d(root.get_text(path))}
+    for key in places().sysctls:
+        line = lines.get(key) or next((one for one in lines.values() if fnmatchcase(key, one.key)), None)
+        if line:
+            yield path, Write(line.line, sysctl=key, key=key, value=line.value)
 
 
 def _ends(job: Job, file: str) -> str:

@@ -1,11 +1,13 @@
 """What the lines of a shell script write to the kernel: redirections, tee, dd, cp, and the programs that tune. Pure.
 
-Nothing is ever executed. Variables are followed where the script itself gives them a plain value or a list. A
-value that only the running script would know is "", and a place of that kind is none.
+Nothing is ever executed. Variables, and the directory that a script changes to, are followed where the script itself
+gives them a plain value or a list. A value that only the running script would know is "", and a place of that kind is
+none. What a here-document holds is data, but for a shell that reads it.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,12 +21,23 @@ _BREAKS = frozenset({";", "&", "&&", "|", "||", "(", ")", "{", "}", ";;", "|&"})
 _WORDS = frozenset(
     {"then", "do", "else", "elif", "if", "while", "until", "!", "time", "exec", "command", "sudo", "nohup"}
 )
-_LEADING = frozenset({"for", "done", "fi", "[", "[[", "test", "true", ":", "sleep", "set", "exit"})
+_LEADING = frozenset(
+    {"for", "done", "fi", "[", "[[", "test", "true", ":", "sleep", "set", "exit", "cd", "pushd", "popd"}
+)
+_DECLARING = frozenset({"export", "readonly", "local", "declare", "typeset"})
+_OPENS, _CLOSES = ["("], [")"]  # commands that stand for the ends of a subshell
+_SIGNS = re.compile(r"&>>?|>[>|&]?|<<<|<<|<[&>]?|&&|\|\||\|&|;;|[;|&()]")
 _WITH_OPTIONS = frozenset({"nice", "ionice", "chrt", "taskset", "timeout", "env", "flock", "setsid", "sudo", "stdbuf"})
 _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 _WRITERS = frozenset({"tee", "dd", "cp", "install", "echo", "printf", *_SHELLS})
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)=(.*)$", re.DOTALL)
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?[-=]([^{}$`]*))?\}|(\w+))")  # ${NAME}, ${NAME:-default}, $NAME
+_HERE = re.compile(r"(?<!<)<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2")
+_LOADS = re.compile(r"-[A-Za-z]*?[pf](.*)|--load(?:=(.*))?")  # sysctl -p FILE
+_SYSCTL_CONF = "/etc/sysctl.conf"
+_DIRECTORY = "PWD"
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"  # what only the running script knows, within a text
+_INTO = (">", ">>", ">|", "&>", "&>>")
 _BRACES = re.compile(r"\{[0-9]+\.\.[0-9]+\}|\{[0-9]+(?:,[0-9]+)+\}|\[[^]/]+\]\*?")
 _BIAS = {
     "performance": "0",
@@ -39,12 +52,13 @@ _MOST = 400  # lines of a script that are looked at
 
 
 class Write(NamedTuple):
-    """One write: its line; a kernel path, a sysctl or a knob (one of them); the name shown; the text, "" if unknown."""
+    """One write: its line; what it writes to (one of four); the name shown; the text, "" if unknown."""
 
     line: int
-    path: str = ""
+    path: str = ""  # a kernel path
     sysctl: str = ""
     knob: str = ""
+    loads: str = ""  # the sysctls of this file, /etc/x.conf
     key: str = ""
     value: str = ""
 
@@ -61,19 +75,28 @@ def commands_of(text: str, depth: int = 1) -> Iterator[list[Write]]:
     An empty list is a command that does something else; what only leads the others (`for`, `test`, `sleep`) is none.
     """
     known: dict[str, list[str]] = {}
+    outside: list[dict[str, list[str]]] = []  # what was known before each subshell that is open
     for number, line in _lines(text):
         for command in _commands(line):
+            if command == _OPENS:
+                outside.append(dict(known))
+                continue
+            if command == _CLOSES:
+                known = outside.pop() if outside else known
+                continue
             bare = _without_prefixes(command)
             if depth and (inner := _given_to_shell(bare)) is not None:
                 yield from ([one._replace(line=number) for one in some] for some in commands_of(inner, depth - 1))
                 continue
             writes = [one._replace(line=number) for one in _of_command(command, known, depth)]
-            if writes or (bare and bare[0] not in _LEADING and not _ASSIGNMENT.match(bare[0])):
+            if writes or (bare and bare[0] not in _LEADING | _DECLARING and not _ASSIGNMENT.match(bare[0])):
                 yield writes
 
 
 def _given_to_shell(words: Sequence[str]) -> str | None:
-    """The script of `sh -c SCRIPT`, where that is the whole command."""
+    """The script of `sh -c SCRIPT`, or of `sh << END`, where that is the whole command."""
+    if words and words[0].rpartition("/")[2] in _SHELLS and "|" not in words and "<<<" in words[:-1]:
+        return words[words.index("<<<") + 1]
     found = len(words) > 2 and words[0].rpartition("/")[2] in _SHELLS and re.fullmatch(r"-\w*c", words[1])
     return words[2] if found and not any(word == "|" or word.startswith(_KERNEL) for word in words[3:]) else None
 
@@ -90,16 +113,25 @@ def script_of(command: str) -> str:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first line, the line with those that go on)."""
-    waiting, first = "", 0
-    for number, line in enumerate(text.split("\n")[:_MOST], 1):
-        first = first if waiting else number
-        waiting += line
-        if waiting.endswith("\\"):
-            waiting = waiting[:-1] + " "
-            continue
-        yield first, waiting
-        waiting = ""
+    """(number of the first line, the line with those that go on); a here-document as `<<< 'its text'`."""
+    lines = text.split("\n")[:_MOST]
+    number = 0
+    while number < len(lines):
+        first, line = number + 1, lines[number]
+        number += 1
+        while line.endswith("\\") and number < len(lines):
+            line, number = line[:-1] + " " + lines[number], number + 1
+        if (here := _HERE.search(line)) and (end := _end_of(here, lines, number)) is not None:
+            body = "\n".join(lines[number:end])
+            line = f"{line[: here.start()]} <<< {shlex.quote(body)}{line[here.end() :]}"
+            number = end + 1
+        yield first, line
+
+
+def _end_of(here: re.Match[str], lines: Sequence[str], start: int) -> int | None:
+    """Where the line stands that ends a here-document; None: then it is none."""
+    bare = (line.lstrip("\t") if here[1] else line for line in lines[start:])
+    return next((start + number for number, line in enumerate(bare) if line == here[3]), None)
 
 
 def _commands(line: str) -> list[list[str]]:
@@ -111,13 +143,19 @@ def _commands(line: str) -> list[list[str]]:
     except ValueError:
         return []
     found: list[list[str]] = [[]]
-    for token in tokens:
-        if token in _BREAKS:
-            # What is piped on is kept: `echo 1 | tee FILE` is one write.
-            found = [*found[:-1], [*found[-1], token]] if token == "|" else [*found, []]
-        else:
+    for token in (sign for one in tokens for sign in _signs(one)):
+        if token in ("(", ")"):
+            found += [[token], []]
+        elif token in _BREAKS and token != "|":
+            found.append([])
+        else:  # what is piped on is kept: `echo 1 | tee FILE` is one write
             found[-1].append(token)
     return [one for one in found if one]
+
+
+def _signs(token: str) -> list[str]:
+    """`);` is two signs."""
+    return _SIGNS.findall(token) if token and not token.strip(";|&()<>") else [token]
 
 
 def _of_command(words: list[str], known: dict[str, list[str]], depth: int) -> Iterator[Write]:
@@ -126,16 +164,36 @@ def _of_command(words: list[str], known: dict[str, list[str]], depth: int) -> It
         pipeline = [*pipeline, []] if word == "|" else [*pipeline[:-1], [*pipeline[-1], word]]
     said = ""
     for part in pipeline:
+        assigned = _assignments(part)
         part = _without_prefixes(part)
-        if not part:
+        if assigned:
+            known |= {name: _expanded(value, known) for name, value in assigned}
+        elif not part:
             continue
-        if part[0] == "for" and len(part) > 2 and part[2] == "in":
+        elif part[0] == "for" and len(part) > 2 and part[2] == "in":
             known[part[1]] = [value for word in part[3:] for value in _expanded(word, known)]
-        elif (match := _ASSIGNMENT.match(part[0])) and len(part) == 1:
-            known[match[1]] = _expanded(match[2], known)
+        elif part[0] in ("cd", "pushd", "popd") and len(pipeline) == 1:
+            known[_DIRECTORY] = _directory(part, known)
         else:
             yield from _of_program(part, known, said, depth)
             said = _said(part, known)
+
+
+def _assignments(words: Sequence[str]) -> list[tuple[str, str]]:
+    """(name, value) of each variable, where a command does nothing else: `A=1 B=2`, `export A=1`."""
+    rest = list(words)
+    while rest and rest[0] in _WORDS:
+        rest = rest[1:]
+    if rest and rest[0] in _DECLARING:
+        rest = [word for word in rest[1:] if _ASSIGNMENT.match(word)]
+    found = [_ASSIGNMENT.match(word) for word in rest]
+    return [(match[1], match[2]) for match in found if match] if all(found) else []
+
+
+def _directory(words: Sequence[str], known: Mapping[str, Sequence[str]]) -> list[str]:
+    """Where `cd WORD` leads; nowhere that is known for `cd -` and the like."""
+    targets = [word for word in words[1:] if not word.startswith("-")]
+    return list(_absolute(targets[0], known)) if targets else []
 
 
 def _without_prefixes(words: Sequence[str]) -> list[str]:
@@ -162,10 +220,10 @@ def _expanded(word: str, known: Mapping[str, Sequence[str]]) -> list[str]:
     match = _VARIABLE.search(word)
     if match is None:
         return [word]
-    values = known.get(match[1] or match[2])
+    values = _given(match, known)
     # A counter, such as $cpu in cpu$cpu/, stands for any number.
     if values is None or any("$" in value or "`" in value for value in values):
-        values = ["N"]
+        values = [_UNKNOWN]
     return [
         one for value in values[:64] for one in _expanded(word[: match.start()] + value + word[match.end() :], known)
     ]
@@ -173,14 +231,25 @@ def _expanded(word: str, known: Mapping[str, Sequence[str]]) -> list[str]:
 
 def _value(word: str, known: Mapping[str, Sequence[str]]) -> str:
     """The text of a word, "" where only the running script knows it."""
-    if match := _VARIABLE.fullmatch(word):
-        values = known.get(match[1] or match[2], ())
-        word = values[0] if len(values) == 1 else "$"
-    return "" if "$" in word or "`" in word else word.strip()
+
+    def text_of(match: re.Match[str]) -> str:
+        values = _given(match, known)
+        return values[0] if values and len(values) == 1 else "$"
+
+    word = _VARIABLE.sub(text_of, word)
+    return "" if any(sign in word for sign in ("$", "`", _UNKNOWN)) else word.strip()
+
+
+def _given(match: re.Match[str], known: Mapping[str, Sequence[str]]) -> Sequence[str] | None:
+    """What a variable was given, or the default that stands with it; None where neither is known."""
+    values = known.get(match[1] or match[3])
+    return [match[2]] if match[2] is not None and values in (None, [""]) else values
 
 
 def _said(words: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:
-    """What echo or printf write."""
+    """What echo or printf write, or cat of a here-document."""
+    if words[0].rpartition("/")[2] == "cat":
+        return _here(words, known)
     if words[0].rpartition("/")[2] not in ("echo", "printf"):
         return ""
     stop = next((n for n, word in enumerate(words) if word.startswith((">", "<"))), len(words))
@@ -191,8 +260,23 @@ def _said(words: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:
     return " ".join(values) if all(values) else ""
 
 
+def _here(words: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:
+    """What a command is given by `<<<`."""
+    return next((_value(word, known) for before, word in pairwise(words) if before == "<<<"), "")
+
+
+def _absolute(word: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """What a word may be as a path: from the directory that the script went to, where it does not begin with `/`."""
+    for one in _expanded(word, known):
+        if one.startswith("/"):
+            yield one
+        elif not one.startswith(("-", _UNKNOWN)):  # an option, or who knows where
+            yield from (posixpath.normpath(f"{base}/{one}") for base in known.get(_DIRECTORY, ()))
+
+
 def _paths(word: str, known: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    for path in dict.fromkeys(_BRACES.sub("N", one) for one in _expanded(word, known)):
+    found = (_BRACES.sub("N", one.replace(_UNKNOWN, "N")) for one in _absolute(word, known))
+    for path in dict.fromkeys(found):
         if path.startswith(_KERNEL):
             yield path
 
@@ -201,9 +285,10 @@ def _of_program(words: list[str], known: Mapping[str, Sequence[str]], piped: str
     name = words[0].rpartition("/")[2]
     own = _said(words, known)
     for before, target in pairwise(words):
-        if before in (">", ">>", ">|"):
+        if before in _INTO:
             yield from (Write(0, path=path, key=path, value=own) for path in _paths(target, known))
-    arguments = words[1 : next((n for n, word in enumerate(words) if word.startswith((">", "<"))), len(words))]
+    arguments = words[1 : next((n for n, word in enumerate(words) if word.startswith((">", "<", "&>"))), len(words))]
+    piped = _here(words, known) or piped
     if name == "tee":
         yield from (Write(0, path=p, key=p, value=piped) for word in arguments for p in _paths(word, known))
     elif name == "dd":
@@ -218,10 +303,28 @@ def _of_program(words: list[str], known: Mapping[str, Sequence[str]], piped: str
 
 
 def _sysctl(arguments: list[str]) -> Iterator[Write]:
+    if any(map(_LOADS.fullmatch, arguments)):
+        yield from _loaded(arguments)
+        return
+    if "--system" in arguments:  # sysctl.d has a row of its own; this file comes after it
+        yield Write(0, loads=_SYSCTL_CONF, key="sysctl --system")
     for word in arguments:
         key, equals, value = word.partition("=")
         if equals and not key.startswith("-"):
             yield Write(0, sysctl=key, key=key, value=_clean(value))
+
+
+def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
+    """The files of `sysctl -p FILE...`."""
+    found = [(word, _LOADS.fullmatch(word)) for word in arguments]
+    files = [
+        (match[1] or match[2] or "") if match else word
+        for word, match in found
+        if match or word == "-" or not word.startswith("-")
+    ]
+    for file in [one for one in files if one] or [_SYSCTL_CONF]:
+        if file.startswith("/"):
+            yield Write(0, loads=file, key=f"sysctl -p {file}")
 
 
 def _options(arguments: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from tunectl.host.sysctld import Setting
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuners import directories, keyfiles, latewriters
 from tunectl.tuners.tuned import read_tuned
+from tunectl.tuners.zram import read_zram
 
 _COMM_LENGTH = 15  # the kernel keeps no more of a process's name
 _AT_BOOT = "apply writes its own value; so does tunectl-apply.service after each boot, where apply_at_boot is enabled"
@@ -169,6 +170,13 @@ FILES = (
         "when GRUB's menu is written",
         "apply's own file is read after every other, so it wins where the kernel takes the last of several; where "
         "it takes the first (isolcpus, nohz_full) the other setting has to go, and apply says so",
+    ),
+    Files(
+        "zram-generator",
+        read_zram,
+        "at each boot",
+        "apply switches no swap off: verify names it once it is on",
+        "will write",
     ),
     Files("cron", latewriters.read_cron, "when its time comes", _LATER, "will write"),
     Files("rc.local", latewriters.read_local, "at the end of each boot", _LATER, "will write"),

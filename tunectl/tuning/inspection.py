@@ -13,6 +13,7 @@ from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
+from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import read_topology
@@ -161,6 +162,8 @@ class Inspection:
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}
         counts = _isolated_counts(self.root, self.config, numbers) if numbers else {}
+        with self.root.noting() as denied:
+            barred = read_barred(self.root) if lost else ()
         return Facts(
             boot_id,
             self.root.live,
@@ -172,6 +175,8 @@ class Inspection:
             arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),
             modules=frozenset(self.root.listdir("sys/module")) if lost and self.root.live else frozenset(),
             kernel=self.identity.kernel,
+            barred=barred,
+            unseen=str(denied),
             journal=unknown,
         )
 

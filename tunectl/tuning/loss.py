@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.host.modprobe import Barred, taking_out_lines
 from tunectl.host.refusals import AS_ROOT
-from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob
+from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob, with_unseen
 from tunectl.model import Finding, Held, Outcome, Reading, Scalar, State
 
 _LASTING = "boot."  # boot arguments: their files outlive the boot
 _OFF = ("0", "n", "N", "off")
-_BLOCKERS = ("module_blacklist", "modprobe.blacklist")
+_BLOCKERS = ("module_blacklist", "modprobe.blacklist", "initcall_blacklist")  # the last names acpi_cpufreq_init
 
 
 def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) -> Judgement:
@@ -19,7 +20,7 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
     observed = None if reading.value is None else knob.codec.show(reading.value)
     unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reading.reason, changeable=False)
     held = facts.held.get(knob.name)
-    argument = _argument(knob.absence, facts.arguments)
+    argument = _argument(knob.absence, facts.arguments, knob.absence.arguments)
     if facts.journal == JOURNAL_HIDDEN and _may_be_lost(knob, reading, argument):
         reason = f"{reading.reason}; whether tunectl had it in force is not known: the journal {facts.journal}"
         return unsupported._replace(outcome=Outcome.UNREADABLE, reason=reason, fix=AS_ROOT)
@@ -32,6 +33,8 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
     if reading.state is State.MOOT and not argument:
         return unsupported
     why, fix = _cause(knob, held, argument, facts)
+    if not argument and (knob.absence.modules or knob.absence.drivers):
+        why = with_unseen(why, facts.unseen)
     return unsupported._replace(outcome=Outcome.DRIFTED, reason=f"{was}: {why}", fix=fix)
 
 
@@ -45,6 +48,14 @@ def _may_be_lost(knob: Knob, reading: Reading, argument: Arg | None) -> bool:
 def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[str, str]:
     """What took it away, and what ends that. A decision of the operator's ends it in any case."""
     accept = f'or decide to do without it: "{knob.name}" = "unmanaged" under [knobs] in the host file'
+    barred = _barred(knob.absence, facts)
+    if argument is None and barred:
+        why = f"{'; '.join(map(str, barred))}, so it is not loaded at boot"
+        modules = sorted({one.module for one in barred})
+        if len(modules) == 1:
+            return why, f"{taking_out_lines(barred)} && sudo modprobe {modules[0]} && sudo tunectl apply"
+        return why, f"load the one that this machine needs ({' or '.join(modules)}), {accept}"
+    argument = argument or _argument(knob.absence, facts.arguments, knob.absence.of_drivers)
     if argument:
         fix = f"take {argument} out of the kernel's command line and boot again, {accept}"
         return f"this boot had the argument {argument}, which takes it away", fix
@@ -61,16 +72,23 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
     return "what took it away is not known", fix
 
 
-def _argument(absence: Absence, arguments: Iterable[Arg]) -> Arg | None:
-    """The argument of this boot that takes the knob away."""
+def _barred(absence: Absence, facts: Facts) -> list[Barred]:
+    """The lines of modprobe.d that keep away what may provide it, and is not there."""
+    wanted = {*absence.modules, *absence.drivers} - facts.modules
+    return [one for one in facts.barred if one.module in wanted]
+
+
+def _argument(absence: Absence, arguments: Iterable[Arg], takers: Iterable[str]) -> Arg | None:
+    """The argument of this boot that takes the knob away: one of these, or one that keeps its drivers from starting."""
+    drivers = {*absence.modules, *absence.drivers}
     for arg in arguments:
-        for known in absence.arguments:
+        for known in takers:
             key, _, value = known.partition("=")
             wanted = arg.value == value if value else arg.value not in _OFF
             if same_key(arg.key, key) and wanted:
                 return arg
-        blocked = [name.replace("-", "_") for name in (arg.value or "").split(",")]
-        if any(same_key(arg.key, key) for key in _BLOCKERS) and set(blocked) & set(absence.modules):
+        blocked = {name.replace("-", "_").removesuffix("_init") for name in (arg.value or "").split(",")}
+        if any(same_key(arg.key, key) for key in _BLOCKERS) and blocked & drivers:
             return arg
     return None
 

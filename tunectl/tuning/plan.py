@@ -7,8 +7,7 @@ from typing import Any
 
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
-from tunectl.knobs.codecs import satisfies
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
 from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
 from tunectl.tuning.loss import judge_absent
 
@@ -78,12 +77,7 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     if knob.judge:
         return knob.judge(knob, desired, reading, facts)
-    if satisfies(knob.match, reading.value, desired):
-        return Judgement(Outcome.COMPLIANT, show(reading.value), show(desired))
-    if reading.blocked:
-        fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
-        return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.blocked, fix, changeable=False)
-    return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), reading.reason or knob.why)
+    return judge_value(knob, desired, reading)
 
 
 def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
@@ -128,7 +122,7 @@ def waive(findings: Iterable[Finding], waivers: Sequence[Waiver], today: str, *,
 def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iterator[Finding]:
     """A finding for each waiver that covers nothing here: a mistyped target permits something else than was meant."""
     for waiver in waivers:
-        mine = [one for one in findings if one.knob == waiver.knob and waiver.instance in (None, one.instance)]
+        mine = [one for one in findings if one.knob == waiver.knob and waiver.covers(one.instance)]
         if any(one.outcome is not Outcome.UNSUPPORTED for one in mine):
             continue
         name = str(Target(waiver.knob, waiver.instance or ""))
@@ -146,7 +140,7 @@ def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
     if finding.outcome not in _MAY_BE_WAIVED:
         return finding
     for waiver in waivers:
-        if waiver.knob != finding.knob or waiver.instance not in (None, finding.instance):
+        if waiver.knob != finding.knob or not waiver.covers(finding.instance):
             continue
         if waiver.until < today:
             finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")

@@ -262,7 +262,7 @@ options:
             type: str
             required: true
           target:
-            description: One of its targets; without it, all.
+            description: One of its targets, or several by number, such as 2-3; without it, all.
             type: str
       # end
   program:

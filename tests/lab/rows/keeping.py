@@ -64,7 +64,7 @@ _KEEPER = Round(
             Kind.UNIT,
             "condition for every service",
             _override("Unit", "ConditionKernelCommandLine=tuning", path=_SERVICE_DROP_IN),
-            _KEPT,
+            (*_KEPT, "systemd.apply_on_hotplug"),
             who="a site's policy for all units, in service.d",
             innocent=_override("Service", "CPUAccounting=yes", path=_SERVICE_DROP_IN),
             says=("10-site.conf",),
@@ -110,7 +110,7 @@ _KEEPER = Round(
             "its program is gone",
             # the one on PATH is what the operator still has
             "cd /opt/tunectl/bin; cp --remove-destination tunectl /usr/local/bin/; mv tunectl /root/",
-            _KEPT,
+            (*_KEPT, "systemd.apply_on_hotplug"),
             who="an upgrade of Python under the virtual environment, or a moved folder",
             innocent="touch /opt/tunectl/bin/tunectl",
         ),
@@ -121,6 +121,7 @@ _KEEPER = Round(
             ("systemd.apply_on_hotplug",),
             who="an operator who looked for a restart loop",
             innocent="touch /etc/udev/rules.d/95-tunectl.rules",
+            says=("/dev/null",),
         ),
         Sabotage(
             Kind.UNIT,

@@ -1,12 +1,9 @@
 """What the host had and has no more, and what it got that takes memory or time away."""
 
-from ..sabotage import ALL, ARGUMENTS, Kind, Round, Sabotage, declare, each
-from ..sabotage import kernel_word as _word
+from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, declare, no_word, word
 
-_DEFAULTS = "/etc/default/grub"
 _STATE = "/var/lib/tunectl"
-
-
+_FAIR = "/sys/kernel/debug/sched/fair_server"
 _SWAP = "dd if=/dev/zero of=/swapfile bs=1M count=8 status=none; chmod 600 /swapfile; mkswap -q /swapfile"
 _MEMORY = Round(
     (
@@ -19,6 +16,17 @@ _MEMORY = Round(
             innocent=f"{_SWAP}; echo '#/swapfile none swap sw 0 0' >> /etc/fstab",
             says=("/swapfile",),
         ),
+        Sabotage(
+            Kind.VALUE,
+            "the fair server is on again",
+            f"echo 50000000 > {_FAIR}/cpu2/runtime",
+            ("kernel.fair_server_runtime_ns[2]",),
+            who="a guide against hanging kernel workers",
+            innocent=f"echo 50000000 > {_FAIR}/cpu1/runtime",
+            follows=("kernel.sched_rt_runtime_us",),
+            needs=f"test -d {_FAIR}",
+            lacks="this kernel has no fair server (6.12 and later)",
+        ),
     ),
     long=True,
     alone=True,
@@ -30,7 +38,7 @@ _GONE = Round(
             Kind.LOSS,
             "the driver of the clock is gone",
             "modprobe -r acpi_cpufreq",
-            each("cpufreq.governor", ALL),
+            ("cpufreq.governor",),  # no CPU has it any more: it is named once
             who="a colleague who compares drivers",
             innocent="modprobe dummy; modprobe -r dummy",
             says=("in force since",),
@@ -56,21 +64,21 @@ _REBOOTED = Round(
         Sabotage(
             Kind.LOSS,
             "cpufreq.off=1 in this boot",
-            _word("cpufreq.off=1"),
-            each("cpufreq.governor", ALL),
+            word("cpufreq.off=1"),
+            ("cpufreq.governor",),  # no CPU has it any more: it is named once
             who="an old guide for a steady clock",
-            innocent=_word("cpufreq.default_governor=performance"),
+            innocent=word("cpufreq.default_governor=performance"),
             says=("cpufreq.off",),
             follows=("cpufreq.*",),
-            decides=f"sed -i 's/cpufreq.off=1 //' {_DEFAULTS}; update-grub 2>/dev/null",
+            decides=no_word("cpufreq.off=1"),
         ),
         Sabotage(
             Kind.LOSS,
             "highres=off in this boot",
-            _word("highres=off"),
+            word("highres=off"),
             ("kernel.highres",),
             who="somebody who compares timers",
-            innocent=_word("highres=on"),
+            innocent=word("highres=on"),
             says=("highres=off",),
             follows=("check.tick_off*",),
         ),
@@ -102,7 +110,7 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
 
 _ENTRY = "/boot/grub/custom.cfg"
 _OTHER_MENU = (  # the first entry of grub.cfg once more, under another name
-    f"sed -n '/^menuentry/,/^}}/p' /boot/grub/grub.cfg | sed '/^}}/q; s/gnulinux-simple[^ ]*/other/' > {_ENTRY}"
+    f"sed -n '/^menuentry/,/^}}/p' /boot/grub/grub.cfg | sed '/^}}/q; s/.gnulinux-simple[^ ]*/other/' > {_ENTRY}"
 )
 _ONCE = Round(
     (

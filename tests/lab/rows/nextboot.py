@@ -1,7 +1,6 @@
 """What GRUB will do at the next boot: which entry it takes, what that entry is made from, what stands on its line."""
 
-from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put
-from ..sabotage import kernel_word as _word
+from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put, word
 
 _CFG, _CUSTOM, _DEFAULTS = "/boot/grub/grub.cfg", "/boot/grub/custom.cfg", "/etc/default/grub"
 _DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
@@ -165,28 +164,28 @@ _WORDS = Round(
         Sabotage(
             Kind.BOOT_SOURCE,
             "highres=off for the next boot",
-            _word("highres=off"),
+            word("highres=off"),
             ("kernel.highres",),
             who="somebody who compares timers: without them nohz_full= does nothing",
-            innocent=_word("highres=on"),
+            innocent=word("highres=on"),
             says=("highres=off",),
         ),
         Sabotage(
             Kind.BOOT_SOURCE,
             "nohz=off for the next boot",
-            _word("nohz=off"),
+            word("nohz=off"),
             ("kernel.nohz",),
             who="an old guide for low latency",
-            innocent=_word("nohz=on"),
+            innocent=word("nohz=on"),
             says=("nohz=off",),
         ),
         Sabotage(
             Kind.UNIT,
             "systemd.mask= for the next boot",
-            _word("systemd.mask=tunectl-apply.service"),
+            word("systemd.mask=tunectl-apply.service"),
             ("systemd.apply_at_boot",),
             who="an operator whose host did not come up, and who suspected our service",
-            innocent=_word("systemd.mask=apt-daily.timer"),
+            innocent=word("systemd.mask=apt-daily.timer"),
             says=("systemd.mask",),
         ),
     ),

@@ -1,6 +1,6 @@
 """What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
 
-from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
+from ..sabotage import ALL, CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
 
 _TRACING = "/sys/kernel/tracing"
 _WHILE = "while True:"
@@ -74,6 +74,51 @@ _SHOOTDOWNS = Round(
     long=True,
 )
 
+# A timer on the CPU time of the whole engine, 200 times a second.
+_TIMER = (
+    "import ctypes, signal",
+    "signal.signal(signal.SIGALRM, lambda *_: None)",
+    "libc, timer = ctypes.CDLL(None), ctypes.c_void_p()",
+    "assert not libc.timer_create(2, None, ctypes.byref(timer))",
+    "assert not libc.timer_settime(timer, 0, (ctypes.c_long * 4)(0, 5 * 10**6, 0, 5 * 10**6), None)",
+)
+_SPIN = "sh -c 'while :; do :; done'"
+
+
+def _spinner(options: str) -> str:
+    """A service that spins, with other options than before."""
+    stopped = "systemctl -q stop backtest 2>/dev/null"
+    return f"{stopped}; systemd-run -q --collect --unit=backtest {options} {_SPIN}; sleep 2"
+
+
+_SPINNERS = Round(
+    (
+        Sabotage(
+            Kind.NOISE,
+            "a CPU timer under a spinning engine",
+            agent("quoter", *_TIMER, *_engine("pass")),
+            ("check.tick_off[3]",),
+            command="check",
+            who="a release of the engine with a profiler in it",
+            innocent=f"{_DECLARED}; {agent('quoter', *_engine('pass'))}",
+            says=("quoter", "POSIX CPU timer"),
+            follows=("check.ipis[3]",),  # the tick that comes and goes is kicked by IRQ work
+            decides="systemctl stop quoter",
+        ),
+        Sabotage(
+            Kind.THREAD,
+            "a real-time spinner on an isolated CPU",
+            _spinner("-p CPUSchedulingPolicy=fifo -p CPUSchedulingPriority=50 -p CPUAffinity=2"),
+            ("check.movable_threads[2]",),
+            command="check",
+            who="a colleague who runs a backtest where it is quiet",
+            innocent=_spinner("-p CPUSchedulingPolicy=idle -p CPUAffinity=1"),
+            says=("thread sh", "chrt -o -p 0"),
+        ),
+    ),
+    long=True,
+)
+
 _THREADS = Round(
     (
         Sabotage(
@@ -110,9 +155,10 @@ _THREADS = Round(
     long=True,
 )
 
-_TWIN = (
-    "import pathlib, threading, time",
+_TWIN = (  # its first thread is no engine, and stays on the housekeeping CPUs
+    "import os, pathlib, threading, time",
     "def run():",
+    "    os.sched_setaffinity(0, {2})",
     "    pathlib.Path(f'/proc/self/task/{threading.get_native_id()}/comm').write_text('engine')",
     "    time.sleep(10**6)",
     "for _ in range(COUNT):",
@@ -126,7 +172,7 @@ _TID = "$(grep -lx engine /proc/$(pgrep -x twin)/task/*/comm | cut -d/ -f5)"
 def _twin(count: int, options: str = "") -> str:
     """A program with so many threads named engine, which sleep on CPU 2."""
     lines = (line.replace("COUNT", str(count)) for line in _TWIN)
-    return agent("twin", *lines, options=f"-p CPUAffinity=2 {options}")
+    return agent("twin", *lines, options=options)
 
 
 _TWINS = Round(
@@ -195,7 +241,7 @@ _ARRIVING = Round(
             ("check.clocksource",),
             command="check",
             who="an old guide for virtual machines",
-            innocent=f"cat {_CLOCKS}/current_clocksource > {_CLOCKS}/current_clocksource",
+            innocent=f"echo $(cat {_CLOCKS}/current_clocksource) > {_CLOCKS}/current_clocksource",
             says=("acpi_pm",),
         ),
     ),
@@ -250,6 +296,8 @@ _RESIDUE = Round(
             who="an engineer who counted calls",
             innocent=f"echo 0 > {_TRACING}/function_profile_enabled",
             says=("timed",),
+            needs=f"test -e {_TRACING}/function_profile_enabled",
+            lacks="this kernel was built without CONFIG_FUNCTION_PROFILER, as Debian's are",
         ),
         Sabotage(
             Kind.RESIDUE,
@@ -283,8 +331,8 @@ _COOLING = Round(
             Kind.VALUE,
             "a cooling device slows a CPU",
             f"echo 1 > {_COOLER}",
-            ("cpufreq.max_khz[0]",),
-            who="a thermal daemon that was stopped while it cooled",
+            each("cpufreq.max_khz", ALL),  # of a package all CPUs are slowed
+            who="a thermal daemon that was stopped while it cooled, or a burn-in test's script",
             innocent=f"echo 0 > {_COOLER}",
             says=("cooling_device",),
         ),
@@ -334,6 +382,7 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
 ROUNDS = {
     "noise": _NOISE,
     "shootdowns": _SHOOTDOWNS,
+    "spinners": _SPINNERS,
     "threads": _THREADS,
     "twins": _TWINS,
     "misplaced": _MISPLACED,

@@ -14,7 +14,7 @@ from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, quoted, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
-from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, with_unseen
 from tunectl.model import Reading, State
 
 _RULES = "etc/udev/rules.d"
@@ -63,18 +63,31 @@ class ReapplyRule:
     """The rule, and the unit that systemd starts because of it."""
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
-        """One reading, as for the service at boot; `outdated` also where the rule is not the one of this version."""
+        """One reading, as for the service at boot; `outdated` also where the rule is not this version's, `masked`
+        also where it is a link to /dev/null."""
         for directory in ("etc/udev", "etc/systemd/system"):
             if not view.root.exists(directory):
                 yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
                 return
+        if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
+            why = f"/{RULE} is a link to /dev/null: udev reads no rule there"
+            yield Reading(
+                knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply")
+            )
+            return
         found = read_service(knob, view, UNIT, RULE, render(()))
         with view.root.noting() as denied:
-            if found.value == "enabled" and view.root.get_text(RULE) != _RULE:
-                found = found._replace(value="outdated")
-            elif found.value == "enabled" and (against := against_units(view.root, RULE.rpartition("/")[2])):
-                found = _undone(found, against)
-        yield if_readable(found, denied)
+            rule = view.root.get_text(RULE)
+            against = against_units(view.root, RULE.rpartition("/")[2]) if found.value == "enabled" else None
+        if found.value == "enabled" and rule != _RULE:
+            found = if_readable(found._replace(value="outdated"), denied)
+        elif found.value == "enabled" and not against:
+            found = if_readable(found, denied)
+        else:
+            found = _undone(found, against) if against else found
+            if found.state is State.READ:
+                found = found._replace(reason=with_unseen(found.reason or knob.why, str(denied)))
+        yield found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then systemd is told, then the rule; udev notices by itself when its rules change."""

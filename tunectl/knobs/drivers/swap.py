@@ -6,17 +6,18 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tunectl.host.swap import SWAPS, Starter, read_starters, read_swaps
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, with_unseen
 from tunectl.model import Outcome, Reading, State
 
 OFF, ON, NEXT = "off", "on", "off until the next boot"
 
 
 class SwapFacts(NamedTuple):
-    """What is swapped to, and what has it done at each boot."""
+    """What is swapped to, what has it done at each boot, and what of that could not be read."""
 
     swaps: tuple[str, ...]
     starters: tuple[Starter, ...]
+    denied: str
 
 
 class Swap(NamedTuple):
@@ -35,7 +36,7 @@ class Swap(NamedTuple):
         with view.root.noting() as denied:
             starters = read_starters(view.root)
         value = ON if swaps else NEXT if starters else OFF
-        found = Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters)))
+        found = Reading(knob.name, "", State.READ, value, facts=SwapFacts(tuple(swaps), tuple(starters), str(denied)))
         yield if_readable(found, denied) if value == OFF else found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -61,4 +62,5 @@ def judge_swap(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
     if found.starters:
         reasons.append(f"{', '.join(map(str, found.starters))} starts swapping at each boot")
     fixes = [one.ends for one in found.starters] + (["sudo swapoff -a"] if found.swaps else [])
-    return Judgement(Outcome.DRIFTED, reading.value, desired, "; ".join(reasons), " && ".join(fixes), changeable=False)
+    reason = with_unseen("; ".join(reasons), found.denied)
+    return Judgement(Outcome.DRIFTED, reading.value, desired, reason, " && ".join(fixes), changeable=False)

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from tunectl.host.procs import read_pids
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdgroups import SYSTEM_SLICES
-from tunectl.monitor.model import CONTESTED, Sample
+from tunectl.monitor.model import CONTESTED, Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
-from tunectl.tuners.conflicts import objection
+from tunectl.tuners.conflicts import objection, unseen
 from tunectl.tuners.find import read_programs
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import PROGRAMS
@@ -78,7 +78,7 @@ class _Kept:
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
-    """One sample a tuner that is installed or was seen to run: inactive, active, or active against us."""
+    """One sample a tuner that is installed or was seen to run: inactive, active, active against us, or not known."""
     kept = host.keep(_NAME, lambda: _Kept(host))
     running = [frozenset(kept.units.intersection(host.root.listdir(place))) for place in SYSTEM_SLICES]
     state = (running, kept.processes.look(host.taken_at))
@@ -98,6 +98,9 @@ def _sample(host: WatchedHost, name: str, tuner: FoundTuner | None) -> Sample:
         return Sample("manager", name, "inactive", _NAME)
     wanted = {setting.knob: setting.value for setting in host.config.settings}
     against = objection(tuner, wanted, host.isolated, host.facts)
+    if against is None and (hidden := unseen(tuner, wanted)):
+        why = f"what may overwrite our knobs here is not known: {hidden}"
+        return Sample("manager", name, None, _NAME, Freshness.NO_DATA, why)
     if against is None:
         detail = f" ({tuner.detail})" if tuner.detail else ""
         return Sample("manager", name, "active", _NAME, reason=f"leaves alone what is asked for here{detail}")

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/claims.h"
 #include "lib/output.h"
 #include "lib/parent.h"
 #include "lib/stop.h"
@@ -16,31 +17,16 @@
 
 enum {
     POLL_US = 1000,
-    FIRST_LOOK_US = 20000,
     SEARCH_PAUSE = 5,       /* polls between two searches for who has a CPU: a search reads every thread of the host */
     GIVEN_S = 10,           /* for a worker to get its CPU, and, after the deadline, to be done */
-};
-
-/* A thread of somebody else that has nowhere else to run than where we measure. */
-struct resident {
-    struct task task;
-    uint64_t slices;
-};
-
-/* What is remembered of a worker between two polls. */
-struct watched {
-    struct cpu_list core;   /* its CPU and the other hardware threads of the core */
-    uint64_t switches;
-    unsigned polls_away;    /* so many times in a row it was not on its CPU, without having come back in between */
 };
 
 struct guard {
     struct jitter_run *run;
     pthread_t thread;
     atomic_bool is_over;
-    struct resident *residents;
-    size_t n_residents;
-    struct watched *watched;
+    struct claims *claims;          /* NULL where nobody makes a worker leave */
+    struct own_thread *looked_at;   /* the worker of each CPU, as it was at the last poll */
     unsigned since_search;
 };
 
@@ -86,91 +72,24 @@ static void leave_to(struct guard *g, struct worker *w, const struct task *task)
 static struct worker *worker_near(const struct guard *g, unsigned cpu)
 {
     for (size_t i = 0; i < g->run->cpus.n; i++)
-        if (cpu_list_has(&g->watched[i].core, cpu) && !worker_has_left(&g->run->workers[i]))
+        if (claims_is_near(g->claims, i, cpu) && !worker_has_left(&g->run->workers[i]))
             return &g->run->workers[i];
     return NULL;
 }
 
-static void leave_all_near(struct guard *g, const struct task *task)
+static void leave_all_near(const struct task *task, void *context)
 {
+    struct guard *g = context;
     for (struct worker *w; (w = worker_near(g, task->cpu));)
         leave_to(g, w, task);
 }
 
-/* May it run where nobody measures? Then the scheduler moves it there, and takes nothing from it for longer than a moment. */
-static bool has_elsewhere(const struct guard *g, const struct task *task, bool *is_near)
-{
-    struct cpu_list allowed;
-    bool elsewhere = false;
-    *is_near = false;
-    if (task_allowed(&allowed, task->pid, task->tid))
-        return true;
-    for (size_t i = 0; i < allowed.n; i++) {
-        elsewhere = elsewhere || cpu_list_has(&g->run->housekeeping, allowed.ids[i]);
-        *is_near = *is_near || worker_near(g, allowed.ids[i]);
-    }
-    elsewhere = elsewhere || allowed.n == 0;
-    cpu_list_deinit(&allowed);
-    return elsewhere;
-}
-
-static bool keep_resident(const struct task *task, void *context)
-{
-    struct guard *g = context;
-    bool is_near;
-    if (has_elsewhere(g, task, &is_near) || !is_near)
-        return false;
-    struct resident *more = realloc(g->residents, (g->n_residents + 1) * sizeof(*more));
-    if (!more)
-        return true;
-    g->residents = more;
-    g->residents[g->n_residents++] = (struct resident){*task, task_slices(task->pid, task->tid)};
-    return false;
-}
-
-/* A resident that is awake, or was since the last poll. */
-static void look_at_residents(struct guard *g)
-{
-    for (size_t i = 0; i < g->n_residents; i++) {
-        struct resident *r = &g->residents[i];
-        uint64_t slices = task_slices(r->task.pid, r->task.tid);
-        struct task now;
-        if (!task_read(&now, r->task.pid, r->task.tid))
-            continue;
-        if (now.state == 'R' || slices != r->slices)
-            leave_all_near(g, &now);
-        r->slices = slices;
-    }
-}
-
-/* Somebody who has come since the run began. On an isolated CPU nobody else is moved away by the scheduler either. */
-static bool takes_a_cpu(const struct task *task, void *context)
-{
-    struct guard *g = context;
-    bool is_near;
-    if (task->state != 'R' || !worker_near(g, task->cpu))
-        return false;
-    if (!cpu_list_has(&g->run->facts.isolated, task->cpu) && has_elsewhere(g, task, &is_near))
-        return false;
-    leave_all_near(g, task);
-    return false;
-}
-
-/* Is the worker kept from its CPU for longer than an interruption by the kernel itself takes? */
 static bool is_kept_away(struct guard *g, size_t index)
 {
     const struct worker *w = &g->run->workers[index];
-    struct watched *watched = &g->watched[index];
-    pid_t tid = atomic_load(&w->tid);
-    struct task now;
-    if (!tid || worker_has_left(w) || atomic_load(&w->stage) == WORKER_IS_DONE || !task_read(&now, tid, tid))
+    if (worker_has_left(w) || atomic_load(&w->stage) == WORKER_IS_DONE)
         return false;
-    /* Put on a CPU as often as it left one: it is not on one now. In this order, so that a switch in between reads as there. */
-    uint64_t switches = task_switches(tid, tid);
-    bool is_away = now.state == 'R' && task_slices(tid, tid) <= switches;
-    watched->polls_away = is_away && switches == watched->switches ? watched->polls_away + 1 : 0;
-    watched->switches = switches;
-    return watched->polls_away > 0;
+    return own_thread_is_kept(&g->looked_at[index], atomic_load(&w->tid));
 }
 
 static void look_at_workers(struct guard *g)
@@ -181,7 +100,7 @@ static void look_at_workers(struct guard *g)
     g->since_search++;
     if (is_any && g->since_search >= SEARCH_PAUSE) {
         g->since_search = 0;
-        (void)tasks_find(takes_a_cpu, g);
+        claims_search(g->claims, leave_all_near, g);
     }
 }
 
@@ -256,8 +175,8 @@ static void look(struct guard *g)
 {
     if (parent_is_gone())
         end(g);
-    if (!g->run->options->intrude) {
-        look_at_residents(g);
+    if (g->claims) {
+        claims_look(g->claims, leave_all_near, g);
         look_at_workers(g);
     }
     pass_on_stop(g);
@@ -278,26 +197,6 @@ static void *guard_main(void *argument)
     return NULL;
 }
 
-static int learn_cores(struct guard *g)
-{
-    const struct jitter_run *run = g->run;
-    for (size_t i = 0; i < run->cpus.n; i++) {
-        struct cpu_list others;
-        if (host_siblings(&others, &run->facts, run->cpus.ids[i]))
-            return -1;
-        struct cpu_list *core = &g->watched[i].core;
-        *core = (struct cpu_list){calloc(others.n + 1, sizeof(*core->ids)), others.n + 1};
-        for (size_t s = 0; core->ids && s < others.n; s++)
-            core->ids[s + 1] = others.ids[s];
-        if (core->ids)
-            core->ids[0] = run->cpus.ids[i];
-        cpu_list_deinit(&others);
-        if (!core->ids)
-            return -1;
-    }
-    return 0;
-}
-
 struct guard *guard_start(struct jitter_run *run)
 {
     if (run->housekeeping.n == 0)
@@ -305,14 +204,16 @@ struct guard *guard_start(struct jitter_run *run)
     struct guard *g = calloc(1, sizeof(*g));
     if (!g)
         abort();
-    *g = (struct guard){.run = run, .watched = calloc(run->cpus.n, sizeof(*g->watched))};
-    if (!g->watched || learn_cores(g))
+    *g = (struct guard){.run = run, .looked_at = calloc(run->cpus.n, sizeof(*g->looked_at))};
+    if (!g->looked_at)
         abort();
     if (!run->options->intrude) {
-        (void)tasks_find(keep_resident, g);
-        pause_us(FIRST_LOOK_US);
-        look_at_residents(g);
-        (void)tasks_find(takes_a_cpu, g);
+        g->claims = claims_new(&run->cpus, &run->housekeeping, &run->facts);
+        if (!g->claims)
+            abort();
+        pause_us(CLAIMS_FIRST_LOOK_US);
+        claims_look(g->claims, leave_all_near, g);
+        claims_search(g->claims, leave_all_near, g);
     }
     if (thread_start(&g->thread, guard_main, g))
         abort();
@@ -325,9 +226,7 @@ void guard_stop(struct guard *g)
         return;
     atomic_store(&g->is_over, true);
     (void)pthread_join(g->thread, NULL);
-    for (size_t i = 0; i < g->run->cpus.n; i++)
-        cpu_list_deinit(&g->watched[i].core);
-    free(g->watched);
-    free(g->residents);
+    claims_free(g->claims);
+    free(g->looked_at);
     free(g);
 }

@@ -30,6 +30,8 @@ static const char usage[] =
     "  --messages N       in each case (default 99)\n"
     "  --busy-poll-us N   time given to SO_BUSY_POLL, in us (default 50)\n"
     "  --cold-sender      let the sender grow cold between messages, as the receiver does\n"
+    "  --intrude          stay also where a thread that can run nowhere else wants a CPU of the two; without, it gets the CPU\n"
+    "                     within 10 ms, and the run fails\n"
     "  --fifo PRIO        both threads under SCHED_FIFO with this priority, 1 to 99\n"
     "  --listen A:P       be the other host of a --connect: send every message back; until SIGINT or SIGTERM.\n"
     "                     Whoever reaches that port can use it: do not offer it to a public network\n"
@@ -121,6 +123,7 @@ static const struct option_row option_rows[] = {
     OPTION_ROW_NUMBER("fifo", struct wake_options, fifo_priority, 1, FIFO_PRIORITY_MOST),
     OPTION_ROW_NUMBER("busy-poll-us", struct wake_options, busy_poll_us, 1, BUSY_POLL_MOST_US),
     OPTION_ROW_FLAG("cold-sender", struct wake_options, has_cold_sender),
+    OPTION_ROW_FLAG("intrude", struct wake_options, intrude),
     OPTION_ROW_TEXT("listen", struct wake_options, listen),
     OPTION_ROW_TEXT("connect", struct wake_options, connect),
     OPTION_ROW_FLAG("progress", struct wake_options, shows_progress),

@@ -21,6 +21,7 @@ struct wake_options {
     int fifo_priority;          /* 0: the scheduling class stays */
     unsigned busy_poll_us;
     bool has_cold_sender;
+    bool intrude;               /* stay where somebody else's thread wants the CPU */
     const char *listen;         /* "ADDRESS:PORT": be the other host */
     const char *connect;        /* "ADDRESS:PORT": measure round trips to it */
     bool shows_progress;        /* a line on stderr for each case; on a terminal always */

@@ -100,16 +100,14 @@ int placement_choose(struct placement *placement, const struct host_facts *facts
     return status;
 }
 
-int placement_leave(struct placement *placement, const struct host_facts *facts)
+int placement_leave(struct placement *placement, const struct host_facts *facts, struct cpu_list *chosen)
 {
     unsigned both[] = {placement->sender, placement->receiver};
     struct cpu_list measured = {both, 2};
-    struct cpu_list chosen;
-    if (housekeeping_move(&chosen, facts, &measured))
+    if (housekeeping_move(chosen, facts, &measured))
         return print_error(EXIT_FAILED, "out of memory");
-    placement->shares_main = chosen.n == 0;
+    placement->shares_main = chosen->n == 0;
     if (placement->shares_main)
         (void)thread_pin(placement->sender);
-    cpu_list_deinit(&chosen);
     return EXIT_OK;
 }

@@ -23,7 +23,10 @@ struct placement {
  */
 int placement_choose(struct placement *placement, const struct host_facts *facts, const char *cpus, const char *among);
 
-/* Moves the calling thread to housekeeping CPUs; where there is none, to the sender's. Returns EXIT_OK, or EXIT_FAILED. */
-int placement_leave(struct placement *placement, const struct host_facts *facts);
+/*
+ * Moves the calling thread to housekeeping CPUs, which are `chosen`, to be freed by the caller; where there is none, to the
+ * sender's. Returns EXIT_OK, or EXIT_FAILED.
+ */
+int placement_leave(struct placement *placement, const struct host_facts *facts, struct cpu_list *chosen);
 
 #endif

@@ -246,16 +246,18 @@ static int serve(struct server *s)
 int reflector_serve(const struct wake_options *options)
 {
     struct server s = {.options = options};
+    struct cpu_list housekeeping = {0};
     if (host_facts_init(&s.facts, options->root))
         return print_error(EXIT_FAILED, "out of memory");
     int status = placement_choose(&s.placement, &s.facts, options->cpus, options->among);
     stop_init();
     if (!status)
-        status = placement_leave(&s.placement, &s.facts);
+        status = placement_leave(&s.placement, &s.facts, &housekeeping);
     if (!status) {
         clock_span_begin(&s.clock);
         status = serve(&s);
     }
+    cpu_list_deinit(&housekeeping);
     host_facts_deinit(&s.facts);
     return status;
 }

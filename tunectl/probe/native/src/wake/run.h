@@ -19,6 +19,7 @@ struct wake_run {
     const struct wake_options *options;
     struct host_facts facts;
     struct placement placement;
+    struct cpu_list housekeeping;       /* where the main thread is; empty when no CPU is left for it */
     struct clock_span clock;
     struct clock_offset offset;
     struct wake_case *cases;

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/output.h"
 #include "lib/stop.h"
@@ -31,6 +33,7 @@ static int fail(struct wake_thread *self, const char *step, int error)
 static int prepare(struct wake_thread *self)
 {
     struct exchange *x = self->threads->exchange;
+    atomic_store(&self->tid, (pid_t)syscall(SYS_gettid));
     int rc = thread_pin(self->cpu);
     if (rc)
         return fail(self, THREAD_CANNOT_PIN, rc);

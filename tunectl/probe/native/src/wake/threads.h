@@ -9,7 +9,9 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "wake/exchange.h"
 
@@ -28,6 +30,7 @@ struct wake_thread {
     struct wake_threads *threads;
     pthread_t thread;
     unsigned cpu;
+    _Atomic pid_t tid;          /* 0 before it has one */
     bool is_receiver;
     int error;                  /* -errno of `failed_step`, 0 when prepared */
     const char *failed_step;

@@ -12,6 +12,7 @@
 #include "lib/stop.h"
 #include "lib/ticks.h"
 #include "wake/document.h"
+#include "wake/guard.h"
 #include "wake/mechanisms.h"
 #include "wake/reflector.h"
 #include "wake/warnings.h"
@@ -148,6 +149,7 @@ static int measure(struct wake_run *run, struct exchange *x, int64_t *scratch)
         return status;
     /* The threads keep the signals blocked: this one, off the measured CPUs, takes them. */
     stop_listen();
+    struct wake_guard *guard = wake_guard_start(run, &threads);
     run->is_locked = mlockall(MCL_CURRENT) == 0;
     if (!run->placement.is_same_cpu)
         run->offset = wake_threads_compare_clocks(&threads);
@@ -157,6 +159,7 @@ static int measure(struct wake_run *run, struct exchange *x, int64_t *scratch)
     status = measure_cases(run, &threads, scratch);
     run->duration_s = (double)(ticks_now() - start) / run->clock.initial.hz;
     run->is_interrupted = stop_is_asked();
+    wake_guard_stop(guard);
     wake_threads_stop(&threads);
     return status;
 }
@@ -187,7 +190,7 @@ static int run_and_write(struct wake_run *run)
     if (!stream)
         return print_error(EXIT_FAILED, "cannot open %s: %s", o->output, strerror(errno));
     stop_init();
-    int status = placement_leave(&run->placement, &run->facts);
+    int status = placement_leave(&run->placement, &run->facts, &run->housekeeping);
     if (!status && o->connect) {
         status = remote_connect(&remote, o->connect);
         run->remote = status ? NULL : &remote;
@@ -210,6 +213,7 @@ static void run_deinit(struct wake_run *run)
     for (size_t i = 0; i < run->cases_n; i++)
         wake_case_deinit(&run->cases[i]);
     free(run->cases);
+    cpu_list_deinit(&run->housekeeping);
     warnings_deinit(&run->warnings);
     host_facts_deinit(&run->facts);
 }

@@ -1,7 +1,6 @@
-"""What somebody did to the host who had read the documentation only, and what the product then did not see."""
+"""What a boot makes of our service and our arguments: targets, environments, scripts of grub.d, udev's rules."""
 
-from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put
-from ..sabotage import kernel_word as _word
+from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put, word
 
 _RELOAD = "systemctl daemon-reload"
 _SYSTEM = "/etc/systemd/system"
@@ -37,19 +36,19 @@ _LEFT_OUT = Round(
         Sabotage(
             Kind.UNIT,
             "another target on the next line",
-            _word("systemd.unit=rescue.target"),
+            word("systemd.unit=rescue.target"),
             _KEPT,
             who="somebody who repaired a file system",
-            innocent=_word("systemd.unit=multi-user.target"),
+            innocent=word("systemd.unit=multi-user.target"),
             says=("systemd.unit=rescue.target", f"{_DEFAULTS}:"),
         ),
         Sabotage(
             Kind.UNIT,
             "another first program on the next line",
-            _word("init=/bin/bash"),
+            word("init=/bin/bash"),
             _KEPT,
             who="somebody who had forgotten a password",
-            innocent=_word("init=/lib/systemd/systemd"),
+            innocent=word("init=/lib/systemd/systemd"),
             says=("init=/bin/bash",),
         ),
         Sabotage(
@@ -108,10 +107,10 @@ _TICKING = Round(
         Sabotage(
             Kind.BOOT_SOURCE,
             "nohz=off in this boot",
-            _word("nohz=off"),
+            word("nohz=off"),
             ("kernel.nohz",),
             who="a colleague who looked for a clock that drifts",
-            innocent=_word("nohz=on"),
+            innocent=word("nohz=on"),
             says=("nohz=off", f"{_DEFAULTS}:"),
             follows=("check.tick_off*",),
         ),

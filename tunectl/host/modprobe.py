@@ -1,0 +1,61 @@
+"""Modules that this host keeps from being loaded by themselves, and the lines that say so. modprobe.d(5)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
+
+# Of two files with the same name the one in the earlier directory counts, the other is not read.
+DIRECTORIES = tuple(f"{place}/modprobe.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+_NOTHING = frozenset({"true", "false", ":"})  # what stands in the place of modprobe, and loads nothing
+
+
+class Barred(NamedTuple):
+    """One line: the module, as /sys/module has its name, and the file without a leading slash."""
+
+    module: str
+    file: str
+    line: int
+    last: int  # its last line, where backslashes join several
+    text: str
+
+    def __str__(self) -> str:
+        return f"/{self.file}:{self.line} says {self.text}"
+
+
+def read_barred(root: Sysroot) -> tuple[Barred, ...]:
+    """Each `blacklist NAME`, and each `install NAME COMMAND` whose command does nothing. Never raises."""
+    files = files_in_force(root, DIRECTORIES)
+    return tuple(one for file in files for one in parse_modprobe(root.get_text(file), file))
+
+
+def parse_modprobe(text: str, file: str = "") -> Iterator[Barred]:
+    """The same of one file's text. Pure."""
+    waiting, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        first = first if waiting else number
+        if line.endswith("\\"):
+            waiting += line[:-1] + " "
+            continue
+        words, waiting = (waiting + line).split(), ""
+        if words[:1] == ["blacklist"] and len(words) > 1:
+            yield Barred(_name(words[1]), file, first, number, f"blacklist {words[1]}")
+        elif words[:1] == ["install"] and len(words) > 2 and words[2].rpartition("/")[2] in _NOTHING:
+            yield Barred(_name(words[1]), file, first, number, " ".join(words))
+
+
+def _name(word: str) -> str:
+    return word.replace("-", "_")
+
+
+def taking_out_lines(lines: Iterable[Barred]) -> str:
+    """The command that takes these lines out of their files."""
+    by_file: dict[str, list[str]] = {}
+    for one in lines:
+        by_file.setdefault(one.file, []).append(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d")
+    scripts = ((shlex.quote(";".join(said)), shlex.quote("/" + file)) for file, said in by_file.items())
+    return " && ".join(f"sudo sed -i {script} {file}" for script, file in scripts)
