@@ -100,6 +100,7 @@ def is_mended(tuned: Path, text: str) -> None:
 
 INNOCENT = (
     CALLS,
+    CALLS.replace("${GRUB_CMDLINE_LINUX_RECOVERY}", "single"),  # as up to 2.04
     f"{CALLS}# linux_entry without anything\n",
     CALLS.replace('"${GRUB_CMDLINE_LINUX} ', '"${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_EXTRA} '),
     CALLS.replace("${GRUB_CMDLINE_LINUX_DEFAULT}", "$GRUB_CMDLINE_LINUX_DEFAULT panic=10"),
