@@ -1,6 +1,6 @@
 """What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
 
-from ..sabotage import ALL, CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
+from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
 
 _TRACING = "/sys/kernel/tracing"
 _WHILE = "while True:"
@@ -324,17 +324,19 @@ _RESIDUE = Round(
     alone=True,
 )
 
-_COOLER = "$(grep -lx Processor /sys/class/thermal/cooling_device*/type | head -1 | xargs dirname)/cur_state"
+# The lab's other cooling devices, ACPI's, have no state but 0.
+_CLAMP = "/sys/class/thermal/cooling_device4"
 _COOLING = Round(
     (
         Sabotage(
             Kind.VALUE,
-            "a cooling device slows a CPU",
-            f"echo 1 > {_COOLER}",
-            each("cpufreq.max_khz", ALL),  # of a package all CPUs are slowed
+            "intel_powerclamp keeps CPUs idle",
+            f"grep -qx intel_powerclamp {_CLAMP}/type && echo 10 > {_CLAMP}/cur_state",
+            ("thermal.cooling[cooling_device4]",),
+            command="preflight --duration 1",
             who="a thermal daemon that was stopped while it cooled, or a burn-in test's script",
-            innocent=f"echo 0 > {_COOLER}",
-            says=("cooling_device",),
+            innocent=f"echo 0 > {_CLAMP}/cur_state",
+            says=("intel_powerclamp", "keeps CPUs idle by force"),
         ),
     ),
     long=True,
