@@ -1,5 +1,7 @@
 """Whether a finding is true, by the kernel's own files: the product's reading of them has no part in this."""
 
+import re
+
 from .lab import Lab
 
 
@@ -14,6 +16,10 @@ def reaches_isolated(lab: Lab, target: str) -> bool:
         before = sent(lab, int(instance))
         lab.run("sleep 2")
         return sent(lab, int(instance)) - before > 20
+    if target.startswith("check.device_interrupts["):  # one of a card's, which the kernel lets be moved
+        rows = [line for line in lab.read("/proc/interrupts").splitlines() if re.search("-(in|out)put", line)]
+        asked = (lab.read(f"/proc/irq/{row.split(':')[0].strip()}/smp_affinity_list") for row in rows)
+        return any(int(instance) in cpus(text) for text in asked)
     if target == "irq.default_affinity":
         return bool(int(lab.read("/proc/irq/default_smp_affinity"), 16) & 0b1100)
     if target == "irqbalance.banned_cpus":  # the daemon's own environment
