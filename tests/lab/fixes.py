@@ -24,7 +24,10 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo systemctl disable --now …": ("a timer's service",),
     "take … out": ("sysctl.d file that wins",),
     "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
-    "sudo systemctl set-property …… AllowedCPUs=…": ("a service with AllowedCPUs=", "a slice that gets all CPUs"),
+    "sudo systemctl set-property …… AllowedCPUs=…": (
+        "a service with AllowedCPUs=",
+        "a slice that gets the isolated CPUs",
+    ),
     "… && sudo systemctl restart irqbalance": (
         "irqbalance's unit drops the ban",
         "irqbalance's unit starts another command",
