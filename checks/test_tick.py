@@ -2,6 +2,7 @@
 
 import pytest
 
+from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.checking import unknown, unsupported
 from tunectl.checking.judges import some
 from tunectl.checking.measure import Spinning, timers_under_spinner
@@ -11,6 +12,8 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.openfiles import perf_users
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
+from tunectl.knobs.drivers.bootline import removal_fix
+from tunectl.knobs.drivers.bootswitch import BootSwitch
 from tunectl.model import Outcome
 
 _ALONE = (
@@ -34,7 +37,11 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
         left = spinning.left.get(isolated_cpu)
         unknown(*(left, _ALONE) if left else (f"this host does not count the idle time of CPU {isolated_cpu}",))
     over = count.ticks is not None and count.ticks > count.allowed
-    answer = settle(count, _seen(subject.root, spinning, isolated_cpu) if over else ())
+    word = BootSwitch("nohz").is_on(parse_cmdline(subject.root.get_text("proc/cmdline")))[1] if over else ""
+    said = [f"this boot had {word}: no CPU ever stops its tick"] if word else []
+    answer = settle(count, said or (_seen(subject.root, spinning, isolated_cpu) if over else ()))
+    if word:
+        answer.fix = removal_fix(word, "", reboot=True)
     if answer.outcome is Outcome.UNREADABLE and spinning.spinner:
         answer.fix = _ALONE
     raise answer

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
+from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, quoted, render
 from tunectl.shipped import read_shipped
 
@@ -48,7 +49,8 @@ def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
     words = "".join(f" {quoted(word)}" for word in options)
     home = "read-only" if invocation[0].startswith(_HOMES) else "yes"
     tmp = "no" if invocation[0].startswith(_TEMPORARY) else "yes"
-    for key, value in (("TUNECTL", program), ("OPTIONS", words), ("PROTECT_HOME", home), ("PRIVATE_TMP", tmp)):
+    values = {"TUNECTL": program, "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp, "UNSET": UNSET}
+    for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
 

@@ -153,7 +153,7 @@ def test_rescue_entries_and_other_systems_stay(tmp_path: Path) -> None:
 
 def test_a_rescue_entry_that_is_the_default_is_said(tmp_path: Path) -> None:
     tree = host(tmp_path, "bls")
-    edit(tree, "boot/grub2/grubenv", lambda text: f"saved_entry={MACHINE_ID}-0-rescue\n")
+    edit(tree, "boot/grub2/grubenv", lambda text: f"# GRUB Environment Block\nsaved_entry={MACHINE_ID}-0-rescue\n")
     apply(tree)
     assert "is a rescue entry, and the default" in boot_findings(tree)["boot.isolcpus"].reason
 

@@ -13,6 +13,7 @@ from tunectl.bootloader.grubrun import parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 
 SIMPLE = BootEntry("Debian GNU/Linux", "/boot/vmlinuz-6.1.0-39-amd64", "root=UUID=5f3c ro console=ttyS0 quiet", False)
+OLD = "menuentry 'old' {\n linux /boot/vmlinuz-5.10.0-9-amd64 old\n}\n"
 ADVANCED = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux"
 
 
@@ -125,7 +126,13 @@ GRUBENV = "# GRUB Environment Block\nsaved_entry=1>2\n"
         (GRUBENV + "next_entry=0\n####", "/boot/vmlinuz-6.1.0-39-amd64"),
         (GRUBENV + "prev_saved_entry=0\n####", "/boot/vmlinuz-5.10.0-9-amd64"),
         (GRUBENV + "next_entry=\n####", "/boot/vmlinuz-5.10.0-9-amd64"),
-        ("saved_entry=gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c\n", "/boot/vmlinuz-5.10.0-9-amd64"),
+        (
+            "# GRUB Environment Block\nsaved_entry=gnulinux-advanced-5f3c>gnulinux-5.10.0-advanced-5f3c\n",
+            "/boot/vmlinuz-5.10.0-9-amd64",
+        ),
+        # GRUB refuses a block without its first line, or with a carriage return behind it.
+        ("saved_entry=1>2\n", "/boot/vmlinuz-6.1.0-39-amd64"),
+        (GRUBENV.replace("\n", "\r\n"), "/boot/vmlinuz-6.1.0-39-amd64"),
     ],
 )
 def test_saved_default(grubenv: str, image: str) -> None:
@@ -137,6 +144,29 @@ def test_saved_default(grubenv: str, image: str) -> None:
 
 def test_grubenv() -> None:
     assert parse_grubenv("# GRUB Environment Block\na=b=c\nd=\nno equals\n=x\n####\n") == {"a": "b=c", "d": ""}
+
+
+@pytest.mark.parametrize(
+    ("there", "image"),
+    [
+        (("boot/vmlinuz-6.1.0-39-amd64",), "/boot/vmlinuz-6.1.0-39-amd64"),
+        (("boot/vmlinuz-5.10.0-9-amd64",), "/boot/vmlinuz-5.10.0-9-amd64"),  # GRUB falls back
+        ((), "/boot/vmlinuz-6.1.0-39-amd64"),  # a recorded host has no kernels
+        (("vmlinuz.old", "boot/config-5.10.0-9-amd64"), "/boot/vmlinuz-6.1.0-39-amd64"),  # nor has this one's /boot
+    ],
+)
+def test_a_kernel_that_is_not_there_does_not_boot(there: tuple[str, ...], image: str, tmp_path: Path) -> None:
+    own = {"proc/cmdline": "root=UUID=5f3c"}
+    files = {**own, "boot/grub/grub.cfg": grub_cfg() + "fallback=3\n" + OLD, **dict.fromkeys(there, "")}
+    found = evaluate(write(tmp_path, files), "boot/grub/grub.cfg").entry
+    assert isinstance(found, BootEntry)
+    assert found.image == image
+
+
+def test_a_kernel_of_another_device_is_taken_as_there(tmp_path: Path) -> None:
+    text = "search --fs-uuid --set=root 1234\nmenuentry 'x' {\n linux /boot/vmlinuz-x a\n}\n"
+    files = {"boot/grub/grub.cfg": text, "boot/vmlinuz-6.1.0-39-amd64": ""}
+    assert isinstance(evaluate(write(tmp_path, files), "boot/grub/grub.cfg").entry, BootEntry)
 
 
 def test_variables_in_a_kernel_line() -> None:

@@ -94,7 +94,10 @@ def test_another_default_on_a_live_host(default: str, problem: str, tmp_path: Pa
 
 
 def test_saved_entry_of_grubenv(tmp_path: Path) -> None:
-    files = {"boot/grub/grub.cfg": grub_cfg("${saved_entry}"), "boot/grub/grubenv": "saved_entry=1>2\n"}
+    files = {
+        "boot/grub/grub.cfg": grub_cfg("${saved_entry}"),
+        "boot/grub/grubenv": "# GRUB Environment Block\nsaved_entry=1>2\n",
+    }
     grub_host(tmp_path, files)
     titles = "Advanced options for Debian GNU/Linux>Debian GNU/Linux, with Linux 5.10.0-9-amd64"
     assert next_boot(LiveTree(tmp_path)).points == (

@@ -25,6 +25,19 @@ def test_a_tick_that_stays_is_found(lab4: Path, judge: Judge) -> None:
     assert found["check.tick_off[3]"].outcome == Outcome.COMPLIANT
 
 
+def test_a_boot_whose_tick_never_stops_is_the_cause(lab4: Path, judge: Judge) -> None:
+    line = (lab4 / "proc/cmdline").read_text().rstrip()
+    for word, is_cause in {"nohz=off": True, "nohz=off nohz=on": False}.items():
+        (lab4 / "proc/cmdline").write_text(f"{line} {word}\n")
+        with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {2: 250.0})], busy_cpus=SPINNING):
+            found = judge(lab4, {2, 3}, CHECK)
+        hit = found["check.tick_off[2]"]
+        assert hit.outcome == Outcome.DRIFTED
+        assert ("this boot had nohz=off" in hit.reason) is is_cause
+        assert hit.fix.startswith("take nohz=off out of the kernel command line") is is_cause
+        assert found["check.tick_off[3]"].outcome == Outcome.COMPLIANT
+
+
 def test_the_second_thread_is_named(lab4: Path, judge: Judge) -> None:
     other = Process(720, "backup", cpu=2, allowed="2", busy=0.4)
     with FakeKernel(lab4, range(4), [Row("LOC", LOCAL, {2: 1000.0})], [other], busy_cpus=SPINNING):

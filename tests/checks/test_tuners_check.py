@@ -147,6 +147,23 @@ def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: P
     assert finding.fix.startswith("kill 50777")
 
 
+def test_one_started_by_hand_whose_list_shows_nowhere_is_neither_a_blame_nor_compliant(
+    tmp_path: Path, judge: Judge
+) -> None:
+    root = _host(tmp_path, "irqbalance", files={"etc/default/irqbalance": "IRQBALANCE_BANNED_CPULIST=2-3\n"})
+    second = root / "proc/50777"
+    second.mkdir()
+    (second / "comm").write_text("irqbalance\n")
+    (second / "cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
+    target = "check.other_tuners[irqbalance]"
+    finding = judge(root, {2, 3}, CHECK)[target]
+    assert finding.outcome == Outcome.UNREADABLE
+    assert "process 50777: its service did not start it, and only root may see with what list" in finding.reason
+    (second / "environ").write_text("")  # by `env -i`: it leaves alone what the kernel isolates
+    assert judge(root, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
+    assert judge(root, {1, 2, 3}, CHECK)[target].fix.startswith("kill 50777")
+
+
 @pytest.mark.parametrize("configuration", ["IRQBALANCE_BANNED_CPULIST=2-3\n", "#unset\n", "IRQBALANCE_BANNED_CPUS=f\n"])
 def test_irqbalance_with_its_ban_is_silent(tmp_path: Path, judge: Judge, configuration: str) -> None:
     assert _irqbalance(tmp_path, judge, configuration, {2, 3}).outcome == Outcome.COMPLIANT

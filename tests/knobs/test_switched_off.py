@@ -1,4 +1,4 @@
-"""Swap, and high-resolution timers: what an operator switches, and tunectl only judges."""
+"""Swap, high-resolution timers, a tick that stops: what an operator switches, and tunectl only judges."""
 
 from __future__ import annotations
 
@@ -84,35 +84,56 @@ def booted(root: Path, words: str) -> None:
     (root / "proc/cmdline").write_text(f"{line} {words}\n")
 
 
-@pytest.mark.parametrize("words", ["highres=off", "highres=0", "highres=on highres=n"])
-def test_timers_of_low_resolution_are_named(lab4: Path, words: str) -> None:
-    booted(lab4, words)
-    found = finding(lab4, "kernel.highres")
+SWITCHES = pytest.mark.parametrize("key", ["highres", "nohz"])
+
+
+@SWITCHES
+@pytest.mark.parametrize("words", ["KEY=off", "KEY=0", "KEY=on KEY=n"])
+def test_a_switch_that_is_off_is_named(lab4: Path, key: str, words: str) -> None:
+    booted(lab4, words.replace("KEY", key))
+    found = finding(lab4, f"kernel.{key}")
     assert (found.outcome, found.observed) == ("pending-reboot", "off")  # the menu does not have it
-    assert words.split()[-1] in found.reason
+    assert words.split()[-1].replace("KEY", key) in found.reason
 
 
-def test_the_next_boot_is_judged_and_the_file_named(lab4: Path) -> None:
-    grub, menu = lab4 / "etc/default/grub", lab4 / "boot/grub/grub.cfg"
-    before = grub.read_text()
-    grub.write_text(before + 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX highres=off"\n')
-    text = menu.read_text()
-    menu.write_text(text.replace("root=", "highres=off root="))
-    found = finding(lab4, "kernel.highres")
+@SWITCHES
+def test_the_next_boot_is_judged_and_the_file_named(lab4: Path, key: str) -> None:
+    grub = lab4 / "etc/default/grub"
+    grub.write_text(grub.read_text() + f'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX {key}=off x{key}=off"\n')
+    found = finding(lab4, f"kernel.{key}")
     assert (found.outcome, found.observed) == ("drifted", "on")
-    assert "the next boot will have highres=off" in found.reason
-    booted(lab4, "highres=off")
-    found = finding(lab4, "kernel.highres")
+    assert f"the next boot will have {key}=off (/etc/default/grub:" in found.reason
+    booted(lab4, f"{key}=off")
+    found = finding(lab4, f"kernel.{key}")
     assert (found.outcome, found.observed) == ("drifted", "off")
-    assert found.fix.endswith("sudo update-grub, then reboot") or found.fix.startswith("take highres=off out")
-    if found.fix.startswith("sudo"):
-        typed(lab4, found.fix)
-        assert "highres" not in grub.read_text()
+    assert found.fix.endswith("sudo update-grub, then reboot")
+    typed(lab4, found.fix)
+    assert f'"$GRUB_CMDLINE_LINUX x{key}=off"' in grub.read_text()
+    assert finding(lab4, f"kernel.{key}").outcome == "pending-reboot"
 
 
-@pytest.mark.parametrize(
-    "words", ["", "highres=on", "-- highres=off", "highres=off highres=on", "highres=what", "xhighres=off"]
-)
-def test_timers_of_high_resolution_are_left_alone(lab4: Path, words: str) -> None:
-    booted(lab4, words)
-    assert finding(lab4, "kernel.highres").outcome == "compliant"
+@SWITCHES
+@pytest.mark.parametrize("words", ["", "KEY=on", "-- KEY=off", "KEY=off KEY=on", "KEY=what", "xKEY=off"])
+def test_a_switch_that_is_on_is_left_alone(lab4: Path, key: str, words: str) -> None:
+    booted(lab4, words.replace("KEY", key))
+    assert finding(lab4, f"kernel.{key}").outcome == "compliant"
+
+
+def test_the_soft_lockup_detector_that_runs_in_spite_of_its_argument_is_named(lab4: Path) -> None:
+    """kernel.watchdog alone switches nothing on: the argument switched off this detector, and not that sysctl."""
+    switch = "proc/sys/kernel/soft_watchdog"
+    booted(lab4, "nosoftlockup")
+    write(lab4, "proc/sys/kernel/watchdog", "1\n")
+    write(lab4, switch, "0\n")
+    apply(lab4)
+    assert finding(lab4, "boot.nosoftlockup").outcome == "compliant"
+    write(lab4, switch, "1\n")
+    found = finding(lab4, "boot.nosoftlockup")
+    assert (found.outcome, found.observed) == ("drifted", "switched on again")
+    assert f"/{switch} is 1" in found.reason
+    assert found.fix == "sudo sysctl kernel.soft_watchdog=0"
+    host_file = lab4 / "etc/tunectl/host.toml"
+    host_file.write_text(f'{host_file.read_text()}[knobs]\n"kernel.soft_watchdog" = true\n')
+    assert finding(lab4, "boot.nosoftlockup").outcome == "compliant"  # asked for: its own row judges it
+    write(lab4, switch, "0\n")
+    assert finding(lab4, "kernel.soft_watchdog").outcome == "drifted"

@@ -282,7 +282,7 @@ def found(done: Ran, code: int = 3) -> dict[str, dict[str, Any]]:
 
 
 # An operator's to switch, tunectl only judges them: their sabotages are in test_switched_off.py.
-JUDGED_ONLY = {"mm.swap", "kernel.highres"}
+JUDGED_ONLY = {"mm.swap", "kernel.highres", "kernel.nohz"}
 
 
 def test_every_row_has_a_sabotage() -> None:

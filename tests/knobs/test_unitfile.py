@@ -15,8 +15,10 @@ from tests.knobs.test_table import verdict
 from tests.trees import write
 from tests.tuned import apply, inspection_on
 from tunectl.knobs.drivers import dropins, hotplug, latencyhold
+from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 from tunectl.model import Finding
+from tunectl.units import units_of
 
 needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed (Debian: systemd)"
@@ -176,6 +178,11 @@ HARM = [
         ("overridden", "/run/systemd/transient/tunectl-apply.service"),
         id="another file",
     ),
+    pytest.param(
+        linked(f"{UNIT}.requires/gone.service", "../gone.service"),
+        ("overridden", ".requires/gone.service"),
+        id="requires",
+    ),
     pytest.param(linked(LINK, "/dev/null"), ("disabled", ""), id="its link is a mask"),
     pytest.param(lambda root: (root / "run/systemd/units").mkdir(parents=True), ("not run", ""), id="did not run"),
 ]
@@ -211,6 +218,8 @@ def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
         written("usr/lib/systemd/system/tunectl-apply.service", "[Service]\nExecStart=/bin/true\n"),
         linked("run/systemd/system/tunectl-apply.service", "/dev/null"),
         linked(INVOCATION, "0123456789abcdef"),
+        linked(f"{UNIT}.requires/basic.target", "/usr/lib/systemd/system/basic.target"),
+        linked(f"{UNIT}.wants/gone.service", "../gone.service"),
     ],
 )
 def test_a_drop_in_that_keeps_the_service_running_is_no_matter(lab4: Path, harm: Callable[[Path], object]) -> None:
@@ -253,13 +262,11 @@ DynamicUser=
 WorkingDirectory=/no
 RootDirectory=/no
 RootImage=/no.img
-Environment=TUNECTL_ROOT=/tmp/x
-Environment=TUNECTL_HOST=/tmp/x.toml
-Environment=A=b "PYTHONPATH=/tmp/x"
-Environment=LD_PRELOAD=/tmp/x.so
+Environment=A=b "PYTHONSTARTUP=/tmp/x"
+Environment=LD_BIND_NOT=1
 Environment=PATH=/tmp
 Environment="A
-PassEnvironment=TUNECTL_HOST
+PassEnvironment=PYTHONCASEOK
 UnsetEnvironment=PATH
 EnvironmentFile=/etc/default/tunectl
 CapabilityBoundingSet=
@@ -338,6 +345,12 @@ WorkingDirectory=/etc
 WorkingDirectory=-/no
 Environment=LANG=C "A=b c"
 Environment=MYTUNECTL_ROOT=/x
+Environment=TUNECTL_ROOT=/tmp/x
+Environment=TUNECTL_HOST=/tmp/x.toml
+Environment=A=b "PYTHONPATH=/tmp/x"
+Environment=LD_PRELOAD=/tmp/x.so
+PassEnvironment=TUNECTL_HOST
+UnsetEnvironment=
 Environment=
 EnvironmentFile=
 UnsetEnvironment=LANG
@@ -434,7 +447,7 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None
         "ProtectSystem=strict\nProtectSystem=no\n",
         "SystemCallFilter=~write\nSystemCallFilter=\n",
         "ExecStartPre=/bin/false\nExecStartPre=\n",
-        "Environment=TUNECTL_ROOT=/x\nEnvironment=\n",
+        "Environment=PATH=/x\nEnvironment=\n",
         "CapabilityBoundingSet=\nCapabilityBoundingSet=~\n",
         "SuccessExitStatus=\nSuccessExitStatus=4\n",
         "PrivateNetwork=yes\nPrivateNetwork=no\n",
@@ -449,6 +462,72 @@ def test_a_line_that_a_later_one_takes_back_is_no_matter(lab4: Path, text: str) 
     assert of_the_service(lab4).outcome == "compliant"
     (lab4 / DROP_IN.replace("override", "z")).unlink()
     assert of_the_service(lab4).observed == "overridden"
+
+
+STEERING = ("TUNECTL_HOST=/etc/tunectl/draft.toml", "TUNECTL_STATE=/x", "PYTHONPATH=/x", "LD_PRELOAD=/x.so")
+MANAGER = "etc/systemd/system.conf.d/10-env.conf"
+
+
+@pytest.mark.parametrize("name", ["apply", "repair", "monitor"])
+def test_no_environment_redirects_a_service_of_ours(name: str) -> None:
+    """UnsetEnvironment= counts last: after the manager's, a drop-in's and a file's (systemd.exec(5))."""
+    for unit in units_of(name, ("/usr/bin/tunectl",)):
+        if "ExecStart=" in unit.text:
+            line = next(line for line in unit.text.split("\n") if line.startswith("UnsetEnvironment="))
+            assert {word.partition("=")[0] for word in STEERING} <= set(line.partition("=")[2].split())
+            assert "PATH" not in line.partition("=")[2].split()
+    assert UNSET in hotplug.render(("/usr/bin/tunectl",))
+
+
+@pytest.mark.parametrize("variable", STEERING)
+def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(lab4: Path, variable: str) -> None:
+    apply(lab4)
+    write(lab4, MANAGER, f'[Manager]\nDefaultEnvironment=LANG=C "{variable}"\n')
+    assert of_the_service(lab4).outcome == "compliant"
+    write(lab4, DROP_IN, "[Service]\nUnsetEnvironment=\n")
+    found = of_the_service(lab4)
+    assert (found.outcome, found.observed) == ("drifted", "overridden")
+    assert f"/{MANAGER}:2 says DefaultEnvironment=" in found.reason
+    write(lab4, MANAGER, "[Manager]\nDefaultEnvironment=LANG=C\n")
+    assert of_the_service(lab4).outcome == "compliant"
+
+
+def of_the_rule(root: Path) -> Finding:
+    return next(one for one in inspection_on(root).assess().findings if one.target == "systemd.apply_on_hotplug")
+
+
+SITE_RULE = "etc/udev/rules.d/99-quiet.rules"
+
+
+@pytest.mark.parametrize(
+    "text", ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n', 'SUBSYSTEM=="net", \\\n  ENV{SYSTEMD_WANTS}=""\n']
+)
+def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(lab4: Path, text: str) -> None:
+    apply(lab4)
+    write(lab4, SITE_RULE, f'# units start twice\n{text}SUBSYSTEM=="tty", ENV{{SYSTEMD_WANTS}}=""\n')
+    found = of_the_rule(lab4)
+    assert (found.outcome, found.observed) == ("drifted", "overridden")
+    assert f'/{SITE_RULE}:2 says ENV{{SYSTEMD_WANTS}}=""' in found.reason
+    typed(lab4, found.fix.removesuffix(" && sudo udevadm control --reload"))
+    assert of_the_rule(lab4).outcome == "compliant"
+    assert 'SUBSYSTEM=="tty", ENV' in (lab4 / SITE_RULE).read_text().splitlines()[-1]
+
+
+def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(lab4: Path) -> None:
+    apply(lab4)
+    write(lab4, SITE_RULE, 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="x.service", ENV{SEEN}="1"\n')
+    assert of_the_rule(lab4).fix.startswith(f"decide what /{SITE_RULE}:1 shall do without")
+    write(lab4, SITE_RULE, "")
+    write(lab4, SITE_RULE.replace("etc", "usr/lib"), 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n')
+    assert of_the_rule(lab4).outcome == "compliant"  # the empty file of that name counts instead
+    (lab4 / SITE_RULE).unlink()
+    assert of_the_rule(lab4).fix.startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
+
+
+def test_a_rule_that_may_be_about_these_cards_is_not_known(lab4: Path) -> None:
+    apply(lab4)
+    write(lab4, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
+    assert of_the_rule(lab4).outcome == "unreadable"
 
 
 def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:

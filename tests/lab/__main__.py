@@ -3,11 +3,12 @@
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import fresh
+from . import fresh, product
 from .lab import COOL, HOT, Lab
 from .shell import LabError
 
@@ -43,6 +44,12 @@ def _console(options: argparse.Namespace) -> None:
     sys.stdout.write(log.read_text(errors="replace"))
 
 
+def _install(options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        product.install(Lab(options.name), product.unpack_wheels(folder, product.build_wheels(folder)))
+
+
 def _nic_add(options: argparse.Namespace) -> None:
     print(Lab(options.name).nic_add(options.card, options.model))
 
@@ -55,6 +62,7 @@ COMMANDS: dict[str, tuple[str, Action]] = {
     "up": ("start a fresh host", _up),
     "ssh": ("a shell, or one command, in the host", _ssh),
     "put": ("copy a file, or a folder's contents, into the host", lambda o: Lab(o.name).put(o.source, o.target)),
+    "install": ("install this tree, with a host file that isolates CPUs 2-3", _install),
     "heat": ("set the temperature: from 90 degrees on the firmware throttles", lambda o: Lab(o.name).heat(o.celsius)),
     "cool": ("the fan works again", lambda o: Lab(o.name).heat(COOL)),
     "reboot": ("reboot in order, through GRUB", lambda o: Lab(o.name).reboot()),

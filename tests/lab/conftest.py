@@ -1,4 +1,4 @@
-"""The lab as pytest fixtures. A test that asks for `lab` is marked `lab` by that alone."""
+"""The lab as pytest fixtures. A test that asks for `lab` or for `grub_parts` is marked `lab` by that alone."""
 
 import os
 from collections.abc import Generator, Iterator
@@ -9,6 +9,8 @@ import pytest
 from tests.sections import AGAIN
 
 from . import fresh, product
+from .grub import disk
+from .grub.disk import GrubDisk
 from .lab import Lab
 from .shell import EmulatorError, LabError, missing_programs
 from .sweep import session_name, states_name, sweep
@@ -86,15 +88,34 @@ def tuned(lab: Lab, _tuned: str) -> Lab:
     return lab
 
 
+@pytest.fixture(scope="session")
+def grub_parts(tmp_path_factory: pytest.TempPathFactory) -> disk.Parts:
+    """GRUB, and a kernel that says its command line."""
+    _require(disk.missing())
+    return disk.Parts(tmp_path_factory.mktemp("grub"))
+
+
+@pytest.fixture
+def grub(grub_parts: disk.Parts, tmp_path: Path) -> GrubDisk:
+    """A disk for a configuration of GRUB, to boot in a second or two."""
+    return GrubDisk(grub_parts, tmp_path)
+
+
 def _require_tools() -> None:
+    """What the host needs that `lab` is."""
+    unbuilt = os.geteuid() != 0 and not fresh.built()
+    _require(
+        missing_programs(),
+        "the image is not built yet, and only root can build it (python -m tests.lab build)" if unbuilt else "",
+    )
+
+
+def _require(missing: list[str], reason: str = "") -> None:
     """Skip where the lab is not asked for or cannot run; but fail where it has to (TUNECTL_LAB=required)."""
-    reason = ""
     if not os.environ.get("TUNECTL_LAB"):
         pytest.skip("booting real kernels takes long: set TUNECTL_LAB=1 (docs/lab.md)")
-    if missing := missing_programs():
+    if missing:
         reason = f"not installed: {', '.join(missing)} (tests/lab/packages.txt)"
-    elif os.geteuid() != 0 and not fresh.built():
-        reason = "the image is not built yet, and only root can build it (python -m tests.lab build)"
     if reason and os.environ.get("TUNECTL_LAB") == "required":
         pytest.fail(f"the lab is required here, but cannot run: {reason}")
     if reason:
@@ -108,7 +129,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Where QEMU itself failed, and provably, the test is played once more; nothing else is.
     """
     for item in items:
-        if "lab" in getattr(item, "fixturenames", ()):
+        if {"lab", "grub_parts"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.lab)
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun=[f"^{EmulatorError.__name__}"]))
 

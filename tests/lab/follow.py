@@ -23,6 +23,8 @@ _ASKS = (
     ("revert a unit", rf"\b(systemctl (?:revert|unmask) {_UNIT})", r"\1"),
     ("mask a unit", r"\b(systemctl mask '?[\w@:.\\-]+'?)", r"\1"),
     ("boot into another target", rf"\b(systemctl set-default {_UNIT})", r"\1"),
+    ("have a target start a unit", rf"\b(systemctl add-wants {_UNIT} {_UNIT})", r"\1"),
+    ("have udev read its rules", r"\b(udevadm control --reload)", r"\1"),
     ("give a control group its CPUs", rf"\b(systemctl set-property(?: --runtime)? {_UNIT} \w+=[\d,-]+)", r"\1"),
     ("choose an entry", r"\b(grub-editenv \S+ unset \w+|grub-set-default \w+)", r"\1"),
     ("make the menu again", r"\b(update-grub)\b", r"\1 2>/dev/null"),

@@ -11,7 +11,8 @@ from pathlib import Path
 from .shell import HERE, LabError, cache, digest, missing_programs, run
 
 DEBIAN = HERE / "debian"
-RELEASE = "bookworm"
+PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}  # Debian's suites that the lab can be, with the Python of each
+KERNEL = "linux-image-amd64"
 DISK_MIB = 4096
 PARTITION_START = 1 << 20
 
@@ -38,12 +39,26 @@ class Image:
 Finish = Callable[[Image, str], None]
 
 
+def suite() -> str:
+    """Which Debian the lab is: $TUNECTL_LAB_SUITE, or Debian 12."""
+    named = os.environ.get("TUNECTL_LAB_SUITE") or "bookworm"
+    if named not in PYTHONS:
+        raise LabError(f"TUNECTL_LAB_SUITE is {named!r}; the lab can be {' or '.join(PYTHONS)}")
+    return named
+
+
+def packages() -> list[str]:
+    """What debootstrap installs; $TUNECTL_LAB_KERNEL is another kernel than the suite's usual one."""
+    names = (DEBIAN / "packages.txt").read_text().split()
+    return [os.environ.get("TUNECTL_LAB_KERNEL") or name if name == KERNEL else name for name in names]
+
+
 def recipe() -> str:
     """The content hash that names the image: everything that goes into it, except the packages' versions."""
     files = sorted(path for path in DEBIAN.rglob("*") if path.is_file())
     files += [HERE / "firmware.asl", HERE / "image.py"]
     named = ((str(path.relative_to(HERE)).encode(), path.read_bytes()) for path in files)
-    return digest(part for pair in named for part in pair)
+    return digest([suite().encode(), " ".join(packages()).encode(), *(part for pair in named for part in pair)])
 
 
 def build(finish: Finish, log: Callable[[str], None]) -> Image:
@@ -71,7 +86,7 @@ def build(finish: Finish, log: Callable[[str], None]) -> Image:
         _make_disk(root, half)
         shutil.rmtree(root)
         log("first boot: GRUB")
-        finish(half, "root=LABEL=lab console=ttyS0 quiet")
+        finish(half, "root=LABEL=lab console=ttyS0 quiet mitigations=off norandmaps")
         work.rename(image.folder)
     return image
 
@@ -93,19 +108,22 @@ def _require_builder() -> None:
 
 
 def mirror() -> str:
-    """The package mirror: $TUNECTL_LAB_MIRROR, or the one this machine's own apt uses for that release."""
+    """The package mirror: $TUNECTL_LAB_MIRROR, or the one this machine's own apt uses: for that suite, or another."""
     if configured := os.environ.get("TUNECTL_LAB_MIRROR"):
         return configured
     fields = "$(ORIGIN)|$(CODENAME)|$(COMPONENT)|$(REPO_URI)"
+    known = {}
     for line in run(["apt-get", "indextargets", "--format", fields, "Identifier: Packages"]).splitlines():
         origin, codename, component, uri = line.split("|")
-        if (origin, codename, component) == ("Debian", RELEASE, "main"):
-            return uri
-    raise LabError(f"apt knows no mirror of Debian {RELEASE}; name one in TUNECTL_LAB_MIRROR")
+        if (origin, component) == ("Debian", "main"):
+            known[codename] = uri
+    for name in (suite(), *PYTHONS):  # a mirror has all of them
+        if name in known:
+            return known[name]
+    raise LabError(f"apt knows no mirror of Debian {suite()}; name one in TUNECTL_LAB_MIRROR")
 
 
 def _bootstrap(root: Path) -> None:
-    packages = ",".join((DEBIAN / "packages.txt").read_text().split())
     archives = cache() / "debs"
     archives.mkdir(parents=True, exist_ok=True)
     run(
@@ -113,8 +131,8 @@ def _bootstrap(root: Path) -> None:
             "debootstrap",
             "--variant=minbase",
             f"--cache-dir={archives}",
-            f"--include={packages}",
-            RELEASE,
+            f"--include={','.join(packages())}",
+            suite(),
             root,
             mirror(),
         ],

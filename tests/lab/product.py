@@ -8,19 +8,15 @@ from typing import Any
 
 from tests.ran import Ran
 
+from .image import PYTHONS, suite
 from .lab import PREFIX, Lab
 
 ROOT = Path(__file__).parent.parent.parent
 HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\n'
 # Everything apply may write, and what must not change because of it.
 WRITTEN = ("/etc", "/boot/grub/grub.cfg", "/var/lib/tunectl")
-GUEST_PYTHON = "3.11"  # Debian 12
 _PIP = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "linux_x86_64")
-_FOR_THE_GUEST = (
-    *("--only-binary=:all:", "--python-version", GUEST_PYTHON),
-    *(word for platform in _PLATFORMS for word in ("--platform", platform)),
-)
 
 
 def tunectl(lab: Lab, words: str, *, user: str = "root", timeout: float = 300) -> Ran:
@@ -40,12 +36,18 @@ def findings(document: Any, *outcomes: str) -> dict[str, Any]:
     return {one["target"]: one for one in document["findings"] if one["outcome"] in outcomes}
 
 
+def _for_the_guest() -> list[str]:
+    """Pip's options for another Python than this one."""
+    platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
+    return ["--only-binary=:all:", "--python-version", PYTHONS[suite()], *platforms]
+
+
 def build_wheels(place: Path) -> tuple[Path, Path]:
     """The wheel of this tree, and a folder of all the wheels it needs in the guest."""
     wheel_folder, wheelhouse = place / "wheel", place / "wheelhouse"
     subprocess.run([*_PIP, "wheel", "--no-deps", "-w", wheel_folder, ROOT], check=True)
     (wheel,) = wheel_folder.glob("tunectl-*.whl")
-    subprocess.run([*_PIP, "download", *_FOR_THE_GUEST, "-d", wheelhouse, wheel], check=True)
+    subprocess.run([*_PIP, "download", *_for_the_guest(), "-d", wheelhouse, wheel], check=True)
     return wheel, wheelhouse
 
 
@@ -56,16 +58,16 @@ def unpack_wheels(place: Path, wheels: tuple[Path, Path]) -> Path:
     """
     wheel, wheelhouse = wheels
     tree = place / "tree"
-    packages = tree / "lib" / f"python{GUEST_PYTHON}" / "site-packages"
+    packages = tree / "lib" / f"python{PYTHONS[suite()]}" / "site-packages"
     offline = ["--no-index", "--no-compile", f"--find-links={wheelhouse}"]
-    subprocess.run([*_PIP, "install", *_FOR_THE_GUEST, *offline, "--target", packages, wheel], check=True)
+    subprocess.run([*_PIP, "install", *_for_the_guest(), *offline, "--target", packages, wheel], check=True)
     for name in ("bin", "share"):
         (packages / name).rename(tree / name)
     for script in (tree / "bin").iterdir():
         first, newline, rest = script.read_bytes().partition(b"\n")
         if first.startswith(b"#!"):
             script.write_bytes(f"#!{PREFIX}/bin/python3".encode() + newline + rest)
-    if f"{sys.version_info.major}.{sys.version_info.minor}" == GUEST_PYTHON:
+    if f"{sys.version_info.major}.{sys.version_info.minor}" == PYTHONS[suite()]:
         compileall.compile_dir(packages, quiet=2, workers=0)
     return tree
 

@@ -34,10 +34,10 @@ def cache() -> Path:
     return Path(os.environ.get("TUNECTL_LAB_CACHE") or Path.home() / ".cache" / "tunectl-lab").absolute()
 
 
-def missing_programs() -> list[str]:
+def missing_programs(programs: Sequence[str] = PROGRAMS) -> list[str]:
     """Programs the lab needs and this machine does not have."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *SBIN))
-    return [name for name in PROGRAMS if shutil.which(name, path=path) is None]
+    return [name for name in programs if shutil.which(name, path=path) is None]
 
 
 def run(argv: Sequence[str | Path], env: Mapping[str, str] | None = None, timeout: float = 1200) -> str:

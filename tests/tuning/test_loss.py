@@ -20,9 +20,13 @@ from tests.ran import Ran
 from tests.trees import differences, picture, write
 from tests.tuned import apply, inspection_on, restore, state_of
 from tunectl.errors import TunectlError
+from tunectl.host.modprobe import parse_modprobe
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Finding, Outcome
+from tunectl.knobs import KNOBS
+from tunectl.knobs.row import Facts
+from tunectl.model import Finding, Held, Outcome, Reading, State
 from tunectl.tuning.journal import Journal, load
+from tunectl.tuning.loss import judge_absent
 from tunectl.tuning.transaction import run_apply
 from tunectl.verdict import verdict_of
 
@@ -137,6 +141,19 @@ def test_other_modules_that_are_kept_away_are_no_cause(host: Path) -> None:
         write(host, BARRED, text)
         boots_with(host, "modprobe.blacklist=floppy")
         assert "what took it away is not known" in findings(host, "cpufreq.governor")[0].reason
+
+
+def test_a_driver_that_is_loaded_all_the_same_is_no_cause_and_lines_that_may_not_be_read_are_said() -> None:
+    knob = KNOBS["cpufreq.governor"]
+    held = Held("performance", "2026-11-01T08:00:00Z", "6.1", frozenset({0}), ())
+    facts = Facts(held={knob.name: held}, barred=tuple(parse_modprobe("blacklist acpi_cpufreq\n", BARRED)))
+    gone = Reading(knob.name, "", State.ABSENT, reason="gone")
+    assert f"/{BARRED}:1 says" in judge_absent(knob, gone, "performance", facts).reason
+    loaded = facts._replace(modules=frozenset({"acpi_cpufreq", "virtio"}), unseen="/etc/modprobe.d: Permission denied")
+    reason = judge_absent(knob, gone, "performance", loaded).reason
+    assert BARRED not in reason
+    assert "what took it away is not known; " in reason
+    assert reason.endswith("is not known: /etc/modprobe.d: Permission denied")
 
 
 def test_a_loss_is_known_after_every_later_apply_until_it_is_mended_or_no_longer_asked_for(host: Path) -> None:

@@ -35,13 +35,19 @@ def states(tunectl: Run, action: str, service: str, root: Path) -> set[str]:
     return {unit["state"] for unit in done.json["units"]}
 
 
-def test_what_stands_is_compliant(tunectl: Run, applied: Path) -> None:
+def test_what_stands_is_compliant_but_for_the_units_which_apply_renews(tunectl: Run, applied: Path) -> None:
     done = tunectl("verify", "--root", applied, "--format", "json")
     bad = {one["knob"]: one["outcome"] for one in done.json["findings"] if one["outcome"] not in FINE}
     # An earlier recording does not say whether its kernel has a fair server.
     unknown = {"kernel.sched_rt_runtime_us": "unreadable", "kernel.fair_server_runtime_ns": "unreadable"}
-    assert (done.code, done.json["verdict"], bad) == (0, "compliant", unknown)
-    assert tunectl("plan", "--root", applied, "--format", "json").json["changes"] == []
+    # Its units let an environment name another host file.
+    units = {"systemd.apply_at_boot": "drifted", "systemd.apply_on_hotplug": "drifted"}
+    assert (done.code, done.json["verdict"], bad) == (3, "drifted", unknown | units)
+    assert {one["observed"] for one in done.json["findings"] if one["knob"] in units} == {"outdated"}
+    planned = tunectl("plan", "--root", applied, "--format", "json").json["changes"]
+    assert {one["knob"] for one in planned} == set(units)
+    assert tunectl("apply", "--yes", "--root", applied).code == 0
+    assert tunectl("verify", "--root", applied).code == 0
 
 
 @pytest.mark.parametrize("again", [False, True])

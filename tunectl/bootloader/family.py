@@ -55,11 +55,15 @@ class Write(NamedTuple):
 
 
 class BootPlan(NamedTuple):
-    """What to write, which settings of others win over it, and why nothing can be planned (`problem`)."""
+    """What to write, which settings of others win over it, and why nothing can be planned (`problem`).
+
+    `remedy` is what ends every conflict, where there is one thing that does.
+    """
 
     writes: tuple[Write, ...] = ()
     conflicts: tuple[str, ...] = ()
     problem: str = ""
+    remedy: str = ""
 
 
 class Family(NamedTuple):

@@ -72,7 +72,12 @@ def plan_dropin(root: Sysroot, desired: Sequence[Desired], same: Same) -> BootPl
         default = " ".join([rest.linux_default, *needed])
         after = Configured(rest.linux, default, rest.files, placed=rest.placed + added)
     problem = next_length_problem(root, after.line) or ""
-    return BootPlan((Write("file", DROPIN, content),), unmet(after, desired, same), problem)
+    return BootPlan((Write("file", DROPIN, content),), unmet(after, desired, same), problem, _remedy(after))
+
+
+def _remedy(settings: Configured) -> str:
+    """What ends that entries do not get what we write; "" where they do."""
+    return settings.withheld.remedy if settings.withheld else ""
 
 
 def confirm(settings: Configured, desired: Sequence[Desired], same: Same) -> str | None:
@@ -96,6 +101,8 @@ def _equal(same: Same, key: str, one: str | None, other: str | None) -> bool:
 def _obstacle(settings: Configured, want: Desired, same: Same) -> str:
     key, value, rule = want
     placed = [one for one in settings.placed if same_key(one.arg.key, key)]
+    if settings.withheld:
+        return f"{settings.withheld.why}, and so without {written(want)}"
     mine = kernel_args(settings.args)
     if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
         end = settings.placed[len(mine)]
@@ -132,7 +139,7 @@ def _plan_edit(root: Sysroot, desired: Sequence[Desired], same: Same, journaled:
         return edits
     after = configured(root, overlay={write.path: write.content for write in edits.writes})
     too_long = next_length_problem(root, after.line) or ""
-    return BootPlan(edits.writes, unmet(after, desired, same), after.problem or too_long)
+    return BootPlan(edits.writes, unmet(after, desired, same), after.problem or too_long, _remedy(after))
 
 
 def _ours(root: Sysroot, journaled: Journaled) -> tuple[str, ...]:

@@ -63,15 +63,30 @@ class Disk:
         if re.search(r"[*?]", path):
             raise Unfollowed(f"the file name '{path}' is a pattern")
         device, _, rest = path.partition("/")
-        if device == PREFIX:
-            found = self._there(f"{self._directory}/{rest}")
-            return found[0] if found else None
-        if device not in ("", f"({OWN})"):
+        if device not in (PREFIX, "", f"({OWN})"):
             raise Unfollowed(f"'{path}' is on a device that is not known here")
-        found = self._there(rest, f"boot/{rest}")
+        found = self._there(*self._places(device, rest))
         if len(found) > 1:
             raise Unfollowed(f"'{path}' is /{found[0]} or /{found[1]}")
         return found[0] if found else None
+
+    def lacks_kernel(self, path: str) -> bool:
+        """Is there certainly no such file? Only where others lie beside it: a recorded host has no kernels."""
+        if self.locate(path) is not None:
+            return False
+        device, _, rest = path.partition("/")
+        directories = [place.rpartition("/")[0] for place in self._places(device, rest)]
+        return any(name.startswith("vmlinuz") for directory in directories for name in self._names(directory))
+
+    def _places(self, device: str, rest: str) -> tuple[str, ...]:
+        """Where a file of a device may be on the host."""
+        return (f"{self._directory}/{rest}",) if device == PREFIX else (rest, f"boot/{rest}")
+
+    def _names(self, directory: str) -> list[str]:
+        try:
+            return list(self._root.names(directory))
+        except OSError:
+            return []
 
     def _there(self, *places: str) -> list[str]:
         """Those of these places where there is a file or directory."""

@@ -35,6 +35,7 @@ _FEATURES = (
     "chainloader_bpb ntldr platform_search_hint default_font_path all_video_module menuentry_id menuentry_options "
     "200_final nativedisk_cmd timeout_style"
 )
+_BLOCK = "# GRUB Environment Block\n"
 _MAX_STEPS = 50_000
 _MAX_DEPTH = 64
 _MAX_VARIABLE = 1 << 14
@@ -405,7 +406,7 @@ class Script:
     def _load_env(self, node: Command, texts: list[str]) -> Status:
         path, names = _load_env_words(texts[1:])
         found = self._disk.read(self._path(path) if path else f"{self.state.values.get('prefix', '')}/grubenv")
-        if found is None:
+        if found is None or not found[1].startswith(_BLOCK):
             return False
         where, text = found
         for name, value in parse_grubenv(text).items():
@@ -432,8 +433,17 @@ class Script:
     def _load(self, node: Command, texts: list[str], why: str = "") -> Status:
         if len(texts) < 2 and not why:
             return False
+        if texts[0] in LOADERS and not why and self._lacks_kernel(texts[1]):
+            return False
         self.state.loaded = Loaded(texts[0], tuple(texts[1:]), why)
         return True
+
+    def _lacks_kernel(self, path: str) -> bool:
+        """Is the file certainly not there? Where its device is not known, it is taken as there."""
+        try:
+            return self._disk.lacks_kernel(self._path(path))
+        except Unfollowed:
+            return False
 
     def _boot(self, node: Command, texts: list[str]) -> Status:
         if self.state.loaded is None:
@@ -447,7 +457,12 @@ class Script:
 
 
 def parse_grubenv(text: str) -> dict[str, str]:
-    """The variables of a grubenv block, as load_env sets them: `name=value` lines, `#` ends and fills the block."""
+    """The variables of a grubenv block, as load_env sets them: `name=value` lines, `#` ends and fills the block.
+
+    None where its first line is another than GRUB's: load_env refuses such a file (lib/envblk.c, grub_envblk_open()).
+    """
+    if not text.startswith(_BLOCK):
+        return {}
     pairs = (line.partition("=") for line in text.splitlines() if not line.startswith("#"))
     return {name: value.replace("\\\\", "\\") for name, equals, value in pairs if equals and name}
 

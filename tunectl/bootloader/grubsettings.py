@@ -14,7 +14,9 @@ import stat
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tunectl.bootloader import grubmakers
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
+from tunectl.bootloader.grubmakers import Withheld, withheld
 from tunectl.bootloader.grubmenu import Menu, evaluate
 from tunectl.bootloader.grubscript import MAX_EXPANDED, Word, expand, kernel_text, split_words
 from tunectl.errors import TunectlError
@@ -30,7 +32,7 @@ GRUB2_CFG = "boot/grub2/grub.cfg"  # SUSE's and Red Hat's name for it
 GRUBENVS = ("boot/grub/grubenv", "boot/grub2/grubenv")
 DEFAULT_GRUBENV = dict(zip((GRUB_CFG, GRUB2_CFG), GRUBENVS, strict=True))
 # As shell patterns. What grub.cfg reads stands beside it; but user.cfg holds a password.
-FILES = (MAIN, f"{DIRECTORY}/*.cfg", "boot/grub/[!u]*.cfg", "boot/grub2/[!u]*.cfg", *GRUBENVS)
+FILES = (MAIN, f"{DIRECTORY}/*.cfg", "boot/grub/[!u]*.cfg", "boot/grub2/[!u]*.cfg", *GRUBENVS, *grubmakers.FILES)
 LINUX = "GRUB_CMDLINE_LINUX"
 DEFAULT = "GRUB_CMDLINE_LINUX_DEFAULT"
 
@@ -61,6 +63,7 @@ class Configured(NamedTuple):
     placed: tuple[Placed, ...] = ()
     default_set_at: str = ""  # where GRUB_CMDLINE_LINUX_DEFAULT was assigned last
     errno: int | None = None  # of a file that could not be read
+    withheld: Withheld | None = None  # why no entry gets GRUB_CMDLINE_LINUX_DEFAULT, which then counts as empty
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -114,12 +117,17 @@ def settings_files(root: Sysroot, *, without_ours: bool = False) -> tuple[str, .
 
 
 def _settings_of(root: Sysroot, variables: Variables, files: tuple[str, ...], problem: str | None) -> Configured:
-    """The two variables as a Configured, every argument with its place."""
-    values = [variables.values.get(name, ()) for name in (LINUX, DEFAULT)]
+    """The two variables as a Configured, every argument with its place; what no entry gets counts as empty."""
+    try:
+        lost = {name: withheld(root, name, generator(root)) for name in (LINUX, DEFAULT)}
+    except OSError as error:
+        return Configured(files=files, problem=f"cannot read {error.filename}: {error.strerror}", errno=error.errno)
+    values = [() if lost[name] else variables.values.get(name, ()) for name in (LINUX, DEFAULT)]
     line: Value = (*values[0], Piece(" ", ""), *values[1])
     placed = () if problem else _placed(root, line)
+    texts = ["" if lost[name] else variables.text(name) for name in (LINUX, DEFAULT)]
     assigned = variables.assigned.get(DEFAULT, "")
-    return Configured(variables.text(LINUX), variables.text(DEFAULT), files, problem, placed, assigned)
+    return Configured(texts[0], texts[1], files, problem, placed, assigned, withheld=lost[DEFAULT])
 
 
 def _placed(root: Sysroot, line: Value) -> tuple[Placed, ...]:

@@ -16,7 +16,7 @@ from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, files_of, unit_directories
 
-_NULL = "/dev/null"
+NULL = "/dev/null"
 RELOAD = "sudo systemctl daemon-reload"
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")
 _SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState", "--property=Result", "--property=Job", "--")
@@ -48,7 +48,7 @@ def mask_of(root: Sysroot, unit: str) -> str:
 def _is_null(root: Sysroot, path: str) -> bool:
     link = root.readlink(path)
     if link:
-        return link == _NULL
+        return link.endswith(NULL)  # in a recording it is relative
     try:
         return not root.read_bytes(path, 1)
     except OSError:
@@ -108,12 +108,12 @@ def taking_out(guilty: Sequence[Said], name: str) -> str:
 
 
 def is_wanted(root: Sysroot, unit: str) -> bool:
-    """Does a link have it started at boot? Of links of one name the first directory's counts, and one may be a mask."""
+    """Does a link have a target start it? Of links of one name the first directory's counts, and one may be a mask."""
     targets = [*_TARGETS, root.readlink("etc/systemd/system/default.target").rpartition("/")[2]]
     kinds = [f"{target}.{kind}" for target in filter(None, targets) for kind in ("wants", "requires")]
     found = (files_in_force(root, unit_directories(kind), unit) for kind in kinds)
     links = [path for paths in found for path in paths if path.endswith(f"/{unit}")]
-    return any(root.readlink(path) != _NULL for path in links)
+    return any(not root.readlink(path).endswith(NULL) for path in links)
 
 
 def unmet(root: Sysroot, said: Sequence[Said]) -> tuple[Said | None, bool]:

@@ -17,6 +17,7 @@ from tunectl.knobs.row import Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar
 
 _Said = tuple[Outcome, str, str, bool]  # outcome, reason, fix, can apply do it
+_UNDONE = "switched on again"
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
 
@@ -45,10 +46,14 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     def judged(outcome: Outcome, reason: str, fix: str = "", changeable: bool = True) -> Judgement:
         denied = right(found.booted) and not found.accepted
         observed = format_cpulist(found.kernel) if denied else shown(found.booted)
+        observed = _UNDONE if found.undone else observed
         return Judgement(outcome, observed, shown(desired), reason, fix, changeable, points=points)
 
     name = knob.driver.describe()[0]
     argument = name.rstrip("=") if desired is True else name + knob.codec.encode(desired)
+    if right(found.booted) and found.undone:
+        reason = f"this boot had {argument}, and what it switches off is {_UNDONE}: {found.undone}"
+        return judged(Outcome.DRIFTED, reason, found.ends, changeable=False)
     if right(found.booted) and found.accepted:
         return judged(*_in_force(found, argument, will_have=right(found.next)))
     if right(found.booted):
@@ -200,6 +205,8 @@ KNOBS = (
         "The soft-lockup detector is off: it takes a timer and a high-priority thread on each CPU it watches, and a "
         "spinner is no lockup.",
         "a soft lockup is no longer noticed by the kernel",
+        switch="kernel.soft_watchdog",
+        source="; kernel/watchdog.c, proc_watchdog_common()",
     ),
     _arg(
         "tsc",

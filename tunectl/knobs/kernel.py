@@ -159,4 +159,14 @@ KNOBS = (
         why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
         source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
     ),
+    Knob(
+        "kernel.nohz",
+        BootSwitch("nohz"),
+        SWITCH,
+        Lifetime.BOOT,
+        judge=judge_switch,
+        why="With nohz=off no CPU ever stops its tick: nohz_full= does nothing, and the kernel still shows its CPUs.",
+        source="Documentation/admin-guide/kernel-parameters.txt (nohz); kernel/time/tick-sched.c, "
+        "tick_nohz_full_update_tick()",
+    ),
 )

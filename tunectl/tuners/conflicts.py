@@ -19,7 +19,7 @@ from tunectl.tuners.places import normal_path, places
 # Several requests stand side by side, and the kernel goes by the strictest: nobody overwrites another's.
 _SHARED = frozenset({"cpuidle.dma_latency_us"})
 # Within the patterns of knobs that a tuner writes, and no tuner's to write.
-_NO_TUNERS = frozenset({"mm.swap", "kernel.highres"})
+_NO_TUNERS = frozenset({"mm.swap", "kernel.highres", "kernel.nohz"})
 
 
 class Conflict(NamedTuple):

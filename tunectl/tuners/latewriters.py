@@ -19,7 +19,8 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import RELOAD
 from tunectl.knobs import KNOBS
 from tunectl.tuners.places import knob_at, normal_path, places
-from tunectl.tuners.shellwrites import Write, commands_of, script_of, writes_of
+from tunectl.tuners.shellwrites import commands_of, script_of, writes_of
+from tunectl.tuners.tools import Write
 
 _SCRIPT_BYTES = 1 << 16
 _MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")

@@ -1,7 +1,7 @@
 """The rows of the sabotage matrix, by what they break."""
 
 from ..sabotage import Round
-from . import keeping, leftovers, losing, nextboot, running, settings
+from . import detours, keeping, losing, nextboot, running, settings, starting
 
 _OTHERS, _VALUES = settings.ROUNDS["others"], settings.ROUNDS["values"]
 ROUNDS: dict[str, Round] = {
@@ -12,5 +12,6 @@ ROUNDS: dict[str, Round] = {
     **keeping.ROUNDS,
     **running.ROUNDS,
     **losing.ROUNDS,
-    **leftovers.ROUNDS,
+    **detours.ROUNDS,
+    **starting.ROUNDS,
 }

@@ -1,6 +1,6 @@
 """What GRUB will do at the next boot: which entry it takes, what that entry is made from, what stands on its line."""
 
-from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, no_word, put, word
+from ..sabotage import ARGUMENTS, Kind, Round, Sabotage, put, word
 
 _CFG, _CUSTOM, _DEFAULTS = "/boot/grub/grub.cfg", "/boot/grub/custom.cfg", "/etc/default/grub"
 _DROP_IN = "/etc/default/grub.d/99-tunectl.cfg"
@@ -174,11 +174,10 @@ _WORDS = Round(
             Kind.BOOT_SOURCE,
             "nohz=off for the next boot",
             word("nohz=off"),
-            ("boot.nohz_full",),
+            ("kernel.nohz",),
             who="an old guide for low latency",
             innocent=word("nohz=on"),
             says=("nohz=off",),
-            decides=no_word("nohz=off"),
         ),
         Sabotage(
             Kind.UNIT,
@@ -188,7 +187,6 @@ _WORDS = Round(
             who="an operator whose host did not come up, and who suspected our service",
             innocent=word("systemd.mask=apt-daily.timer"),
             says=("systemd.mask",),
-            decides=no_word("systemd.mask=tunectl-apply.service"),
         ),
     ),
     long=True,

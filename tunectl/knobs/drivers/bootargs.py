@@ -43,6 +43,8 @@ class BootFacts(NamedTuple):
     next_errno: int | None = None  # of a file that could not be read
     later: bool = False  # the next boot will have it, the entries of later kernels will not
     next_where: str = ""  # the line that has not got it
+    undone: str = ""  # the sysctl that undoes it in this boot, as /proc/sys shows it; "" where none does
+    ends: str = ""  # what ends that
 
 
 class _Next(NamedTuple):
@@ -65,6 +67,7 @@ class BootArg(NamedTuple):
     implied_by: str = ""  # another argument that does the same
     likely: str = ""
     config: str = ""  # the kernel's build option for it
+    switch: str = ""  # the sysctl that is 0 with this argument, and switches on again what it switched off
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading; its value is what this boot had, its facts are the other points."""
@@ -107,6 +110,7 @@ class BootArg(NamedTuple):
             upcoming.errno,
             upcoming.later,
             upcoming.where,
+            *(self._undone(view) if booted else ("", "")),
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
@@ -159,6 +163,16 @@ class BootArg(NamedTuple):
             return frozenset(), True, ""
         return offloaded, offloaded >= wanted, f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
 
+    def _undone(self, view: View) -> tuple[str, str]:
+        """(the sysctl that undoes it, what ends that). Where the host file asks for the sysctl, its own row judges."""
+        shown = view.root.get(self._switch, "0") if self.switch not in ("", *view.texts) else "0"
+        return (f"/{self._switch} is {shown}", f"sudo sysctl {self.switch}=0") if shown != "0" else ("", "")
+
+    @property
+    def _switch(self) -> str:
+        """The file of the sysctl."""
+        return f"proc/sys/{self.switch.replace('.', '/')}" if self.switch else ""
+
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The boot configuration's files as a whole, for every boot argument that is desired."""
         boot = boot_of(view)
@@ -176,7 +190,7 @@ class BootArg(NamedTuple):
 
     def reads(self) -> tuple[str, ...]:
         """What this boot had and what the kernel made of it, and every boot loader's configuration."""
-        shown = (self.kernel, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
+        shown = (self.kernel, self._switch, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
         return ("proc/cmdline", ISOLATED, *filter(None, shown), *FILES)
 
 
@@ -200,6 +214,8 @@ class Boot(NamedTuple):
         if self.plan.problem:
             return self.plan.problem, f"fix that ({self.plan.problem}), then sudo tunectl apply"
         for text in self.plan.conflicts:
+            if re.search(rf"\b{re.escape(key)}\b", text) and self.plan.remedy:
+                return text, self.plan.remedy
             if re.search(rf"\b{re.escape(key)}\b", text):
                 setter = _OVERWRITES.match(text)
                 where = f": take {setter[1]} out, or have it keep what was set before" if setter else ""

@@ -16,14 +16,17 @@ from typing import NamedTuple
 from tunectl.cpulist import parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdunit import Said, in_force, words_of
+from tunectl.host.systemdconf import files_in_force, unit_directories
+from tunectl.host.systemdunit import NULL, Said, in_force, words_of
+from tunectl.knobs.drivers.environment import STEERS
 
 
 class Service(NamedTuple):
-    """What a value is judged by: the host, and the words of the service's own command."""
+    """What a value is judged by: the host, the words of the service's own command, and variables that it never gets."""
 
     root: Sysroot
     words: Sequence[str]
+    unset: frozenset[str] = frozenset()
 
 
 Test = Callable[[Service, str], bool]
@@ -41,8 +44,6 @@ _SECONDS = {
 _BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _HOMES = ("/home/", "/root/", "/run/user/")
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
-# Variables that change which program runs, what it loads, or what tunectl takes for its host and root.
-_STEERS = re.compile(r"TUNECTL_|PATH$|PYTHON|LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$")
 # What every boot has reached before a service of ours is started.
 _REACHED = ("sysinit.target", "basic.target", "local-fs.target", "system.slice", "-.slice", "-.mount")
 # Our unit comes before these, itself or through what else they wait for: to wait for one makes a cycle.
@@ -123,12 +124,12 @@ def _output(service: Service, value: str) -> bool:
     return value in ("", "inherit", "null", "journal", "kmsg", "journal+console", "kmsg+console", "syslog")
 
 
-def _environment(_: Service, value: str) -> bool:
+def _environment(service: Service, value: str) -> bool:
     try:
-        names = [word.partition("=")[0] for word in shlex.split(value)]
+        names = {word.partition("=")[0] for word in shlex.split(value)}
     except ValueError:
         return False
-    return not any(_STEERS.match(name) for name in names)
+    return not any(STEERS.match(name) for name in names - service.unset)
 
 
 def _cpus(service: Service, value: str) -> bool:
@@ -236,12 +237,21 @@ _UNIT: dict[str, Test] = (
         "DefaultDependencies": _one_of("", *_YES),
     }
 )
-_HARMLESS = {"Service": _SERVICE, "Unit": _UNIT}
+# What the manager gives to every service.
+_MANAGER: dict[str, Test] = {"DefaultEnvironment": _environment}
+_HARMLESS = {"Service": _SERVICE, "Unit": _UNIT, "Manager": _MANAGER}
 _ALIASES = {"TimeoutSec": "TimeoutStartSec"}
 # Their assignments add up; of other keys of the table the last one counts.
 _LISTS = (
     *("ExecCondition", "ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "Environment"),
-    *("PassEnvironment", "UnsetEnvironment", "SuccessExitStatus", "CPUAffinity", "CapabilityBoundingSet"),
+    *(
+        "PassEnvironment",
+        "UnsetEnvironment",
+        "DefaultEnvironment",
+        "SuccessExitStatus",
+        "CPUAffinity",
+        "CapabilityBoundingSet",
+    ),
     *("ReadWritePaths", "ReadWriteDirectories"),
     *("After", "Before", "Requires", "Requisite", "BindsTo", "Conflicts", "RequiresMountsFor"),
 )
@@ -261,9 +271,17 @@ def not_harmless(root: Sysroot, said: Sequence[Said], unit: str, words: Sequence
     `words` is the command that `unit` itself starts. Conditions and assertions are systemdunit.unmet()'s to judge.
     """
     own = {(one.section, one.key, one.value) for one in said if one.file == unit}
-    service = Service(root, words)
+    unset = frozenset(name for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split())
+    service = Service(root, words, unset)
     guilty = [one for one in _counting(said) if one.file != unit and not _is_harmless(service, one, own)]
     return guilty + _of_start(service, said, unit)
+
+
+def requiring_link(root: Sysroot, name: str) -> str:
+    """A link beside a unit that has it start only where another does, which a boot may not reach; "" for none."""
+    links = files_in_force(root, unit_directories(f"{name}.requires"), "")
+    required = (path for path in links if not root.readlink(path).endswith(NULL))
+    return next((path for path in required if path.rpartition("/")[2] not in _REACHED), "")
 
 
 def _is_harmless(service: Service, one: Said, own: set[tuple[str, str, str]]) -> bool:

@@ -6,9 +6,12 @@ hears (host/links.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
+from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, quoted, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, with_unseen
@@ -46,6 +49,8 @@ CollectMode=inactive-or-failed
 
 [Service]
 Type=oneshot
+# no environment has it apply another host file, or run other code
+{UNSET}
 # The driver goes on after the interface is announced: queues and interrupts follow.
 ExecStartPre=/bin/sleep 2
 ExecStart={command} apply --yes --runtime --wait 120
@@ -73,10 +78,15 @@ class ReapplyRule:
         found = read_service(knob, view, UNIT, RULE, render(()))
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
+            against = against_units(view.root, RULE.rpartition("/")[2]) if found.value == "enabled" else None
         if found.value == "enabled" and rule != _RULE:
             found = if_readable(found._replace(value="outdated"), denied)
-        elif found.state is State.READ and found.value != "enabled":
-            found = found._replace(reason=with_unseen(found.reason or knob.why, str(denied)))
+        elif found.value == "enabled" and not against:
+            found = if_readable(found, denied)
+        else:
+            found = _undone(found, against) if against else found
+            if found.state is State.READ:
+                found = found._replace(reason=with_unseen(found.reason or knob.why, str(denied)))
         yield found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -91,5 +101,27 @@ class ReapplyRule:
         return ("/" + RULE, "/" + UNIT)
 
     def reads(self) -> tuple[str, ...]:
-        """Both, and whatever else configures the unit."""
-        return service_files(UNIT, RULE)
+        """Both, whatever else configures the unit, and the rules that come before and after ours."""
+        return (*service_files(UNIT, RULE), *(f"{directory}/*.rules" for directory in DIRECTORIES))
+
+
+def _undone(found: Reading, against: Against) -> Reading:
+    """The reading where another rule takes back what ours says."""
+    rule, key, sure = against
+    if not sure:
+        reason = f"{rule} says {key}: whether it is about these network cards cannot be judged here"
+        return Reading(found.knob, "", State.UNREADABLE, "", reason)
+    reason = f"{rule} says {key}, which takes back what /{RULE} says: no unit is started for a network card"
+    return found._replace(value="overridden", reason=reason, facts=ServiceFacts(_without_fix(rule, str(key))))
+
+
+def _without_fix(rule: Rule, key: str) -> str:
+    """How one part of a rule goes; where the rule does nothing else, the rule."""
+    place = f"/{rule.file}"
+    if not rule.file.startswith("etc/"):
+        name = rule.file.rpartition("/")[2]
+        return f"put a copy of {place} without {key} into /{_RULES}, which counts instead of {name} of the package"
+    if len(rule.assigns) == 1 and re.fullmatch(r"[\w./-]+", place):
+        lines = f"{rule.line},{rule.last}" if rule.last > rule.line else f"{rule.line}"
+        return f"sudo sed -i '{lines}s/^/#/' {place} && sudo udevadm control --reload"
+    return f"decide what {rule} shall do without {key}: it does more than this, or other rules go by its place"

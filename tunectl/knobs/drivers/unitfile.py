@@ -11,20 +11,22 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import patterns_of
+from tunectl.host.systemdconf import MANAGER, patterns_of, unit_directories
 from tunectl.host.systemdunit import (
     RELOAD,
     Said,
     in_force,
-    is_wanted,
     mask_of,
-    read_state,
     read_unit,
     taking_out,
     unmet,
     words_of,
 )
-from tunectl.knobs.drivers.dropins import not_harmless
+from tunectl.knobs.drivers.bootgoal import goal_files, lasting_mask
+from tunectl.knobs.drivers.bootline import boot_lines
+from tunectl.knobs.drivers.dropins import not_harmless, requiring_link
+from tunectl.knobs.drivers.environment import UNSET
+from tunectl.knobs.drivers.unitboot import NOT_RUN, Found, of_goal, of_line, of_this_boot
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
 from tunectl.model import Outcome, Reading, State
 
@@ -32,7 +34,7 @@ _SYSTEM = "etc/systemd/system"
 UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
-NOT_RUN, UNKNOWN = "not run", "unknown"
+UNKNOWN = "unknown"
 
 
 def render(invocation: tuple[str, ...]) -> str:
@@ -49,6 +51,8 @@ Before=irqbalance.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
+# no environment has it apply another host file, or run other code
+{UNSET}
 ExecStart={command} apply --yes --runtime
 # 4: everything is in force but what waits for the next boot
 SuccessExitStatus=4
@@ -76,7 +80,8 @@ def host_file_of(words: Sequence[str]) -> str:
 def service_files(unit: str, companion: str) -> tuple[str, ...]:
     """Every file that says whether a service of ours runs, as shell patterns."""
     name = unit.rpartition("/")[2]
-    return (unit, companion, *patterns_of(name), f"run/systemd/units/invocation:{name}")
+    links = unit_directories(f"{name}.requires/*.target")  # the targets that it may wait for, and no other unit's file
+    return (unit, companion, *patterns_of(name), *patterns_of(MANAGER), *links, f"run/systemd/units/invocation:{name}")
 
 
 class ServiceFacts(NamedTuple):
@@ -95,22 +100,16 @@ def judge_service(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     return Judgement(Outcome.DRIFTED, value, desired, reading.reason or knob.why, fix, changeable=not fix)
 
 
-class _Found(NamedTuple):
-    """A state, why it is one, and what ends it where `apply` does not."""
-
-    value: str
-    reason: str = ""
-    fix: str = ""
-
-
 def read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) -> Reading:
     """The state of a service of ours, as systemd will run it. `companion` is the file that has it started.
 
     `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
     applies another host file, or is not `ours`, this version's unit, but for the command it starts), `broken`
     (its program is gone), `masked`, `overridden` (by a drop-in), `conditional` (a condition keeps it from starting),
-    `failed` or `not run` in this boot. Unreadable where this user may not read or list one of its files.
+    `left out` (nothing that the next boot starts wants it), `failed` or `not run` in this boot. Unreadable where this
+    user may not read or list one of its files.
     """
+    boot_lines(view)  # before anything is noted: a boot loader's file that may not be read is for the boot arguments
     with view.root.noting() as denied:
         found = _read_service(knob, view, unit, companion, ours)
     return if_readable(found, denied)
@@ -124,44 +123,49 @@ def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) 
         if not mask_of(root, name):
             return Reading(knob.name, "", State.UNREADABLE, "", f"/{unit}: {error.strerror}", error.errno)
         text = ""
-    found = _of_files(view, unit, companion, text, ours) or _of_this_boot(root, name) or _Found("enabled")
+    found = _of_files(view, unit, companion, text, ours) or of_this_boot(view, name) or Found("enabled")
     if found.value == UNKNOWN:
         return Reading(knob.name, "", State.UNREADABLE, "", found.reason)
     return Reading(knob.name, "", State.READ, found.value, found.reason, facts=ServiceFacts(found.fix))
 
 
-def _of_files(view: View, unit: str, companion: str, text: str, ours: str) -> _Found | None:
+def _of_files(view: View, unit: str, companion: str, text: str, ours: str) -> Found | None:
     """What its files say; None where they will have it run as we wrote it."""
     root, name = view.root, unit.rpartition("/")[2]
-    if mask := mask_of(root, name):
-        return _Found("masked", f"/{mask} masks it: it is never started", f"sudo rm /{mask} && sudo tunectl apply")
-    is_started = is_wanted(root, name) if companion == LINK else root.exists(companion)
-    if not text or not is_started:
-        return _Found("disabled")
+    if mask := lasting_mask(root, name):
+        return Found("masked", f"/{mask} masks it: it is never started", f"sudo rm /{mask} && sudo tunectl apply")
+    if not text or (companion != LINK and not root.exists(companion)):
+        return Found("disabled")
+    if found := of_line(view, name) or (of_goal(view, name) if companion == LINK else None):
+        return found
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
-        return _Found("overridden", f"systemd reads /{other} instead of /{unit}", f"sudo rm /{other} && {RELOAD}")
+        return Found("overridden", f"systemd reads /{other} instead of /{unit}", f"sudo rm /{other} && {RELOAD}")
     return _of_command(view, said, unit, text, ours) or _of_conditions(root, said, unit)
 
 
-def _of_command(view: View, said: list[Said], unit: str, text: str, ours: str) -> _Found | None:
+def _of_command(view: View, said: list[Said], unit: str, text: str, ours: str) -> Found | None:
     root = view.root
     own = [words_of(one.value) for one in in_force([one for one in said if one.file == unit], "Service", "ExecStart")]
     words = next(iter(own), [])
     if not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
-        return _Found("broken")
+        return Found("broken")
     if _but_command(text) != _but_command(ours) or host_file_of(words) != host_file_of(view.invocation):
-        return _Found("outdated")
-    guilty = not_harmless(root, said, unit, words)
+        return Found("outdated")
+    if link := requiring_link(root, unit.rpartition("/")[2]):
+        why = f"/{link} has it start only where {link.rpartition('/')[2]} starts"
+        return Found("overridden", why, f"sudo rm /{link} && {RELOAD}")
+    manager = [one for one in read_unit(root, MANAGER) if one.key == "DefaultEnvironment"]
+    guilty = not_harmless(root, [*said, *manager], unit, words)
     if guilty:
         what = ", ".join(f"{one} says {one.key}={one.value}" for one in guilty)
-        return _Found(
+        return Found(
             "overridden", f"it would not run as it was written: {what}", taking_out(guilty, unit.rpartition("/")[2])
         )
     return None
 
 
-def _of_conditions(root: Sysroot, said: list[Said], unit: str) -> _Found | None:
+def _of_conditions(root: Sysroot, said: list[Said], unit: str) -> Found | None:
     if all(one.file == unit for one in said if one.key.startswith(("Condition", "Assert"))):
         return None
     one, is_sure = unmet(root, said)
@@ -169,23 +173,8 @@ def _of_conditions(root: Sysroot, said: list[Said], unit: str) -> _Found | None:
         return None
     where = f"{one} says {one.key}={one.value}"
     if not is_sure:
-        return _Found(UNKNOWN, f"{where}: whether that holds cannot be judged here")
-    return _Found("conditional", f"it is not started, because {where}", taking_out([one], unit.rpartition("/")[2]))
-
-
-def _of_this_boot(root: Sysroot, name: str) -> _Found | None:
-    """What became of it in this boot; None where it ran and ended well, or nobody can say."""
-    if "@" in name or not root.exists("run/systemd/units"):
-        return None
-    again = f"sudo systemctl restart {name}"
-    state = read_state(root, name)
-    if state.get("ActiveState") == "failed":
-        why = f"it failed in this boot (result {state.get('Result', '')}): `journalctl -b -u {name}` says why"
-        return _Found("failed", why, again)
-    # systemd makes this link when it starts a unit.
-    if root.exists(f"run/systemd/units/invocation:{name}") or (root.live and state.get("Job", "?") != ""):
-        return None
-    return _Found(NOT_RUN, "it did not run in this boot, although its files have it started", again)
+        return Found(UNKNOWN, f"{where}: whether that holds cannot be judged here")
+    return Found("conditional", f"it is not started, because {where}", taking_out([one], unit.rpartition("/")[2]))
 
 
 class ApplyService:
@@ -209,5 +198,5 @@ class ApplyService:
         return ("/" + UNIT, "/" + LINK)
 
     def reads(self) -> tuple[str, ...]:
-        """Both, whatever else configures the unit, and that it was started in this boot."""
-        return service_files(UNIT, LINK)
+        """Both, whatever else configures the unit, what leads a boot to it, and that it was started in this boot."""
+        return (*service_files(UNIT, LINK), *goal_files(UNIT.rpartition("/")[2]))

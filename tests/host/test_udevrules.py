@@ -1,0 +1,108 @@
+"""Which of udev's rules keep a network card from having our unit started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.trees import write
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.udevrules import against_units, parse_rules
+
+OURS = "95-tunectl.rules"
+RULES = "etc/udev/rules.d"
+PACKAGED = Path("/usr/lib/udev/rules.d")
+
+
+def card(root: Path, *rules: str, name: str = "99-site.rules") -> Sysroot:
+    """A host with one network card, our rule and a file of somebody else's."""
+    (root / "sys/class/net/eth0/device").mkdir(parents=True, exist_ok=True)
+    (root / "sys/class/net/lo").mkdir(exist_ok=True)
+    write(root, f"{RULES}/{OURS}", 'SUBSYSTEM=="net", TAG+="systemd", ENV{SYSTEMD_WANTS}+="ours.service"\n')
+    write(root, f"{RULES}/{name}", "\n".join([*rules, ""]))
+    return Sysroot(str(root))
+
+
+AGAINST = [
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""'],
+    ['ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net|block", ACTION=="add|change", ENV{SYSTEMD_WANTS}:="other.service"'],
+    ['KERNEL=="eth*", SUBSYSTEM!="tty", ENV{SYSTEMD_WANTS}="other.service"'],
+    ['KERNEL!="lo", DEVPATH!="/devices/virtual/*", \\', '  ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_READY}="0"'],
+    ['SUBSYSTEM=="net", TAG-="systemd"'],
+    ['SUBSYSTEM=="net", TAG="uaccess"'],
+    ['SUBSYSTEM!="net", GOTO="end"', 'ENV{SYSTEMD_WANTS}=""', 'LABEL="end"'],
+    ["# a comment", "", 'SUBSYSTEM=="net",ENV{SYSTEMD_WANTS}=""'],
+]
+NOT_AGAINST = [
+    ['SUBSYSTEM=="tty", ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}+="other.service"'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="$env{SYSTEMD_WANTS} other.service"'],
+    ['SUBSYSTEM=="net", ACTION=="remove", ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", KERNEL=="lo", ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", KERNEL=="veth*|docker*", ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", DEVPATH=="/devices/virtual/*", ENV{SYSTEMD_READY}="0"'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_USER_WANTS}=""'],
+    ['SUBSYSTEM=="net", TAG="uaccess"', 'SUBSYSTEM=="net", TAG+="systemd"'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_READY}="0"', 'SUBSYSTEM=="net", ENV{SYSTEMD_READY}="1"'],
+    ['SUBSYSTEM!="block", GOTO="end"', 'ENV{SYSTEMD_WANTS}=""', 'LABEL="end"'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=="", ENV{SEEN}="1"'],
+    ['# SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""'],
+]
+
+
+@pytest.mark.parametrize("rules", AGAINST, ids=" ".join)
+def test_what_takes_our_unit_away_is_found(tmp_path: Path, rules: list[str]) -> None:
+    found = against_units(card(tmp_path, *rules), OURS)
+    assert found is not None
+    assert found.sure
+    assert found.rule.file == f"{RULES}/99-site.rules"
+
+
+@pytest.mark.parametrize("rules", NOT_AGAINST, ids=" ".join)
+def test_what_leaves_it_is_not(tmp_path: Path, rules: list[str]) -> None:
+    assert against_units(card(tmp_path, *rules), OURS) is None
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ['SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""'],
+        ['DRIVERS!="virtio_net", GOTO="end"', 'ENV{SYSTEMD_WANTS}=""', 'LABEL="end"'],
+        ['SUBSYSTEM=="net", ENV{ID_BUS}=="usb", ENV{SYSTEMD_READY}="0"'],
+    ],
+    ids=" ".join,
+)
+def test_what_depends_on_the_card_is_not_sure(tmp_path: Path, rules: list[str]) -> None:
+    found = against_units(card(tmp_path, *rules), OURS)
+    assert found is not None
+    assert not found.sure
+
+
+def test_the_order_of_names_counts_and_the_first_directory(tmp_path: Path) -> None:
+    """What comes before ours is said anew by ours; but a card that is not ready starts nothing."""
+    wants, ready = 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""', 'SUBSYSTEM=="net", ENV{SYSTEMD_READY}="0"'
+    root = card(tmp_path, wants, name="90-site.rules")
+    assert against_units(root, OURS) is None
+    card(tmp_path, ready, name="90-site.rules")
+    assert against_units(root, OURS) is not None
+    card(tmp_path, "", name="90-site.rules")
+    write(tmp_path, "usr/lib/udev/rules.d/99-vendor.rules", wants)
+    assert against_units(root, OURS) is not None
+    card(tmp_path, "", name="99-vendor.rules")  # in its place
+    assert against_units(root, OURS) is None
+
+
+def test_lines_of_a_rule() -> None:
+    (first, second) = parse_rules('A=="x", \\\n  ENV{B}+="y \\" z"\n# no\n\nTEST{0755}=="/q"\n', "f.rules")
+    assert (first.line, first.last, str(first.keys[1])) == (1, 2, 'ENV{B}+="y \\" z"')
+    assert (second.line, second.last, second.assigns) == (5, 5, ())
+
+
+@pytest.mark.skipif(not PACKAGED.is_dir(), reason="this machine has no udev (Debian: udev)")
+def test_the_rules_of_a_distribution_take_nothing_away(tmp_path: Path) -> None:
+    for path in PACKAGED.glob("*.rules"):
+        write(tmp_path, f"usr/lib/udev/rules.d/{path.name}", path.read_text())
+    assert against_units(card(tmp_path, ""), OURS) is None

@@ -1,0 +1,210 @@
+"""Does the next boot start our service: the target that it goes to, and words of the kernel's line."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.knobs.test_unitfile import INVOCATION, linked, of_the_service, typed, written
+from tests.trees import write
+from tests.tuned import apply
+from tunectl.bootloader.cmdline import parse_cmdline
+from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, leads_to, masking
+from tunectl.knobs.drivers.unitfile import LINK
+
+NAME = "tunectl-apply.service"
+DEFAULT = "etc/systemd/system/default.target"
+OURS = "etc/systemd/system/trading.target"
+LEAN = "[Unit]\nRequires=basic.target\nWants=ssh.service irqbalance.service\nAfter=basic.target\nAllowIsolate=yes\n"
+TARGETS = {  # systemd's own, as far as they pull each other in
+    "graphical": "[Unit]\nRequires=multi-user.target\nWants=display-manager.service\n",
+    "multi-user": "[Unit]\nRequires=basic.target\n",
+    "basic": "[Unit]\nRequires=sysinit.target\n",
+    "rescue": "[Unit]\nRequires=sysinit.target rescue.service\n",
+    "emergency": "[Unit]\nRequires=emergency.service\n",
+}
+
+
+@pytest.fixture
+def tuned(lab4: Path) -> Path:
+    """The recorded host with systemd's targets, applied in an earlier boot."""
+    for name, text in TARGETS.items():
+        write(lab4, f"usr/lib/systemd/system/{name}.target", text)
+    (lab4 / "usr/lib/systemd/system/default.target").symlink_to("graphical.target")
+    apply(lab4)
+    (lab4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
+    return lab4
+
+
+def many(*steps: Callable[[Path], object]) -> Callable[[Path], object]:
+    def harm(root: Path) -> None:
+        for step in steps:
+            step(root)
+
+    return harm
+
+
+def next_line(words: str) -> Callable[[Path], object]:
+    """Words of the operator's own in the boot loader's settings."""
+    return written("etc/default/grub", f'GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX="{words} panic=10"\n')
+
+
+def this_line(words: str) -> Callable[[Path], object]:
+    def harm(root: Path) -> None:
+        line = (root / "proc/cmdline").read_text().rstrip()
+        write(root, "proc/cmdline", f"{line} {words}\n")
+
+    return harm
+
+
+def followed(root: Path, fix: str) -> None:
+    """Types a fix; what systemctl does to links, and the boot loader's program, is done for them."""
+    for command in fix.removesuffix(", then reboot").split(" && "):
+        words = shlex.split(command)
+        if words[1:3] == ["systemctl", "add-wants"]:
+            linked(f"etc/systemd/system/{words[3]}.wants/{words[4]}", f"/etc/systemd/system/{words[4]}")(root)
+        elif words[1:3] == ["systemctl", "set-default"]:
+            linked(DEFAULT, f"/usr/lib/systemd/system/{words[3]}")(root)
+        elif words[1:] != ["update-grub"]:
+            typed(root, command)
+
+
+LEFT_OUT = [
+    pytest.param(many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}")), f"trading.target (/{DEFAULT})", id="its own"),
+    pytest.param(written(DEFAULT, LEAN), f"/{DEFAULT}", id="a file of that name"),
+    pytest.param(linked(DEFAULT, "/lib/systemd/system/rescue.target"), "rescue.target", id="rescue"),
+    pytest.param(linked(DEFAULT, "/etc/systemd/system/gone.target"), "gone.target", id="not there"),
+    pytest.param(next_line("systemd.unit=rescue.target"), "/etc/default/grub:2", id="on the line"),
+    pytest.param(next_line("systemd.unit=graphical.target emergency"), "emergency", id="a runlevel's word"),
+    pytest.param(next_line("init=/bin/bash"), "does not start systemd", id="no systemd"),
+    pytest.param(linked("etc/systemd/system/multi-user.target", "/dev/null"), "graphical.target", id="masked between"),
+]
+
+
+@pytest.mark.parametrize(("harm", "says"), LEFT_OUT)
+def test_a_boot_that_leaves_the_service_out_is_named_and_its_fix_mends_it(
+    tuned: Path, harm: Callable[[Path], object], says: str
+) -> None:
+    harm(tuned)
+    found = of_the_service(tuned)
+    assert (found.outcome, found.observed) == ("drifted", "left out")
+    assert says in found.reason
+    if not found.fix.startswith("take "):
+        followed(tuned, found.fix)
+        assert of_the_service(tuned).outcome == "compliant"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        linked(DEFAULT, "/lib/systemd/system/multi-user.target"),
+        linked(DEFAULT, "/usr/lib/systemd/system/graphical.target"),
+        linked(DEFAULT, "/usr/lib/systemd/system/runlevel5.target"),  # where the link is all that a recording has
+        many(written(OURS, LEAN.replace("basic", "multi-user")), linked(DEFAULT, f"/{OURS}")),
+        many(written(OURS, LEAN), written(f"{OURS}.d/x.conf", f"[Unit]\nWants={NAME}\n"), linked(DEFAULT, f"/{OURS}")),
+        many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), linked(f"{OURS}.requires/{NAME}", "../x")),
+        many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), linked(f"{DEFAULT}.wants/multi-user.target", "../x")),
+        many(
+            written(OURS, LEAN),
+            linked(DEFAULT, f"/{OURS}"),
+            written("usr/lib/systemd/system/ssh.service", f"[Unit]\nUpholds={NAME}\n"),
+        ),
+        many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), next_line("systemd.unit=multi-user.target")),
+        many(written(OURS, LEAN), linked(DEFAULT, f"/{OURS}"), next_line("systemd.wants=tunectl-apply")),
+        next_line("systemd.unit=rescue.target 3"),
+        next_line("systemd.wants=ssh.service rd.systemd.unit=rescue.target init=/lib/systemd/systemd"),
+        next_line("systemd.mask=e2scrub_all.timer"),
+    ],
+)
+def test_a_boot_that_reaches_the_service_is_no_matter(tuned: Path, harm: Callable[[Path], object]) -> None:
+    harm(tuned)
+    assert of_the_service(tuned).outcome == "compliant"
+
+
+def test_a_recording_without_targets_is_taken_for_a_usual_host(lab4: Path) -> None:
+    apply(lab4)
+    assert of_the_service(lab4).outcome == "compliant"
+
+
+@pytest.mark.parametrize("word", ["systemd.mask=tunectl-apply.service", "systemd.mask=tunectl-apply"])
+def test_a_mask_on_the_next_line_is_named_with_its_place_and_goes_by_its_fix(tuned: Path, word: str) -> None:
+    next_line(word)(tuned)
+    found = of_the_service(tuned)
+    assert (found.outcome, found.observed) == ("drifted", "masked")
+    assert f"{word} (/etc/default/grub:2)" in found.reason
+    assert found.fix.endswith("update-grub")
+    followed(tuned, found.fix)
+    assert "panic=10" in (tuned / "etc/default/grub").read_text()
+    assert of_the_service(tuned).outcome == "compliant"
+
+
+def test_a_mask_on_this_boots_line_needs_an_apply_by_hand(tuned: Path) -> None:
+    this_line(f"systemd.mask={NAME}")(tuned)
+    linked(f"run/systemd/generator.early/{NAME}", "/dev/null")(tuned)  # systemd-debug-generator makes it
+    found = of_the_service(tuned)
+    assert (found.outcome, found.observed, found.fix) == ("drifted", "not run", "sudo tunectl apply")
+    assert f"systemd.mask={NAME}" in found.reason
+    write(tuned, "proc/sys/vm/swappiness", "60\n")  # as every value is where nothing wrote it
+    apply(tuned)
+    assert of_the_service(tuned).outcome == "compliant"
+
+
+def test_a_mask_that_stays_on_the_line_needs_a_reboot(tuned: Path) -> None:
+    this_line(f"systemd.mask={NAME}")(tuned)
+    next_line(f"systemd.mask={NAME}")(tuned)
+    found = of_the_service(tuned)
+    assert (found.observed, found.fix.endswith("sudo update-grub, then reboot")) == ("masked", True)
+
+
+def test_a_boot_that_went_elsewhere_says_where(tuned: Path) -> None:
+    (tuned / "run/systemd/units").mkdir(parents=True)
+    this_line("systemd.unit=rescue.target")(tuned)
+    found = of_the_service(tuned)
+    assert (found.observed, "which had systemd.unit=rescue.target" in found.reason) == ("not run", True)
+    linked(INVOCATION, "0123456789abcdef")(tuned)  # `systemctl restart`
+    assert of_the_service(tuned).outcome == "compliant"
+
+
+def test_the_service_is_disabled_where_no_link_wants_it(tuned: Path) -> None:
+    """Then apply mends it, whatever the next boot goes to."""
+    (tuned / LINK).unlink()
+    assert of_the_service(tuned).observed == "disabled"
+
+
+needs_systemd = pytest.mark.skipif(
+    not shutil.which("systemd-analyze") or not Path("/usr/lib/systemd/system/graphical.target").exists(),
+    reason="systemd is not installed (Debian: systemd)",
+)
+
+
+@needs_systemd
+def test_systemds_own_targets_lead_to_the_service(tmp_path: Path) -> None:
+    """The files of the systemd that is installed here, not ours."""
+    shutil.copytree("/usr/lib/systemd/system", tmp_path / "usr/lib/systemd/system", symlinks=True)
+    linked(LINK, f"/etc/systemd/system/{NAME}")(tmp_path)
+    root = Sysroot(str(tmp_path))
+    goal = goal_of(root, ())
+    assert goal is not None
+    assert leads_to(root, goal, NAME, ())
+    for word, is_reached in {"rescue": False, "emergency": False, "3": True, "5": True}.items():
+        args = parse_cmdline(f"quiet {word}")
+        goal = goal_of(root, args)
+        assert goal is not None
+        assert leads_to(root, goal, NAME, args) is is_reached
+
+
+def test_a_recording_holds_what_leads_to_the_service(tuned: Path) -> None:
+    """Targets and links, and no other unit's own file: that may hold what is nobody's business."""
+    patterns: Sequence[str] = goal_files(NAME)
+    assert "etc/systemd/system/*.target" in patterns
+    assert not [one for one in patterns if one.endswith((".service", "/*")) and NAME not in one]
+
+
+def test_a_name_without_a_suffix_is_a_services() -> None:
+    assert masking(parse_cmdline("systemd.mask=a.timer systemd-mask=b systemd.mask=b"), "b.service") is not None
+    assert masking(parse_cmdline("rd.systemd.mask=b.service"), "b.service") is None

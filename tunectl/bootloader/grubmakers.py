@@ -1,0 +1,111 @@
+"""Which settings the scripts of /etc/grub.d hand on to the entries that they make of Linux kernels.
+
+grub-mkconfig runs each that may be executed; 10_linux and what is copied from it make the entries. A script that does
+not hand a variable on makes entries without what stands there, with the next kernel at the latest.
+Source: grub-mkconfig, 10_linux (of 2.02 to 2.12).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
+
+_DIRECTORY = "etc/grub.d"
+FILES = (f"{_DIRECTORY}/[0-9][0-9]_linux*",)
+# Not Xen's, nor the copies that grub-mkconfig passes over.
+_SCRIPT = re.compile(r"[0-9]{2}_linux(?!_xen)\w*")
+_CALL = re.compile(r"\w*linux_entry\s+(?!\()")
+_QUOTED = re.compile(r'"([^"]*)"')
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+# What 10_linux itself has beside the two variables in the last word of the call that makes an entry.
+_KNOWN = frozenset({"GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_CMDLINE_LINUX_EXTRA", "init_path"})
+
+
+class Withheld(NamedTuple):
+    """A variable that entries do not get: who withholds it, as half a sentence, and how that ends."""
+
+    why: str
+    remedy: str
+
+
+class _Line(NamedTuple):
+    """One command, and the number of its last line."""
+
+    text: str
+    first: int
+    last: int
+
+
+def withheld(root: Sysroot, variable: str, generator: str) -> Withheld | None:
+    """Why the entries that `generator` makes do not get what stands in `variable`; None where they do.
+
+    OSError for a script that may not be read.
+    """
+    for name in sorted(root.listdir(_DIRECTORY)):
+        path = f"{_DIRECTORY}/{name}"
+        if not _SCRIPT.fullmatch(name) or not (root.mode(path) or 0) & 0o111:
+            continue
+        try:
+            text = root.read_text(path)
+        except OSError as error:
+            if error.errno in ABSENT_ERRNOS:
+                continue
+            raise
+        if found := _of_script(f"/{path}", text, variable, generator):
+            return found
+    return None
+
+
+def _of_script(path: str, text: str, variable: str, generator: str) -> Withheld | None:
+    lines = list(_commands(text))
+    calls = [line for line in lines if _CALL.match(line.text)]
+    if not calls:  # it makes its entries in another way, of its own
+        return None
+    shown = f"${{{variable}}}"
+    if line := next((line for line in lines if _drops(line.text, variable)), None):
+        why = f"{path}:{line.first} gives {variable} another value"
+        return Withheld(why, f"sudo sed -i '{line.first}s/^/: #/' {path} && sudo {generator}")
+    without = [line for line in calls if _is_without(line.text, variable)]
+    if without:
+        why = f"{path}:{without[0].last} makes entries without {shown}"
+        return Withheld(why, _handing_on_remedy(path, text, without, shown, generator))
+    if not any(variable in line.text for line in lines):
+        return Withheld(f"{path} makes entries without {shown}", _handing_on_remedy(path, text, [], shown, generator))
+    return None
+
+
+def _handing_on_remedy(path: str, text: str, without: list[_Line], shown: str, generator: str) -> str:
+    texts = text.split("\n")
+    if without and all(texts[line.last - 1].endswith('"') for line in without):
+        script = ";".join(f'{line.last}s/"$/ {shown}"/' for line in without)
+        return f"sudo sed -i '{script}' {path} && sudo {generator}"
+    return f"have {path} give {shown} to the entries that it makes again, then sudo {generator}"
+
+
+def _commands(text: str) -> Iterator[_Line]:
+    """The commands of a script, lines that a backslash continues joined, without comments."""
+    waiting, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        first = first if waiting else number
+        if line.endswith("\\"):
+            waiting += line[:-1] + " "
+            continue
+        whole, waiting = (waiting + line).strip(), ""
+        if whole and not whole.startswith("#"):
+            yield _Line(whole, first, number)
+
+
+def _drops(command: str, variable: str) -> bool:
+    """Is it an assignment that does not keep what the variable has?"""
+    name, equals, value = command.removeprefix("export ").partition("=")
+    return bool(equals) and name == variable and variable not in _VARIABLE.findall(value)
+
+
+def _is_without(call: str, variable: str) -> bool:
+    """Does a call that makes an entry do without the variable? Recovery entries never get all of them."""
+    words = _QUOTED.findall(call)
+    names = _VARIABLE.findall(words[-1]) if words else []
+    return bool(words) and "recovery" not in call.lower() and variable not in names and set(names) <= _KNOWN

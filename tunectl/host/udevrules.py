@@ -1,0 +1,155 @@
+"""udev's rules in udev's order, and which of them keep a network card from having units started.
+
+A rule is judged by the keys that are known of an event beforehand: what it is about, the action, the names of the cards
+that are there. Of any other key nobody knows whether it will match. Source: udev(7); systemd.device(5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force
+
+DIRECTORIES = tuple(f"{place}/udev/rules.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+_KEY = re.compile(r"""([A-Z]+)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]?"((?:[^"\\]|\\.)*)\"""")
+# A file without one of these says nothing of units.
+_OF_UNITS = re.compile(r"SYSTEMD_WANTS|SYSTEMD_READY|\bTAG\s*(?:-=|=(?!=))")
+_ACTIONS = ("add", "move")
+_LABELS = ("LABEL", "GOTO")
+
+
+class Key(NamedTuple):
+    """One part of a rule, `ENV{SYSTEMD_WANTS}+="x.service"`."""
+
+    name: str
+    attribute: str
+    operator: str
+    value: str
+
+    def __str__(self) -> str:
+        place = f"{self.name}{{{self.attribute}}}" if self.attribute else self.name
+        return f'{place}{self.operator}"{self.value}"'
+
+
+class Rule(NamedTuple):
+    """One rule, its file (without a leading slash), its first and last line."""
+
+    file: str
+    line: int
+    last: int
+    keys: tuple[Key, ...]
+
+    def __str__(self) -> str:
+        return f"/{self.file}:{self.line}"
+
+    @property
+    def assigns(self) -> tuple[Key, ...]:
+        """What it does, without what it is about."""
+        return tuple(key for key in self.keys if key.operator not in ("==", "!="))
+
+
+class Against(NamedTuple):
+    """A rule, the part of it that keeps units from being started; is it sure that it will match?"""
+
+    rule: Rule
+    key: Key
+    sure: bool
+
+
+def parse_rules(text: str, file: str) -> Iterator[Rule]:
+    """The rules of one file; a backslash at the end of a line continues a rule."""
+    waiting, first = "", 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not waiting and (not line.strip() or line.lstrip().startswith("#")):
+            continue
+        first = first if waiting else number
+        if line.endswith("\\"):
+            waiting += line[:-1]
+            continue
+        keys = tuple(Key(*found) for found in _KEY.findall(waiting + line))
+        waiting = ""
+        if keys:
+            yield Rule(file, first, number, keys)
+
+
+def against_units(root: Sysroot, ours: str) -> Against | None:
+    """What undoes the rule in the file called `ours`, which has a unit started for each card; None for nothing.
+
+    The event is that of a card that is plugged in or whose driver is loaded: SYSTEMD_WANTS is still to name the unit at
+    the end, the tag `systemd` to be there, and SYSTEMD_READY not to be 0.
+    """
+    names = [name for name in root.listdir("sys/class/net") if root.exists(f"sys/class/net/{name}/device")]
+    found: dict[str, Against] = {}
+    for path in files_in_force(root, DIRECTORIES, ".rules"):
+        if path.rpartition("/")[2] == ours:
+            found = {kind: one for kind, one in found.items() if kind == "ready"}  # ours says the others anew
+            continue
+        text = root.get_text(path)
+        if _OF_UNITS.search(text):
+            _follow(parse_rules(text, path), names, found)
+    return next((one for one in found.values() if one.sure), next(iter(found.values()), None))
+
+
+def _follow(rules: Iterable[Rule], names: Sequence[str], found: dict[str, Against]) -> None:
+    """What the rules of one file make of `found`: by what is missing, the rule that took it away."""
+    label, maybe = "", set[str]()
+    for rule in rules:
+        labels = {key.value for key in rule.keys if key.name == "LABEL"}
+        label, maybe = "" if label in labels else label, maybe - labels
+        matches = _matches(rule, names)
+        if label or matches is False:
+            continue
+        sure = bool(matches) and not maybe
+        for key in rule.assigns:
+            _take(rule, key, sure, found)
+            if key.name == "GOTO" and matches:
+                label = key.value
+            elif key.name == "GOTO":
+                maybe.add(key.value)
+
+
+def _take(rule: Rule, key: Key, sure: bool, found: dict[str, Against]) -> None:
+    kind, is_lost = _effect(key)
+    if is_lost and not (kind in found and found[kind].sure and not sure):
+        found[kind] = Against(rule, key, sure)
+    elif kind and not is_lost and sure:
+        found.pop(kind, None)
+
+
+def _effect(key: Key) -> tuple[str, bool]:
+    """(what a card may lose by this, does it lose it): "" for nothing of ours."""
+    if key.name == "TAG":
+        if key.operator == "+=":
+            return ("tag", False) if key.value == "systemd" else ("", False)
+        return ("tag", True) if (key.value == "systemd") is (key.operator == "-=") else ("", False)
+    if key.name != "ENV" or key.operator == "+=":
+        return "", False
+    if key.attribute == "SYSTEMD_WANTS":  # other units in its place, or none
+        return ("wants", True) if "$env{SYSTEMD_WANTS}" not in key.value else ("", False)
+    return ("ready", key.value == "0") if key.attribute == "SYSTEMD_READY" else ("", False)
+
+
+def _matches(rule: Rule, names: Sequence[str]) -> bool | None:
+    """Is it about the event of a card? None where that cannot be known."""
+    tests = [_holds(key, names) for key in rule.keys if key.operator in ("==", "!=")]
+    return False if False in tests else None if None in tests else True
+
+
+def _holds(key: Key, names: Sequence[str]) -> bool | None:
+    if key.name in ("SUBSYSTEM", "ACTION", "KERNEL", "NAME") or (key.name, key.attribute) == ("ENV", "INTERFACE"):
+        values = {"SUBSYSTEM": ("net",), "ACTION": _ACTIONS}.get(key.name, names)
+        # One card or action is enough to lose something by.
+        return any(_is_one_of(value, key.value) is (key.operator == "==") for value in values)
+    if key.name == "TAG" and key.value == "systemd":
+        return key.operator == "=="
+    if key.name == "DEVPATH" and "/virtual/" in key.value:
+        return key.operator == "!="
+    return None
+
+
+def _is_one_of(value: str, pattern: str) -> bool:
+    return any(fnmatchcase(value, one) for one in pattern.split("|"))

@@ -1,0 +1,145 @@
+"""What a boot starts: the unit that it goes to, by the kernel's command line or by default.target, and what that wants.
+
+Source: kernel-command-line(7), systemd.unit= and the words of old runlevels; systemd-debug-generator(8), systemd.mask=
+and systemd.wants=; bootup(7); systemd.unit(5), Wants=, Requires=, BindsTo=, Upholds= and the directories of links.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import files_in_force, unit_directories
+from tunectl.host.systemdunit import NULL, mask_of, read_unit
+
+_DEFAULT = "default.target"
+RESCUE = ("rescue.target", "emergency.target")
+# Words without a value that stand for a target (systemd's src/basic/unit-file.c).
+_WORDS = {
+    **dict.fromkeys(("emergency", "-b"), "emergency.target"),
+    **dict.fromkeys(("rescue", "single", "-s", "s", "S", "1"), "rescue.target"),
+    **dict.fromkeys(("2", "3", "4"), "multi-user.target"),
+    "5": "graphical.target",
+}
+_INIT = ("init", "systemd")  # how the file of a boot's first program is called where that is systemd
+_PULLS = ("Wants", "Requires", "BindsTo", "Upholds")
+_LINKS = ("wants", "requires", "upholds")
+# Of systemd's own targets, where a recording has not got their files.
+_KNOWN = {
+    "graphical.target": ("multi-user.target",),
+    "multi-user.target": ("basic.target",),
+    "basic.target": ("sysinit.target",),
+    "rescue.target": ("sysinit.target",),
+    "runlevel5.target": ("graphical.target",),
+    **dict.fromkeys(("runlevel2.target", "runlevel3.target", "runlevel4.target"), ("multi-user.target",)),
+}
+
+
+class Goal(NamedTuple):
+    """The unit that a boot goes to ("": systemd is not what it starts), and what says so: a word, or a file."""
+
+    unit: str
+    word: str = ""
+    file: str = ""  # without a leading slash
+
+
+def goal_files(unit: str) -> tuple[str, ...]:
+    """What says where a boot goes, and what its targets have started, as shell patterns; no other unit's own file."""
+    names = ("*.target", "*.target.d/*.conf")
+    links = [f"*.target.{kind}/{name}" for kind in _LINKS for name in ("*.target", unit)]
+    return tuple(path for name in (*names, *links) for path in unit_directories(name))
+
+
+def goal_of(root: Sysroot, args: Sequence[Arg]) -> Goal | None:
+    """Where a boot with this command line goes; None where no file says what default.target is (a recording)."""
+    goal: Goal | None = None
+    for arg in args:
+        if same_key(arg.key, "systemd.unit") and arg.value:
+            goal = Goal(arg.value, str(arg))
+        elif arg.value is None and arg.key in _WORDS:
+            goal = Goal(_WORDS[arg.key], arg.key)
+    programs = [arg for arg in args if arg.key == "init" and arg.value]
+    if programs and (programs[-1].value or "").rpartition("/")[2] not in _INIT:
+        return Goal("", str(programs[-1]))
+    return goal or _default(root)
+
+
+def _default(root: Sysroot) -> Goal | None:
+    """By the link, or the file, that default.target is. What generators make of this boot's line does not count."""
+    for path in unit_directories(_DEFAULT):
+        if "/generator" not in path and root.exists(path):
+            return Goal(root.readlink(path).rpartition("/")[2] or _DEFAULT, file=path)
+    return None
+
+
+def masking(args: Sequence[Arg], unit: str) -> Arg | None:
+    """The word of a command line that masks a unit."""
+    return next((arg for arg in args if same_key(arg.key, "systemd.mask") and _named(arg) == unit), None)
+
+
+def _named(arg: Arg) -> str:
+    name = arg.value or ""
+    return name if "." in name else f"{name}.service"  # as systemctl takes a name without a suffix
+
+
+def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
+    """Does a boot with this command line that goes to `goal` start a unit, along what each unit on the way pulls in?
+
+    Conditions count for nothing here: what a unit pulls in starts, too, where its own condition does not hold.
+    """
+    # What is said of default.target holds for the unit that it is a link to.
+    waiting, seen = deque([goal.unit, _DEFAULT] if goal.file else [goal.unit]), {""}
+    if goal.unit and any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
+        return True
+    while waiting:
+        one = waiting.popleft()
+        if one in seen or masking(args, one) or lasting_mask(root, one):
+            continue
+        seen.add(one)
+        pulled = _pulled_in(root, one)
+        if unit in pulled:
+            return True
+        waiting.extend(sorted(pulled, key=lambda name: not name.endswith(".target")))
+    return False
+
+
+def lasting_mask(root: Sysroot, unit: str) -> str:
+    """The file that masks a unit, in the next boot, too: what a generator made of this boot's line goes with it."""
+    path = mask_of(root, unit)
+    return "" if "/generator" in path else path
+
+
+def is_there(root: Sysroot, unit: str) -> bool:
+    """Has this host a file for a unit, or is it one of systemd's own?"""
+    return unit in (*_KNOWN, *RESCUE) or any(map(root.exists, unit_directories(unit)))
+
+
+def _pulled_in(root: Sysroot, unit: str) -> set[str]:
+    """The units that one has started along with it, under each of its names."""
+    names = _names(root, unit)
+    found = {name for one in names for name in _KNOWN.get(one, ())}
+    for one in names:
+        found |= {
+            name
+            for said in read_unit(root, one)
+            if said.section == "Unit" and said.key in _PULLS
+            for name in said.value.split()
+        }
+        for kind in _LINKS:
+            links = files_in_force(root, unit_directories(f"{one}.{kind}"), "")
+            found |= {path.rpartition("/")[2] for path in links if not root.readlink(path).endswith(NULL)}
+    return found
+
+
+def _names(root: Sysroot, unit: str) -> list[str]:
+    """A unit's name, and the names of what it is a link to: what is said of one of them is said of the unit."""
+    names = [unit]
+    while True:
+        path = next((path for path in unit_directories(names[-1]) if root.exists(path)), "")
+        target = root.readlink(path).rpartition("/")[2] if path else ""
+        if not target or target in names:
+            return names
+        names.append(target)

@@ -1,0 +1,92 @@
+"""What a boot makes of a service of ours: does the next one start it, and did this one?
+
+Source: kernel-command-line(7), systemd.mask= and systemd.unit=; bootup(7); systemd.unit(5).
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import NamedTuple
+
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import is_wanted, read_state
+from tunectl.knobs.drivers.bootgoal import RESCUE, Goal, goal_of, is_there, leads_to, masking
+from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
+from tunectl.knobs.row import View
+
+NOT_RUN = "not run"
+
+
+class Found(NamedTuple):
+    """A state of a service, why it is one, and what ends it where `apply` does not."""
+
+    value: str
+    reason: str = ""
+    fix: str = ""
+
+
+def of_line(view: View, name: str) -> Found | None:
+    """What words of the kernel's command line do to it; None for nothing."""
+    lines = boot_lines(view)
+    word = masking(lines.this, name)
+    if later := masking(lines.next or (), name):
+        place = place_of(view, str(later))
+        why = f"the next boot will have {later}{_at(place)}: it is never started then"
+        return Found("masked", why, removal_fix(str(later), place, reboot=word is not None))
+    if word is None:
+        return None
+    what = "whether the next has it is not known" if lines.next is None else "the next will not"
+    why = f"this boot had {word}, which masks it, and {what}"
+    # In the place of the service an apply by hand does; of what is started for each device only the next boot.
+    return Found("masked", why, "reboot") if "@" in name else Found(NOT_RUN, why)
+
+
+def of_goal(view: View, name: str) -> Found | None:
+    """Does the next boot reach it? None where it does, or nobody can say."""
+    root, args = view.root, boot_lines(view).next or ()
+    goal = goal_of(root, args)
+    if goal is not None and leads_to(root, goal, name, args):
+        return None
+    if not is_wanted(root, name):
+        return Found("disabled")
+    if goal is None:
+        return None
+    place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
+    said = f"{goal.word}{_at(place)}" if goal.word else place
+    why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
+    if not goal.unit:
+        why = f"the next boot will have {said}: it does not start systemd"
+    return Found("left out", why, _way_back_fix(root, goal, name, place))
+
+
+def _way_back_fix(root: Sysroot, goal: Goal, name: str, place: str) -> str:
+    """How a boot comes to start it: a target of the operator's own gets to want it, others are left."""
+    if goal.word:
+        return removal_fix(goal.word, place, reboot=False)
+    if goal.unit in RESCUE or not is_there(root, goal.unit):
+        return "sudo systemctl set-default multi-user.target"
+    return f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}"
+
+
+def _at(place: str) -> str:
+    return f" ({place})" if place else ""
+
+
+def of_this_boot(view: View, name: str) -> Found | None:
+    """What became of it in this boot; None where it ran and ended well, or nobody can say."""
+    root = view.root
+    if "@" in name or not root.exists("run/systemd/units"):
+        return None
+    again = f"sudo systemctl restart {name}"
+    state = read_state(root, name)
+    if state.get("ActiveState") == "failed":
+        why = f"it failed in this boot (result {state.get('Result', '')}): `journalctl -b -u {name}` says why"
+        return Found("failed", why, again)
+    # systemd makes this link when it starts a unit.
+    if root.exists(f"run/systemd/units/invocation:{name}") or (root.live and state.get("Job", "?") != ""):
+        return None
+    args = boot_lines(view).this
+    goal = goal_of(root, args)
+    if goal and goal.word and not leads_to(root, goal, name, args):
+        return Found(NOT_RUN, f"it did not run in this boot, which had {goal.word}", again)
+    return Found(NOT_RUN, "it did not run in this boot, although its files have it started", again)

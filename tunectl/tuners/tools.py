@@ -1,0 +1,159 @@
+"""What the programs that tune write, told from their arguments: sysctl, cpupower, ethtool and others. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tunectl.tuners.netoptions import net_settings
+
+_BIAS = {
+    "performance": "0",
+    "balance-performance": "4",
+    "normal": "6",
+    "default": "6",
+    "balance-power": "8",
+    "power": "15",
+}
+_ON = {"on": "1", "off": "0"}
+_LOADS = re.compile(r"-[A-Za-z]*?[pf](.*)|--load(?:=(.*))?")  # sysctl -p FILE
+_SYSCTL_CONF = "/etc/sysctl.conf"
+
+
+class Write(NamedTuple):
+    """One write: its line; what it writes to (one of four); the name shown; the text, "" if unknown."""
+
+    line: int
+    path: str = ""  # a kernel path
+    sysctl: str = ""
+    knob: str = ""
+    loads: str = ""  # the sysctls of this file, /etc/x.conf
+    key: str = ""
+    value: str = ""
+
+
+def _sysctl(arguments: list[str]) -> Iterator[Write]:
+    if any(map(_LOADS.fullmatch, arguments)):
+        yield from _loaded(arguments)
+        return
+    if "--system" in arguments:  # sysctl.d has a row of its own; this file comes after it
+        yield Write(0, loads=_SYSCTL_CONF, key="sysctl --system")
+    for word in arguments:
+        key, equals, value = word.partition("=")
+        if equals and not key.startswith("-"):
+            yield Write(0, sysctl=key, key=key, value=_clean(value))
+
+
+def _loaded(arguments: Sequence[str]) -> Iterator[Write]:
+    """The files of `sysctl -p FILE...`."""
+    found = [(word, _LOADS.fullmatch(word)) for word in arguments]
+    files = [
+        (match[1] or match[2] or "") if match else word
+        for word, match in found
+        if match or word == "-" or not word.startswith("-")
+    ]
+    for file in [one for one in files if one] or [_SYSCTL_CONF]:
+        if file.startswith("/"):
+            yield Write(0, loads=file, key=f"sysctl -p {file}")
+
+
+def _options(arguments: Sequence[str]) -> dict[str, str]:
+    """{option: what follows it}, `--governor=x` and `-gx`, too."""
+    found = {}
+    for word, after in zip(arguments, [*arguments, ""][1:], strict=True):
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            found[name] = value if equals else after
+        elif word.startswith("-"):
+            found[word[:2]] = word[2:] or after
+    return found
+
+
+def _clean(value: str) -> str:
+    return "" if "$" in value else value
+
+
+def _set(found: Mapping[str, str], names: Sequence[str], knob: str, said: str) -> Iterator[Write]:
+    if name := next((one for one in names if one in found), ""):
+        yield Write(0, knob=knob, key=f"{said} {name}", value=_clean(found[name]))
+
+
+_IDLE = ("-d", "-D", "-e", "-E", "--disable", "--enable")
+
+
+def _cpupower(arguments: list[str]) -> Iterator[Write]:
+    verbs = ("frequency-set", "set", "idle-set")
+    verb = next((word for word in arguments if word in verbs), "")
+    found = _options(arguments[arguments.index(verb) + 1 :] if verb else [])
+    if verb == "frequency-set":
+        yield from _frequency(found, "cpupower frequency-set")
+    elif verb == "set":
+        yield from _set(found, ("-b", "--perf-bias"), "cpufreq.energy_perf_bias", "cpupower set")
+        yield from _set(found, ("-e", "--epp"), "cpufreq.energy_performance_preference", "cpupower set")
+        yield from _set(found, ("-t", "--turbo-boost"), "cpufreq.boost", "cpupower set")
+    elif verb == "idle-set" and any(name.startswith(_IDLE) for name in found):
+        yield Write(0, knob="cpuidle.max_latency_us", key="cpupower idle-set")
+
+
+def _frequency(found: Mapping[str, str], said: str) -> Iterator[Write]:
+    yield from _set(found, ("-g", "--governor"), "cpufreq.governor", said)
+    for names, knob in ((("-u", "--max"), "cpufreq.max_khz"), (("-d", "--min"), "cpufreq.min_khz")):
+        for one in _set(found, names, knob, said):
+            yield one._replace(value=_khz(one.value))
+
+
+def _khz(text: str) -> str:
+    match = re.fullmatch(r"([0-9.]+)\s*(|hz|khz|mhz|ghz)", text.lower())
+    if match is None or match[1].count(".") > 1 or match[1] == ".":
+        return ""
+    return str(round(float(match[1]) * {"": 1, "hz": 0.001, "khz": 1, "mhz": 1000, "ghz": 1_000_000}[match[2]]))
+
+
+def _cpufreq_set(arguments: list[str]) -> Iterator[Write]:
+    yield from _frequency(_options(arguments), "cpufreq-set")
+
+
+def _tuned_adm(arguments: list[str]) -> Iterator[Write]:
+    if arguments[:1] == ["profile"] or arguments[:1] == ["auto_profile"]:
+        yield Write(0, knob="cpufreq.governor", key=" ".join(["tuned-adm", *arguments]))
+
+
+def _energy(arguments: list[str]) -> Iterator[Write]:
+    word = next((word for word in arguments if word in _BIAS), "")
+    found = _options(arguments)
+    if word or {"-a", "--all"} & found.keys():
+        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=_BIAS.get(word, ""))
+    for name in ("-b", "--epb"):
+        if name in found:
+            value = _BIAS.get(found[name], _clean(found[name]))
+            yield Write(0, knob="cpufreq.energy_perf_bias", key=f"x86_energy_perf_policy {name}", value=value)
+
+
+def _swapon(arguments: list[str]) -> Iterator[Write]:
+    if arguments and not {"-s", "--show", "--summary", "-h", "--help", "-V"} & set(arguments):
+        yield Write(0, knob="mm.swap", key=" ".join(["swapon", *arguments]), value="on")
+
+
+_ETHTOOL = {"-C": "coalesce", "-G": "ring", "-L": "channels", "-K": "features"}
+_ETHTOOL |= {"--coalesce": "coalesce", "--set-ring": "ring", "--set-channels": "channels"}
+_ETHTOOL |= {"--features": "features", "--offload": "features"}
+
+
+def _ethtool(arguments: list[str]) -> Iterator[Write]:
+    kind = _ETHTOOL.get(arguments[0]) if arguments else None
+    if kind:
+        for knob, key, value in net_settings(kind, " ".join(arguments[2:])):
+            said = f"ethtool {arguments[0]} {arguments[1]} {key.rpartition(' ')[2]}"
+            yield Write(0, knob=knob, key=said, value=_clean(_ON.get(value, value)))
+
+
+TOOLS: Mapping[str, Callable[[list[str]], Iterator[Write]]] = {
+    "sysctl": _sysctl,
+    "cpupower": _cpupower,
+    "cpufreq-set": _cpufreq_set,
+    "tuned-adm": _tuned_adm,
+    "x86_energy_perf_policy": _energy,
+    "swapon": _swapon,
+    "ethtool": _ethtool,
+}
