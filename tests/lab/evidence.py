@@ -1,36 +1,82 @@
 """Whether a finding is true, by the kernel's own files: the product's reading of them has no part in this."""
 
+import re
+from collections.abc import Callable, Mapping
+
 from .lab import Lab
+
+Tells = Callable[[Lab, str], bool]
+_ISOLATED = {2, 3}
 
 
 def reaches_isolated(lab: Lab, target: str) -> bool:
     """Does the kernel's own file say that this reaches CPU 2 or 3, or that it is gone?"""
-    instance = target.partition("[")[2].rstrip("]")
-    if target == "workqueue.cpumask":
-        return bool(int(lab.read("/sys/devices/virtual/workqueue/cpumask"), 16) & 0b1100)
-    if target == "kernel.watchdog_cpumask":
-        return bool({2, 3} & cpus(lab.read("/proc/sys/kernel/watchdog_cpumask")))
-    if target.startswith("check.ipis["):
-        before = sent(lab, int(instance))
-        lab.run("sleep 2")
-        return sent(lab, int(instance)) - before > 20
-    if target == "irq.default_affinity":
-        return bool(int(lab.read("/proc/irq/default_smp_affinity"), 16) & 0b1100)
-    if target == "irqbalance.banned_cpus":  # the daemon's own environment
-        ban = "tr '\\0' '\\n' < /proc/$(pgrep -xo irqbalance)/environ | sed -n 's/^IRQBALANCE_BANNED_CPULIST=//p'"
-        return not {2, 3} <= cpus(lab.run(ban).out.strip())
-    if target.startswith("irq.affinity["):
-        folder = f"/proc/irq/{instance}"
-        return bool({2, 3} & cpus(lab.read(f"{folder}/smp_affinity_list")))
-    if target.startswith("check.tick_off["):
-        before = ticks(lab, int(instance))
-        lab.run(f"taskset -c {instance} timeout 2 sh -c 'while :; do :; done'", check=False)  # what would trade there
-        return ticks(lab, int(instance)) - before > 50
-    if target == "kernel.sched_rt_runtime_us":  # what stops a real-time spinner in spite of it
-        return lab.run("grep -qvx 0 /sys/kernel/debug/sched/fair_server/cpu[23]/runtime", check=False).code == 0
-    if target.startswith("cpufreq."):  # nobody offers a frequency any more
-        return not lab.run("ls -d /sys/devices/system/cpu/cpufreq/policy*", check=False).out
-    raise AssertionError(f"nothing here tells whether {target} is true")
+    name, _, instance = target.partition("[")
+    tells = _TELLS.get(name) or next((tells for begins, tells in _TELLS.items() if name.startswith(f"{begins}.")), None)
+    assert tells, f"nothing here tells whether {target} is true"
+    return tells(lab, instance.rstrip("]"))
+
+
+def _mask(path: str) -> Tells:
+    return lambda lab, _: bool(int(lab.read(path), 16) & 0b1100)
+
+
+def _watchdog(lab: Lab, _: str) -> bool:
+    return bool(_ISOLATED & cpus(lab.read("/proc/sys/kernel/watchdog_cpumask")))
+
+
+def _ban(lab: Lab, _: str) -> bool:
+    """The daemon's own environment."""
+    ban = "tr '\\0' '\\n' < /proc/$(pgrep -xo irqbalance)/environ | sed -n 's/^IRQBALANCE_BANNED_CPULIST=//p'"
+    return not cpus(lab.run(ban).out.strip()) >= _ISOLATED
+
+
+def _affinity(lab: Lab, irq: str) -> bool:
+    return bool(_ISOLATED & cpus(lab.read(f"/proc/irq/{irq}/smp_affinity_list")))
+
+
+def _arrives(lab: Lab, cpu: str) -> bool:
+    """One of a card's interrupts, which the kernel lets be moved, is asked to go there."""
+    rows = [line for line in lab.read("/proc/interrupts").splitlines() if re.search("-(in|out)put", line)]
+    asked = (lab.read(f"/proc/irq/{row.split(':')[0].strip()}/smp_affinity_list") for row in rows)
+    return any(int(cpu) in cpus(text) for text in asked)
+
+
+def _sent(lab: Lab, cpu: str) -> bool:
+    before = sent(lab, int(cpu))
+    lab.run("sleep 2")
+    return sent(lab, int(cpu)) - before > 20
+
+
+def _ticks(lab: Lab, cpu: str) -> bool:
+    before = ticks(lab, int(cpu))
+    lab.run(f"taskset -c {cpu} timeout 2 sh -c 'while :; do :; done'", check=False)  # what would trade there
+    return ticks(lab, int(cpu)) - before > 50
+
+
+def _fair_server(lab: Lab, _: str) -> bool:
+    """What stops a real-time spinner in spite of the sysctl."""
+    return lab.run("grep -qvx 0 /sys/kernel/debug/sched/fair_server/cpu[23]/runtime", check=False).code == 0
+
+
+def _no_clock(lab: Lab, _: str) -> bool:
+    """Nobody offers a frequency any more."""
+    return not lab.run("ls -d /sys/devices/system/cpu/cpufreq/policy*", check=False).out
+
+
+# By the knob or check, or what its name begins with.
+_TELLS: Mapping[str, Tells] = {
+    "workqueue.cpumask": _mask("/sys/devices/virtual/workqueue/cpumask"),
+    "irq.default_affinity": _mask("/proc/irq/default_smp_affinity"),
+    "kernel.watchdog_cpumask": _watchdog,
+    "kernel.sched_rt_runtime_us": _fair_server,
+    "irqbalance.banned_cpus": _ban,
+    "irq.affinity": _affinity,
+    "check.device_interrupts": _arrives,
+    "check.ipis": _sent,
+    "check.tick_off": _ticks,
+    "cpufreq": _no_clock,
+}
 
 
 def cpus(text: str) -> set[int]:

@@ -36,7 +36,10 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo systemctl disable --now …": ("a timer's service",),
     "take … out": ("sysctl.d file that wins",),
     "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
-    "sudo systemctl set-property …… AllowedCPUs=…": ("a service with AllowedCPUs=", "a slice that gets all CPUs"),
+    "sudo systemctl set-property …… AllowedCPUs=…": (
+        "a service with AllowedCPUs=",
+        "a slice that gets the isolated CPUs",
+    ),
     "… && sudo systemctl restart irqbalance": (
         "irqbalance's unit drops the ban",
         "irqbalance's unit starts another command",
@@ -50,7 +53,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "a real-time spinner on an isolated CPU",
     ),
     "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
-    "a thermal zone whose trip was lowered": ("a cooling device slows a CPU",),
+    "a thermal zone whose trip was lowered": ("intel_powerclamp keeps CPUs idle",),
     "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (

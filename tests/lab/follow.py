@@ -8,7 +8,7 @@ import re
 
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
-_UNIT = r"[\w@:-]+(?:\.[a-z]+)?"
+_UNIT = r"[\w@:-]*[\w@](?:\.[a-z]+)?"
 # What a fix may ask for: its kind, how it is worded, and the command an operator would type, with the pattern's groups.
 _ASKS = (
     ("remove a setting", r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),

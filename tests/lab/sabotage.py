@@ -53,7 +53,7 @@ class Sabotage(NamedTuple):
     name: str
     breaks: str  # a shell command in the guest
     finds: tuple[str, ...]  # the targets that must be reported as failing; none: this breaks nothing, and is no alarm
-    command: str = "verify"
+    command: str = "verify"  # what else is asked: check, or preflight with its duration
     follows: tuple[str, ...] = ()  # patterns of further targets that this breaks for as long as it lasts
     who: str = ""  # who does such a thing, and why
     innocent: str = ""  # a shell command in the guest

@@ -66,11 +66,16 @@ class Found(NamedTuple):
     notes: tuple[str, ...]  # what is said besides: notes, and findings that fail nothing
 
 
+def listed(document: Any) -> Any:
+    """The findings of a document; of preflight's those on heat, for `verify` and `check` are looked at themselves."""
+    return document["findings"] if "findings" in document else document["thermal"]["findings"]
+
+
 def failing(document: Any) -> dict[str, Any]:
     """target -> finding, of those that fail a gate."""
     return {
         one["target"]: one
-        for one in document["findings"]
+        for one in listed(document)
         if one["outcome"] == "drifted" or (one["outcome"] == "refused" and one["harmful"])
     }
 
@@ -80,7 +85,7 @@ def look(lab: Lab, commands: set[str]) -> Found:
     found = Found({}, ())
     for command in sorted(commands):
         document = tunectl(lab, f"{command} --format json").json
-        other = [one["reason"] for one in document["findings"] if one["outcome"] in ("unsupported", "unreadable")]
+        other = [one["reason"] for one in listed(document) if one["outcome"] in ("unsupported", "unreadable")]
         found = Found(found.failing | failing(document), (*found.notes, *document.get("notes", ()), *other))
     return found
 

@@ -241,6 +241,8 @@ _WRITERS = Round(
 _BALANCE = "/etc/systemd/system/irqbalance.service.d/override.conf"
 _BALANCE_ENV = "/etc/default/irqbalance"
 _RESTART = "systemctl restart irqbalance; sleep 2"
+# What it moves meanwhile, and what then arrives.
+_MOVED = ("irq.affinity[*]", "irqbalance.banned_cpus", "check.device_interrupts[*]")
 _BALANCER = Round(
     (
         Sabotage(
@@ -250,7 +252,7 @@ _BALANCER = Round(
             + f"; {_RESTART}",
             ("check.other_tuners[irqbalance]",),
             command="check",
-            follows=("irq.affinity[*]", "irqbalance.banned_cpus"),
+            follows=_MOVED,
             who="a colleague who copied a drop-in from another host",
             innocent=_override("Service", "Nice=5", path=_BALANCE) + f"; {_RESTART}",
             says=("override.conf",),
@@ -262,7 +264,7 @@ _BALANCER = Round(
             f" {_RESTART}; cp /root/irqbalance {_BALANCE_ENV}",
             ("check.other_tuners[irqbalance]",),
             command="check",
-            follows=("irq.affinity[*]",),
+            follows=_MOVED,
             who="a package's upgrade that brought its own file and was corrected later",
             innocent=f"touch {_BALANCE_ENV}; {_RESTART}",
         ),
@@ -279,7 +281,7 @@ _BALANCER = Round(
             + f"; {_RESTART}",
             ("check.other_tuners[irqbalance]",),
             command="check",
-            follows=("irq.affinity[*]", "irqbalance.banned_cpus"),
+            follows=_MOVED,
             who="a vendor's guide for throughput",
             innocent=_override(
                 "Service", "ExecStart=", "ExecStart=/usr/sbin/irqbalance --foreground --debug", path=_BALANCE

@@ -1,6 +1,6 @@
 """What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
 
-from ..sabotage import ALL, CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
+from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
 
 _TRACING = "/sys/kernel/tracing"
 _WHILE = "while True:"
@@ -252,11 +252,13 @@ _GROUPS = Round(
     (
         Sabotage(
             Kind.GROUP,
-            "a slice that gets all CPUs",
-            "systemctl set-property --runtime system.slice AllowedCPUs=0-3",
+            # With 0-3 its threads may run everywhere, and isolcpus= sees that none is put there.
+            "a slice that gets the isolated CPUs",
+            "systemctl set-property --runtime system.slice AllowedCPUs=2-3",
             each("check.movable_threads", ISOLATED),
             command="check",
-            who="an operator who takes an old limit back",
+            follows=("check.ipis[*]", "check.tick_off[*]"),
+            who="an operator who took the list of the wrong CPUs",
             innocent="systemctl set-property --runtime system.slice AllowedCPUs=0-1",
             says=("system.slice",),
         ),
@@ -324,17 +326,19 @@ _RESIDUE = Round(
     alone=True,
 )
 
-_COOLER = "$(grep -lx Processor /sys/class/thermal/cooling_device*/type | head -1 | xargs dirname)/cur_state"
+# The lab's other cooling devices, ACPI's, have no state but 0.
+_CLAMP = "/sys/class/thermal/cooling_device4"
 _COOLING = Round(
     (
         Sabotage(
             Kind.VALUE,
-            "a cooling device slows a CPU",
-            f"echo 1 > {_COOLER}",
-            each("cpufreq.max_khz", ALL),  # of a package all CPUs are slowed
+            "intel_powerclamp keeps CPUs idle",
+            f"grep -qx intel_powerclamp {_CLAMP}/type && echo 10 > {_CLAMP}/cur_state",
+            ("thermal.cooling[cooling_device4]",),
+            command="preflight --duration 1",
             who="a thermal daemon that was stopped while it cooled, or a burn-in test's script",
-            innocent=f"echo 0 > {_COOLER}",
-            says=("cooling_device",),
+            innocent=f"echo 0 > {_CLAMP}/cur_state",
+            says=("intel_powerclamp", "keeps CPUs idle by force"),
         ),
     ),
     long=True,
