@@ -152,12 +152,12 @@ def test_the_script_of_a_distribution(tmp_path: Path) -> None:
     shutil.copy(REAL, place)
     root = Sysroot(str(tmp_path))
     for variable in (DEFAULT, "GRUB_CMDLINE_LINUX"):
-        assert withheld(root, variable, "update-grub") is None
+        assert withheld(root, variable, "sudo update-grub") is None
     place.write_text(hard_wired(REAL.read_text()))
-    found = withheld(root, DEFAULT, "update-grub")
+    found = withheld(root, DEFAULT, "sudo update-grub")
     assert found is not None
-    assert withheld(root, "GRUB_CMDLINE_LINUX", "update-grub") is None
+    assert withheld(root, "GRUB_CMDLINE_LINUX", "sudo update-grub") is None
     subprocess.run(
         ["sh", "-c", found.remedy.partition(" && ")[0].removeprefix("sudo ").replace("/etc", f"{tmp_path}/etc")]
     )
-    assert withheld(root, DEFAULT, "update-grub") is None
+    assert withheld(root, DEFAULT, "sudo update-grub") is None

@@ -8,7 +8,7 @@ from collections import Counter
 
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
-from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, generator, menu_path, read_menu
+from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, making_menu, menu_path, read_menu
 from tunectl.bootloader.grubstate import Origin
 from tunectl.bootloader.grubsyntax import Unfollowed, parse
 from tunectl.host.sysroot import Sysroot
@@ -60,7 +60,7 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
         if not isinstance(menu, OSError) and isinstance(menu.entry, BootEntry) and is_generated(root, menu.entry):
             outdated = Counter(settings.args) - Counter(parse_cmdline(menu.entry.args))
             unset = " && ".join(f"sudo {editor} {block} unset {name}" for name in names)
-            return unset + (f", then sudo {generator(root)}" if outdated else "")
+            return unset + (f", then {making_menu(root)}" if outdated else "")
     return f"have {decided.variable} in {decided.where} name an entry that has the arguments"
 
 
@@ -70,12 +70,12 @@ def _take_back(root: Sysroot, where: str) -> str:
         return _take_out(where) if _can_go(root, where) else _do_nothing(where)
     script = _section(root, where)
     if script == "":
-        return f"sudo {generator(root)}: it writes the menu anew, without what somebody wrote into it at {where}"
+        return f"{making_menu(root)}: it writes the menu anew, without what somebody wrote into it at {where}"
     if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
-        return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then sudo {generator(root)}"
+        return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then {making_menu(root)}"
     if _can_go(root, where) and (source := _line_of(root, script, where)):
-        return _take_out(source, f", then sudo {generator(root)}")
-    return f"have {script} print nothing that chooses the default (it printed {where}), then sudo {generator(root)}"
+        return _take_out(source, f", then {making_menu(root)}")
+    return f"have {script} print nothing that chooses the default (it printed {where}), then {making_menu(root)}"
 
 
 def _take_out(place: str, after: str = "") -> str:

@@ -32,10 +32,10 @@ class Withheld(NamedTuple):
     remedy: str
 
 
-def withheld(root: Sysroot, variable: str, generator: str) -> Withheld | None:
-    """Why the entries that `generator` makes do not get what stands in `variable`; None where they do.
+def withheld(root: Sysroot, variable: str, making_menu: str) -> Withheld | None:
+    """Why the entries that these scripts make do not get what stands in `variable`; None where they do.
 
-    OSError for a script that may not be read.
+    `making_menu`: the command that runs them. OSError for a script that may not be read.
     """
     for name in sorted(root.listdir(_DIRECTORY)):
         path = f"{_DIRECTORY}/{name}"
@@ -47,12 +47,12 @@ def withheld(root: Sysroot, variable: str, generator: str) -> Withheld | None:
             if error.errno in ABSENT_ERRNOS:
                 continue
             raise
-        if found := _of_script(f"/{path}", text, variable, generator):
+        if found := _of_script(f"/{path}", text, variable, making_menu):
             return found
     return None
 
 
-def _of_script(path: str, text: str, variable: str, generator: str) -> Withheld | None:
+def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withheld | None:
     lines = list(_commands(text))
     calls = [line for line in lines if _CALL.match(line.text)]
     if not calls:  # it makes its entries in another way, of its own
@@ -60,22 +60,22 @@ def _of_script(path: str, text: str, variable: str, generator: str) -> Withheld 
     shown = f"${{{variable}}}"
     if line := next((line for line in lines if _drops(line.text, variable)), None):
         why = f"{path}:{line.first} gives {variable} another value"
-        return Withheld(why, f"sudo sed -i '{line.first}s/^/: #/' {path} && sudo {generator}")
+        return Withheld(why, f"sudo sed -i '{line.first}s/^/: #/' {path} && {making_menu}")
     without = [line for line in calls if _is_without(line.text, variable)]
     if without:
         why = f"{path}:{without[0].last} makes entries without {shown}"
-        return Withheld(why, _handing_on_remedy(path, text, without, shown, generator))
+        return Withheld(why, _handing_on_remedy(path, text, without, shown, making_menu))
     if not any(variable in line.text for line in lines):
-        return Withheld(f"{path} makes entries without {shown}", _handing_on_remedy(path, text, [], shown, generator))
+        return Withheld(f"{path} makes entries without {shown}", _handing_on_remedy(path, text, [], shown, making_menu))
     return None
 
 
-def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, generator: str) -> str:
+def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, making_menu: str) -> str:
     texts = text.split("\n")
     if without and all(texts[line.last - 1].endswith('"') for line in without):
         script = ";".join(f'{line.last}s/"$/ {shown}"/' for line in without)
-        return f"sudo sed -i '{script}' {path} && sudo {generator}"
-    return f"have {path} give {shown} to the entries that it makes again, then sudo {generator}"
+        return f"sudo sed -i '{script}' {path} && {making_menu}"
+    return f"have {path} give {shown} to the entries that it makes again, then {making_menu}"
 
 
 def _commands(text: str) -> Iterator[Line]:

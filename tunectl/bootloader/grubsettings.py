@@ -119,7 +119,7 @@ def settings_files(root: Sysroot, *, without_ours: bool = False) -> tuple[str, .
 def _settings_of(root: Sysroot, variables: Variables, files: tuple[str, ...], problem: str | None) -> Configured:
     """The two variables as a Configured, every argument with its place; what no entry gets counts as empty."""
     try:
-        lost = {name: withheld(root, name, generator(root)) for name in (LINUX, DEFAULT)}
+        lost = {name: withheld(root, name, making_menu(root)) for name in (LINUX, DEFAULT)}
     except OSError as error:
         return Configured(files=files, problem=f"cannot read {error.filename}: {error.strerror}", errno=error.errno)
     values = [() if lost[name] else variables.values.get(name, ()) for name in (LINUX, DEFAULT)]
@@ -168,8 +168,14 @@ def menu_path(root: Sysroot) -> str:
 
 
 def generator(root: Sysroot) -> str:
-    """The command with which an operator makes grub.cfg from the settings."""
+    """The program that makes grub.cfg from the settings."""
     return "grub2-mkconfig" if menu_path(root) == GRUB2_CFG else "update-grub"
+
+
+def making_menu(root: Sysroot) -> str:
+    """The command to type for that: of its own accord, grub2-mkconfig only prints what it would write."""
+    program = generator(root)
+    return f"sudo {program} -o /{GRUB2_CFG}" if program == "grub2-mkconfig" else f"sudo {program}"
 
 
 def read_menu(root: Sysroot, without: tuple[str, ...] = ()) -> Menu | OSError:

@@ -30,8 +30,10 @@ def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
         return Judgement(Outcome.DRIFTED, observed, shown, reason)
     if found.effective is not None and not found.effective <= desired and facts.live:
         effective = format_cpulist(found.effective)
-        reason = f"configured, and yet /{found.shows} is {effective}: systemd has not read its files again"
-        fix = "sudo systemctl daemon-reload"
+        reason = f"configured, and yet /{found.shows} is {effective}: systemd has not given that to the kernel yet"
+        # Once it has read its files, systemd writes a slice's control group when it next starts something there.
+        starts = f" && sudo systemd-run --quiet --wait --slice={reading.instance} true"
+        fix = "sudo systemctl daemon-reload" + (starts if reading.instance.endswith(".slice") else "")
         return Judgement(Outcome.DRIFTED, effective, shown, reason, fix, changeable=False)
     return Judgement(Outcome.COMPLIANT, observed, shown)
 

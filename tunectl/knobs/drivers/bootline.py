@@ -6,10 +6,11 @@ import re
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, parse_cmdline
-from tunectl.bootloader.grubsettings import MAIN, configured
+from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
 from tunectl.knobs.drivers.bootargs import boot_of
 from tunectl.knobs.row import View
 
+_MAKE_MENUS = ("grub", "suse-grub")
 # What `sed` and a shell in single quotes take as it is, once its dots and slashes are escaped.
 _PLAIN = re.compile(r"[\w.@:-]+=[\w.@:/-]+")
 
@@ -37,11 +38,13 @@ def place_of(view: View, word: str) -> str:
     return next((where for arg, where in placed if str(arg) == word and where.startswith("/")), "")
 
 
-def removal_fix(word: str, place: str, *, reboot: bool) -> str:
+def removal_fix(view: View, word: str, place: str, *, reboot: bool) -> str:
     """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
+    # Elsewhere grub.cfg is not made from the settings, or not all of it (docs/boot-loaders.md, BLS).
+    place = place if boot_of(view).loader.name in _MAKE_MENUS else ""
     file, _, line = place.rpartition(":")
     end = ", then reboot" if reboot else ""
     if file and _PLAIN.fullmatch(word) and re.fullmatch(r"[\w./-]+", file) and line.isdecimal():
         pattern = re.sub(r"[./]", r"\\\g<0>", word)
-        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && sudo update-grub{end}"
+        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && {making_menu(view.root)}{end}"
     return f"take {word} out of the kernel command line, where your boot loader has it{end}"

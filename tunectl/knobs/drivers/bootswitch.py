@@ -24,6 +24,7 @@ class SwitchFacts(NamedTuple):
     next: bool | None
     word: str
     place: str  # FILE:LINE with a leading slash, "" where no line is known
+    fix: str  # takes the word out
 
 
 class BootSwitch(NamedTuple):
@@ -43,7 +44,8 @@ class BootSwitch(NamedTuple):
         now, word = self.is_on(parse_cmdline(line))
         word = later if after is False else word
         place = place_of(view, word) if word else ""
-        yield Reading(knob.name, "", State.READ, now, facts=SwitchFacts(after, word, place))
+        fix = removal_fix(view, word, place, reboot=not now) if word else ""
+        yield Reading(knob.name, "", State.READ, now, facts=SwitchFacts(after, word, place, fix))
 
     def is_on(self, line: Sequence[Arg]) -> tuple[bool, str]:
         """(is it on, the word that says otherwise): the last word that the kernel understands counts."""
@@ -82,6 +84,6 @@ def judge_switch(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Ju
         Outcome.DRIFTED,
         *shown,
         reason,
-        removal_fix(found.word, found.place, reboot=not reading.value),
+        found.fix,
         changeable=False,
     )

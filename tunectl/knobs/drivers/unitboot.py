@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
-from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import is_wanted, read_state
 from tunectl.knobs.drivers.bootgoal import RESCUE, Goal, goal_of, is_there, leads_to, masking
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
@@ -32,7 +31,7 @@ def of_line(view: View, name: str) -> Found | None:
     if later := masking(lines.next or (), name):
         place = place_of(view, str(later))
         why = f"the next boot will have {later}{_at(place)}: it is never started then"
-        return Found("masked", why, removal_fix(str(later), place, reboot=word is not None))
+        return Found("masked", why, removal_fix(view, str(later), place, reboot=word is not None))
     if word is None:
         return None
     what = "whether the next has it is not known" if lines.next is None else "the next will not"
@@ -56,14 +55,14 @@ def of_goal(view: View, name: str) -> Found | None:
     why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
     if not goal.unit:
         why = f"the next boot will have {said}: it does not start systemd"
-    return Found("left out", why, _way_back_fix(root, goal, name, place))
+    return Found("left out", why, _way_back_fix(view, goal, name, place))
 
 
-def _way_back_fix(root: Sysroot, goal: Goal, name: str, place: str) -> str:
+def _way_back_fix(view: View, goal: Goal, name: str, place: str) -> str:
     """How a boot comes to start it: a target of the operator's own gets to want it, others are left."""
     if goal.word:
-        return removal_fix(goal.word, place, reboot=False)
-    if goal.unit in RESCUE or not is_there(root, goal.unit):
+        return removal_fix(view, goal.word, place, reboot=False)
+    if goal.unit in RESCUE or not is_there(view.root, goal.unit):
         return "sudo systemctl set-default multi-user.target"
     return f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}"
 
