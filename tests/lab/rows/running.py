@@ -1,14 +1,20 @@
 """What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
 
-from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
+from ..sabotage import ISOLATED, Kind, Round, Sabotage, agent, declare, each
 
 _TRACING = "/sys/kernel/tracing"
 _WHILE = "while True:"
 _MSR = ("import os, time", "file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)", _WHILE, "    os.pread(file, 8, 16)",
         "    time.sleep(0.005)")  # fmt: skip
 # The file is open for a moment only. (cpuinfo_cur_freq is in no lab: acpi-cpufreq by ports cannot ask for a clock.)
-_BRIEFLY = ("import os, time", _WHILE, "    file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)", "    os.pread(file, 8, 16)",
-            "    os.close(file)", "    time.sleep(0.005)")  # fmt: skip
+_BRIEFLY = (
+    "import os, time",
+    _WHILE,
+    "    file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)",
+    "    os.pread(file, 8, 16)",
+    "    os.close(file)",
+    "    time.sleep(0.005)",
+)
 # Its first thread spins on CPU 3 without Python's lock; a second one, on the housekeeping CPUs, does the rest.
 _ENGINE = (
     "import hashlib, mmap, os, threading, time",
