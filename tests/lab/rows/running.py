@@ -261,9 +261,9 @@ _GROUPS = Round(
         Sabotage(
             Kind.GROUP,
             # With 0-3 its threads may run everywhere, and isolcpus= sees that none is put there.
-            "a slice that gets the isolated CPUs",
-            "systemctl set-property --runtime system.slice AllowedCPUs=2-3",
-            each("check.movable_threads", ISOLATED),
+            "a slice that gets an isolated CPU",
+            "systemctl set-property --runtime system.slice AllowedCPUs=2",
+            ("check.movable_threads[2]",),
             command="check",
             follows=("check.ipis[*]", "check.tick_off[*]"),
             who="an operator who took the list of the wrong CPUs",
