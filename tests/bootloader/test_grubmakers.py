@@ -74,10 +74,11 @@ HARM: list[Callable[[str], str]] = [
     lambda text: text.replace('simple \\\n    "${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_DEFAULT}"', 'simple "ro"'),
     lambda text: text.replace("set -e", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"'),
     lambda text: text.replace("set -e", "export GRUB_CMDLINE_LINUX_DEFAULT="),
+    lambda text: text.replace("set -e", '# no backslash continues a comment \\\nGRUB_CMDLINE_LINUX_DEFAULT="quiet"'),
 ]
 
 
-def test_a_script_that_hands_them_on_no_more_is_named_and_its_fix_mends_it(tuned: Path) -> None:
+def test_a_script_that_no_longer_hands_them_on_is_named_and_its_fix_mends_it(tuned: Path) -> None:
     for harm in HARM:
         is_mended(tuned, harm(CALLS))
 
@@ -100,6 +101,7 @@ def is_mended(tuned: Path, text: str) -> None:
 
 INNOCENT = (
     CALLS,
+    CALLS.replace("${GRUB_CMDLINE_LINUX_RECOVERY}", "single"),  # as up to 2.04
     f"{CALLS}# linux_entry without anything\n",
     CALLS.replace('"${GRUB_CMDLINE_LINUX} ', '"${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_EXTRA} '),
     CALLS.replace("${GRUB_CMDLINE_LINUX_DEFAULT}", "$GRUB_CMDLINE_LINUX_DEFAULT panic=10"),

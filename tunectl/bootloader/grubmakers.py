@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tunectl.host.lines import Line, continued_lines
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 _DIRECTORY = "etc/grub.d"
@@ -29,14 +30,6 @@ class Withheld(NamedTuple):
 
     why: str
     remedy: str
-
-
-class _Line(NamedTuple):
-    """One command, and the number of its last line."""
-
-    text: str
-    first: int
-    last: int
 
 
 def withheld(root: Sysroot, variable: str, generator: str) -> Withheld | None:
@@ -77,7 +70,7 @@ def _of_script(path: str, text: str, variable: str, generator: str) -> Withheld 
     return None
 
 
-def _handing_on_remedy(path: str, text: str, without: list[_Line], shown: str, generator: str) -> str:
+def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, generator: str) -> str:
     texts = text.split("\n")
     if without and all(texts[line.last - 1].endswith('"') for line in without):
         script = ";".join(f'{line.last}s/"$/ {shown}"/' for line in without)
@@ -85,17 +78,11 @@ def _handing_on_remedy(path: str, text: str, without: list[_Line], shown: str, g
     return f"have {path} give {shown} to the entries that it makes again, then sudo {generator}"
 
 
-def _commands(text: str) -> Iterator[_Line]:
+def _commands(text: str) -> Iterator[Line]:
     """The commands of a script, lines that a backslash continues joined, without comments."""
-    waiting, first = "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        first = first if waiting else number
-        if line.endswith("\\"):
-            waiting += line[:-1] + " "
-            continue
-        whole, waiting = (waiting + line).strip(), ""
-        if whole and not whole.startswith("#"):
-            yield _Line(whole, first, number)
+    for line in continued_lines(text, comments=True):
+        if bare := line.text.strip():
+            yield line._replace(text=bare)
 
 
 def _drops(command: str, variable: str) -> bool:

@@ -459,7 +459,7 @@ class Script:
 def parse_grubenv(text: str) -> dict[str, str]:
     """The variables of a grubenv block, as load_env sets them: `name=value` lines, `#` ends and fills the block.
 
-    None where its first line is another than GRUB's: load_env refuses such a file (lib/envblk.c, grub_envblk_open()).
+    A file whose first line is another than GRUB's sets nothing: load_env refuses it (lib/envblk.c, grub_envblk_open()).
     """
     if not text.startswith(_BLOCK):
         return {}

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from tunectl.host.lines import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 
@@ -35,17 +36,12 @@ def read_barred(root: Sysroot) -> tuple[Barred, ...]:
 
 def parse_modprobe(text: str, file: str = "") -> Iterator[Barred]:
     """The same of one file's text. Pure."""
-    waiting, first = "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        first = first if waiting else number
-        if line.endswith("\\"):
-            waiting += line[:-1] + " "
-            continue
-        words, waiting = (waiting + line).split(), ""
+    for line in continued_lines(text):
+        words = line.text.split()
         if words[:1] == ["blacklist"] and len(words) > 1:
-            yield Barred(_name(words[1]), file, first, number, f"blacklist {words[1]}")
+            yield Barred(_name(words[1]), file, line.first, line.last, f"blacklist {words[1]}")
         elif words[:1] == ["install"] and len(words) > 2 and words[2].rpartition("/")[2] in _NOTHING:
-            yield Barred(_name(words[1]), file, first, number, " ".join(words))
+            yield Barred(_name(words[1]), file, line.first, line.last, " ".join(words))
 
 
 def _name(word: str) -> str:

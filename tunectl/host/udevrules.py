@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from tunectl.host.lines import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 
@@ -62,18 +63,9 @@ class Against(NamedTuple):
 
 def parse_rules(text: str, file: str) -> Iterator[Rule]:
     """The rules of one file; a backslash at the end of a line continues a rule."""
-    waiting, first = "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if not waiting and (not line.strip() or line.lstrip().startswith("#")):
-            continue
-        first = first if waiting else number
-        if line.endswith("\\"):
-            waiting += line[:-1]
-            continue
-        keys = tuple(Key(*found) for found in _KEY.findall(waiting + line))
-        waiting = ""
-        if keys:
-            yield Rule(file, first, number, keys)
+    for line in continued_lines(text, between="", comments=True):
+        if keys := tuple(Key(*found) for found in _KEY.findall(line.text)):
+            yield Rule(file, line.first, line.last, keys)
 
 
 def against_units(root: Sysroot, ours: str) -> Against | None:
