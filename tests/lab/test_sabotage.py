@@ -69,8 +69,8 @@ class Found(NamedTuple):
 def listed(document: Any) -> Any:
     """The findings of a document.
 
-    Of preflight's those on heat, for `verify` and `check` are looked at themselves, and without the clock that its probe
-    measured: emulation proves no times (docs/lab.md).
+    Of preflight's those on heat, for `verify` and `check` are looked at themselves; without the clock that its probe
+    measured, because emulation proves no times (docs/lab.md).
     """
     if "findings" in document:
         return document["findings"]
