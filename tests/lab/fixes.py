@@ -38,7 +38,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
     "sudo systemctl set-property …… AllowedCPUs=…": (
         "a service with AllowedCPUs=",
-        "a slice that gets the isolated CPUs",
+        "a slice that gets an isolated CPU",
     ),
     "… && sudo systemctl restart irqbalance": (
         "irqbalance's unit drops the ban",

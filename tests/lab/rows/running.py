@@ -1,12 +1,20 @@
 """What runs beside the trading threads: noise, threads, control groups, tracers, heat."""
 
-from ..sabotage import CPU, ISOLATED, Kind, Round, Sabotage, agent, declare, each
+from ..sabotage import ISOLATED, Kind, Round, Sabotage, agent, declare, each
 
 _TRACING = "/sys/kernel/tracing"
 _WHILE = "while True:"
 _MSR = ("import os, time", "file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)", _WHILE, "    os.pread(file, 8, 16)",
         "    time.sleep(0.005)")  # fmt: skip
-_CLOCK = ("import time", _WHILE, f"    open('{CPU}/cpuCPU/cpufreq/cpuinfo_cur_freq').read()", "    time.sleep(0.005)")
+# The file is open for a moment only. (cpuinfo_cur_freq is in no lab: acpi-cpufreq by ports cannot ask for a clock.)
+_BRIEFLY = (
+    "import os, time",
+    _WHILE,
+    "    file = os.open('/dev/cpu/CPU/msr', os.O_RDONLY)",
+    "    os.pread(file, 8, 16)",
+    "    os.close(file)",
+    "    time.sleep(0.005)",
+)
 # Its first thread spins on CPU 3 without Python's lock; a second one, on the housekeeping CPUs, does the rest.
 _ENGINE = (
     "import hashlib, mmap, os, threading, time",
@@ -23,7 +31,7 @@ _DECLARED = declare("threads", 'command = "quoter"', "cpu = 3", "locked_memory =
 
 
 def _for_cpu(lines: tuple[str, ...], cpu: int) -> tuple[str, ...]:
-    return tuple(line.replace("CPU/msr", f"{cpu}/msr").replace("cpuCPU", f"cpu{cpu}") for line in lines)
+    return tuple(line.replace("CPU/msr", f"{cpu}/msr") for line in lines)
 
 
 def _engine(beside: str) -> tuple[str, ...]:
@@ -45,12 +53,12 @@ _NOISE = Round(
     (
         Sabotage(
             Kind.NOISE,
-            "an agent asks for the clock as it is",
-            agent("clock-agent", *_for_cpu(_CLOCK, 2)),
+            "an agent opens a CPU's MSRs for each reading",
+            f"modprobe msr; {agent('clock-agent', *_for_cpu(_BRIEFLY, 2))}",
             ("check.ipis[2]",),
             command="check",
-            who="a monitoring agent that reads cpuinfo_cur_freq",
-            innocent=agent("clock-agent", *_for_cpu(_CLOCK, 1)),
+            who="a monitoring agent's script that calls rdmsr over and over",
+            innocent=f"modprobe msr; {agent('clock-agent', *_for_cpu(_BRIEFLY, 1))}",
             decides="systemctl stop clock-agent",
         ),
     ),
@@ -253,9 +261,9 @@ _GROUPS = Round(
         Sabotage(
             Kind.GROUP,
             # With 0-3 its threads may run everywhere, and isolcpus= sees that none is put there.
-            "a slice that gets the isolated CPUs",
-            "systemctl set-property --runtime system.slice AllowedCPUs=2-3",
-            each("check.movable_threads", ISOLATED),
+            "a slice that gets an isolated CPU",
+            "systemctl set-property --runtime system.slice AllowedCPUs=2",
+            ("check.movable_threads[2]",),
             command="check",
             follows=("check.ipis[*]", "check.tick_off[*]"),
             who="an operator who took the list of the wrong CPUs",
