@@ -41,7 +41,7 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
     said = [f"this boot had {word}: no CPU ever stops its tick"] if word else []
     answer = settle(count, said or (_seen(subject.root, spinning, isolated_cpu) if over else ()))
     if word:
-        answer.fix = removal_fix(word, "", reboot=True)
+        answer.fix = removal_fix(word, reboot=True)
     if answer.outcome is Outcome.UNREADABLE and spinning.spinner:
         answer.fix = _ALONE
     raise answer

@@ -155,6 +155,9 @@ ELSEWHERE: dict[str, str] = {
     ),
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
+    "sudo systemctl daemon-reload && sudo systemd-run --quiet --wait --slice=… true": (
+        "tests/lab/test_runtime_isolation_lab.py"
+    ),
     "tunectl apply": "tests/lab/test_monitor_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
     "the kernel does not isolate CPU …: tunectl apply, and reboot": "tests/checks/test_threads_check.py",

@@ -96,7 +96,8 @@ def test_units_of_the_slice_run_there_and_others_cannot(partitioned: Lab) -> Non
 
 @pytest.mark.long
 def test_systemd_keeps_it(partitioned: Lab) -> None:
-    partitioned.run("systemctl daemon-reload && systemd-run --wait -q true && systemctl daemon-reexec && sleep 2")
+    reloaded = "systemctl daemon-reload && systemd-run --quiet --wait --slice=system.slice true"
+    partitioned.run(f"{reloaded} && systemctl daemon-reexec && sleep 2")
     assert partitioned.read(PARTITION) == "isolated"
     assert verify(partitioned)["verdict"] == "compliant"
 

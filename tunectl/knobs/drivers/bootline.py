@@ -38,13 +38,16 @@ def place_of(view: View, word: str) -> str:
     return next((where for arg, where in placed if str(arg) == word and where.startswith("/")), "")
 
 
-def removal_fix(view: View, word: str, place: str, *, reboot: bool) -> str:
+def menu_maker(view: View) -> str:
+    """The command that makes the boot menu from the settings; "" where it is not made from them, or not all of it."""
+    return making_menu(view.root) if boot_of(view).loader.name in _MAKE_MENUS else ""  # docs/boot-loaders.md, BLS
+
+
+def removal_fix(word: str, place: str = "", maker: str = "", *, reboot: bool) -> str:
     """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
-    # Elsewhere grub.cfg is not made from the settings, or not all of it (docs/boot-loaders.md, BLS).
-    place = place if boot_of(view).loader.name in _MAKE_MENUS else ""
     file, _, line = place.rpartition(":")
     end = ", then reboot" if reboot else ""
-    if file and _PLAIN.fullmatch(word) and re.fullmatch(r"[\w./-]+", file) and line.isdecimal():
+    if maker and file and _PLAIN.fullmatch(word) and re.fullmatch(r"[\w./-]+", file) and line.isdecimal():
         pattern = re.sub(r"[./]", r"\\\g<0>", word)
-        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && {making_menu(view.root)}{end}"
+        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && {maker}{end}"
     return f"take {word} out of the kernel command line, where your boot loader has it{end}"
