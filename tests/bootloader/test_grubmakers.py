@@ -31,6 +31,9 @@ set -e
 linux_entry ()
 {
   args="$4"
+  cat << EOF
+	linux	${rel_dirname}/${basename} root=${device} ro ${args}
+EOF
 }
     linux_entry "${OS}" "${version}" simple \\
     "${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_DEFAULT}"
@@ -74,6 +77,7 @@ HARM: list[Callable[[str], str]] = [
     lambda text: text.replace('simple \\\n    "${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_DEFAULT}"', 'simple "ro"'),
     lambda text: text.replace("set -e", 'GRUB_CMDLINE_LINUX_DEFAULT="quiet"'),
     lambda text: text.replace("set -e", "export GRUB_CMDLINE_LINUX_DEFAULT="),
+    lambda text: text.replace("set -e", "unset GRUB_CMDLINE_LINUX_DEFAULT"),
     lambda text: text.replace("set -e", '# no backslash continues a comment \\\nGRUB_CMDLINE_LINUX_DEFAULT="quiet"'),
 ]
 
@@ -81,6 +85,28 @@ HARM: list[Callable[[str], str]] = [
 def test_a_script_that_no_longer_hands_them_on_is_named_and_its_fix_mends_it(tuned: Path) -> None:
     for harm in HARM:
         is_mended(tuned, harm(CALLS))
+
+
+@pytest.mark.parametrize(
+    "harmed",
+    [
+        CALLS.replace("ro ${args}", "ro quiet"),
+        CALLS.replace("  cat <<", "  args=quiet\n  cat <<"),
+    ],
+)
+def test_a_script_that_ignores_its_arguments_is_named(tuned: Path, harmed: str) -> None:
+    script(tuned, harmed)
+    found = boot_findings(tuned)
+    assert {one.outcome for one in found.values()} == {"drifted"}
+    assert all(re.search(rf"/{SCRIPT}:\d+ makes entries without", one.reason) for one in found.values())
+
+
+def test_a_script_that_nobody_runs_makes_no_entries(tuned: Path) -> None:
+    place = script(tuned, CALLS, mode=0o644)
+    (fix,) = {one.fix for one in boot_findings(tuned).values()}
+    assert fix == f"sudo chmod +x /{SCRIPT} && sudo update-grub"
+    place.chmod(0o755)
+    assert is_fine(tuned)
 
 
 def is_mended(tuned: Path, text: str) -> None:
@@ -105,6 +131,7 @@ INNOCENT = (
     f"{CALLS}# linux_entry without anything\n",
     CALLS.replace('"${GRUB_CMDLINE_LINUX} ', '"${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_EXTRA} '),
     CALLS.replace("${GRUB_CMDLINE_LINUX_DEFAULT}", "$GRUB_CMDLINE_LINUX_DEFAULT panic=10"),
+    CALLS.replace("  cat <<", '  args="${args} panic=10"\n  cat <<'),
     CALLS.replace('"${GRUB_CMDLINE_LINUX} ${GRUB_CMDLINE_LINUX_DEFAULT}"', '"${arguments}"'),  # made elsewhere
     "#! /bin/sh\nexec tail -n +3 $0\nmenuentry rescue {\n  linux /vmlinuz ro\n}\n",
 )

@@ -83,6 +83,16 @@ LEFT_OUT = [
     pytest.param(next_line("systemd.unit=graphical.target emergency"), "emergency", id="a runlevel's word"),
     pytest.param(next_line("init=/bin/bash"), "does not start systemd", id="no systemd"),
     pytest.param(linked("etc/systemd/system/multi-user.target", "/dev/null"), "graphical.target", id="masked between"),
+    pytest.param(linked("etc/systemd/system/graphical.target", "/dev/null"), "graphical.target masks", id="masked"),
+    pytest.param(
+        next_line("systemd.mask=graphical.target"), "(/etc/default/grub:2), which masks", id="masked by a word"
+    ),
+    pytest.param(next_line("systemd.run=/root/once"), "kernel-command-line.target (systemd.run=", id="a command"),
+    pytest.param(
+        lambda root: (write(root, f"run/systemd/system/multi-user.target.wants/{NAME}", ""), (root / LINK).unlink()),
+        "nothing that this starts wants",
+        id="enabled until the reboot",
+    ),
 ]
 
 
@@ -119,6 +129,9 @@ def test_a_boot_that_leaves_the_service_out_is_named_and_its_fix_mends_it(
         next_line("systemd.unit=rescue.target 3"),
         next_line("systemd.wants=ssh.service rd.systemd.unit=rescue.target init=/lib/systemd/systemd"),
         next_line("systemd.mask=e2scrub_all.timer"),
+        next_line("systemd.run=/root/once systemd.unit=multi-user.target"),
+        linked("run/systemd/system/default.target", "/lib/systemd/system/rescue.target"),  # gone with the reboot
+        linked("run/systemd/system/graphical.target", "/dev/null"),
     ],
 )
 def test_a_boot_that_reaches_the_service_is_no_matter(tuned: Path, harm: Callable[[Path], object]) -> None:

@@ -33,6 +33,7 @@ def tuned(below: Path) -> Path:
     write(tree, "etc/fstab", "UUID=1 / ext4 defaults 0 1\n")
     write(tree, "proc/swaps", "Filename Type Size Used Priority\n")
     write(tree, "etc/default/irqbalance", "")
+    write(tree, "etc/grub.d/README", "")
     for directory in ("etc/security/limits.d", "etc/systemd/system.conf.d"):
         write(tree, f"{directory}/10-site.conf", "# nothing\n")
     write(tree, f"{SYSTEM}/tunectl-apply.service.d/10-site.conf", "[Unit]\n")
@@ -64,6 +65,8 @@ def test_a_host_that_everybody_may_read_has_nothing_unreadable(on_disk: Path) ->
     [
         ("etc/fstab", {"mm.swap"}),
         (SYSTEM, {"systemd.apply_at_boot", "systemd.apply_on_hotplug"}),
+        ("etc/systemd", {"systemd.apply_at_boot", "systemd.apply_on_hotplug"}),
+        ("etc/grub.d", {"boot.isolcpus"}),
         (SERVICE, {"systemd.apply_at_boot"}),
         (f"{SYSTEM}/multi-user.target.wants", {"systemd.apply_at_boot"}),
         (f"{SYSTEM}/tunectl-apply.service.d", {"systemd.apply_at_boot"}),

@@ -8,19 +8,23 @@ Source: grub-mkconfig, 10_linux (of 2.02 to 2.12).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 from tunectl.host.lines import Line, continued_lines
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
+T = TypeVar("T")
 _DIRECTORY = "etc/grub.d"
+_MAIN = f"{_DIRECTORY}/10_linux"
 FILES = (f"{_DIRECTORY}/[0-9][0-9]_linux*",)
 # Not Xen's, nor the copies that grub-mkconfig passes over.
 _SCRIPT = re.compile(r"[0-9]{2}_linux(?!_xen)\w*")
 _CALL = re.compile(r"\w*linux_entry\s+(?!\()")
 _QUOTED = re.compile(r'"([^"]*)"')
 _VARIABLE = re.compile(r"\$\{?(\w+)")
+_GIVEN = re.compile(r'^\s*args="?\$\{?4\b', re.MULTILINE)
+_KERNEL_LINE = re.compile(r"linux\S*\s.*\broot=")
 # What 10_linux itself has beside the two variables in the last word of the call that makes an entry.
 _KNOWN = frozenset({"GRUB_CMDLINE_LINUX", "GRUB_CMDLINE_LINUX_DEFAULT", "GRUB_CMDLINE_LINUX_EXTRA", "init_path"})
 
@@ -37,19 +41,27 @@ def withheld(root: Sysroot, variable: str, making_menu: str) -> Withheld | None:
 
     `making_menu`: the command that runs them. OSError for a script that may not be read.
     """
-    for name in sorted(root.listdir(_DIRECTORY)):
-        path = f"{_DIRECTORY}/{name}"
-        if not _SCRIPT.fullmatch(name) or not (root.mode(path) or 0) & 0o111:
-            continue
-        try:
-            text = root.read_text(path)
-        except OSError as error:
-            if error.errno in ABSENT_ERRNOS:
-                continue
-            raise
-        if found := _of_script(f"/{path}", text, variable, making_menu):
+    names = sorted(filter(_SCRIPT.fullmatch, _known(root.names, _DIRECTORY) or ()))
+    paths = [f"{_DIRECTORY}/{name}" for name in names]
+    modes = {path: _known(root.checked_mode, path) or 0 for path in paths}
+    run = [path for path in paths if modes[path] & 0o111]
+    for path in run:
+        if found := _of_script(f"/{path}", _known(root.read_text, path) or "", variable, making_menu):
             return found
+    if not run and _MAIN in paths:
+        why = f"/{_MAIN} may not be executed, so that it makes no entries"
+        return Withheld(why, f"sudo chmod +x /{_MAIN} && {making_menu}")
     return None
+
+
+def _known(read: Callable[[str], T | None], path: str) -> T | None:
+    """What a call says of a path; None where there is none. OSError, with the path as the host knows it, otherwise."""
+    try:
+        return read(path)
+    except OSError as error:
+        if error.errno in ABSENT_ERRNOS:
+            return None
+        raise OSError(error.errno, error.strerror, f"/{path}") from error
 
 
 def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withheld | None:
@@ -65,6 +77,9 @@ def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withhel
     if without:
         why = f"{path}:{without[0].last} makes entries without {shown}"
         return Withheld(why, _handing_on_remedy(path, text, without, shown, making_menu))
+    if line := next((line for line in lines if _ignores_arguments(line.text, text)), None):
+        why = f"{path}:{line.last} makes entries without the arguments that it is given"
+        return Withheld(why, f"have {path}:{line.last} hand ${{args}} on again, then {making_menu}")
     if not any(variable in line.text for line in lines):
         return Withheld(f"{path} makes entries without {shown}", _handing_on_remedy(path, text, [], shown, making_menu))
     return None
@@ -87,6 +102,8 @@ def _commands(text: str) -> Iterator[Line]:
 
 def _drops(command: str, variable: str) -> bool:
     """Is it an assignment that does not keep what the variable has?"""
+    if re.match(rf"unset\s+(?:-v\s+)?(?:\w+\s+)*{variable}\b", command):
+        return True
     name, equals, value = command.removeprefix("export ").partition("=")
     return bool(equals) and name == variable and variable not in _VARIABLE.findall(value)
 
@@ -96,3 +113,13 @@ def _is_without(call: str, variable: str) -> bool:
     words = _QUOTED.findall(call)
     names = _VARIABLE.findall(words[-1]) if words else []
     return bool(words) and "recovery" not in call.lower() and variable not in names and set(names) <= _KNOWN
+
+
+def _ignores_arguments(command: str, text: str) -> bool:
+    """Is it a line of the entry that 10_linux writes, or an assignment, that leaves out what the call gave as args?"""
+    if not _GIVEN.search(text):
+        return False
+    if _KERNEL_LINE.match(command):
+        return "args" not in _VARIABLE.findall(command)
+    name, equals, value = command.partition("=")
+    return name == "args" and bool(equals) and not _GIVEN.match(command) and "args" not in _VARIABLE.findall(value)

@@ -56,6 +56,14 @@ def if_readable(reading: Reading, denied: Refusals) -> Reading:
     return Reading(reading.knob, reading.instance, State.UNREADABLE, reason=str(denied), errno=denied.errno)
 
 
+def missing(name: str, view: View, path: str) -> Reading | None:
+    """The reading of a row that needs this directory: absent without it, unreadable where that cannot be known."""
+    with view.root.noting() as denied:
+        if view.root.exists(path):
+            return None
+    return if_readable(Reading(name, "", State.ABSENT, reason=f"this host has no /{path}"), denied)
+
+
 def with_unseen(reason: str, denied: str) -> str:
     """The reason of a drift that is known anyway, with what this user may not read besides."""
     return f"{reason}; what else there is, is not known: {denied}" if denied else reason

@@ -1,13 +1,14 @@
 """What a boot starts: the unit that it goes to, by the kernel's command line or by default.target, and what that wants.
 
 Source: kernel-command-line(7), systemd.unit= and the words of old runlevels; systemd-debug-generator(8), systemd.mask=
-and systemd.wants=; bootup(7); systemd.unit(5), Wants=, Requires=, BindsTo=, Upholds= and the directories of links.
+and systemd.wants=; systemd-run-generator(8), systemd.run=; bootup(7); systemd.unit(5), Wants=, Requires=, BindsTo=,
+Upholds= and the directories of links.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, same_key
@@ -61,6 +62,10 @@ def goal_of(root: Sysroot, args: Sequence[Arg]) -> Goal | None:
             goal = Goal(arg.value, str(arg))
         elif arg.value is None and arg.key in _WORDS:
             goal = Goal(_WORDS[arg.key], arg.key)
+    # systemd-run-generator: such a command takes the place of default.target.
+    runs = [arg for arg in args if same_key(arg.key, "systemd.run") and arg.value]
+    if runs and goal is None:
+        goal = Goal("kernel-command-line.target", str(runs[-1]))
     programs = [arg for arg in args if arg.key == "init" and arg.value]
     if programs and (programs[-1].value or "").rpartition("/")[2] not in _INIT:
         return Goal("", str(programs[-1]))
@@ -68,11 +73,16 @@ def goal_of(root: Sysroot, args: Sequence[Arg]) -> Goal | None:
 
 
 def _default(root: Sysroot) -> Goal | None:
-    """By the link, or the file, that default.target is. What generators make of this boot's line does not count."""
-    for path in unit_directories(_DEFAULT):
-        if "/generator" not in path and root.exists(path):
+    """By the link, or the file, that default.target is."""
+    for path in _lasting(unit_directories(_DEFAULT)):
+        if root.exists(path):
             return Goal(root.readlink(path).rpartition("/")[2] or _DEFAULT, file=path)
     return None
+
+
+def _lasting(paths: Iterable[str]) -> list[str]:
+    """Those that the next boot finds as well: what generators made of this boot's line, and all in /run, go with it."""
+    return [path for path in paths if not path.startswith("run/")]
 
 
 def masking(args: Sequence[Arg], unit: str) -> Arg | None:
@@ -92,11 +102,13 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
     """
     # What is said of default.target holds for the unit that it is a link to.
     waiting, seen = deque([goal.unit, _DEFAULT] if goal.file else [goal.unit]), {""}
+    if barred(root, goal, args):
+        return False
     if goal.unit and any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
         return True
     while waiting:
         one = waiting.popleft()
-        if one in seen or masking(args, one) or lasting_mask(root, one):
+        if one in seen or masking(args, one) or any(_lasting([mask_of(root, one)])):
             continue
         seen.add(one)
         pulled = _pulled_in(root, one)
@@ -104,6 +116,11 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
             return True
         waiting.extend(sorted(pulled, key=lambda name: not name.endswith(".target")))
     return False
+
+
+def barred(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Arg | str:
+    """The word, or the file, that masks where a boot goes; "" where nothing does."""
+    return masking(args, goal.unit) or "".join(_lasting([mask_of(root, goal.unit)])) if goal.unit else ""
 
 
 def lasting_mask(root: Sysroot, unit: str) -> str:
@@ -125,11 +142,11 @@ def _pulled_in(root: Sysroot, unit: str) -> set[str]:
         found |= {
             name
             for said in read_unit(root, one)
-            if said.section == "Unit" and said.key in _PULLS
+            if said.section == "Unit" and said.key in _PULLS and _lasting([said.file])
             for name in said.value.split()
         }
         for kind in _LINKS:
-            links = files_in_force(root, unit_directories(f"{one}.{kind}"), "")
+            links = files_in_force(root, _lasting(unit_directories(f"{one}.{kind}")), "")
             found |= {path.rpartition("/")[2] for path in links if not root.readlink(path).endswith(NULL)}
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
 
 
@@ -21,8 +21,8 @@ class DropIn(NamedTuple):
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading: what everything that starts from now on will have."""
-        if not view.root.exists(self.needs):
-            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{self.needs}")
+        if gone := missing(knob.name, view, self.needs):
+            yield gone
             return
         with view.root.noting() as denied:
             value, reason, where = self.read(view)

@@ -14,7 +14,7 @@ from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, quoted, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
-from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, with_unseen
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State
 
 _RULES = "etc/udev/rules.d"
@@ -66,8 +66,8 @@ class ReapplyRule:
         """One reading, as for the service at boot; `outdated` also where the rule is not this version's, `masked`
         also where it is a link to /dev/null."""
         for directory in ("etc/udev", "etc/systemd/system"):
-            if not view.root.exists(directory):
-                yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{directory}")
+            if gone := missing(knob.name, view, directory):
+                yield gone
                 return
         if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
             why = f"/{RULE} is a link to /dev/null: udev reads no rule there"

@@ -14,7 +14,7 @@ from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import assignments, patterns_of, united
-from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
 
 _SYSTEM = "etc/systemd/system"
@@ -55,8 +55,8 @@ class SystemdCpus(NamedTuple):
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading for each place; where nothing is wanted, only for places that have our file."""
         root = view.root
-        if not root.exists(_SYSTEM):
-            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{_SYSTEM}")
+        if gone := missing(knob.name, view, _SYSTEM):
+            yield gone
             return
         for place in self.places:
             if want is None and not root.exists(place.file):

@@ -8,8 +8,9 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
-from tunectl.host.systemdunit import is_wanted, read_state
-from tunectl.knobs.drivers.bootgoal import RESCUE, Goal, goal_of, is_there, leads_to, masking
+from tunectl.bootloader.cmdline import Arg
+from tunectl.host.systemdunit import RELOAD, is_wanted, read_state
+from tunectl.knobs.drivers.bootgoal import RESCUE, Goal, barred, goal_of, is_there, leads_to, masking
 from tunectl.knobs.drivers.bootline import boot_lines, menu_maker, place_of, removal_fix
 from tunectl.knobs.row import View
 
@@ -50,12 +51,24 @@ def of_goal(view: View, name: str) -> Found | None:
         return Found("disabled")
     if goal is None:
         return None
+    if bar := barred(root, goal, args):
+        return _barred(view, goal, bar)
     place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
     said = f"{goal.word}{_at(place)}" if goal.word else place
     why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
     if not goal.unit:
         why = f"the next boot will have {said}: it does not start systemd"
     return Found("left out", why, _way_back_fix(view, goal, name, place))
+
+
+def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
+    """What masks the target that the next boot goes to, a word or a file, and how that ends."""
+    if isinstance(bar, str):
+        why = f"the next boot goes to {goal.unit}, which /{bar} masks"
+        return Found("left out", why, f"sudo rm /{bar} && {RELOAD}")
+    place = place_of(view, str(bar))
+    why = f"the next boot goes to {goal.unit}, and will have {bar}{_at(place)}, which masks it"
+    return Found("left out", why, removal_fix(str(bar), place, menu_maker(view), reboot=False))
 
 
 def _way_back_fix(view: View, goal: Goal, name: str, place: str) -> str:

@@ -27,7 +27,7 @@ from tunectl.knobs.drivers.bootline import boot_lines
 from tunectl.knobs.drivers.dropins import not_harmless, requiring_link
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitboot import NOT_RUN, Found, of_goal, of_line, of_this_boot
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
 from tunectl.model import Outcome, Reading, State
 
 _SYSTEM = "etc/systemd/system"
@@ -182,8 +182,8 @@ class ApplyService:
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading."""
-        if not view.root.exists(_SYSTEM):
-            yield Reading(knob.name, "", State.ABSENT, reason="this host has no /etc/systemd/system")
+        if gone := missing(knob.name, view, _SYSTEM):
+            yield gone
             return
         yield read_service(knob, view, UNIT, LINK, render(()))
 

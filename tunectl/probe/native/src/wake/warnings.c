@@ -50,8 +50,8 @@ static void warn_placement(struct wake_run *run)
         warnings_add(&run->warnings, "sender and receiver (CPUs %u and %u) share a physical core: they slow each other",
                      placement->sender, placement->receiver);
     if (placement->shares_main && !placement->is_same_cpu)
-        warnings_add(&run->warnings, "no CPU is left for the probe's main thread: it shares CPU %u with the sender",
-                     placement->sender);
+        warnings_add(&run->warnings, "no CPU is left for the probe's main thread: it shares CPU %u with the sender, and nobody "
+                     "watches whether somebody else wants the two CPUs", placement->sender);
     cpus = named(text, sizeof(text), placement, is_not_performance(run, placement->sender),
                  is_not_performance(run, placement->receiver));
     if (cpus)
