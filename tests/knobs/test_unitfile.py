@@ -492,6 +492,24 @@ def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(lab4: Path, 
     assert of_the_service(lab4).outcome == "compliant"
 
 
+@pytest.mark.parametrize(
+    ("line", "harmless"),
+    [
+        ("DefaultLimitNOFILE=3", "DefaultLimitNOFILE=65536"),
+        ("DefaultTasksMax=1", "DefaultTasksMax=15%"),
+        ("CapabilityBoundingSet=CAP_SYS_NICE", "LogLevel=debug"),
+    ],
+)
+def test_what_the_manager_allows_every_service_counts(lab4: Path, line: str, harmless: str) -> None:
+    apply(lab4)
+    write(lab4, MANAGER, f"[Manager]\n{harmless}\n")
+    assert of_the_service(lab4).outcome == "compliant"
+    write(lab4, MANAGER, f"[Manager]\n{line}\n")
+    found = of_the_service(lab4)
+    assert (found.outcome, found.observed) == ("drifted", "overridden")
+    assert f"/{MANAGER}:2 says {line}" in found.reason
+
+
 def of_the_rule(root: Path) -> Finding:
     return next(one for one in inspection_on(root).assess().findings if one.target == "systemd.apply_on_hotplug")
 

@@ -238,7 +238,12 @@ _UNIT: dict[str, Test] = (
     }
 )
 # What the manager gives to every service.
-_MANAGER: dict[str, Test] = {"DefaultEnvironment": _environment}
+_MANAGER: dict[str, Test] = {
+    "DefaultEnvironment": _environment,
+    "CapabilityBoundingSet": _SERVICE["CapabilityBoundingSet"],
+    **{f"Default{key}": test for key, test in _SERVICE.items() if key.startswith("Limit") or key == "TasksMax"},
+}
+MANAGERS_KEYS = frozenset(_MANAGER)
 _HARMLESS = {"Service": _SERVICE, "Unit": _UNIT, "Manager": _MANAGER}
 _ALIASES = {"TimeoutSec": "TimeoutStartSec"}
 # Their assignments add up; of other keys of the table the last one counts.

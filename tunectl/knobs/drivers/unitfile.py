@@ -24,7 +24,7 @@ from tunectl.host.systemdunit import (
 )
 from tunectl.knobs.drivers.bootgoal import goal_files, lasting_mask
 from tunectl.knobs.drivers.bootline import boot_lines
-from tunectl.knobs.drivers.dropins import not_harmless, requiring_link
+from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_link
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitboot import NOT_RUN, Found, of_goal, of_line, of_this_boot
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
@@ -155,7 +155,7 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: str) -
     if link := requiring_link(root, unit.rpartition("/")[2]):
         why = f"/{link} has it start only where {link.rpartition('/')[2]} starts"
         return Found("overridden", why, f"sudo rm /{link} && {RELOAD}")
-    manager = [one for one in read_unit(root, MANAGER) if one.key == "DefaultEnvironment"]
+    manager = [one for one in read_unit(root, MANAGER) if one.key in MANAGERS_KEYS]
     guilty = not_harmless(root, [*said, *manager], unit, words)
     if guilty:
         what = ", ".join(f"{one} says {one.key}={one.value}" for one in guilty)
