@@ -173,7 +173,7 @@ def test_what_stands_after_the_name_wins(tunectl: Run, stock: Path) -> None:
     valid("verify", done.out)
 
 
-@pytest.mark.pins
+@pytest.mark.alone
 def test_options_around_a_command_of_two_words(tunectl: Run) -> None:
     first = min(os.sched_getaffinity(0))
     done = tunectl("--format", "json", *JITTER, "--cpus", first, "--duration", "0.2")
@@ -183,7 +183,7 @@ def test_options_around_a_command_of_two_words(tunectl: Run) -> None:
     assert [cpu["cpu"] for cpu in document["cpus"]] == [first]
 
 
-@pytest.mark.pins
+@pytest.mark.alone
 def test_causes_are_asked_for_in_the_words_of_the_interface(tunectl: Run) -> None:
     last = max(os.sched_getaffinity(0))
     done = tunectl("--format", "json", *JITTER, "--cpus", last, "--duration", "0.2", "--attribute")
@@ -193,7 +193,7 @@ def test_causes_are_asked_for_in_the_words_of_the_interface(tunectl: Run) -> Non
     assert bool(document["attribution"]["reason"]) is (document["attribution"]["method"] == "counters")
 
 
-@pytest.mark.pins
+@pytest.mark.alone
 def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Path) -> None:
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:

@@ -48,7 +48,7 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
     valid("compare", tunectl("compare", results / "wake.json", results / "wake.json", "--format", "json").out)
 
 
-@pytest.mark.pins
+@pytest.mark.alone
 def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     for name in ("a", "b"):

@@ -31,6 +31,7 @@ FILES = (
     *_below("proc/[0-9]*", "comm stat status cgroup task/*/comm task/*/stat task/*/status"),
     *_below("proc/sys/kernel", "arch hostname osrelease ostype version random/boot_id"),
     *_below("proc/sys/kernel", "watchdog watchdog_thresh sched_rt_period_us"),
+    "proc/meminfo",
     *_below("proc/sys/vm", "dirty_ratio dirty_background_ratio"),
     *_below("proc/sys/net/core", "netdev_budget netdev_max_backlog"),
     *_below(_CPU, "present online possible offline isolated nohz_full kernel_max smt/active"),
@@ -70,6 +71,11 @@ FILES = (
     *_below("etc", "tuned/*-variables.conf tuned/*/tuned.conf tuned/profiles/*/tuned.conf tlp.conf tlp.d/*.conf"),
     *_below("etc", "default/cpupower sysconfig/cpupower cpupower-service.conf default/cpufrequtils auto-cpufreq.conf"),
     *(f"{place}/modprobe.d/*.conf" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib")),
+    *(
+        f"{place}/systemd/zram-generator.conf{more}"
+        for place in ("etc", "run", "usr/lib")
+        for more in ("", ".d/*.conf")
+    ),
     *_below("etc", "tmpfiles.d/*.conf sysfs.conf sysfs.d/*.conf udev/rules.d/*.rules"),
     *_below("usr/lib", "tuned/*/tuned.conf tuned/profiles/*/tuned.conf tmpfiles.d/*.conf udev/rules.d/*.rules"),
     *_below("run", "tmpfiles.d/*.conf udev/rules.d/*.rules sysctl.d/*.conf"),

@@ -26,6 +26,6 @@ class FoundTuner:
     when: str = ""  # at what moments it writes
     answer: str = ""  # what `apply` does about that
     once: bool = False  # it writes at boot and ends: enabled is as good as running
-    does: str = "sets"  # "will write", where it has yet to
+    does: str = "sets"  # "will write", or "may write" where a condition may keep it from that
     program: bool = True  # False: files that the boot or udev reads
     unread: str = ""  # what this user was denied, so that it is not known whether there is more

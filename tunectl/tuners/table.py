@@ -178,7 +178,7 @@ FILES = (
         "apply switches no swap off: verify names it once it is on",
         "will write",
     ),
-    Files("cron", latewriters.read_cron, "when its time comes", _LATER, "will write"),
-    Files("rc.local", latewriters.read_local, "at the end of each boot", _LATER, "will write"),
-    Files("services", _read_services, "when the boot or a timer starts it", _LATER, "will write"),
+    Files("cron", latewriters.read_cron, "when its time comes", _LATER, "may write"),
+    Files("rc.local", latewriters.read_local, "at the end of each boot", _LATER, "may write"),
+    Files("services", _read_services, "when the boot or a timer starts it", _LATER, "may write"),
 )

@@ -27,6 +27,8 @@ def read_zram(root: Sysroot) -> tuple[Setting, ...]:
     generator = next((path for path in _GENERATORS if root.exists(path)), "")
     if not generator or root.readlink(generator) == "/dev/null":
         return ()
+    found = re.search(r"MemTotal:\s*(\d+) kB", root.get_text("proc/meminfo"))
+    memory_mb = int(found[1]) // 1024 if found else 0
     places: dict[str, tuple[str, int]] = {}
     options: dict[str, dict[str, str]] = {}
     for file in files_of(root, "zram-generator.conf"):
@@ -39,11 +41,14 @@ def read_zram(root: Sysroot) -> tuple[Setting, ...]:
     return tuple(
         _setting(name, f"dev-{name}.swap", *place)
         for name, place in places.items()
-        if _is_swap(options.get(name, {})) and not mask_of(root, f"dev-{name}.swap")
+        if _is_swap(options.get(name, {}), memory_mb) and not mask_of(root, f"dev-{name}.swap")
     )
 
 
-def _is_swap(options: Mapping[str, str]) -> bool:
+def _is_swap(options: Mapping[str, str], memory_mb: int) -> bool:
+    limit = options.get("host-memory-limit", "")
+    if limit.isdecimal() and memory_mb > int(limit):  # only small hosts get the device
+        return False
     kind = options.get("fs-type", "" if "mount-point" not in options else "ext2")
     sizes = (options[key] for key in _SIZES if key in options)
     return kind in ("", "swap") and not any(re.fullmatch(r"0+(?:\.0*)?", size) for size in sizes)
