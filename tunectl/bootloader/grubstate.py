@@ -85,7 +85,7 @@ class State:
         self.doubts[name] = why
 
     def unset(self, name: str) -> None:
-        """A variable that is there no more."""
+        """A variable that is no longer there."""
         self.values.pop(name, None)
         self.doubts.pop(name, None)
 
