@@ -125,6 +125,7 @@ DECISIONS: frozenset[str] = frozenset(
         "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next",
         "take … out of the kernel command line, where your boot loader has it…",
         "have … give … to the entries that it makes again, then …",
+        "have …:… hand ${args} on again, then …",
         "decide what … shall do without …: it does more than this, or other rules go by its place",
         "put a copy of /… without … into /etc/udev/rules.d, which counts instead of … of the package",
         "find out who has the kernel's … run … on CPU …",
@@ -154,6 +155,7 @@ ELSEWHERE: dict[str, str] = {
         "tests/checks/test_tuners_check.py"
     ),
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
+    "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "sudo systemctl daemon-reload && sudo systemd-run --quiet --wait --slice=… true": (
         "tests/lab/test_runtime_isolation_lab.py"

@@ -129,6 +129,17 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
     )
 
 
+def stranger(tuner: FoundTuner) -> Objection | None:
+    """A balancer that its service did not start and whose list only root may see: no finding, but worth an alert."""
+    bans = (ban for ban in tuner.running_bans if ban and ban.unread and ban.stray_pid)
+    one = next(bans, None)
+    return Objection(f"irqbalance runs, and {one.describe()}", _end_of(one), "", "") if one else None
+
+
+def _end_of(ban: Ban) -> str:
+    return f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+
+
 def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     """The ban of each process that runs counts: a file changed since its start changes nothing yet.
 
@@ -150,7 +161,7 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
         return None
     wanted = format_cpulist(isolated | bans(ban) | automatic)
     if ban and ban.stray_pid:
-        fix = f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+        fix = _end_of(ban)
     elif tuner.ban and tuner.ban.dropped:
         fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):

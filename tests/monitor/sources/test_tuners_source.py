@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.monitor.watched import Watched, of, watch
-from tunectl.monitor.model import Freshness, Sample
+from tunectl.monitor.model import Sample
 from tunectl.tuners.conflicts import Objection
 
 
@@ -66,8 +66,9 @@ def test_one_that_bans_the_isolated_cpus_is_no_trouble_until_another_starts_with
     start(host, "irqbalance", 70001, unit=False)  # from a shell; its environment is root's
     host.write("proc/70001/cgroup", "0::/user.slice/user-0.slice")
     found = of(host.look(), "manager")["irqbalance"]
-    assert (found.value, found.freshness) == (None, Freshness.NO_DATA)
-    assert "process 70001: its service did not start it, and only root may see with what list" in found.reason
+    assert found.value == "contested"
+    assert "its service did not start it, and only root may see with what list" in objection(found).reason
+    assert objection(found).fix.startswith("kill 70001")
     host.write("proc/70001/environ", "IRQBALANCE_BANNED_CPULIST=\0")
     found = of(host.look(61), "manager")["irqbalance"]
     assert found.value == "contested"

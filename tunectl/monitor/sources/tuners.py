@@ -14,7 +14,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdgroups import SYSTEM_SLICES
 from tunectl.monitor.model import CONTESTED, Freshness, Sample
 from tunectl.monitor.watched_host import Source, WatchedHost
-from tunectl.tuners.conflicts import objection, unseen
+from tunectl.tuners.conflicts import objection, stranger, unseen
 from tunectl.tuners.find import read_programs
 from tunectl.tuners.found import FoundTuner
 from tunectl.tuners.table import PROGRAMS
@@ -93,11 +93,11 @@ def read(host: WatchedHost) -> Iterator[Sample]:
 
 
 def _sample(host: WatchedHost, name: str, tuner: FoundTuner | None) -> Sample:
-    """As check.other_tuners judges, so that both say the same of one host."""
+    """As check.other_tuners judges; only a balancer that somebody started by hand is told before its list is known."""
     if tuner is None or not tuner.active:
         return Sample("manager", name, "inactive", _NAME)
     wanted = {setting.knob: setting.value for setting in host.config.settings}
-    against = objection(tuner, wanted, host.isolated, host.facts)
+    against = objection(tuner, wanted, host.isolated, host.facts) or stranger(tuner)
     if against is None and (hidden := unseen(tuner, wanted)):
         why = f"what may overwrite our knobs here is not known: {hidden}"
         return Sample("manager", name, None, _NAME, Freshness.NO_DATA, why)
