@@ -150,7 +150,7 @@ def test_what_happens_is_named(watched: Lab) -> None:
     wait_for(watched, named("KnobDrift[cpufreq.governor]", "firing"), 40)
     watched.nic_add()
     wait_for(watched, named("DeviceChanged[net/", "firing"), 40)
-    # By hand: the monitor has no right to see with what ban it was started, and calls that no ban.
+    # By hand: the monitor has no right to see with what ban it was started, and tells of it all the same.
     watched.run("env -u IRQBALANCE_BANNED_CPULIST setsid irqbalance --foreground >/dev/null 2>&1 </dev/null &")
     wait_for(watched, named("ManagerStarted[irqbalance", "firing"), 60)
 
