@@ -77,7 +77,8 @@ def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withhel
     if without:
         why = f"{path}:{without[0].last} makes entries without {shown}"
         return Withheld(why, _handing_on_remedy(path, text, without, shown, making_menu))
-    if line := next((line for line in lines if _ignores_arguments(line.text, text)), None):
+    given = _GIVEN.search(text)
+    if line := next((line for line in lines if given and _ignores_arguments(line.text)), None):
         why = f"{path}:{line.last} makes entries without the arguments that it is given"
         return Withheld(why, f"have {path}:{line.last} hand ${{args}} on again, then {making_menu}")
     if not any(variable in line.text for line in lines):
@@ -115,10 +116,8 @@ def _is_without(call: str, variable: str) -> bool:
     return bool(words) and "recovery" not in call.lower() and variable not in names and set(names) <= _KNOWN
 
 
-def _ignores_arguments(command: str, text: str) -> bool:
+def _ignores_arguments(command: str) -> bool:
     """Is it a line of the entry that 10_linux writes, or an assignment, that leaves out what the call gave as args?"""
-    if not _GIVEN.search(text):
-        return False
     if _KERNEL_LINE.match(command):
         return "args" not in _VARIABLE.findall(command)
     name, equals, value = command.partition("=")

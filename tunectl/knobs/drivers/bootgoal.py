@@ -102,13 +102,13 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
     """
     # What is said of default.target holds for the unit that it is a link to.
     waiting, seen = deque([goal.unit, _DEFAULT] if goal.file else [goal.unit]), {""}
-    if barred(root, goal, args):
+    if goal.unit and barred(root, goal.unit, args):
         return False
     if goal.unit and any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
         return True
     while waiting:
         one = waiting.popleft()
-        if one in seen or masking(args, one) or any(_lasting([mask_of(root, one)])):
+        if one in seen or barred(root, one, args):
             continue
         seen.add(one)
         pulled = _pulled_in(root, one)
@@ -118,9 +118,9 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
     return False
 
 
-def barred(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Arg | str:
-    """The word, or the file, that masks where a boot goes; "" where nothing does."""
-    return masking(args, goal.unit) or "".join(_lasting([mask_of(root, goal.unit)])) if goal.unit else ""
+def barred(root: Sysroot, unit: str, args: Sequence[Arg]) -> Arg | str:
+    """The word, or the file, that masks a unit in a boot with this command line; "" where nothing does."""
+    return masking(args, unit) or "".join(_lasting([mask_of(root, unit)]))
 
 
 def lasting_mask(root: Sysroot, unit: str) -> str:

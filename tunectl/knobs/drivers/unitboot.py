@@ -51,7 +51,7 @@ def of_goal(view: View, name: str) -> Found | None:
         return Found("disabled")
     if goal is None:
         return None
-    if bar := barred(root, goal, args):
+    if goal.unit and (bar := barred(root, goal.unit, args)):
         return _barred(view, goal, bar)
     place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
     said = f"{goal.word}{_at(place)}" if goal.word else place
