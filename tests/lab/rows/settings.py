@@ -83,7 +83,7 @@ _OTHERS = Round(
             " setsid irqbalance --foreground >/dev/null 2>&1 & sleep 2",
             ("check.other_tuners[irqbalance]",),
             command="check",
-            follows=("irq.affinity[*]",),
+            follows=("irq.affinity[*]", "check.device_interrupts[*]"),
         ),
         Sabotage(
             Kind.THREAD,
