@@ -33,9 +33,9 @@ def spun(play: Play, tmp_path: Path) -> Any:
     playbook = tmp_path / "probe.yml"
     playbook.write_text(PLAYBOOK)
 
-    def run(budget: str, **variables: Any) -> Any:
+    def run(budget: str, profile: str = "low-latency", **variables: Any) -> Any:
         host = tmp_path / "host.toml"
-        host.write_text(f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n{budget}')
+        host.write_text(f'profile = "{profile}"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n{budget}')
         environment = {"TUNECTL_HOST": str(host), "TUNECTL_PROGRAM": str(TUNECTL)}
         words = {"tunectl_probe_duration_s": 0.2, "tunectl_probe_folder": str(tmp_path / "results"), **variables}
         return play(playbook, {"this": {"tunectl_environment": environment, **words}})
@@ -44,7 +44,8 @@ def spun(play: Play, tmp_path: Path) -> Any:
 
 
 def test_the_probes_result_is_fetched_and_its_budget_asserted(spun: Any, tmp_path: Path) -> None:
-    kept = spun("[budget]\nmax_ns = 60000000000\n")
+    loose = "[budget]\nmax_ns = 6e10\np99_9_ns = 6e10\ninterruptions_per_s = 1e9\nstolen_ppm = 1e6\n"
+    kept = spun(loose, tunectl_probe_duration_s=1, tunectl_probe_require_budget=True)
     assert (kept.code, kept.counts("this")["changed"]) == (0, 0), kept.out
     document = json.loads((tmp_path / "results/this.json").read_text())
     assert document["schema"] == "tunectl.probe.jitter/1"
@@ -54,8 +55,10 @@ def test_the_probes_result_is_fetched_and_its_budget_asserted(spun: Any, tmp_pat
     assert "the budget is broken: " in broken.said("this"), broken.said("this")
 
 
-def test_a_host_without_a_budget_fails_only_where_one_is_required(spun: Any) -> None:
-    assert spun("").code == 0
-    wanted = spun("", tunectl_probe_require_budget=True)
+def test_a_host_without_a_budget_fails_only_where_one_is_required(spun: Any, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('description = "no limit at all"\n')
+    assert spun("", str(mine)).code == 0
+    wanted = spun("", str(mine), tunectl_probe_require_budget=True)
     assert wanted.code == 2
     assert "the budget is not-judged: " in wanted.said("this")
