@@ -77,12 +77,22 @@ def reasons(document: Document) -> list[str]:
 
 
 def _line(finding: Document) -> str:
-    said = f"{finding['target']} is {_shown(finding['observed'])}, should be {_shown(finding['desired'])}"
+    said = f"{finding['target']} {_standing(finding)}".rstrip()
     return said + (f": {finding['reason']}" if finding.get("reason") else "")
 
 
+def _standing(finding: Document) -> str:
+    """As tunectl's own sentences say it."""
+    observed, desired = finding["observed"], finding["desired"]
+    unread = finding["outcome"] == "unreadable" and observed is None
+    stands = "could not be read" if unread else f"is {_shown(observed)}"
+    if observed is None and desired is None:
+        return stands if unread else ""
+    return stands if desired is None else f"{stands}, should be {_shown(desired)}"
+
+
 def _shown(value: Any) -> str:
-    return "not set" if value in (None, "") else str(value)
+    return "not set" if value is None else "empty" if value == "" else str(value)
 
 
 def changed(command: str, document: Document) -> bool:
