@@ -65,13 +65,13 @@ def test_a_round_over_recorded_hosts(cage: Cage) -> None:
 
 def test_a_part_of_the_cage_that_is_go_and_the_same_session_again(cage: Cage) -> None:
     at = "2099-01-01T00:00:00Z"  # documents that were made before the round are refused
-    cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at, max_ns=4000 + 10 * n) for n in range(5)})
-    done = cage.run("go", "--limit", "h1:h2:h3:h4")
+    cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at, max_ns=4000 + 10 * n) for n in range(7)})
+    done = cage.run("go", "--limit", "h1:h2:h3:h4:h5:h6")
     assert done.returncode == 0, done.stdout + done.stderr
     body = cage.report("go")
-    assert (body["verdict"], body["counts"]["go"], body["outliers"]) == ("go", 4, [])
-    assert (set(verdicts(body)), body["session"]["selection"]) == ({"h1", "h2", "h3", "h4"}, "h1:h2:h3:h4")
-    assert body["groups"][0]["usual"]["max_ns"]["n"] == 4
+    assert (body["verdict"], body["counts"]["go"], body["outliers"]) == ("go", 6, [])
+    assert (set(verdicts(body)), body["session"]["selection"]) == ({f"h{n}" for n in range(1, 7)}, "h1:h2:h3:h4:h5:h6")
+    assert body["groups"][0]["usual"]["max_ns"]["n"] == 6
     document = json.loads((cage.place / "sessions/go/hosts/h1.json").read_text())
     assert document == preflight("h1", at=at, max_ns=4010)  # whole, as the host said it
     assert "histogram" not in done.stdout

@@ -1,4 +1,4 @@
-"""How many of the places of a walk are visited: each fifth, or with TUNECTL_STRIDE=1 every one; few in the quick ring."""
+"""How many of the places of a walk are visited: each fifth; few in the quick ring; with TUNECTL_STRIDE=1 every one."""
 
 from __future__ import annotations
 
