@@ -13,7 +13,7 @@ _UNIT = r"[\w@:-]*[\w@](?:\.[a-z]+)?"
 _ASKS = (
     ("remove a setting", r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),
     ("remove a setting", r"remove that setting \((/\S+?):(\d+) sets", r"sed -i \2d \1"),
-    ("take a line out", r"\btake (/\S+?):(\d+) out", r"sed -i \2d \1"),
+    ("take a line out", r"(?:\btake |(?<=, ))(/\S+?):(\d+)(?=(?:, /\S+?:\d+)* out\b)", r"sed -i \2d \1"),
     ("move a thread", r"\b(taskset -cp \S+ \d+)", r"\1"),
     ("schedule a thread", r"\b(chrt -\w -p \d+ \d+)", r"\1"),
     ("end a process", r"\b(kill \d+)", r"\1; sleep 1"),
