@@ -14,8 +14,10 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "… && sudo modprobe … && sudo tunectl apply": ("a driver that is blacklisted",),
-    "sudo sed -i '…s/ *…//' … && ……": (
+    "sudo sed -i … && ……": (
         "highres=off for the next boot",
+        "fewer CPUs for the next boot",
+        "cpufreq.off=1 for the next boot",
         "systemd.mask= for the next boot",
         "another target on the next line",
     ),
@@ -124,6 +126,7 @@ DECISIONS: frozenset[str] = frozenset(
         "decide about …: it holds for other units, too; drop-ins of those may say it instead",
         "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next",
         "take … out of the kernel command line, where your boot loader has it…",
+        "take … out of the kernel command line, where your boot loader has it…, then reboot",
         "have … give … to the entries that it makes again, then …",
         "have …:… hand ${args} on again, then …",
         "decide what … shall do without …: it does more than this, or other rules go by its place",
