@@ -20,6 +20,8 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "cpufreq.off=1 for the next boot",
         "systemd.mask= for the next boot",
         "another target on the next line",
+        "a bare word on the next line",
+        "an empty /var on the next line",
     ),
     "sudo sed -i '…' … && …": ("10_linux with arguments of its own",),
     "sudo sed -i '…s/^/: #/' … && …": ("10_linux that assigns the settings anew",),
@@ -123,6 +125,7 @@ DECISIONS: frozenset[str] = frozenset(
         "look at it yourself: tunectl cannot tell what boots there",
         "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
         "`tunectl check --intrude` takes time from them",
+        "decide what /…:… shall require: there is no …",
         "decide about …: it holds for other units, too; drop-ins of those may say it instead",
         "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next",
         "take … out of the kernel command line, where your boot loader has it…",
