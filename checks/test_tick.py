@@ -12,7 +12,7 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.host.openfiles import perf_users
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
-from tunectl.knobs.drivers.bootline import removal_fix
+from tunectl.knobs.drivers.bootline import by_hand_fix
 from tunectl.knobs.drivers.bootswitch import BootSwitch
 from tunectl.model import Outcome
 
@@ -41,7 +41,7 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
     said = [f"this boot had {word}: no CPU ever stops its tick"] if word else []
     answer = settle(count, said or (_seen(subject.root, spinning, isolated_cpu) if over else ()))
     if word:
-        answer.fix = removal_fix(word, reboot=True)
+        answer.fix = f"{by_hand_fix(word)}, then reboot"
     if answer.outcome is Outcome.UNREADABLE and spinning.spinner:
         answer.fix = _ALONE
     raise answer

@@ -14,10 +14,14 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
     "… && sudo modprobe … && sudo tunectl apply": ("a driver that is blacklisted",),
-    "sudo sed -i '…s/ *…//' … && ……": (
+    "sudo sed -i … && ……": (
         "highres=off for the next boot",
+        "fewer CPUs for the next boot",
+        "cpufreq.off=1 for the next boot",
         "systemd.mask= for the next boot",
         "another target on the next line",
+        "a bare word on the next line",
+        "an empty /var on the next line",
     ),
     "sudo sed -i '…' … && …": ("10_linux with arguments of its own",),
     "sudo sed -i '…s/^/: #/' … && …": ("10_linux that assigns the settings anew",),
@@ -121,9 +125,11 @@ DECISIONS: frozenset[str] = frozenset(
         "look at it yourself: tunectl cannot tell what boots there",
         "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
         "`tunectl check --intrude` takes time from them",
+        "decide what /…:… shall require: there is no …",
         "decide about …: it holds for other units, too; drop-ins of those may say it instead",
         "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next",
         "take … out of the kernel command line, where your boot loader has it…",
+        "take … out of the kernel command line, where your boot loader has it…, then reboot",
         "have … give … to the entries that it makes again, then …",
         "have …:… hand ${args} on again, then …",
         "decide what … shall do without …: it does more than this, or other rules go by its place",

@@ -24,7 +24,8 @@ _NO_CPUFREQ = Absence(
     drivers=("acpi_cpufreq", "cppc_cpufreq", "pcc_cpufreq", "powernow_k8", "intel_pstate", "amd_pstate"),
     of_drivers=("intel_pstate=disable", "amd_pstate=disable"),
 )
-_NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable", "intel_pstate=passive", "intel_pstate=no_hwp"))
+_NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable"))
+_NO_HWP = Absence((*_NO_PSTATE.arguments, "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
 _BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
 
@@ -212,7 +213,7 @@ KNOBS = (
         source=_INTEL,
         risk="off: a thread that sleeps in I/O starts at a lower clock",
         after=("cpufreq.intel_pstate",),
-        absence=_NO_PSTATE,
+        absence=_NO_HWP,
     ),
     Knob(
         "cpufreq.energy_perf_bias",
@@ -238,6 +239,6 @@ KNOBS = (
         source="Documentation/admin-guide/pm/intel_pstate.rst; drivers/cpufreq/intel_pstate.c",
         risk="more power and heat; refused (EBUSY) while the governor already implies it",
         after=("cpufreq.governor",),
-        absence=_NO_PSTATE,
+        absence=_NO_HWP,
     ),
 )

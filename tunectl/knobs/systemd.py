@@ -11,7 +11,7 @@ from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.knobs.drivers.hotplug import ReapplyRule
 from tunectl.knobs.drivers.systemdcpus import Place, SystemdCpus, UnitFacts, dropin
 from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading
 
 _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
@@ -76,6 +76,7 @@ KNOBS = (
         "for; also while there is no valid partition, as early in a boot.",
         source=_RESOURCES,
         risk="a service that pins itself to an isolated CPU fails to, unless it is moved to the isolated slice",
+        absence=Absence(("cgroup_disable=cpuset",)),
     ),
     Knob(
         "systemd.cpu_affinity",
