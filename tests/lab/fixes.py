@@ -157,9 +157,7 @@ ELSEWHERE: dict[str, str] = {
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
-    "sudo systemctl daemon-reload && sudo systemd-run --quiet --wait --slice=… true": (
-        "tests/lab/test_runtime_isolation_lab.py"
-    ),
+    "… && sudo tunectl apply": "tests/tuning/test_isolation.py",
     "tunectl apply": "tests/lab/test_monitor_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
     "the kernel does not isolate CPU …: tunectl apply, and reboot": "tests/checks/test_threads_check.py",
