@@ -90,6 +90,14 @@ DECISIONS: frozenset[str] = frozenset(
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",
         "leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU …",
+        "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event",
+        "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
+        "or see as root whether a fair server serves there: tunectl check",
+        "check again while they come",
+        "check again as root while no thread is at work on an isolated CPU",
+        "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a "
+        "program that shares memory with a thread there",
+        "see who starts …: process … has ended",
         "find who loaded them",
         "run it as root",
         "take … out, or have it name a target that `tunectl verify -v` shows",
@@ -173,6 +181,9 @@ ELSEWHERE: dict[str, str] = {
     ),
     "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
     "echo 0 > /…": "tests/checks/test_ipis_check.py",
+    "sudo mount -t tracefs tracefs /sys/kernel/tracing": "tests/checks/test_ipis_check.py",
+    "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; then: "
+    "echo 0 > /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
     "echo 0 > …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
     "sudo … … unset …, then …": "tests/bootloader/test_grub.py",
