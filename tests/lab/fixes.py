@@ -52,8 +52,8 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "busy thread on an isolated CPU",
         "a real-time spinner on an isolated CPU",
     ),
-    "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
-    "a thermal zone whose trip was lowered": ("intel_powerclamp keeps CPUs idle",),
+    "echo 0 | sudo tee …; where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip "
+    "was lowered": ("intel_powerclamp keeps CPUs idle",),
     "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (

@@ -119,11 +119,13 @@ def judge_zones(history: History) -> Iterator[Condition]:
 
 
 def idle_injection(history: History) -> str:
-    """What ends the idle time that a cooling device forces now; "" where none does."""
-    for subject, sample in history.get("cooling_state").items():
-        if injects_idle(sample.reason) and (number(sample) or 0) > 0:
-            return cooling_advice(subject, sample.reason)
-    return ""
+    """What ends the idle time that cooling devices force now; "" where none does."""
+    forcing = {
+        subject: sample.reason
+        for subject, sample in history.get("cooling_state").items()
+        if injects_idle(sample.reason) and (number(sample) or 0) > 0
+    }
+    return cooling_advice(forcing) if forcing else ""
 
 
 def judge_cooling(history: History) -> Iterator[Condition]:
@@ -141,5 +143,5 @@ def judge_cooling(history: History) -> Iterator[Condition]:
         does = (
             "it keeps CPUs idle by force, hot or not" if injects_idle(sample.reason) else "it slows CPUs to cool them"
         )
-        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice(subject, sample.reason)
+        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.reason})
         yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, fix, sample.cpus)
