@@ -30,7 +30,7 @@ _ASKS = (
     ("make the menu again", r"\b(update-grub)\b", r"\1 2>/dev/null"),
     ("remove a file", r"\b(rm (?:-r )?/[\w@./-]*\w)", r"\1"),
     ("write a value", r"\b(echo(?: [^\s>;|]+)? >>? /[\w./-]*\w)", r"\1"),
-    ("write a value", r"\b(echo \S+ \| sudo tee /[\w./-]*\w)", r"\1 >/dev/null"),
+    ("write a value", r"\b(echo \S+ \| sudo tee(?: /[\w./-]*\w)+)", r"\1 >/dev/null"),
     ("set a value", r"\b(sysctl [\w.]+=\w+)", r"\1"),
     ("remove an instance", r"\b(rmdir /[\w./-]*\w)", r"\1"),
     ("swap off", r"\b(swapoff (?:-a|/[\w./-]*\w))", r"\1"),

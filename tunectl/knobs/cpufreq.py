@@ -79,12 +79,15 @@ def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
     if found is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
         return judged
     package = found.packages.get(reading.instance)
-    one = next((one for one in found.capping if one.package is None or one.package == package), None)
-    if one is None:
+    mine = [one for one in found.capping if one.package is None or one.package == package]
+    if not mine:
         return judged
-    why = _HEAT_OR_NOT[one.hot]
-    reason = f"the cooling device {one.name} ({one.kind}) is at state {one.state} and holds the clock down; {why}"
-    return judged._replace(reason=reason, fix=cooling_advice(one.name, one.kind, hot=one.hot), changeable=False)
+    hot = mine[0].hot  # of the host: the same for each
+    named = " and ".join(f"the cooling device {one.name} ({one.kind}) is at state {one.state}" for one in mine)
+    holds = ", and they hold" if len(mine) > 1 else " and holds"
+    reason = f"{named}{holds} the clock down; {_HEAT_OR_NOT[hot]}"
+    fix = cooling_advice({one.name: one.kind for one in mine}, hot=hot)
+    return judged._replace(reason=reason, fix=fix, changeable=False)
 
 
 def _modes(*words: str) -> Codec:
