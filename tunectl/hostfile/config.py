@@ -13,6 +13,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts as HostFacts
+from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
@@ -58,8 +59,11 @@ def read_hostfile(path: str) -> HostFile:
     return hostfile
 
 
-def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
-    """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be."""
+def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | None = None) -> HostConfig:
+    """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be.
+
+    `root` is the host's, where `origin` is a file that may lie in a recorded one.
+    """
     scope = _scope(hostfile, facts, origin)
     limits = {key: value for key, value in msgspec.structs.asdict(hostfile.budget).items() if value is not None}
     for key, value in limits.items():
@@ -74,7 +78,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
     return HostConfig(
         scope,
-        _settings(hostfile, scope, origin),
+        _settings(hostfile, scope, origin, root),
         tuple(_waiver(row, number, origin, facts.nr_cpus) for number, row in enumerate(hostfile.waivers)),
         limits,
         hostfile.thermal,
@@ -117,8 +121,8 @@ def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:
     return Scope(facts.present, facts.online, isolated, facts.nr_cpus)
 
 
-def _settings(hostfile: HostFile, scope: Scope, origin: str) -> tuple[Setting, ...]:
-    lines = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile")
+def _settings(hostfile: HostFile, scope: Scope, origin: str, root: Sysroot | None) -> tuple[Setting, ...]:
+    lines = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile", root)
     wanted: dict[str, tuple[Any, str, str]] = {
         name: (line.value, line.reason, f"profile {hostfile.profile}: knobs.{name}")
         for name, line in lines.items()

@@ -118,7 +118,7 @@ def run_preflight(request: Request) -> Flight:
 
 def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
     if request.host_required or os.path.exists(request.host_path):
-        return read_config(request.host_path, facts)
+        return read_config(request.host_path, facts, request.root)
     config, notes = proposed_config(request.root, facts)
     if config is None:
         flight.reasons += notes

@@ -211,11 +211,11 @@ def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> di
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
 
 
-def read_config(host_path: str, facts: CpuFacts) -> HostConfig:
+def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) -> HostConfig:
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
     if not os.path.exists(host_path):
         raise UsageError(f"there is no host file {host_path}", f"`tunectl propose --output {host_path}` writes one")
-    return resolve(read_hostfile(host_path), facts, host_path)
+    return resolve(read_hostfile(host_path), facts, host_path, root)
 
 
 def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
@@ -242,5 +242,8 @@ def open_inspection(
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
     """
     facts = read_scope_facts(root)
-    config = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_config(host_path, facts)
+    if candidate:
+        config = resolve(read_hostfile(candidate), facts, host_path, root)
+    else:
+        config = read_config(host_path, facts, root)
     return Inspection(root, read_identity(root), config, peek(state), invocation, today)
