@@ -16,7 +16,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 # From the lowest to the highest: a room may import rooms of the lines above its own, and none of its own line.
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("errors", "durable", "checksummed", "shipped"),
-    ("cpulist",),
+    ("cpulist", "oneline", "regular"),
     ("model",),
     ("verdict", "wording"),
     ("report",),
@@ -214,7 +214,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
         "tunectl.tuning.lock",
-        "tunectl.hostfile.toml",
+        "tunectl.regular",  # the one way to read them whole
         "tunectl.cli.main",
         "tunectl.cli.probe",
         "tunectl.monitor.repair",

@@ -206,6 +206,51 @@ def test_a_waiver_names_an_instance_or_a_target(tmp_path: Path, target: str) -> 
     )
 
 
+def waived(tmp_path: Path, knob: str, target: str) -> Waiver:
+    text = f'{LOW}[[waivers]]\nknob = "{knob}"\nreason = "x"\nuntil = 2099-01-01\ntarget = "{target}"\n'
+    (waiver,) = config(tmp_path, text).waivers
+    return waiver
+
+
+@pytest.mark.parametrize(
+    ("target", "cpus"),
+    [
+        ("N", "3"),
+        ("1-N", "123"),
+        ("all", "0123"),
+        ("ALL:1/2", "02"),
+        ("0-N:1/2", "02"),
+        ("0-6:1/3", "036"),
+        ("1 3", "13"),
+    ],
+)
+def test_a_list_of_a_waiver_is_what_the_kernel_would_read(tmp_path: Path, target: str, cpus: str) -> None:
+    """On a host with CPUs 0-3; a list may name more than this host has, for a host file that several share."""
+    for knob in ("cpufreq.governor", "check.tick_off", f"cpufreq.governor[{target}]"):
+        name = knob.partition("[")[0]
+        waiver = waived(tmp_path, name, knob if "[" in knob else target)
+        assert {cpu for cpu in "0123456789" if waiver.covers(cpu)} == set(cpus)
+
+
+@pytest.mark.parametrize("target", ["2-8:2", "3-1", "2-", "0-3:3/2", "0-3:0/0", "all:2", "1-2-3", "N-0"])
+def test_what_the_kernel_refuses_is_no_list_of_a_waiver(tmp_path: Path, target: str) -> None:
+    with pytest.raises(UsageError, match=r"waivers\[0\].target: not a CPU list"):
+        waived(tmp_path, "cpufreq.governor", target)
+
+
+@pytest.mark.parametrize("target", ["N", "all", "30-N"])
+def test_only_cpus_have_a_last_one(tmp_path: Path, target: str) -> None:
+    with pytest.raises(UsageError, match=r"the targets of irq.affinity are interrupts"):
+        waived(tmp_path, "irq.affinity", target)
+
+
+@pytest.mark.parametrize("name", ["eth0", "0000:03:00.0", "allnet0", "2-3x", "No1"])
+def test_a_name_stays_a_name(tmp_path: Path, name: str) -> None:
+    waiver = waived(tmp_path, "net.rx_ring", name)
+    assert waiver.instance == name
+    assert not waiver.covers("2")
+
+
 def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'inherits = "balanced-latency"\n[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n'
@@ -298,7 +343,7 @@ def test_a_receivers_patience_has_limits(tmp_path: Path, value: float, fits: boo
 def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "host.toml"
     path.write_text('profile = "/dev/zero"\nisolated = "2-3"\n')
-    with pytest.raises(UsageError, match="/dev/zero: is larger than 1 MiB"):
+    with pytest.raises(UsageError, match="cannot read /dev/zero: not a regular file"):
         load_profile("/dev/zero", "/", str(path))
     path.write_text(f"{LOW}# {'x' * (1 << 20)}\n")
     with pytest.raises(UsageError, match=r"host\.toml: is larger than 1 MiB"):
@@ -316,7 +361,7 @@ MONITOR_REFUSED = [
     ('[[monitor.webhooks]]\nurl = "https://x"\nca_file = "/a\\u0000"\n', "monitor.webhooks[0].ca_file: "),
     ("[[monitor.hooks]]\ncommand = []\n", "monitor.hooks[0].command: "),
     ('[[monitor.hooks]]\ncommand = ["page-me"]\n', "monitor.hooks[0].command: "),
-    ('[[monitor.hooks]]\ncommand = ["/bin/x", "a\\u0000b"]\n', "monitor.hooks[0].command: "),
+    ('[[monitor.hooks]]\ncommand = ["/bin/x", "a\\u0000b"]\n', "monitor.hooks[0].command[1]: "),
     ('[monitor.prometheus]\nlisten = "9750"\n', "monitor.prometheus.listen: "),
     ('[monitor.prometheus]\nlisten = "localhost:99999"\n', "monitor.prometheus.listen: "),
     ('[monitor.prometheus]\ntextfile = "/a/b.txt"\n', "monitor.prometheus.textfile: "),

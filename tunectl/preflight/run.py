@@ -14,6 +14,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.host import occupants
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
@@ -225,7 +226,7 @@ def _probe(
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
     """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
     if flight.probe:
-        found = judge_probe(flight.probe, facts.nohz_full)
+        found = judge_probe(flight.probe, facts.nohz_full, lambda cpu: may_serve(request.root, cpu))
         longer = waive(found, config.waivers, request.today) if config else found
         flight.check = with_longer_look(flight.check, longer)
         flight.check_verdict = verdict_of(flight.check, request.strict)
