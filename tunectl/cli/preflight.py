@@ -13,6 +13,8 @@ from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
+from tunectl.report.actions import actions_of
+from tunectl.report.figures import budget_of
 
 
 @tunectl_command(formats=GATE)
@@ -52,6 +54,7 @@ def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
     return {
         "verdict": flight.verdict,
         "reasons": flight.reasons,
+        "actions": actions_of(flight.findings, over_budget=budget_of(flight.probe or {}).get("verdict") == "broken"),
         "strict": strict,
         "cpu_sets": _cpu_sets(flight),
         "hardware": flight.machine._asdict(),

@@ -12,7 +12,7 @@ from tunectl.knobs.drivers.hotplug import ReapplyRule
 from tunectl.knobs.drivers.systemdcpus import Place, SystemdCpus, UnitFacts, dropin
 from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
@@ -53,6 +53,7 @@ KNOBS = (
         SystemdCpus((_ISOLATED,)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         judge=judge_unit,
         why=f"The slice that trading units are put into (Slice={SLICE}): its control group is the isolated partition, "
         "and systemd keeps its CPUs whenever it reads its files again.",
@@ -70,6 +71,7 @@ KNOBS = (
         ),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
         why="Services, logins and virtual machines are kept to these CPUs by the kernel, whatever affinity they ask "
@@ -82,6 +84,7 @@ KNOBS = (
         SystemdCpus((_MANAGER,)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
         why="From its next start on, systemd itself and whatever it starts begin on these CPUs, on hosts without "
@@ -93,6 +96,7 @@ KNOBS = (
         ApplyService(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.HYGIENE,
         judge=judge_service,
         why="Values in /proc and /sys die with the boot; this service writes them again, early, at every boot.",
         source="systemd.service(5)",
@@ -102,6 +106,7 @@ KNOBS = (
         ReapplyRule(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.HYGIENE,
         judge=judge_service,
         why="A NIC that is plugged in, or whose driver is loaded again, comes up with the driver's own queues, "
         "moderation and interrupts; a udev rule has everything applied again.",

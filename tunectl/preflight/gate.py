@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome
+from tunectl.report.findings import cost
 from tunectl.verdict import fails_gate, verdict_of
 
 
@@ -28,7 +29,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     """(go | no-go | pending-reboot | unknown, every reason). What is unknown fails only where nothing was measured,
     or with `strict`; it never improves a verdict."""
     every = (*parts.verify, *parts.check, *parts.thermal)
-    failing = [finding for finding in every if fails_gate(finding)]
+    failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
     reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
     unknown = ([parts.probe_problem] if parts.probe_problem else []) + list(parts.not_measured)
     if verdict_of(parts.verify) == "unreadable":
