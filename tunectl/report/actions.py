@@ -86,12 +86,19 @@ def actions_of(findings: Iterable[Finding], *, over_budget: bool = False) -> lis
         for step in _steps(finding):
             gathered.setdefault(step, {})[finding.target] = finding
     actions = [(step, _worst_first(mends.values())) for step, mends in _merged(gathered).items()]
-    actions.sort(key=lambda one: (one[0].rank, cost(one[1][0].severity), -len(one[1])))
+    actions.sort(key=_place)
     made = [_body(step, mends) for step, mends in actions]
     if over_budget:
         search = {"command": "sudo tunectl probe jitter --attribute", "note": "says what interrupts each CPU"}
         made.append({**search, "mends": ["probe.budget"], "reboot": False})
     return made
+
+
+def _place(action: tuple[Step, Sequence[Finding]]) -> tuple[int, bool, int, int]:
+    """What is known to be wrong comes before what could not be found out."""
+    step, mends = action
+    blind = all(finding.outcome is Outcome.UNREADABLE for finding in mends)
+    return step.rank, blind, cost(mends[0].severity), -len(mends)
 
 
 def _steps(finding: Finding) -> Iterator[Step]:

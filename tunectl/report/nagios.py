@@ -43,7 +43,7 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     reasons = [str(reason) for reason in document.body.get("reasons", ())]
     said = f"{_clean(str(verdict or 'no verdict'))}: {brief(document.findings)}"
     if reasons:
-        said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, the worst: {_clean(reasons[0])}"
+        said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, first: {_clean(reasons[0])}"
     perfdata = " ".join([*_outcomes(document.findings), *_probe(document)])
     status = f"TUNECTL {_WORDS[exit_code(verdict)]} - {said} | {perfdata}"
     numbered = [f"{place}. {_clean(reason)}" for place, reason in enumerate(reasons, 1)]

@@ -56,7 +56,7 @@ def _preflight(body: Mapping[str, Any]) -> dict[str, Any]:
         "todo": todo(body.get("actions") or ()),
         "limits": limits_of(body.get("probe") or {}),
         "reasons": other_reasons(body),
-        "sections": [_section(title, body.get(name) or {}) for name, title in titles],
+        "sections": [_section(title, body[name]) for name, title in titles if (body.get(name) or {}).get("findings")],
     }
 
 
@@ -65,7 +65,7 @@ def _section(title: str, section: Mapping[str, Any]) -> dict[str, Any]:
     found = findings_in(section)
     return {
         "title": title,
-        "said": brief(found) if section else "not run",
+        "said": brief(found),
         "urgent": [
             {"word": one.severity.value, "costs": COSTS[one.severity], "lines": one.lines()}
             if one.severity

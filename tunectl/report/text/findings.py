@@ -34,12 +34,14 @@ _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot",
 
 def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
     """All findings: first those that need attention, in full, then one compact block for each other outcome."""
-    for one in urgent_of(found):
+    for one in urgent_of(known(found)):
         if one.severity is not None:
             page.line()
         _costs(page, one, indent)
         for group in one.groups:
             _attention(page, group, indent)
+    for group in groups(one for one in found if one.outcome is Outcome.UNREADABLE):
+        _attention(page, group, indent)
     harmless(page, found, indent=indent)
 
 
