@@ -44,6 +44,7 @@ class Played:
 
 
 Play = Callable[..., Played]
+Module = Callable[..., dict[str, Any]]
 
 
 def program(name: str) -> str:
@@ -111,6 +112,32 @@ def play(environment: dict[str, str], tmp_path: Path) -> Play:
         )
         assert "Traceback" not in done.stdout, done.stdout
         return Played(done.returncode, done.stdout)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def module(collections: Path) -> Module:
+    """Starts the module as Ansible does on a target, without a play around it, and returns its result.
+
+    `module({"command": "verify"}, root, check_mode=True)`, with TUNECTL_ROOT as `root`; `_raw` is what it printed.
+    """
+    python = program("ansible-playbook").replace("ansible-playbook", "python")
+
+    def run(arguments: Mapping[str, Any], root: Path, check_mode: bool = False, **environment: str) -> dict[str, Any]:
+        given = {**arguments, "_ansible_check_mode": check_mode, "_ansible_diff": True}
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("TUNECTL_", "ANSIBLE_"))}
+        own = {"PYTHONPATH": str(collections), "TUNECTL_ROOT": str(root), "TUNECTL_PROGRAM": str(TUNECTL)}
+        done = subprocess.run(
+            [python, str(COLLECTION / "plugins/modules/tunectl.py")],
+            env={**clean, **own, **environment},
+            input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return {**json.loads(done.stdout), "_raw": done.stdout}
 
     return run
 

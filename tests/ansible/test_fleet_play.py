@@ -63,17 +63,22 @@ def test_a_round_over_recorded_hosts(cage: Cage) -> None:
     assert scheduler.returncode == 3
 
 
-def test_a_cage_that_is_go(cage: Cage) -> None:
+def test_a_part_of_the_cage_that_is_go_and_the_same_session_again(cage: Cage) -> None:
     at = "2099-01-01T00:00:00Z"  # documents that were made before the round are refused
-    cage.canned({f"h{n}": preflight(f"h{n}", at=at, max_ns=4000 + 10 * n) for n in range(6)})
-    done = cage.run("go")
+    cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at, max_ns=4000 + 10 * n) for n in range(7)})
+    done = cage.run("go", "--limit", "h1:h2:h3:h4:h5:h6")
     assert done.returncode == 0, done.stdout + done.stderr
     body = cage.report("go")
     assert (body["verdict"], body["counts"]["go"], body["outliers"]) == ("go", 6, [])
+    assert (set(verdicts(body)), body["session"]["selection"]) == ({f"h{n}" for n in range(1, 7)}, "h1:h2:h3:h4:h5:h6")
     assert body["groups"][0]["usual"]["max_ns"]["n"] == 6
-    document = json.loads((cage.place / "sessions/go/hosts/h0.json").read_text())
-    assert document == preflight("h0", at=at)  # whole, as the host said it
+    document = json.loads((cage.place / "sessions/go/hosts/h1.json").read_text())
+    assert document == preflight("h1", at=at, max_ns=4010)  # whole, as the host said it
     assert "histogram" not in done.stdout
+
+    again = cage.run("go")
+    assert again.returncode == 2
+    assert "there is such a session already" in again.stdout + again.stderr
 
 
 def test_a_host_that_cannot_say(cage: Cage) -> None:
@@ -96,20 +101,3 @@ def test_a_host_that_cannot_say(cage: Cage) -> None:
     assert f"it took longer than the {limit_s} s that the task allows" in answers["slow"][1]
     files = {path.name for path in (cage.place / f"sessions/{session}/hosts").iterdir()}
     assert files == {"%2E.%2Fevil.json", "empty.json", "good.json", "slow.json"}
-
-
-def test_a_part_of_the_cage(cage: Cage) -> None:
-    at = "2099-01-01T00:00:00Z"
-    cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at) for n in range(3)})
-    done = cage.run("part", "--limit", "h1:h2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    body = cage.report("part")
-    assert (verdicts(body), body["session"]["selection"]) == ({"h1": "go", "h2": "go"}, "h1:h2")
-
-
-def test_a_session_is_not_asked_twice(cage: Cage) -> None:
-    cage.canned({"h0": preflight("h0", at="2099-01-01T00:00:00Z")})
-    assert cage.run("once").returncode == 0
-    done = cage.run("once")
-    assert done.returncode == 2
-    assert "there is such a session already" in done.stdout + done.stderr

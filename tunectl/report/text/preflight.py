@@ -15,18 +15,11 @@ from tunectl.report.text.probe_jitter import measured
 from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import SECTIONS, findings_in, other_reasons
 
-_MEANS = {
-    "go": "this host is ready to trade",
-    "no-go": "do not trade on this host",
-    "pending-reboot": "configured, but not in force before a reboot",
-    "unknown": "could not find out enough to say",
-}
-
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.preflight/1 body: what to do, what was measured, the settings; then everything else."""
     verdict = str(body["verdict"])
-    banner(page, verdict, _MEANS.get(verdict, ""))
+    banner(page, verdict, str(body.get("headline") or ""))
     if hardware := body.get("hardware"):
         prose(page, machine_name(hardware), indent=2, style="dim")
     _cpu_sets(page, body.get("cpu_sets") or {})
