@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ansible.generate import PLACES, written
 from tests.ansible.units import load
+from tests.conftest import examples
 from tunectl.hostfile.config import read_hostfile
 from tunectl.hostfile.shape import (
     Budget,
@@ -103,6 +104,7 @@ def test_the_least_host_file() -> None:
     assert text.splitlines()[1:] == ['profile = "low-latency"', 'isolated = "2-3"']
 
 
+@settings(max_examples=examples(40))
 @given(TEXT, TEXT, st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXT, st.floats(allow_nan=False)))
 def test_every_text_and_number_comes_back(text: str, key: str, value: Any) -> None:
     host = {"profile": "p", "network": {"interfaces": [text]}, "knobs": {key: value}}
