@@ -9,10 +9,11 @@ from tunectl.checking.measure import Spinning, timers_under_spinner
 from tunectl.checking.subject import Subject
 from tunectl.checking.tick import meaning_of, settle
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.fairserver import may_serve
 from tunectl.host.openfiles import perf_users
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
-from tunectl.knobs.drivers.bootline import removal_fix
+from tunectl.knobs.drivers.bootline import by_hand_fix
 from tunectl.knobs.drivers.bootswitch import BootSwitch
 from tunectl.model import Outcome
 
@@ -39,9 +40,10 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
     over = count.ticks is not None and count.ticks > count.allowed
     word = BootSwitch("nohz").is_on(parse_cmdline(subject.root.get_text("proc/cmdline")))[1] if over else ""
     said = [f"this boot had {word}: no CPU ever stops its tick"] if word else []
-    answer = settle(count, said or (_seen(subject.root, spinning, isolated_cpu) if over else ()))
+    seen = said or (_seen(subject.root, spinning, isolated_cpu) if over else ())
+    answer = settle(count, seen, lambda cpu: may_serve(subject.root, cpu))
     if word:
-        answer.fix = removal_fix(word, reboot=True)
+        answer.fix = f"{by_hand_fix(word)}, then reboot"
     if answer.outcome is Outcome.UNREADABLE and spinning.spinner:
         answer.fix = _ALONE
     raise answer

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet
+from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.errors import UsageError
 
-_RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 Scalar = str | int | float | bool | None
 
 
@@ -169,7 +168,7 @@ class Waiver(NamedTuple):
     """An operator's written permission for one target to differ, until a date."""
 
     knob: str
-    instance: str | None  # None: all instances of the knob; a list of numbers (2-3,7) stands for each of them
+    instance: str | None  # None: all instances of the knob; a list of numbers (2-3,8-15:1/2) stands for each
     reason: str
     until: str  # ISO date, the last day it holds
     origin: str = ""  # the file and the key that it stands under
@@ -178,12 +177,14 @@ class Waiver(NamedTuple):
         """Is this instance what it names, or among what it names?"""
         if self.instance in (None, instance):
             return True
-        return instance.isdecimal() and any(int(one) <= int(instance) <= int(last) for one, last in self._ranges())
+        return instance.isdecimal() and int(instance) in self._numbers()
 
-    def _ranges(self) -> list[tuple[str, str]]:
-        """The ranges of a list of numbers; none where the instance is something else."""
-        found = [_RANGE.fullmatch(part) for part in (self.instance or "").split(",")]
-        return [(match[1], match[2] or match[1]) for match in found if match] if all(found) else []
+    def _numbers(self) -> CpuSet:
+        """The numbers that a list names; none where the instance is something else."""
+        try:
+            return parse_cpulist(self.instance or "")
+        except UsageError:
+            return frozenset()
 
 
 class Trading(NamedTuple):

@@ -24,12 +24,14 @@ PLAYBOOK = """
 """
 
 
-# host -> (its host file's budget, variables, what the role says; "" where it is content)
-HOSTS: dict[str, tuple[str, dict[str, Any], str]] = {
-    "kept": ("[budget]\nmax_ns = 60000000000\n", {}, ""),
-    "broken": ("[budget]\nmax_ns = 1\n", {}, "the budget is broken: "),
-    "without": ("", {}, ""),
-    "required": ("", {"tunectl_probe_require_budget": True}, "the budget is not-judged: "),
+LOOSE = "[budget]\nmax_ns = 6e10\np99_9_ns = 6e10\ninterruptions_per_s = 1e9\nstolen_ppm = 1e6\n"
+REQUIRED = {"tunectl_probe_require_budget": True}
+# host -> (its profile, its host file's budget, variables, what the role says; "" where it is content)
+HOSTS: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "kept": ("low-latency", LOOSE, {"tunectl_probe_duration_s": 1, **REQUIRED}, ""),
+    "broken": ("low-latency", "[budget]\nmax_ns = 1\n", {}, "the budget is broken: "),
+    "without": ("mine.toml", "", {}, ""),
+    "required": ("mine.toml", "", REQUIRED, "the budget is not-judged: "),
 }
 
 
@@ -40,16 +42,17 @@ def test_results_are_fetched_and_budgets_asserted(play: Play, tmp_path: Path) ->
         pytest.skip("one CPU: none to spin on that is not the housekeeping one")
     playbook = tmp_path / "probe.yml"
     playbook.write_text(PLAYBOOK)
+    (tmp_path / "mine.toml").write_text('description = "no limit at all"\n')
     hosts = {}
-    for name, (budget, variables, _) in HOSTS.items():
+    for name, (profile, budget, variables, _) in HOSTS.items():
         host = tmp_path / f"{name}.toml"
-        host.write_text(f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n{budget}')
+        host.write_text(f'profile = "{profile}"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n{budget}')
         environment = {"TUNECTL_HOST": str(host), "TUNECTL_PROGRAM": str(TUNECTL)}
         words = {"tunectl_probe_duration_s": 0.2, "tunectl_probe_folder": str(tmp_path / "results"), **variables}
         hosts[name] = {"tunectl_environment": environment, **words}
     done = play(playbook, hosts, "--forks", "1")
     assert done.code == 2, done.out
-    for name, (_, _, said) in HOSTS.items():
+    for name, (_, _, _, said) in HOSTS.items():
         assert (done.counts(name)["changed"], done.counts(name)["failed"]) == (0, 1 if said else 0), done.out
         assert not said or said in done.said(name), done.said(name)
         document = json.loads((tmp_path / f"results/{name}.json").read_text())

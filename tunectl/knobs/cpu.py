@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunectl.knobs.codecs import SWITCH, mapped
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob
+from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime
 
 # Off for good, by the firmware or the command line, or because there is none, is off all the same.
@@ -33,5 +33,6 @@ KNOBS = (
         "governor and its share of the interrupts as the kernel sets them.",
         source="Documentation/core-api/cpu_hotplug.rst",
         after=("smt.control",),
+        absence=Absence(with_cpu=True),
     ),
 )

@@ -24,7 +24,8 @@ _NO_CPUFREQ = Absence(
     drivers=("acpi_cpufreq", "cppc_cpufreq", "pcc_cpufreq", "powernow_k8", "intel_pstate", "amd_pstate"),
     of_drivers=("intel_pstate=disable", "amd_pstate=disable"),
 )
-_NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable", "intel_pstate=passive", "intel_pstate=no_hwp"))
+_NO_PSTATE = Absence(("cpufreq.off", "intel_pstate=disable"))
+_NO_HWP = Absence((*_NO_PSTATE.arguments, "intel_pstate=passive", "intel_pstate=no_hwp"))
 # The words stand for these five of the sixteen values (arch/x86/kernel/cpu/intel_epb.c).
 _BIASES = {"performance": 0, "balance-performance": 4, "normal": 6, "balance-power": 8, "power": 15}
 
@@ -78,12 +79,15 @@ def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
     if found is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
         return judged
     package = found.packages.get(reading.instance)
-    one = next((one for one in found.capping if one.package is None or one.package == package), None)
-    if one is None:
+    mine = [one for one in found.capping if one.package is None or one.package == package]
+    if not mine:
         return judged
-    why = _HEAT_OR_NOT[one.hot]
-    reason = f"the cooling device {one.name} ({one.kind}) is at state {one.state} and holds the clock down; {why}"
-    return judged._replace(reason=reason, fix=cooling_advice(one.name, one.kind, hot=one.hot), changeable=False)
+    hot = mine[0].hot  # of the host: the same for each
+    named = " and ".join(f"the cooling device {one.name} ({one.kind}) is at state {one.state}" for one in mine)
+    holds = ", and they hold" if len(mine) > 1 else " and holds"
+    reason = f"{named}{holds} the clock down; {_HEAT_OR_NOT[hot]}"
+    fix = cooling_advice({one.name: one.kind for one in mine}, hot=hot)
+    return judged._replace(reason=reason, fix=fix, changeable=False)
 
 
 def _modes(*words: str) -> Codec:
@@ -212,7 +216,7 @@ KNOBS = (
         source=_INTEL,
         risk="off: a thread that sleeps in I/O starts at a lower clock",
         after=("cpufreq.intel_pstate",),
-        absence=_NO_PSTATE,
+        absence=_NO_HWP,
     ),
     Knob(
         "cpufreq.energy_perf_bias",
@@ -238,6 +242,6 @@ KNOBS = (
         source="Documentation/admin-guide/pm/intel_pstate.rst; drivers/cpufreq/intel_pstate.c",
         risk="more power and heat; refused (EBUSY) while the governor already implies it",
         after=("cpufreq.governor",),
-        absence=_NO_PSTATE,
+        absence=_NO_HWP,
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from tunectl.cpulist import format_cpulist
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.drivers.cpuset import CGROUP, SLICE, IsolatedPartition, PartitionFacts
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Outcome, Reading
 
 
@@ -71,5 +71,6 @@ KNOBS = (
         risk=f"threads on these CPUs are moved away, trading threads too, unless they live in {SLICE} "
         f"(Slice={SLICE}, or systemd-run --slice={SLICE}); the tick and RCU callbacks stay: those need boot arguments",
         after=("cpu.online", "smt.control"),
+        absence=Absence(("cgroup_disable=cpuset",)),
     ),
 )

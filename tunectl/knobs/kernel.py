@@ -149,6 +149,7 @@ KNOBS = (
         risk="an ordinary thread that has to run on the CPU of a FIFO spinner hangs, kernel workers bound to it too, "
         "and with them whoever waits for them; the kernel warns of it in its log",
         after=("kernel.sched_rt_runtime_us",),
+        absence=Absence(hiding=("debugfs=off", "debugfs=no-mount", "lockdown=integrity", "lockdown=confidentiality")),
     ),
     Knob(
         "kernel.highres",

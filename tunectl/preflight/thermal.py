@@ -160,9 +160,7 @@ def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, wh
 def _clock(judge: _Judge) -> Iterator[Finding]:
     """The clock the probe measured itself, against the TSC: the one true frequency of an isolated CPU."""
     knob = "thermal.clock"
-    advice = next(
-        (cooling_advice(name, one.kind) for name, one, _ in _at_work(judge) if injects_idle(one.kind)), ADVICE
-    )
+    advice = cooling_advice({name: one.kind for name, one, _ in _at_work(judge) if injects_idle(one.kind)})
     for cpu, both in sorted((judge.core_khz or {}).items()):
         measured = [khz for khz in both if khz]
         if measured:
@@ -203,7 +201,7 @@ def _cooling(judge: _Judge) -> Iterator[Finding]:
         if state := at_work.get(name):
             how = "keeps CPUs idle by force, hot or not" if injects_idle(one.kind) else "cools by slowing CPUs"
             reason = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}"
-            fix = cooling_advice(name, one.kind, hot=hot)
+            fix = cooling_advice({name: one.kind}, hot=hot)
             yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix)
         else:
             yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=one.state, desired=0)

@@ -31,6 +31,8 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     suite.timestamp = _xml(document.at.removesuffix("Z"))
     suite.add_property("kernel", _xml(document.host.kernel))
     suite.add_property("boot_id", _xml(document.host.boot_id))
+    if headline := document.body.get("headline"):
+        suite.add_property("headline", _xml(str(headline)))
     strict = bool(document.body.get("strict"))
     cases = [_case(finding, strict) for finding in document.findings]
     suite.add_testcases([*cases, *_budget(document), _verdict(document)])

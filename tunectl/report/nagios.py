@@ -39,7 +39,8 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """The status line with all performance data, then one line for each reason and finding."""
     verdict = document.body.get("verdict")
     reasons = [str(reason) for reason in document.body.get("reasons", ())]
-    said = f"{_clean(str(verdict or 'no verdict'))}: {brief(document.findings)}"
+    headline = f"{_clean(str(document.body['headline']))}; " if document.body.get("headline") else ""
+    said = f"{_clean(str(verdict or 'no verdict'))}: {headline}{brief(document.findings)}"
     if reasons:
         said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, first: {_clean(reasons[0])}"
     perfdata = " ".join([*_outcomes(document.findings), *_probe(document)])

@@ -18,7 +18,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 MODULE = "tunectl.host.tunectl"
-_TOLD = ("changed", "exit_code", "msg", "outcomes", "program", "reboot_required", "verdict")
+_TOLD = ("changed", "exit_code", "headline", "msg", "outcomes", "program", "reboot_required", "verdict")
 _FEW = 3  # reasons that are worth a task's result; the fleet's report has all
 
 

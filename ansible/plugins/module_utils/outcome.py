@@ -71,7 +71,8 @@ def reasons(document: Document) -> list[str]:
     if document.get("reasons"):
         return [str(one) for one in document["reasons"] if isinstance(one, str)]
     if "budget" in document:
-        return [str(one) for one in document["budget"].get("broken", [])]
+        judged = document["budget"]
+        return [str(one) for one in judged.get("broken") or filter(None, [judged.get("reason")])]
     return [_line(one) for one in notable(document) if one["outcome"] in ("drifted", "pending-reboot", "unreadable")]
 
 

@@ -299,7 +299,8 @@ options:
     description: How long O(command=apply) and O(command=restore) wait for another tunectl.
     type: float
   duration_s:
-    description: How long O(command=probe) and O(command=preflight) probe.
+    description: How long O(command=probe) and O(command=preflight) probe; without it 5 seconds, and a preflight for as
+      long as the limits of its budget need.
     type: float
   window_s:
     description: How long O(command=check) and O(command=preflight) watch the host.
@@ -402,6 +403,10 @@ verdict:
     - V(compliant), V(drifted), V(pending-reboot) or V(unreadable); of a preflight V(go), V(no-go), V(pending-reboot) or
       V(unknown); of a probe V(within), V(broken) or V(not-judged).
   returned: when the command judges
+  type: str
+headline:
+  description: A preflight's verdict in words, with each limit looser than the profile's and the waivers that stand.
+  returned: with O(command=preflight)
   type: str
 reasons:
   description: Why the verdict is not the best one, a line each.
@@ -612,6 +617,8 @@ class Tool:
         if command in _JUDGING:
             verdict = outcome.verdict(document, result["exit_code"])
             result.update(verdict=verdict, reasons=outcome.reasons(document))
+            if "headline" in document:
+                result["headline"] = document["headline"]
             result.update(findings=outcome.notable(document), outcomes=outcome.outcomes(document))
             pending = result["outcomes"].get("pending-reboot", 0) > 0
             result["reboot_required"] = document.get("reboot_required", pending)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
-from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.history import History, number, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
 
@@ -51,7 +51,8 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
         is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
         health = Health.UNKNOWN if is_open else Health.BETWEEN if Health.BETWEEN in healths else Health.GOOD
-        why = next((f"{one.subject}: {one.reason}" for one in dark if one.reason), "") if is_open else ""
+        said = next((f"{one.subject}: {one.reason}" for one in dark if one.reason), "")
+        why = (said or why_unknown((dark or samples)[0])) if is_open else ""
         return Condition("KnobDrift", knob, health, source=samples[0].source, summary=why)
     first = drifted[0]
     finding = _finding(first)
@@ -102,7 +103,8 @@ def judge_tuners(history: History) -> Iterator[Condition]:
         if sample.freshness is Freshness.ABSENT:
             continue
         if sample.freshness is not Freshness.FRESH:
-            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason)
+            why = why_unknown(sample)
+            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=why)
         elif isinstance(sample.seen, Objection):
             said = (sample.seen.reason, sample.seen.fix)
             yield Condition("ManagerStarted", subject, Health.BAD, "active", "inactive", sample.source, *said)

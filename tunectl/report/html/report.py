@@ -10,6 +10,7 @@ from tunectl.cpulist import format_cpulist
 from tunectl.report.charts import LogScale
 from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, label_of, nanoseconds, ratio_of, value_of
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
+from tunectl.verdict import may_be_repeated
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
@@ -39,8 +40,10 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
 def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """{word, look, said}: the preflight's verdict, otherwise the budget's."""
     if name == "preflight":
-        word = str(body["verdict"])
-        return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": []}
+        word, said = str(body["verdict"]), [str(body["headline"])] if body.get("headline") else []
+        if not may_be_repeated(word, budget_of(jitter or {}).get("verdict", "")):
+            word, said = "unknown", ["It says GO, and its probe was held to no limit."]
+        return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
     if jitter is None:
         return None
     budget = budget_of(jitter)

@@ -13,14 +13,6 @@ from tunectl.report.text.findings import findings, parsed
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, heading, line, notes, prose
 from tunectl.report.text.probe_jitter import measured
 
-_MEANS = {
-    "go": "this host is ready to trade",
-    "no-go": "do not trade on this host",
-    "pending-reboot": "configured, but not in force before a reboot",
-    "unknown": "could not find out enough to say",
-}
-
-
 # Findings of these outcomes are among the numbered reasons; `tunectl verify` and `tunectl check` show them in full.
 _REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
 
@@ -28,7 +20,7 @@ _REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.preflight/1 body."""
     verdict = str(body["verdict"])
-    banner(page, verdict, _MEANS.get(verdict, ""))
+    banner(page, verdict, str(body.get("headline") or ""))
     if hardware := body.get("hardware"):
         prose(page, machine_name(hardware), indent=2, style="dim")
     _cpu_sets(page, body.get("cpu_sets") or {})
