@@ -128,6 +128,19 @@ def test_what_toml_cannot_hold_is_named(host: dict[str, Any], said: str) -> None
         hostfile.render(host, "2-3")
 
 
+@pytest.mark.parametrize(
+    ("name", "near"), [("budgt", "budget"), ("isolatd", "isolated"), ("wavers", "waivers"), ("nics", "nic")]
+)
+def test_a_variable_that_is_no_key_is_refused_with_the_nearest(name: str, near: str) -> None:
+    right = [f"tunectl_host_{key}" for key in hostfile.OPTIONS]
+    said = hostfile.unknown_variables([*right, f"tunectl_host_{name}"])
+    assert said == [f"tunectl_host_{name}: did you mean tunectl_host_{near}?"]
+
+
+def test_every_key_is_right() -> None:
+    assert hostfile.unknown_variables(f"tunectl_host_{key}" for key in hostfile.OPTIONS) == []
+
+
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: path.name)
 def test_the_collection_has_the_products_own_keys(path: Path) -> None:
     assert path.read_text() == written(path), "run `python -m tests.ansible.generate`"

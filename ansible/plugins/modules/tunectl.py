@@ -81,7 +81,7 @@ options:
             type: list
             elements: str
       budget:
-        description: What the probe is judged by; a limit left out is not judged.
+        description: What the probe is judged by; a limit left out is the profile's.
         type: dict
         suboptions:
           max_ns:
