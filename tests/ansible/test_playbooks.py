@@ -29,7 +29,8 @@ def test_a_host_from_bare_to_tuned_and_back(play: Play, host_root: HostFactory, 
     planned = play("tunectl.host.provision", hosts, *TUNE, "--check", "--diff")
     assert (planned.code, planned.counts("lab4")["changed"]) == (0, 1), planned.out
     assert "+max_ns = 50000" in planned.out
-    assert "--- before: mm.swappiness\n+++ after: mm.swappiness\n@@ -1 +1 @@\n-60\n+" in planned.out
+    assert "--- before: settings\n+++ after: settings\n" in planned.out
+    assert "\n-mm.swappiness = 60\n" in planned.out
     assert not differences(bare, root)
 
     first = play("tunectl.host.provision", hosts, *TUNE)
