@@ -99,6 +99,15 @@ _LEFT_OUT = Round(
             says=(f"{_QUIET}:1",),
         ),
         Sabotage(
+            Kind.UNIT,
+            "udev masked",
+            "systemctl -q mask systemd-udevd.service",
+            ("systemd.apply_on_hotplug",),
+            who="somebody who wanted network cards to keep the kernel's names",
+            innocent="systemctl -q mask systemd-udev-settle.service",
+            says=("systemd-udevd.service",),
+        ),
+        Sabotage(
             Kind.BOOT_SOURCE,
             "10_linux with arguments of its own",
             f"sed -i 's/\\${{GRUB_CMDLINE_LINUX_DEFAULT}}/quiet/' {_LINUX}",
