@@ -91,7 +91,9 @@ def _inspection(options: Options, root: Sysroot) -> Inspection:
     if options.host or os.path.exists(options.host_path):
         return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
     config = kernel_config(read_scope_facts(root))
-    return Inspection(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
+    return Inspection(
+        root, read_identity(root), config, peek(options.state_path, follow=root.live), options.invocation, today()
+    )
 
 
 def _blind_spots(inspection: Inspection) -> list[str]:
