@@ -104,7 +104,8 @@ class _Reader:
         if self._must_be:
             return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
         config = kernel_config(read_scope_facts(root))
-        return Inspection(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
+        standing = peek(options.state_path, follow=root.live)
+        return Inspection(root, read_identity(root), config, standing, options.invocation, today())
 
 
 def _blind_spots(inspection: Inspection) -> list[str]:

@@ -15,7 +15,7 @@ from tunectl.tuning.transaction import Undone, preview_restore, require_root, ru
 
 
 @tunectl_command()
-@click.option("--salvage", is_flag=True, help="Restore what the intact lines of a damaged journal tell.")
+@click.option("--salvage", is_flag=True, help="Needed no more: what a damaged journal tells is restored.")
 @click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
@@ -28,7 +28,7 @@ def command(options: Options, salvage: bool, force: bool, dry_run: bool, wait_s:
         undone = preview_restore(root, state, boot_id, force=force)
     else:
         require_root(root, "restore", options.invocation)
-        undone = run_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+        undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
     emit(options, "restore", identity, _body(undone))
     if not undone.complete or undone.set_aside:
         return FAILED

@@ -98,7 +98,7 @@ def run_preflight(request: Request) -> Flight:
     request.stay_off(scope.isolated)
     if config:
         tell("reading the settings")
-        journal = peek(request.state)
+        journal = peek(request.state, follow=request.root.live)
         flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
         flight.plan = flight.inspection.assess()
     thermal = read_thermal(root, scope)

@@ -128,7 +128,7 @@ class Inspection:
             return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
-            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
+            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore"
             return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
@@ -246,4 +246,4 @@ def open_inspection(
         config = resolve(read_hostfile(candidate), facts, host_path, root)
     else:
         config = read_config(host_path, facts, root)
-    return Inspection(root, read_identity(root), config, peek(state), invocation, today)
+    return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)
