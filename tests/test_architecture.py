@@ -18,7 +18,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("errors", "durable", "checksummed", "shipped"),
     ("cpulist", "oneline", "regular"),
     ("model",),
-    ("verdict",),
+    ("verdict", "wording"),
     ("report",),
     ("host",),
     ("probe", "bootloader"),
@@ -165,7 +165,18 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *("cpulist", "model", "verdict", "preflight/gate", "preflight/thermal", "knobs/codecs"),
+    *(
+        "cpulist",
+        "model",
+        "verdict",
+        "wording",
+        "hostfile/budget",
+        "probe/budget",
+        "preflight/headline",
+        "preflight/gate",
+        "preflight/thermal",
+        "knobs/codecs",
+    ),
     *("tuning/plan", "tuning/propose"),
     *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),

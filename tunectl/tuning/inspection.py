@@ -234,6 +234,15 @@ def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, 
     ]
 
 
+def config_or_proposal(
+    root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
+) -> tuple[HostConfig | None, list[str]]:
+    """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
+    if required or os.path.exists(host_path):
+        return read_config(host_path, facts, root), []
+    return proposed_config(root, facts)
+
+
 def open_inspection(
     root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
 ) -> Inspection:
