@@ -19,7 +19,7 @@ from tunectl.tuning.transaction import Undone, preview_restore, require_root, ru
 
 @tunectl_command()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
-@click.option("--salvage", is_flag=True, help="Restore what the intact lines of a damaged journal tell.")
+@click.option("--salvage", is_flag=True, help="Needed no more: what a damaged journal tells is restored.")
 @click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
@@ -35,7 +35,7 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
         # Programs call `restore` without --yes (docs/interface.md): only a person is asked.
         if not yes and is_terminal(sys.stdin):
             _ask(options, root, identity, force)
-        undone = run_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+        undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
     emit(options, "restore", identity, _body(undone))
     if not undone.complete or undone.set_aside:
         return FAILED

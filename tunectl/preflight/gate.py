@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import format_cpulist
 from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Match, Outcome
+from tunectl.report.findings import cost
 from tunectl.verdict import fails_gate, verdict_of
 from tunectl.wording import standing
 
@@ -47,7 +48,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     """(go | no-go | pending-reboot | unknown, every reason). What is unknown never improves a verdict; `strict` lets
     also count what is no part of the proof."""
     every = (*parts.verify, *parts.check, *parts.thermal)
-    failing = [finding for finding in every if fails_gate(finding)]
+    failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
     reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
     unknown = _unjudged(parts) + list(parts.not_measured)
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
