@@ -65,8 +65,11 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def zip_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """For the environment of whoever starts Python on zip archives: each is compiled once."""
-    return {"PYTHONPATH": str(ZIP_CACHE), "ZIP_CACHE": str(tmp_path_factory.mktemp("zipcache"))}
+    """For the environment of whoever starts Python on zip archives: each is compiled once, for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "zipcache"
+    place.mkdir(exist_ok=True)
+    return {"PYTHONPATH": str(ZIP_CACHE), "ZIP_CACHE": str(place)}
 
 
 @pytest.fixture

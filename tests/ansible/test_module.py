@@ -38,6 +38,7 @@ def test_outcomes_are_data_and_failures_are_one_clear_line(
         "renewed": module({"command": "apply", "runtime": True, "host": renew}, root, check_mode=True),
         "again": module({"command": "apply", "host": {"isolated": "3"}}, root),
         "verified": module({"command": "verify"}, root),
+        "whole": module({"command": "verify", "document": True}, root),
         "flight": module({"command": "preflight", "duration_s": 1, "window_s": 0.1}, root),
         "back": module({"command": "restore"}, root, check_mode=True),
     }
@@ -53,7 +54,7 @@ def test_outcomes_are_data_and_failures_are_one_clear_line(
     applied = got["applied"]
     assert (applied["changed"], applied["verdict"], applied["reboot_required"]) == (True, "pending-reboot", True)
     assert applied["program"] == str(TUNECTL)
-    assert applied["document"]["schema"] == "tunectl.apply/1"
+    assert "document" not in applied
     assert applied["outcomes"]["pending-reboot"] == len(applied["reasons"])
     assert (got["kept"]["isolated"], got["kept"]["changed"]) == ("3", False)
     assert (applied["host_file_changed"], got["kept"]["host_file_changed"]) == (True, False)
@@ -64,11 +65,19 @@ def test_outcomes_are_data_and_failures_are_one_clear_line(
     assert {one["lifetime"] for one in renewed["changes"]} == {"runtime"}
     first, *others = renewed["diff"]
     assert ('isolated = "3"' in first["before"], 'isolated = "2-3"' in first["after"]) == (True, True)
-    assert [one["after_header"] for one in others] == [one["target"] for one in renewed["changes"]]
+    assert [one["after_header"] for one in others] == ["settings"]
+    assert "irq.affinity[27,32] = 0-1\n" in others[0]["after"]
+    assert len(others[0]["after"].splitlines()) < len(renewed["changes"])
     assert 'isolated = "3"' in (root / "etc/tunectl/host.toml").read_text()
 
+    assert got["whole"]["document"]["schema"] == "tunectl.verify/1"
     assert (got["verified"]["changed"], got["verified"]["verdict"]) == (False, "pending-reboot")
-    assert got["verified"]["boot_id"] == got["verified"]["document"]["host"]["boot_id"]
+    assert got["verified"]["boot_id"] == applied["boot_id"]
     assert got["flight"]["verdict"] == "unknown"
     assert "probe: a recorded host cannot be measured" in got["flight"]["reasons"]
+    assert got["back"]["document"]["schema"] == "tunectl.restore/1"
+    for one in got.values():
+        assert one["_raw"].index('"msg"') < (400 if one.get("failed") else 5)  # Ansible puts it behind what is short
+        assert len(one["msg"]) < 400
+    assert all(one["_raw"].index("invocation") < 2000 for one in got.values() if one.get("failed"))
     assert (got["back"]["changed"], got["back"]["reboot_required"]) == (True, True)

@@ -29,7 +29,8 @@ def test_a_host_from_bare_to_tuned_and_back(play: Play, host_root: HostFactory, 
     planned = play("tunectl.host.provision", hosts, *TUNE, "--check", "--diff")
     assert (planned.code, planned.counts("lab4")["changed"]) == (0, 1), planned.out
     assert "+max_ns = 50000" in planned.out
-    assert "--- before: mm.swappiness\n+++ after: mm.swappiness\n@@ -1 +1 @@\n-60\n+" in planned.out
+    assert "--- before: settings\n+++ after: settings\n" in planned.out
+    assert "\n-mm.swappiness = 60\n" in planned.out
     assert not differences(bare, root)
 
     first = play("tunectl.host.provision", hosts, *TUNE)
@@ -69,6 +70,7 @@ def test_a_second_run_changes_nothing_or_mends(play: Play, host_root: HostFactor
 
 # host -> (recorded host, variables, what is said)
 BAD: dict[str, tuple[str, dict[str, Any], str]] = {
+    "name": ("lab4", {"tunectl_host_isolatd": "2-3"}, "tunectl_host_isolatd: did you mean tunectl_host_isolated?"),
     "type": ("lab4", {"tunectl_host_count": "many"}, "tunectl_host_count"),
     "table": ("lab4", {"tunectl_host_budget": {"max_n": 1}}, "max_n"),
     "number": ("lab4", {"tunectl_host_budget": {"max_ns": "fast"}}, "max_ns"),
@@ -92,7 +94,9 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize(
     "bad",
     [
-        pytest.param(("table", "day", "cpus"), id="one-of-each-judge"),  # the types', the module's, tunectl's own
+        pytest.param(
+            ("name", "table", "day", "cpus"), id="one-of-each-judge"
+        ),  # names, types, the module, tunectl itself
         pytest.param(tuple(BAD), id="all", marks=pytest.mark.long),
     ],
 )

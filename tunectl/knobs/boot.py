@@ -69,7 +69,7 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
     if found.next_known and not will_have:
         return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
     if found.next_known:
-        return Outcome.COMPLIANT, "", "", True
+        return Outcome.COMPLIANT, found.beside, "", True
     if found.next_problem:
         reason = f"in force now; whether the next boot has it is not known: {found.next_problem}"
         return Outcome.UNREADABLE, reason, _find_out(found), False
@@ -215,6 +215,7 @@ KNOBS = (
         "spinner is no lockup.",
         "a soft lockup is no longer noticed by the kernel",
         switch="kernel.soft_watchdog",
+        on_cpus="proc/sys/kernel/watchdog_cpumask",
         source="; kernel/watchdog.c, proc_watchdog_common()",
     ),
     _arg(

@@ -37,7 +37,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             raise AnsibleActionFail(f"session: {session!r} is no session; `tunectl fleet open` makes one")
         place = os.path.join(str(session), "hosts", file_name(str(variables["inventory_hostname"])))
         try:
-            arguments["command"] = "preflight"
+            arguments.update(command="preflight", document=True)
             result = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
         except AnsibleConnectionFailure as error:
             keep(place, absent("unreachable", str(error)))
