@@ -137,10 +137,11 @@ def test_the_explanation_is_no_part_of_the_command(fix: str, command: str, note:
 
 
 def test_several_commands_of_one_fix_are_steps_in_its_order() -> None:
-    fix = "IRQ 36 is the kernel's: fewer queues for it; echo 0 > /proc/irq/42/x; sudo sed 's/; kill 7//' y; kill 7; or wait"
+    first, second = "IRQ 36 is the kernel's: fewer queues for it", "echo 0 > /proc/irq/42/x"
+    fix = f"{first}; {second}; sudo sed 's/; kill 7//' y; kill 7; or wait"
     assert [(step.command or step.decide, step.note) for step in steps_of(fix)] == [
-        ("IRQ 36 is the kernel's: fewer queues for it", ""),
-        ("echo 0 > /proc/irq/42/x", ""),
+        (first, ""),
+        (second, ""),
         ("sudo sed 's/; kill 7//' y", ""),
         ("kill 7", "or wait"),
     ]
