@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 _VALUE_SIZE = 4096  # a sysfs attribute is at most one page, and one read(2) returns all of it
+_LIST_SIZE = 4 << 20
 _OF_LISTS = b"0123456789abcdef,-"
 
 
@@ -14,6 +16,8 @@ def read_attribute(fd: int) -> bytes:
         data = os.read(fd, _VALUE_SIZE)
         while len(data) % _VALUE_SIZE == 0 and not data.strip(_OF_LISTS) and (more := os.read(fd, _VALUE_SIZE)):
             data += more  # only a list or mask of CPUs in /proc may be longer than a page
+            if len(data) > _LIST_SIZE:
+                raise OSError(errno.EFBIG, "is longer than any list of CPUs")
         return data
     finally:
         os.close(fd)
