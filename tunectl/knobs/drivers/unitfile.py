@@ -26,7 +26,7 @@ from tunectl.knobs.drivers.bootline import boot_lines
 from tunectl.knobs.drivers.confined import confined, quoted
 from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_link
 from tunectl.knobs.drivers.environment import UNSET
-from tunectl.knobs.drivers.unitboot import NOT_RUN, Found, of_goal, of_line, of_this_boot
+from tunectl.knobs.drivers.unitboot import INITRAMFS_TOOLS, NOT_RUN, Found, of_goal, of_line, of_this_boot, of_volatile
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
 from tunectl.model import Outcome, Reading, State
 
@@ -132,7 +132,7 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
         return Found("masked", f"/{mask} masks it: it is never started", f"sudo rm /{mask} && sudo tunectl apply")
     if not text or (companion != LINK and not root.exists(companion)):
         return Found("disabled")
-    if found := of_line(view, name) or (of_goal(view, name) if companion == LINK else None):
+    if found := of_line(view, name) or of_volatile(view) or (of_goal(view, name) if companion == LINK else None):
         return found
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
@@ -196,4 +196,4 @@ class ApplyService:
 
     def reads(self) -> tuple[str, ...]:
         """Both, whatever else configures the unit, what leads a boot to it, and that it was started in this boot."""
-        return (*service_files(UNIT, LINK), *goal_files(UNIT.rpartition("/")[2]))
+        return (*service_files(UNIT, LINK), *goal_files(UNIT.rpartition("/")[2]), INITRAMFS_TOOLS)
