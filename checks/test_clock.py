@@ -1,7 +1,7 @@
 """The clock that timestamps are taken from."""
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
-from tunectl.checking import compliant, failing, unknown, unsupported
+from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
 from tunectl.checking.window import CLOCKSOURCE, Window
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootline import removal_fix
@@ -13,6 +13,7 @@ _SHARED = {"kvm-clock": "KVM", "hyperv_clocksource_tsc_page": "Hyper-V"}
 _KEPT_BY = frozenset({"constant_tsc", "nonstop_tsc"})
 
 
+@costs(Severity.SLOWER)
 def test_clocksource(host: Sysroot) -> None:
     """clock_gettime() reads the CPU's own counter without a system call; most other clocks cost a device access.
 
@@ -62,6 +63,7 @@ def _asked_for(host: Sysroot, current: str) -> str:
     return next((word for word in asked if word in (f"clocksource={current}", "tsc=unstable", "notsc")), "")
 
 
+@costs(Severity.SLOWER)
 def test_clocksource_stable(window: Window) -> None:
     """A clock that is replaced under way makes time stamps jump, and each one costs more from then on.
 

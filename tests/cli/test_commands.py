@@ -201,12 +201,14 @@ def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Pat
     host, result = tmp_path / "host.toml", tmp_path / "result.json"
     text = f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n[budget]\n'
     words = [*JITTER, "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
-    host.write_text(text + "max_ns = 0\n")
+    host.write_text(text + "max_ns = 1\n")
     done = tunectl(*words, "--format", "json")
     assert (done.code, done.err) == (3, "")
     assert valid("probe.jitter", done.out)["budget"]["broken"]
-    host.write_text(text + "max_ns = 60000000000\n")
-    assert tunectl(*words).code == 0
+    host.write_text(text + "max_ns = 6e10\np99_9_ns = 6e10\ninterruptions_per_s = 1e9\nstolen_ppm = 1e6\n")
+    assert tunectl(*words).code == 1
+    assert "this limit needs 1 s" in json.loads(result.read_text())["budget"]["reason"]
+    assert tunectl(*words, "--duration", "1").code == 0
     assert json.loads(result.read_text())["budget"]["verdict"] == "within"
 
 

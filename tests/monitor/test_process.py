@@ -20,6 +20,8 @@ from tests.cli.places import needs_mounts
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
 from tests.monitor.process import HOST_FILE, Systemd, limit_of, notified, running
+from tests.monitor.receivers.receiver import receiving
+from tests.monitor.receivers.test_prometheus import series
 from tunectl.cpulist import parse_shown
 
 pytestmark = pytest.mark.slow
@@ -52,6 +54,27 @@ def test_a_file_that_changes_fires_the_right_alert_and_resolves_it(host: Path, t
             ("firing", CAPPED),
             ("resolved", CAPPED),
         ]
+
+
+def test_metrics_and_webhook_name_an_alert_alike(host: Path, tmp_path: Path) -> None:
+    limit_of(host, 2).write_text("1200000\n")
+    textfile = tmp_path / "tunectl.prom"
+    with receiving() as desk:
+        asked = f'[monitor.prometheus]\ntextfile = "{textfile}"\n'
+        asked += f'[[monitor.webhooks]]\nurl = "{desk.url}"\nformat = "alertmanager"\n'
+        write_host_file(host, HOST_FILE + asked)
+        with running(host, tmp_path / "run") as monitor:
+            monitor.wait_for(lambda: any("FrequencyDrop" in str(request.body) for request in desk.taken))
+            monitor.wait_for(lambda: textfile.exists() and "FrequencyDrop" in textfile.read_text())
+            assert monitor.end() == 0
+    posted = [alert for request in desk.taken for alert in request.body]
+    (drop,) = (alert for alert in posted if alert["labels"]["subject"] == "cpu2")
+    shown = [dict(labels) for name, labels in series(textfile.read_text()) if name == "tunectl_alert_info"]
+    (seen,) = (labels for labels in shown if labels["subject"] == "cpu2")
+    assert drop["labels"].pop("job") == "tunectl"
+    assert drop["labels"].pop("instance") == seen["host"] == (host / "proc/sys/kernel/hostname").read_text().strip()
+    assert drop["annotations"].pop("fix") == seen["description"]
+    assert drop["labels"] | drop["annotations"] == {name: value for name, value in seen.items() if value}
 
 
 def test_nothing_it_says_moves_a_terminal(host: Path, tmp_path: Path) -> None:

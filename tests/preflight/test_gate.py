@@ -42,7 +42,7 @@ def outcomes(knob: str) -> tuple[Given, ...]:
         given(knob, "no-go", "no-go", finding(knob, Outcome.REFUSED)),
         given(knob, "go", "go", finding(knob, Outcome.REFUSED, harmful=False)),
         given(knob, "pending-reboot", "pending-reboot", finding(knob, Outcome.PENDING_REBOOT)),
-        given(knob, "go", "unknown", finding(knob, Outcome.UNREADABLE), well),
+        given(knob, "unknown", "unknown", finding(knob, Outcome.UNREADABLE), well),
     )
 
 
@@ -52,12 +52,16 @@ def given(knob: str, verdict: str, strict: str, *findings: Finding) -> Given:
 
 VERIFY = (
     *outcomes("mm.ksm"),
-    # Where no knob at all could be read, nothing was verified, strict or not.
-    Given("no knob", (finding("mm.ksm", Outcome.UNREADABLE),), "unknown", "unknown", "no knob could be read"),
+    # What is left unread in order not to interrupt an isolated CPU is no part of the proof, ...
+    given("cpu.spared", "go", "unknown", finding("cpu.spared", Outcome.UNREADABLE), finding("a.b", Outcome.COMPLIANT)),
+    # ... but where no other knob could be read either, nothing was verified.
+    Given("no knob", (finding("cpu.spared", Outcome.UNREADABLE),), "unknown", "unknown", ""),
 )
 CHECK = (
     *outcomes("check.tick"),
-    Given("no check", (finding("check.tick", Outcome.UNREADABLE),), "go", "unknown", "check.tick is unreadable"),
+    Given("no check", (finding("check.tick", Outcome.UNREADABLE),), "unknown", "unknown", "check.tick is unreadable"),
+    # The engine stands still while the probe measures: nobody can look at its threads then.
+    given("check.trading_alone", "go", "unknown", finding("check.trading_alone", Outcome.UNREADABLE)),
 )
 HOT = finding("thermal.zone", Outcome.DRIFTED)
 THERMAL = {
@@ -65,11 +69,15 @@ THERMAL = {
     "throttled": Given("hot", (HOT,), "no-go", "no-go", HOT.reason),
     "unknown": Given("no sensor", (finding("thermal.zone", Outcome.UNSUPPORTED),), "go", "unknown", "no sensor here"),
 }
-KEPT: Mapping[str, Any] = {"budget": {"verdict": "met", "broken": []}}
+KEPT: Mapping[str, Any] = {"budget": {"verdict": "within", "broken": []}}
+STARVED: Mapping[str, Any] = {"budget": {"verdict": "not-judged", "broken": [], "reason": "a CPU was never measured"}}
 BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": [{"text": "max_ns of CPU 7"}]}}
 PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
     (KEPT, "", Given("budget kept", (), "go", "go")),
     (BROKEN, "", Given("budget broken", (), "no-go", "no-go", "probe: max_ns of CPU 7")),
+    (STARVED, "", Given("starved", (), "unknown", "unknown", "probe: not judged: a CPU was never measured")),
+    ({}, "", Given("no budget", (), "unknown", "unknown", "probe: not judged: it was held to no limit")),
+    (None, "", Given("not probed", (), "unknown", "unknown", "probe: nothing was measured")),
     (None, "probe: no CPU", Given("no probe", (), "unknown", "unknown", "probe: no CPU")),
     (KEPT, "probe: not judged", Given("not judged", (), "unknown", "unknown", "probe: not judged")),
 )
@@ -80,6 +88,7 @@ PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
 def test_the_worst_part_decides_and_every_reason_is_said(verify: Given, strict: bool) -> None:
     for check, (thermal, heat), (probe, problem, judged) in product(CHECK, THERMAL.items(), PROBES):
         parts = Parts(verify.findings, check.findings, heat.findings, thermal, "no sensor here", probe, problem)
+        parts = parts._replace(spared=frozenset({"cpu.spared"}))
         verdict, reasons = decide(parts, strict)
         every = (verify, check, heat, judged)
         case = [one.name for one in every]
@@ -107,6 +116,12 @@ def test_reasons_come_in_the_order_of_their_weight() -> None:
         "a.pending[7]",
     ]
     assert reasons[1:3] == ["probe: max_ns of CPU 7", "probe: not judged"]
+
+
+def test_strict_names_each_limit_that_is_missing() -> None:
+    parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", KEPT, "", unlimited=("p99_9_ns",))
+    assert decide(parts, strict=False) == ("go", [])
+    assert decide(parts, strict=True) == ("unknown", ["probe: neither the profile nor the host file limits p99_9_ns"])
 
 
 def only_verify(*findings: Finding) -> list[str]:

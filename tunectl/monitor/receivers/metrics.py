@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from tunectl import __version__
 from tunectl.monitor.model import Alert, Sample, Severity, Snapshot, Status
 from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
+from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS, annotations_of, labels_of
 
 _OWN = {
     "cycle_seconds": "How long the last cycle took.",
@@ -28,6 +29,7 @@ _OWN = {
 }
 
 
+_INFO = (*LABELS, *ANNOTATIONS)
 _INTERRUPTS = "interrupts"
 _TALLIED = frozenset({"own_interruptions", "device"})
 
@@ -195,15 +197,26 @@ def _judged(status: Status) -> Iterator[_Family]:
     for severity in Severity:
         totals.add((severity.value,), sum(alert.severity is severity for alert in status.firing))
     yield totals
-    firing = _Family("alert_firing", f"1 for an alert that fires; the first {MOST}.", ("rule", "subject", "severity"))
-    since = _Family("alert_since_timestamp_seconds", "When what fires began, since the epoch.", ("rule", "subject"))
+    yield from _firing(status)
+
+
+def _firing(status: Status) -> Iterator[_Family]:
+    """Each alert with its labels and its text. The next release is without `rule` and without alert_firing."""
+    info = _Family("alert_info", f"1 for an alert that fires, with what it says; the first {MOST}.", _INFO)
+    text = "When what fires began, since the epoch; rule: the old name of alertname."
+    since = _Family("alert_since_timestamp_seconds", text, ("alertname", "rule", "host", "subject"))
+    text = "The old name of tunectl_alert_info; the next release is without it."
+    former = _Family("alert_firing", text, ("rule", "host", "subject", "severity"))
     for alert in sorted(status.firing, key=_worst_first):
-        names = label(alert.rule), label(alert.subject)
-        firing.add((*names, alert.severity.value), 1)
+        said = {**labels_of(alert, status.host), **annotations_of(alert, status.host)}
+        info.add(tuple(said.get(name, "") for name in _INFO), 1)
+        rule, host, subject, severity = (said.get(name, "") for name in LABELS[:4])
+        former.add((rule, host, subject, severity), 1)
         if (at := _epoch(alert.since)) is not None:
-            since.add(names, at)
-    yield firing
+            since.add((rule, rule, host, subject), at)
+    yield info
     yield since
+    yield former
 
 
 def _worst_first(alert: Alert) -> tuple[int, str, str]:
