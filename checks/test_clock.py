@@ -4,7 +4,7 @@ from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
 from tunectl.checking.window import CLOCKSOURCE, Window
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.drivers.bootline import removal_fix
+from tunectl.knobs.drivers.bootline import by_hand_fix
 
 # The counters that user space reads without a system call.
 _COUNTERS = ("tsc", "arch_sys_counter")
@@ -34,7 +34,7 @@ def test_clocksource(host: Sysroot) -> None:
     counter = next((name for name in _COUNTERS if name in available), None)
     if counter:
         now = f"echo {counter} > /sys/devices/system/clocksource/clocksource0/current_clocksource"
-        lasting = f"{now}; for the next boot, {removal_fix(word, reboot=False)}"
+        lasting = f"{now}; for the next boot, {by_hand_fix(word)}"
         failing(
             f"the clocksource is {current}, though {counter} is there{asked}",
             lasting if word else now,
@@ -47,7 +47,7 @@ def test_clocksource(host: Sysroot) -> None:
     failing(
         f"the clocksource is {current}: the kernel took the TSC out of its list, though the CPU promises a steady one"
         f"{asked}",
-        removal_fix(word, reboot=True)
+        f"{by_hand_fix(word)}, then reboot"
         if word
         else "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         observed=current,

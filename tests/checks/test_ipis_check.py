@@ -135,7 +135,7 @@ def named(host: Sysroot, trace: IpiTrace, *processes: Process, kind: Kind = Kind
     module = runpy.run_path(str(shipped_checks() / CHECK))
     subject = Subject(host, scope_of(host, frozenset({2, 3})), 2.0, {}, print)
     vars(subject)["ipi_trace"] = trace
-    with FakeKernel(Path(host.root), range(4), [Row("CAL", CALLS, {3: 190.0})], processes):
+    with FakeKernel(Path(host.root), range(4), [Row("CAL", CALLS, {3: 190.0})], list(processes)):
         seen = measure(host, 2.0)
         found: tuple[list[str], list[str]] = module["_named"](3, [Sent(kind, 380, 2.0)], seen, subject)
     return found

@@ -99,6 +99,7 @@ DECISIONS: frozenset[str] = frozenset(
         "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
         "or see as root whether a fair server serves there: tunectl check",
         "check again while they come",
+        "…, then reboot",
         "have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid …",
         "check again as root while no thread is at work on an isolated CPU",
         "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a "
