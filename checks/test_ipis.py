@@ -2,7 +2,7 @@
 
 import os
 
-from tunectl.checking import failing
+from tunectl.checking import Severity, costs, failing
 from tunectl.checking.ipis import PER_S, Kind, Sent, allowed, sharing, too_many
 from tunectl.checking.judges import some
 from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
@@ -23,6 +23,7 @@ _MOVERS = {"proc/sys/kernel/numa_balancing": "123", "sys/kernel/mm/ksm/run": "1"
 _FORGOTTEN = "<...>"  # a trace knows the names of so many threads only
 
 
+@costs(Severity.INTERRUPT)
 def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
     """Other CPUs interrupt this one to have it run a function, forget an address or look for work: its thread waits.
 

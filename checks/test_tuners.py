@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.checking import failing, unknown
+from tunectl.checking import Severity, costs, failing, unknown
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
 from tunectl.model import Scope
@@ -11,6 +11,7 @@ from tunectl.tuners.conflicts import objection, unseen
 from tunectl.tuners.found import FoundTuner
 
 
+@costs(Severity.INTERRUPT)
 def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Scope, cpu_facts: CpuFacts) -> None:
     """Two programs that write the same knob take turns, and the last one wins, at a time nobody chose.
 

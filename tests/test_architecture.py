@@ -129,6 +129,19 @@ def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
     assert not outside(importers(library), *rooms)
 
 
+def test_every_finding_says_what_it_costs() -> None:
+    """A row of the table cannot be without a severity; whatever else makes findings names it, too."""
+    without = {
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding"
+        and not any(one.arg in ("severity", None) for one in node.keywords) and len(node.args) < 10
+    }  # fmt: skip
+    # The monitor's conditions have severities of their own, as alerts do; the other asks whether an outcome fails.
+    assert {one.partition(":")[0] for one in without} == {"tunectl.monitor.document", "tunectl.report.nagios"}
+
+
 def test_report_sees_only_the_model() -> None:
     allowed = (
         "tunectl.report",

@@ -24,6 +24,18 @@ class Outcome(StrEnum):
     WAIVED = "waived"
 
 
+class Severity(StrEnum):
+    """What it costs while a target is not as it should be, the worst first. It decides an order, and never a verdict.
+
+    The order of the members is the order on every page (docs/interface.md, "Severity").
+    """
+
+    STALL = "stall"  # a trading thread stands still for milliseconds: another thread's turn, a fault that goes to disk
+    INTERRUPT = "interrupt"  # something runs on an isolated CPU for microseconds: a handler, a kernel thread, a tick
+    SLOWER = "slower"  # each step takes longer: a lower clock, a CPU or a link that has to wake, a farther memory
+    HYGIENE = "hygiene"  # nothing now: what keeps the other settings in force, and what is written down of them
+
+
 class Lifetime(StrEnum):
     """How long a written value lasts: until the boot ends, or from the next boot on."""
 
@@ -77,6 +89,7 @@ class Finding(NamedTuple):
     fix: str = ""
     harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
+    severity: Severity | None = None  # its row's; None only of what is no row's: a condition of the monitor
 
     @property
     def target(self) -> str:

@@ -118,6 +118,11 @@ LEFT_OUT = [
         "requires basic.target, which /etc/systemd/system/basic.target masks",
         id="what it requires is masked",
     ),
+    pytest.param(
+        next_line("systemd.mask=basic.target"),
+        "requires basic.target, which systemd.mask=basic.target masks",
+        id="by a word",
+    ),
     pytest.param(linked(DEFAULT, "/dev/null"), f"default.target, which /{DEFAULT} masks", id="default.target masked"),
     pytest.param(
         many(written(f"run/systemd/system/multi-user.target.wants/{NAME}", ""), lambda root: (root / LINK).unlink()),

@@ -32,6 +32,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo systemctl set-default multi-user.target": ("default target without it",),
     "sudo sysctl …=0": ("the soft-lockup detector switched on again",),
     "sudo rm /… && sudo tunectl apply": ("unit masked",),
+    "sudo rm … && sudo systemctl daemon-reload && sudo systemctl start systemd-udevd.service": ("udev masked",),
     "sudo rm /etc/udev/rules.d/95-tunectl.rules && sudo tunectl apply": ("udev's rule masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
     "sudo sed -i … …": ("drop-in with another ExecStart",),

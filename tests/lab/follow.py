@@ -6,6 +6,8 @@ as a decision, and the row says what its operator decides.
 
 import re
 
+from tunectl.report.actions import Rank
+
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
 _UNIT = r"[\w@:-]*[\w@](?:\.[a-z]+)?"
@@ -67,6 +69,10 @@ def kinds(fix: str) -> set[str]:
 
 
 def in_order(fixes: list[str]) -> list[str]:
-    """What several fixes ask for, each step once: what stands in the way first, then apply, then a reboot."""
+    """What several fixes ask for, each step once, in the order of the product's own list of what to do."""
     every = dict.fromkeys(step for fix in fixes for step in steps(fix))
-    return sorted(every, key=lambda step: (step == APPLY) + 2 * (step == REBOOT))
+    return sorted(every, key=_rank)
+
+
+def _rank(step: str) -> Rank:
+    return {APPLY: Rank.APPLY, REBOOT: Rank.REBOOT}.get(step, Rank.COMMAND)

@@ -318,6 +318,12 @@ def test_only_a_service_that_does_nothing_else_is_to_be_disabled(tmp_path: Path,
     assert ("disable" in found) is ("disable" in fix)
 
 
+def test_what_two_lines_should_say_is_said_once(tmp_path: Path) -> None:
+    fix = against(tmp_path, program("etc/rc.local", f"#!/bin/sh\n{SET}\n{SET}\n"))["rc.local"][1]
+    assert fix.startswith("take /etc/rc.local:2, /etc/rc.local:3 out, or say ")
+    assert fix.count(" = ") == 1
+
+
 def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:
     runs = unit("rc-local.service", "[Service]\nExecStart=/etc/rc.local start\n")
     found = against(tmp_path, both(program("etc/rc.local", f"#!/bin/sh -e\n{SET}\nexit 0\n"), runs))

@@ -81,7 +81,14 @@ BARRED = "etc/modprobe.d/power.conf"
 
 
 @pytest.mark.parametrize(
-    "line", ["blacklist acpi_cpufreq", "blacklist acpi-cpufreq", "install acpi_cpufreq /bin/false"]
+    "line",
+    [
+        "blacklist acpi_cpufreq",
+        "blacklist acpi-cpufreq",
+        "install acpi_cpufreq /bin/false",
+        "install acpi-* /bin/true",
+        "alias acpi_cpufreq off",
+    ],
 )
 def test_a_driver_that_modprobe_keeps_away_is_named_with_the_line_that_ends_it(host: Path, line: str) -> None:
     takes_cpufreq_away(host)

@@ -13,9 +13,10 @@ from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Counters, Window, is_timer_row
 from tunectl.cpulist import CpuSet
 from tunectl.host.timers import PERF_CLOCK, TICK
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Outcome, Severity
 
 CHECK = "check.tick_off"
+SEVERITY = Severity.INTERRUPT  # of that check
 # The slowest tick a kernel can be built with is 100 a second (kernel/Kconfig.hz), what remains without a tick
 # about one: ten stands clear of both.
 TICKS_PER_S = 10.0
@@ -154,7 +155,16 @@ def _mends(cpu: int, served: bool | None) -> str:
 
 def _finding(count: TickCount, seen: Collection[str], serves: Serves) -> Finding:
     one = settle(count, seen, serves)
-    return Finding(CHECK, str(count.cpu), one.outcome, one.observed, one.desired, one.reason, one.fix)
+    return Finding(
+        CHECK,
+        str(count.cpu),
+        one.outcome,
+        one.observed,
+        one.desired,
+        one.reason,
+        one.fix,
+        severity=SEVERITY,
+    )
 
 
 def meaning_of(functions: Collection[str], perf: Sequence[str]) -> list[str]:

@@ -13,6 +13,8 @@ from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
+from tunectl.report.actions import actions_of
+from tunectl.report.figures import budget_of
 
 
 @tunectl_command(formats=GATE)
@@ -59,6 +61,7 @@ def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
         "verdict": flight.verdict,
         "headline": flight.headline,
         "reasons": flight.reasons,
+        "actions": actions_of(flight.findings, over_budget=budget_of(flight.probe or {}).get("verdict") == "broken"),
         "waivers": flight.waivers.document(),
         "looser": [one._asdict() for one in flight.looser],
         "strict": strict,

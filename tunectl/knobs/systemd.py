@@ -14,7 +14,7 @@ from tunectl.knobs.drivers.hotplug import ReapplyRule
 from tunectl.knobs.drivers.systemdcpus import KEPT, Place, SystemdCpus, UnitFacts, kept, united_of
 from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
@@ -78,6 +78,7 @@ KNOBS = (
         SystemdCpus((_ISOLATED,)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         judge=judge_unit,
         why=f"The slice that trading units are put into (Slice={SLICE}): its control group is the isolated partition, "
         "and systemd keeps its CPUs whenever it reads its files again.",
@@ -88,6 +89,7 @@ KNOBS = (
         SystemdCpus(tuple(kept(name) for name in KEPT)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
         why="Services, logins and virtual machines are kept to these CPUs by the kernel, whatever affinity they ask "
@@ -101,6 +103,7 @@ KNOBS = (
         SystemdCpus((_MANAGER,)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
         why="From its next start on, systemd itself and whatever it starts begin on these CPUs, on hosts without "
@@ -112,6 +115,7 @@ KNOBS = (
         ApplyService(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.HYGIENE,
         judge=judge_service,
         why="Values in /proc and /sys die with the boot; this service writes them again, early, at every boot.",
         source="systemd.service(5)",
@@ -121,6 +125,7 @@ KNOBS = (
         ReapplyRule(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.HYGIENE,
         judge=judge_service,
         why="A NIC that is plugged in, or whose driver is loaded again, comes up with the driver's own queues, "
         "moderation and interrupts; a udev rule has everything applied again.",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome
+from tunectl.report.findings import cost
 from tunectl.verdict import fails_gate, verdict_of
 
 
@@ -38,7 +39,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     """(go | no-go | pending-reboot | unknown, every reason). What is unknown never improves a verdict; `strict` lets
     also count what is no part of the proof."""
     every = (*parts.verify, *parts.check, *parts.thermal)
-    failing = [finding for finding in every if fails_gate(finding)]
+    failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
     reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
     unknown = _unjudged(parts) + list(parts.not_measured)
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tunectl.checking.outcomes import OF_CHECKS
 from tunectl.checking.runner import run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
@@ -161,7 +162,7 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
             intrude=request.intrude,
         )
     except TunectlError as error:
-        found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))], ""
+        found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error), severity=OF_CHECKS)], ""
     flight.check = waive(found, config.waivers, request.today, whole=whole) if config else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 

@@ -22,7 +22,7 @@ from tunectl.host.thermal import (
     injects_idle,
     is_hot,
 )
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Outcome, Severity
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
@@ -73,7 +73,8 @@ def _verdict(findings: list[Finding]) -> tuple[str, str]:
 
 
 def _found(knob: str, instance: str, outcome: Outcome, reason: str = "", **fields: Any) -> Finding:
-    return Finding(knob, instance, outcome, reason=reason, **fields)
+    """Heat costs the clock; `fields` say what costs more."""
+    return Finding(knob, instance, outcome, reason=reason, **{"severity": Severity.SLOWER, **fields})
 
 
 def _throttle(judge: _Judge) -> Iterator[Finding]:
@@ -202,7 +203,10 @@ def _cooling(judge: _Judge) -> Iterator[Finding]:
             how = "keeps CPUs idle by force, hot or not" if injects_idle(one.kind) else "cools by slowing CPUs"
             reason = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}"
             fix = cooling_advice({name: one.kind}, hot=hot)
-            yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix)
+            cost = Severity.STALL if injects_idle(one.kind) else Severity.SLOWER
+            yield _found(
+                "thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix, severity=cost
+            )
         else:
             yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=one.state, desired=0)
 

@@ -185,10 +185,9 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
 def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
     lines = [f"{one.place} {tuner.does} {one.key} = {one.value}".removesuffix(" = ") for one in against]
-    wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
-    said = [
-        text for one, text in zip(against, wanted, strict=True) if " " not in one.key
-    ]  # a program's is no assignment
+    texts = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
+    wanted = list(dict.fromkeys(texts))  # several lines may need the same value
+    said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
     ends = dict.fromkeys(one.ends for one in against if one.ends)
     takes = list(dict.fromkeys(one.place for one in against if not one.ends))
     fixes = [*ends, *([f"take {', '.join(takes)} out"] if takes else [])]

@@ -15,6 +15,7 @@ def catalogue() -> list[dict[str, Any]]:
         {
             "name": knob.name,
             "facility": knob.facility,
+            "severity": knob.severity.value,
             "why": knob.why,
             "source": knob.source,
             "risk": knob.risk,

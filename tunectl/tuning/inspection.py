@@ -22,7 +22,7 @@ from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
-from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
+from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import journal_lost
@@ -125,11 +125,11 @@ class Inspection:
         path = self.journal.path
         if self.journal.unreadable:
             reason = f"cannot read {path}: {os.strerror(errno.EACCES)}: {_NOTED} is not known"
-            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT)
+            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
             fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
-            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix)
+            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
     def journal_gone(self) -> Finding | None:
@@ -140,7 +140,7 @@ class Inspection:
         path = self.journal.path
         reason = f"{lost}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
-        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix)
+        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""

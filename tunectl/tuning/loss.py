@@ -69,7 +69,7 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
     barred = _barred(knob.absence, facts)
     if argument is None and barred:
         why = f"{'; '.join(map(str, barred))}, so it is not loaded at boot"
-        modules = sorted({one.module for one in barred})
+        modules = sorted(name for name in _missing(knob.absence, facts) if any(one.bars(name) for one in barred))
         if len(modules) == 1:
             return why, f"{taking_out_lines(barred)} && sudo modprobe {modules[0]} && sudo tunectl apply"
         return why, f"load the one that this machine needs ({' or '.join(modules)}), {accept}"
@@ -92,8 +92,12 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
 
 def _barred(absence: Absence, facts: Facts) -> list[Barred]:
     """The lines of modprobe.d that keep away what may provide it, and is not there."""
-    wanted = {*absence.modules, *absence.drivers} - facts.modules
-    return [one for one in facts.barred if one.module in wanted]
+    wanted = _missing(absence, facts)
+    return [one for one in facts.barred if any(map(one.bars, wanted))]
+
+
+def _missing(absence: Absence, facts: Facts) -> set[str]:
+    return {*absence.modules, *absence.drivers} - facts.modules
 
 
 def _argument(absence: Absence, arguments: Iterable[Arg], takers: Iterable[str]) -> Arg | None:

@@ -58,11 +58,12 @@ class Obstacle(NamedTuple):
     unit: str
     file: str  # what requires it, without a leading slash; its line, 0 for a link
     line: int
-    mask: str = ""
+    mask: Arg | str = ""
 
     def __str__(self) -> str:
         place = f"/{self.file}:{self.line}" if self.line else f"/{self.file}"
-        return f"{place} requires {self.unit}, " + (f"which /{self.mask} masks" if self.mask else "which is not there")
+        by = f"/{self.mask}" if isinstance(self.mask, str) else str(self.mask)
+        return f"{place} requires {self.unit}, " + (f"which {by} masks" if self.mask else "which is not there")
 
 
 def goal_files(unit: str) -> tuple[str, ...]:
@@ -131,8 +132,7 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
 
     Conditions count for nothing here: what a unit pulls in starts, too, where its own condition does not hold.
     """
-    # What is said of default.target holds for the unit that it is a link to.
-    waiting, seen = deque([goal.unit, _DEFAULT] if goal.file else [goal.unit]), {""}
+    waiting, seen = deque(_first(goal)), {""}
     if goal.unit and barred(root, goal.unit, args):
         return False
     if goal.unit and any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
@@ -151,7 +151,7 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
 
 def obstacle_of(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Obstacle | None:
     """What keeps the unit that a boot goes to from starting: systemd starts nothing then of what it would pull in."""
-    waiting, seen = deque([goal.unit, _DEFAULT] if goal.file else [goal.unit]), set[str]()
+    waiting, seen = deque(_first(goal)), set[str]()
     while waiting:
         one = waiting.popleft()
         if one in seen:
@@ -160,7 +160,7 @@ def obstacle_of(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Obstacle | No
         for name, file, line in _required(root, one):
             if is_missing(root, name):
                 return Obstacle(name, file, line)
-            if mask := "".join(_lasting([mask_of(root, name)])):
+            if mask := barred(root, name, args):
                 return Obstacle(name, file, line, mask)
             waiting.append(name)
     return None
@@ -183,6 +183,11 @@ def _required(root: Sysroot, unit: str) -> Iterator[tuple[str, str, int]]:
                 yield from ((name, said.file, said.line) for name in said.value.split())
         for path in files_in_force(root, _lasting(unit_directories(f"{one}.requires")), ""):
             yield path.rpartition("/")[2], path, 0
+
+
+def _first(goal: Goal) -> list[str]:
+    """The unit; what is said of default.target holds for the unit that it is a link to."""
+    return [goal.unit, _DEFAULT] if goal.file else [goal.unit]
 
 
 def barred(root: Sysroot, unit: str, args: Sequence[Arg]) -> Arg | str:

@@ -84,7 +84,7 @@ def of_goal(view: View, name: str) -> Found | None:
         return _barred(view, goal, bar)
     if obstacle:
         why = f"the next boot goes to {goal.unit}, which cannot start: {obstacle}; systemd goes to rescue.target then"
-        return Found("left out", why, _start_fix(obstacle))
+        return Found("left out", why, _start_fix(view, obstacle))
     place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
     said = f"{goal.word}{_at(place)}" if goal.word else place
     why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
@@ -112,8 +112,10 @@ def _way_back_fix(view: View, goal: Goal, name: str) -> str:
     return f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}"
 
 
-def _start_fix(obstacle: Obstacle) -> str:
+def _start_fix(view: View, obstacle: Obstacle) -> str:
     """How a target comes to start that requires what is not there, or is masked."""
+    if isinstance(obstacle.mask, Arg):
+        return removal_fix(view, str(obstacle.mask), reboot=False)
     if obstacle.mask:
         return f"sudo rm /{obstacle.mask} && {RELOAD}"
     if obstacle.line:

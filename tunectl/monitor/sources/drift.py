@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from tunectl.errors import TunectlError
+from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.knobs import Knobs
@@ -122,7 +123,7 @@ class _Kept:
             else:
                 quiet += 1
         if quiet and quiet == len(findings):
-            all_well = Finding(name, "", Outcome.COMPLIANT)
+            all_well = Finding(name, "", Outcome.COMPLIANT, severity=KNOBS[name].severity)
             yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets", seen=all_well)
 
 
