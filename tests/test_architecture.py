@@ -18,7 +18,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("errors", "durable", "checksummed", "shipped"),
     ("cpulist", "oneline", "regular"),
     ("model",),
-    ("verdict",),
+    ("verdict", "wording"),
     ("report",),
     ("host",),
     ("probe", "bootloader"),
@@ -165,7 +165,18 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *("cpulist", "model", "verdict", "preflight/gate", "preflight/thermal", "knobs/codecs"),
+    *(
+        "cpulist",
+        "model",
+        "verdict",
+        "wording",
+        "hostfile/budget",
+        "probe/budget",
+        "preflight/headline",
+        "preflight/gate",
+        "preflight/thermal",
+        "knobs/codecs",
+    ),
     *("tuning/plan", "tuning/propose"),
     *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
@@ -223,7 +234,7 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
         "tunectl.monitor.earlier",
-        "tunectl.monitor.store",
+        "tunectl.monitor.occupancy",
         "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # the files that the others replace, and directories to have them on disk
         "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting

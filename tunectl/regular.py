@@ -10,12 +10,12 @@ from tunectl.durable import require_regular
 _CHUNK = 1 << 20
 
 
-def read_regular(path: str, largest: int) -> bytes:
-    """The bytes of a file, links followed. OSError where it is no regular file or has more than `largest` bytes.
+def read_regular(path: str, largest: int, *, follow: bool = True) -> bytes:
+    """The bytes of a file. OSError where it is not regular, exceeds `largest` bytes, or (not `follow`) is a link.
 
     A FIFO would keep its reader waiting for a writer, a device may have no end.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW))
     try:
         require_regular(fd)
         return read_up_to(fd, largest)

@@ -86,7 +86,7 @@ def test_findings_of_every_part() -> None:
     assert [one["target"] for one in outcome.notable(document)] == ["mm.ksm", "check.tick"]
     assert outcome.reasons(document) == [
         "mm.ksm is 1, should be 0: somebody wrote",
-        "check.tick is not set, should be off",
+        "check.tick is empty, should be off",
     ]
     assert outcome.reasons({**document, "reasons": ["the probe found more"]}) == ["the probe found more"]
 

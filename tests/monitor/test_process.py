@@ -154,6 +154,54 @@ def test_two_monitors_do_not_share_a_state(host: Path, tmp_path: Path) -> None:
             assert "another monitor is at work" in second.said()[0]
 
 
+def test_a_state_directory_that_was_removed_is_made_again_and_lets_no_second_monitor_in(
+    host: Path, tmp_path: Path
+) -> None:
+    state = host / "var/lib/tunectl/monitor"
+    slow = host / "slow.toml"
+    slow.write_text(HOST_FILE.replace("0.1", "60"))
+    with running(host, tmp_path / "one", "--host", str(slow)) as first:  # it looks again in a minute
+        first.wait_for(lambda: bool(first.transitions()) and (state / "monitor.sqlite3").exists())
+        shutil.rmtree(state.parent)
+        with running(host, tmp_path / "two") as second:
+            assert second.process.wait(20) == 1
+            assert "another monitor is at work" in second.said()[0]
+        write_host_file(host, HOST_FILE)
+        slow.write_text(HOST_FILE)
+        first.process.send_signal(signal.SIGHUP)
+        first.wait_for((state / "monitor.sqlite3").exists)
+        assert [line for line in first.said() if "alerts are saved again" in line and "removed" in line]
+        assert first.end() == 0
+
+
+def test_a_host_file_that_was_removed_keeps_the_old_settings(host: Path, tmp_path: Path) -> None:
+    place = host / "etc/tunectl/host.toml"
+    with running(host, tmp_path / "run") as monitor:
+        monitor.wait_for(lambda: bool(monitor.transitions()))
+        place.unlink()
+        monitor.process.send_signal(signal.SIGHUP)
+        monitor.wait_for(lambda: any("reload" in line for line in monitor.said()))
+        assert monitor.end() == 0
+    (said,) = [line for line in monitor.said() if "reload" in line]
+    assert f"there is no host file {place}" in said
+    assert said.endswith("the old settings stay in force")
+
+
+def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_path: Path) -> None:
+    place = host / "etc/tunectl/host.toml"
+    place.unlink()
+    with running(host, tmp_path / "run", "--interval", "0.1") as monitor:
+        monitor.wait_for(lambda: any("no host file" in line for line in monitor.said()))
+        for act, wanted in (
+            (lambda: write_host_file(host, HOST_FILE), "reload: the host file was read again"),
+            (place.unlink, f"there is no host file {place}"),
+        ):
+            act()
+            monitor.process.send_signal(signal.SIGHUP)
+            monitor.wait_for(lambda wanted=wanted: any(wanted in line for line in monitor.said()))
+        assert monitor.end() == 0
+
+
 def test_files_that_vanish_end_nothing(host: Path, tmp_path: Path) -> None:
     systemd = Systemd(tmp_path / "notify")
     with running(host, tmp_path / "run", env=notified(systemd, 0.4)) as monitor:

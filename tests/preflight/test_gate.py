@@ -152,6 +152,26 @@ def test_a_checks_fixes_may_differ_in_one_line() -> None:
     assert only_verify(one, other) == ["check.tick[1-2] is a, should be b; fix: this"]
 
 
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (drifted("cpuidle.max_latency_us", "", observed=9, desired=2), "is 9, should be at most 2"),
+        (drifted("thermal.clock", "", observed=9, desired=12), "is 9, should be at least 12"),
+        (drifted("mm.ksm", "", observed="running", desired="stopped"), "is running, should be stopped"),
+        (drifted("boot.tsc", "", observed="reliable", desired=None), "is reliable, should not be there"),
+        (drifted("check.ipis", "", observed="many", desired=None), "is many"),
+        (drifted("boot.tsc", "", observed=None, desired="reliable"), "is not set, should be reliable"),
+        (Finding("thermal.clock", "", Outcome.UNREADABLE, 3594650, None, "no base", "mend it"), "is 3594650: no base"),
+        (Finding("mm.ksm", "", Outcome.UNREADABLE, None, "stopped", "denied", "mend it"),
+         "could not be read, should be stopped: denied"),
+        (Finding("check.tick_off", "", Outcome.UNREADABLE, None, None, "idle", "mend it"), "could not be read: idle"),
+    ],
+)  # fmt: skip
+def test_each_line_is_a_sentence(one: Finding, said: str) -> None:
+    parts = Parts((one, finding("a.b", Outcome.COMPLIANT)), (), (), "ok", "", KEPT, "")
+    assert decide(parts, strict=True)[1] == [f"{one.knob} {said}; fix: mend it"]
+
+
 def test_what_is_not_there_and_what_is_empty_are_told_apart() -> None:
     assert only_verify(drifted("mm.ksm", "", observed=None, desired="")) == [
         "mm.ksm is not set, should be empty; fix: mend it"

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
-from tunectl.model import Finding, Outcome
+from tunectl.knobs import KNOBS
+from tunectl.model import Finding, Match, Outcome
 from tunectl.report.findings import cost
 from tunectl.verdict import fails_gate, verdict_of
+from tunectl.wording import standing
 
 
 class Parts(NamedTuple):
@@ -33,6 +35,13 @@ class Parts(NamedTuple):
 # They look at the engine, which has to stand still while the probe measures: what they could not find out now is no
 # part of this proof.
 _OF_THE_ENGINE = "check.trading_"
+# How what sensors and checks saw compares with what is desired; the table says it of its knobs.
+_MATCHES = {
+    "thermal.bios_limit": Match.AT_LEAST,
+    "thermal.max_frequency": Match.AT_LEAST,
+    "thermal.clock": Match.AT_LEAST,
+    "check.tick_off": Match.AT_MOST,
+}
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
@@ -95,16 +104,16 @@ def _line(members: list[Finding]) -> str:
     if all(name.isdecimal() for name in names):
         names = [format_cpulist(map(int, names))]
     line = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    if first.observed is not None or first.desired is not None:
-        line += f" is {_shown(first.observed)}, should be {_shown(first.desired)}"
+    if stands := standing(first, _match(first.knob)):
+        line += f" {stands}"
     several = len({finding.reason for finding in members})
     if first.reason:
         line += f": {first.reason}" + (f" (the first of {several} such reasons)" if several > 1 else "")
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
-def _shown(value: Any) -> str:
-    return "not set" if value is None else "empty" if value == "" else str(value)
+def _match(knob: str) -> Match:
+    return KNOBS[knob].match if knob in KNOBS else _MATCHES.get(knob, Match.EQUAL)
 
 
 def _budget(probe: Mapping[str, Any] | None) -> list[str]:

@@ -33,7 +33,7 @@ from tunectl.preflight.thermal import judge_thermal
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.result import left_out, nothing_measured
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.inspection import Inspection, proposed_config, read_config
+from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
 from tunectl.verdict import verdict_of
@@ -98,7 +98,7 @@ def run_preflight(request: Request) -> Flight:
     request.stay_off(scope.isolated)
     if config:
         tell("reading the settings")
-        journal = peek(request.state)
+        journal = peek(request.state, follow=request.root.live)
         flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
         flight.plan = flight.inspection.assess()
     thermal = read_thermal(root, scope)
@@ -131,9 +131,7 @@ def run_preflight(request: Request) -> Flight:
 
 
 def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
-    if request.host_required or os.path.exists(request.host_path):
-        return read_config(request.host_path, facts, request.root)
-    config, notes = proposed_config(request.root, facts)
+    config, notes = config_or_proposal(request.root, request.host_path, facts, required=request.host_required)
     if config is None:
         flight.reasons += notes
     else:

@@ -128,7 +128,7 @@ class Inspection:
             return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
-            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
+            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore"
             return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
@@ -234,6 +234,15 @@ def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, 
     ]
 
 
+def config_or_proposal(
+    root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
+) -> tuple[HostConfig | None, list[str]]:
+    """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
+    if required or os.path.exists(host_path):
+        return read_config(host_path, facts, root), []
+    return proposed_config(root, facts)
+
+
 def open_inspection(
     root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
 ) -> Inspection:
@@ -246,4 +255,4 @@ def open_inspection(
         config = resolve(read_hostfile(candidate), facts, host_path, root)
     else:
         config = read_config(host_path, facts, root)
-    return Inspection(root, read_identity(root), config, peek(state), invocation, today)
+    return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)

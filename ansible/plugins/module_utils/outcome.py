@@ -76,12 +76,13 @@ def reasons(document: Document) -> list[str]:
         judged = document["budget"]
         return [str(one) for one in judged.get("broken") or filter(None, [judged.get("reason")])]
     wrong = [one for one in notable(document) if one["outcome"] in ("drifted", "pending-reboot", "unreadable")]
-    rows = [(one["target"], (one["observed"], one["desired"], one.get("reason") or "")) for one in wrong]
+    rows = [(one["target"], (_standing(one), one.get("reason") or "")) for one in wrong]
     return [_line(name, *shared) for name, shared in alike(rows)]
 
 
-def _line(name: str, observed: Any, desired: Any, reason: str) -> str:
-    return f"{name} is {_shown(observed)}, should be {_shown(desired)}" + (f": {reason}" if reason else "")
+def _line(name: str, stands: str, reason: str) -> str:
+    said = f"{name} {stands}".rstrip()
+    return said + (f": {reason}" if reason else "")
 
 
 def alike(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -114,8 +115,18 @@ def few(lines: list[str], count: int = 3) -> str:
     return "; ".join(lines[:count]) + (f"; and {rest} more" if rest > 0 else "")
 
 
+def _standing(finding: Document) -> str:
+    """As tunectl's own sentences say it."""
+    observed, desired = finding["observed"], finding["desired"]
+    unread = finding["outcome"] == "unreadable" and observed is None
+    stands = "could not be read" if unread else f"is {_shown(observed)}"
+    if observed is None and desired is None:
+        return stands if unread else ""
+    return stands if desired is None else f"{stands}, should be {_shown(desired)}"
+
+
 def _shown(value: Any) -> str:
-    return "not set" if value in (None, "") else str(value)
+    return "not set" if value is None else "empty" if value == "" else str(value)
 
 
 def changed(command: str, document: Document) -> bool:

@@ -122,6 +122,34 @@ def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() ->
     assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0'}]
 
 
+def landings(counts: dict[int, int]) -> Status:
+    samples = (Sample("interrupts", f"irq{irq}", count, "interrupts", reason="x") for irq, count in counts.items())
+    return status()._replace(snapshot=status().snapshot._replace(samples=tuple(samples)))
+
+
+def test_of_many_interrupts_the_busiest_are_shown() -> None:
+    """IRQ 3400 came last of all to an isolated CPU, and comes 5,000 times a second: its alert fires."""
+    before = dict.fromkeys(range(MOST + 50), 1_000_000)
+    shown = Shown()
+
+    def irqs(counts: dict[int, int]) -> set[str]:
+        shown.see(landings(counts))
+        found = series(generate_latest(shown.registry).decode())
+        return {dict(labels)["irq"] for name, labels in found if name == "tunectl_isolated_interrupts_total"}
+
+    assert len(irqs(before)) == MOST
+    noisy = {**before, 3400: 5_000}
+    irqs(noisy)
+    for second in (2, 3):
+        noisy[3400] = 5_000 * second
+        assert "3400" in irqs(noisy)
+        assert "3400" in irqs(noisy)  # it was quiet for a moment
+        assert len(irqs(noisy)) == MOST
+    noisy = {irq: count + 1 for irq, count in noisy.items()}
+    assert "3400" in irqs(noisy)
+    assert "tunectl_monitor_series_dropped" in names(series(generate_latest(shown.registry).decode()))
+
+
 def test_alerts_and_the_monitor_itself() -> None:
     found = shown(status(firing=(DROP, fired(1, severity=Severity.WARNING))))
     listed = {

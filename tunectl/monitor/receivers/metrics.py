@@ -30,6 +30,7 @@ _OWN = {
 
 
 _INFO = (*LABELS, *ANNOTATIONS)
+_INTERRUPTS = "interrupts"
 _TALLIED = frozenset({"own_interruptions", "device"})
 
 
@@ -73,12 +74,53 @@ class Tally:
                 self.own_interruptions[number_of(sample.subject)] += int(count)
 
 
+class Busiest:
+    """Which interrupts are shown, where there is room for some: those that came most, lately before long ago.
+
+    Each look at a new snapshot halves what was counted for an interrupt and adds its rise: one that is loud now has a
+    place at once, and keeps it for a while.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, float] = {}
+        self._scores: dict[str, float] = {}
+        self._last: Snapshot | None = None
+
+    def first(self, snapshot: Snapshot) -> Iterable[Sample]:
+        """All samples, those of the busiest interrupts before those of others."""
+        counts = {one.subject: number(one) or 0.0 for one in snapshot.samples if one.quantity == _INTERRUPTS}
+        if snapshot is not self._last:
+            before, self._last = self._counts, snapshot
+            self._scores = {
+                subject: self._scores.get(subject, 0.0) / 2 + _rise(before.get(subject), count)
+                for subject, count in counts.items()
+            }
+            self._counts = counts
+        if len(counts) <= MOST:
+            return snapshot.samples
+
+        def rank(sample: Sample) -> tuple[float, float]:
+            if sample.quantity != _INTERRUPTS:
+                return 0.0, 0.0
+            return -self._scores.get(sample.subject, 0.0), -counts[sample.subject]
+
+        return sorted(snapshot.samples, key=rank)
+
+
+def _rise(before: float | None, now: float) -> float:
+    """Since the last look; of one that was not there before nobody knows when it came."""
+    if before is None:
+        return 0.0
+    return now - before if now >= before else now
+
+
 class Shown:
     """The last board as a registry that the library can write out."""
 
     def __init__(self) -> None:
         self._board: Status | None = None
         self._tally = Tally()
+        self._busiest = Busiest()
         self._lock = threading.Lock()
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
@@ -92,17 +134,17 @@ class Shown:
     def collect(self) -> Iterator[Metric]:
         """For the library."""
         with self._lock:
-            return iter(tuple(families(self._board, self._tally)))
+            return iter(tuple(families(self._board, self._tally, self._busiest)))
 
 
-def families(status: Status | None, tally: Tally) -> Iterator[Metric]:
+def families(status: Status | None, tally: Tally, busiest: Busiest) -> Iterator[Metric]:
     """Every metric of a board; before the first, only who we are."""
     info = _Family("monitor_info", "The tunectl that watches.", ("version",))
     info.add((__version__,), 1)
     yield info.metric
     if status is None:
         return
-    made = [*_samples(status.snapshot.samples), *_tallied(tally), *_judged(status), *_about(status)]
+    made = [*_samples(busiest.first(status.snapshot)), *_tallied(tally), *_judged(status), *_about(status)]
     dropped = _Family("monitor_series_dropped", "Series that a metric has too many of to be shown.", ("metric",))
     for family in made:
         yield family.metric

@@ -19,6 +19,7 @@ from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.knobs import Knobs
 from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.wording import standing
 
 _NAME = "drift"
 _EVENTFUL = frozenset({"cpu", "net", "queues", "pci"})
@@ -143,8 +144,8 @@ def _sample(finding: Finding) -> Sample:
 
 
 def _why_unknown(finding: Finding) -> str:
-    values = f"observed {finding.observed}, desired {finding.desired}"
-    return f"{values}: {finding.reason}" + (f"; fix: {finding.fix}" if finding.fix else "")
+    stands = standing(finding)
+    return ": ".join(filter(None, [stands, finding.reason])) + (f"; fix: {finding.fix}" if finding.fix else "")
 
 
 def _written(path: str) -> float:
