@@ -110,6 +110,24 @@ def test_a_boot_that_leaves_the_service_out_is_named_and_its_fix_mends_it(
 
 
 @pytest.mark.parametrize(
+    ("words", "typed_as_it_stands"),
+    [
+        ("rd.systemd.unit=rescue.target systemd.unit=rescue.target", False),
+        ("systemd.unit=rescue.target-0 systemd.unit=rescue.target", False),
+        ("systemd.unit=rescue.target rd.systemd.unit=rescue.target", True),
+    ],
+)
+def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, words: str, *, typed_as_it_stands: bool) -> None:
+    next_line(words)(tuned)
+    fix = of_the_service(tuned).fix
+    assert fix.startswith("sudo sed -i" if typed_as_it_stands else "take systemd.unit=rescue.target out of the kernel")
+    if typed_as_it_stands:
+        followed(tuned, fix)
+        assert "rd.systemd.unit=rescue.target" in (tuned / "etc/default/grub").read_text()
+        assert of_the_service(tuned).outcome == "compliant"
+
+
+@pytest.mark.parametrize(
     "harm",
     [
         linked(DEFAULT, "/lib/systemd/system/multi-user.target"),

@@ -38,16 +38,22 @@ def place_of(view: View, word: str) -> str:
     return next((where for arg, where in placed if str(arg) == word and where.startswith("/")), "")
 
 
-def menu_maker(view: View) -> str:
-    """The command that makes the boot menu from the settings; "" where it is not made from them, or not all of it."""
-    return making_menu(view.root) if boot_of(view).loader.name in _MAKE_MENUS else ""  # docs/boot-loaders.md, BLS
-
-
-def removal_fix(word: str, place: str = "", maker: str = "", *, reboot: bool) -> str:
-    """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
-    file, _, line = place.rpartition(":")
+def removal_fix(word: str, view: View | None = None, place: str = "", *, reboot: bool) -> str:
+    """How a word goes from the line of the next boot, and from this boot's with a `reboot`. `place`: of place_of()."""
     end = ", then reboot" if reboot else ""
-    if maker and file and _PLAIN.fullmatch(word) and re.fullmatch(r"[\w./-]+", file) and line.isdecimal():
+    # From other menus it goes in another way, or only from some of the entries (docs/boot-loaders.md, BLS).
+    if view and boot_of(view).loader.name in _MAKE_MENUS and _sed_finds(view, word, place):
+        file, _, line = place.rpartition(":")
         pattern = re.sub(r"[./]", r"\\\g<0>", word)
-        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && {maker}{end}"
+        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && {making_menu(view.root)}{end}"
     return f"take {word} out of the kernel command line, where your boot loader has it{end}"
+
+
+def _sed_finds(view: View, word: str, place: str) -> bool:
+    """Would `sed` find this word, and no part of another one first, as of `rd.nohz=off`?"""
+    file, _, line = place.rpartition(":")
+    if not (_PLAIN.fullmatch(word) and re.fullmatch(r"[\w./-]+", file) and line.isdecimal()):
+        return False
+    text = view.root.get_text(file.lstrip("/")).split("\n")[int(line) - 1]
+    whole = re.search(rf"(?<![\w.@:/,-]){re.escape(word)}(?![\w.@:/,=-])", text)
+    return whole is not None and whole.start() == text.find(word)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
-from tunectl.knobs.drivers.bootline import boot_lines, menu_maker, place_of, removal_fix
+from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
 from tunectl.model import Outcome, Reading, State
 
@@ -44,7 +44,7 @@ class BootSwitch(NamedTuple):
         now, word = self.is_on(parse_cmdline(line))
         word = later if after is False else word
         place = place_of(view, word) if word else ""
-        fix = removal_fix(word, place, menu_maker(view), reboot=not now) if word else ""
+        fix = removal_fix(word, view, place, reboot=not now) if word else ""
         yield Reading(knob.name, "", State.READ, now, facts=SwitchFacts(after, word, place, fix))
 
     def is_on(self, line: Sequence[Arg]) -> tuple[bool, str]:

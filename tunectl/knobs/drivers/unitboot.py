@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import Arg
 from tunectl.host.systemdunit import RELOAD, is_wanted, read_state
 from tunectl.knobs.drivers.bootgoal import RESCUE, Goal, barred, goal_of, is_there, leads_to, masking
-from tunectl.knobs.drivers.bootline import boot_lines, menu_maker, place_of, removal_fix
+from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.row import View
 
 NOT_RUN = "not run"
@@ -32,7 +32,7 @@ def of_line(view: View, name: str) -> Found | None:
     if later := masking(lines.next or (), name):
         place = place_of(view, str(later))
         why = f"the next boot will have {later}{_at(place)}: it is never started then"
-        return Found("masked", why, removal_fix(str(later), place, menu_maker(view), reboot=word is not None))
+        return Found("masked", why, removal_fix(str(later), view, place, reboot=word is not None))
     if word is None:
         return None
     what = "whether the next has it is not known" if lines.next is None else "the next will not"
@@ -68,13 +68,13 @@ def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
         return Found("left out", why, f"sudo rm /{bar} && {RELOAD}")
     place = place_of(view, str(bar))
     why = f"the next boot goes to {goal.unit}, and will have {bar}{_at(place)}, which masks it"
-    return Found("left out", why, removal_fix(str(bar), place, menu_maker(view), reboot=False))
+    return Found("left out", why, removal_fix(str(bar), view, place, reboot=False))
 
 
 def _way_back_fix(view: View, goal: Goal, name: str, place: str) -> str:
     """How a boot comes to start it: a target of the operator's own gets to want it, others are left."""
     if goal.word:
-        return removal_fix(goal.word, place, menu_maker(view), reboot=False)
+        return removal_fix(goal.word, view, place, reboot=False)
     if goal.unit in RESCUE or not is_there(view.root, goal.unit):
         return "sudo systemctl set-default multi-user.target"
     return f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}"
