@@ -1,6 +1,6 @@
 """The clock that timestamps are taken from."""
 
-from tunectl.checking import failing, unknown, unsupported
+from tunectl.checking import Severity, costs, failing, unknown, unsupported
 from tunectl.checking.window import CLOCKSOURCE, Window
 from tunectl.host.sysroot import Sysroot
 
@@ -9,6 +9,7 @@ _COUNTERS = ("tsc", "arch_sys_counter")
 _KEPT_BY = frozenset({"constant_tsc", "nonstop_tsc"})
 
 
+@costs(Severity.SLOWER)
 def test_clocksource(host: Sysroot) -> None:
     """clock_gettime() reads the CPU's own counter without a system call; any other clock costs a device access.
 
@@ -36,6 +37,7 @@ def test_clocksource(host: Sysroot) -> None:
     )
 
 
+@costs(Severity.SLOWER)
 def test_clocksource_stable(window: Window) -> None:
     """A clock that is replaced under way makes time stamps jump, and each one costs more from then on.
 

@@ -92,6 +92,11 @@ def examples(count: int) -> int:
     return max(1, count * settings.default.max_examples // 100)
 
 
+def in_quick_ring() -> bool:
+    """Is this a run of the quick ring, which samples what README's command walks through?"""
+    return settings.default is settings.get_profile("quick")
+
+
 def hear_interrupts() -> None:
     """Ctrl-C reaches what tests start: a shell's background job inherits that it be ignored, and so would they."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

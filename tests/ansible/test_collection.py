@@ -20,6 +20,7 @@ NEEDED = {
     "meta/runtime.yml",
     "playbooks/provision.yml",
     "playbooks/reboot.yml",
+    "plugins/filter/unknown_host_variables.py",
     "plugins/modules/tunectl.py",
     "plugins/module_utils/outcome.py",
     "roles/tunectl_install/files/look.py",
@@ -99,14 +100,23 @@ def test_ansible_doc_explains_the_module_and_the_roles(run) -> None:  # type: ig
     assert {f"tunectl.host.{path.name}" for path in (COLLECTION / "roles").iterdir()} <= roles.keys()
 
 
-@pytest.mark.slow
-def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_ansible_lint_has_the_production_profile_and_no_exceptions() -> None:
     settings = (COLLECTION / ".ansible-lint").read_text()
     assert "profile: production" in settings
     assert "skip_list" not in settings
     assert "warn_list" not in settings
     noqa = [path for path in COLLECTION.rglob("*.yml") if "noqa" in path.read_text()]
     assert not noqa
+
+
+@pytest.mark.slow
+def test_every_playbook_is_understood(run) -> None:  # type: ignore[no-untyped-def]
+    names = sorted(path.stem for path in (COLLECTION / "playbooks").glob("*.yml"))
+    run("ansible-playbook", "--syntax-check", "-i", "tunectl,", *(f"tunectl.host.{name}" for name in names))
+
+
+@pytest.mark.long
+def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     program("ansible-lint")
     run("ansible-lint", "--nocolor", cwd=COLLECTION, env={"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)})
 

@@ -30,7 +30,7 @@ BARRED = [("acpi_cpufreq", 2), ("pcc_cpufreq", 3), ("floppy", 5), ("p4_clockmod"
 
 
 def test_the_lines_that_keep_a_module_away() -> None:
-    assert [(one.module, one.line) for one in parse_modprobe(TEXT)] == BARRED
+    assert [(one.modules, one.line) for one in parse_modprobe(TEXT)] == BARRED
     assert [one.last for one in parse_modprobe(TEXT)][-1] == 9
 
 
@@ -45,12 +45,37 @@ def test_modprobe_reads_them_so(tmp_path: Path) -> None:
     assert {name for name, _ in BARRED} == {name.replace("-", "_") for name in said}
 
 
+MODALIAS = "cpu:type:x86,ven0000fam0006mod009E:feature:,0000,00E8"
+PATTERNS = {
+    "install acpi_* /bin/true": True,
+    "install acpi-* /bin/false": True,
+    "install *cpu* :": True,
+    "install ac?i_cpufreq /bin/true": True,
+    "install acpi_* /sbin/modprobe -i acpi_cpufreq": False,
+    "install pcc_* /bin/true": False,
+    "blacklist acpi_*": False,  # no pattern there
+    "alias acpi_cpufreq off": True,
+    "alias cpu:type:x86,* off": True,
+    "alias cpu:type:aarch64* off": False,
+    "alias cpu:type:x86,* acpi_cpufreq": False,
+    "alias acpi_cpufreq offset": False,
+    "alias net-pf-* off": False,
+}
+
+
+@pytest.mark.parametrize("line", PATTERNS)
+def test_a_pattern_keeps_away_what_it_fits(tmp_path: Path, line: str) -> None:
+    write(tmp_path, "sys/devices/system/cpu/modalias", f"{MODALIAS}\n")
+    write(tmp_path, "etc/modprobe.d/a.conf", f"{line}\n")
+    assert any(one.bars("acpi_cpufreq") for one in read_barred(Sysroot(str(tmp_path)))) is PATTERNS[line]
+
+
 def test_of_two_files_of_one_name_the_first_counts(tmp_path: Path) -> None:
     write(tmp_path, "usr/lib/modprobe.d/a.conf", "blacklist one\n")
     write(tmp_path, "etc/modprobe.d/a.conf", "blacklist two\n")
     write(tmp_path, "run/modprobe.d/b.conf", "blacklist three\n")
     write(tmp_path, "etc/modprobe.d/c.txt", "blacklist four\n")
-    assert [one.module for one in read_barred(Sysroot(str(tmp_path)))] == ["two", "three"]
+    assert [one.modules for one in read_barred(Sysroot(str(tmp_path)))] == ["two", "three"]
 
 
 def test_the_lines_are_taken_out_and_no_others(tmp_path: Path) -> None:

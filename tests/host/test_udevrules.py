@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.trees import write
+from tunectl.host.lines import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.udevrules import against_units, parse_rules
 
@@ -35,6 +36,26 @@ AGAINST = [
     ['SUBSYSTEM=="net", TAG="uaccess"'],
     ['SUBSYSTEM!="net", GOTO="end"', 'ENV{SYSTEMD_WANTS}=""', 'LABEL="end"'],
     ["# a comment", "", 'SUBSYSTEM=="net",ENV{SYSTEMD_WANTS}=""'],
+    ['  , SUBSYSTEM == "net" ENV{SYSTEMD_WANTS} = "a \\"quoted\\" word",'],
+    ['SUBSYSTEM=="net", GOTO="nowhere"', 'ENV{SYSTEMD_WANTS}=""'],
+    ['LABEL="before"', 'SUBSYSTEM=="net", GOTO="before"', 'ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}:="other.service", TAG-="systemd", RUN{program}+="/bin/true"'],
+]
+IGNORED = [  # by udev, each with a complaint in the journal
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", BOGUS="1"',
+    'SUBSYSTEM="net", ENV{SYSTEMD_WANTS}=""',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="" and more',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV{X}="unclosed',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV{X}="unclosed\\"',
+    "SUBSYSTEM=='net', ENV{SYSTEMD_WANTS}=''",
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}-="tunectl-reapply@.service"',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", TAG{x}="y"',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV="y"',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", MODE=="0600"',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", ENV{DRIVER}="x"',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="", GOTO+="end"',
+    'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="" # off',
 ]
 NOT_AGAINST = [
     ['SUBSYSTEM=="tty", ENV{SYSTEMD_WANTS}=""'],
@@ -59,6 +80,11 @@ def test_what_takes_our_unit_away_is_found(tmp_path: Path, rules: list[str]) -> 
     assert found is not None
     assert found.sure
     assert found.rule.file == f"{RULES}/99-site.rules"
+
+
+@pytest.mark.parametrize("rule", IGNORED)
+def test_a_line_that_udev_ignores_takes_nothing_away(tmp_path: Path, rule: str) -> None:
+    assert against_units(card(tmp_path, rule), OURS) is None
 
 
 @pytest.mark.parametrize("rules", NOT_AGAINST, ids=" ".join)
@@ -96,7 +122,7 @@ def test_the_order_of_names_counts_and_the_first_directory(tmp_path: Path) -> No
 
 
 def test_lines_of_a_rule() -> None:
-    (first, second) = parse_rules('A=="x", \\\n  ENV{B}+="y \\" z"\n# no\n\nTEST{0755}=="/q"\n', "f.rules")
+    (first, second) = parse_rules('KERNEL=="x", \\\n  ENV{B}+="y \\" z"\n# no\n\nTEST{0755}=="/q"\n', "f.rules")
     assert (first.line, first.last, str(first.keys[1])) == (1, 2, 'ENV{B}+="y \\" z"')
     assert (second.line, second.last, second.assigns) == (5, 5, ())
 
@@ -105,4 +131,6 @@ def test_lines_of_a_rule() -> None:
 def test_the_rules_of_a_distribution_take_nothing_away(tmp_path: Path) -> None:
     for path in PACKAGED.glob("*.rules"):
         write(tmp_path, f"usr/lib/udev/rules.d/{path.name}", path.read_text())
+        lines = [one for one in continued_lines(path.read_text(), "", comments=True) if one.text.strip()]
+        assert len(list(parse_rules(path.read_text(), path.name))) == len(lines)  # none is taken for invalid
     assert against_units(card(tmp_path, ""), OURS) is None

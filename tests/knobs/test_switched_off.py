@@ -119,6 +119,22 @@ def test_a_switch_that_is_on_is_left_alone(lab4: Path, key: str, words: str) -> 
     assert finding(lab4, f"kernel.{key}").outcome == "compliant"
 
 
+MASK = "proc/sys/kernel/watchdog_cpumask"
+
+
+def test_a_soft_lockup_detector_that_leaves_the_isolated_cpus_alone_is_no_drift(lab4: Path) -> None:
+    booted(lab4, "nosoftlockup")
+    write(lab4, "proc/sys/kernel/soft_watchdog", "1\n")
+    write(lab4, MASK, "0-1\n")
+    apply(lab4)
+    found = finding(lab4, "boot.nosoftlockup")
+    assert found.outcome == "compliant"
+    assert f"/{MASK} keeps it to CPUs 0-1" in found.reason
+    for text in ("0-2\n", "\n", "what\n"):
+        write(lab4, MASK, text)
+        assert finding(lab4, "boot.nosoftlockup").outcome == "drifted"
+
+
 def test_the_soft_lockup_detector_that_runs_in_spite_of_its_argument_is_named(lab4: Path) -> None:
     """kernel.watchdog alone switches nothing on: the argument switched off this detector, and not that sysctl."""
     switch = "proc/sys/kernel/soft_watchdog"
@@ -128,6 +144,7 @@ def test_the_soft_lockup_detector_that_runs_in_spite_of_its_argument_is_named(la
     apply(lab4)
     assert finding(lab4, "boot.nosoftlockup").outcome == "compliant"
     write(lab4, switch, "1\n")
+    write(lab4, MASK, "0-1,3\n")
     found = finding(lab4, "boot.nosoftlockup")
     assert (found.outcome, found.observed) == ("drifted", "switched on again")
     assert f"/{switch} is 1" in found.reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,13 +15,14 @@ from tests.trees import write
 from tests.tuned import apply
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, leads_to, masking
+from tunectl.knobs.drivers.bootgoal import goal_files, goal_of, is_there, leads_to, masking, obstacle_of
 from tunectl.knobs.drivers.unitfile import LINK
 
 NAME = "tunectl-apply.service"
 DEFAULT = "etc/systemd/system/default.target"
 OURS = "etc/systemd/system/trading.target"
 LEAN = "[Unit]\nRequires=basic.target\nWants=ssh.service irqbalance.service\nAfter=basic.target\nAllowIsolate=yes\n"
+REQUIRING = "[Unit]\nDescription=Trading\nRequires=multi-user.target gone.target\n"
 TARGETS = {  # systemd's own, as far as they pull each other in
     "graphical": "[Unit]\nRequires=multi-user.target\nWants=display-manager.service\n",
     "multi-user": "[Unit]\nRequires=basic.target\n",
@@ -89,6 +91,40 @@ LEFT_OUT = [
     ),
     pytest.param(next_line("systemd.run=/root/once"), "kernel-command-line.target (systemd.run=", id="a command"),
     pytest.param(
+        next_line("quiet single hpet=1 x-single"), "rescue.target (single (/etc/default/grub:2))", id="a bare word"
+    ),
+    pytest.param(next_line("1 hpet=1 pti=1"), "rescue.target (1 (/etc/default/grub:2))", id="a digit, the first word"),
+    pytest.param(next_line("hpet=1 1"), "rescue.target (1 (/etc/default/grub:2))", id="a digit"),
+    pytest.param(next_line("systemd.volatile=state"), "/var is empty then", id="no journal"),
+    pytest.param(next_line("systemd.volatile=Yes"), "(/etc/default/grub:2): /etc and /var are empty", id="no unit"),
+    pytest.param(next_line("systemd.volatile=no systemd.volatile"), "/etc and /var are empty", id="a word alone"),
+    pytest.param(
+        many(written(OURS, REQUIRING), linked(DEFAULT, f"/{OURS}")),
+        f"/{OURS}:3 requires gone.target, which is not there",
+        id="what it requires is not there",
+    ),
+    pytest.param(
+        many(written(OURS, REQUIRING), linked("etc/systemd/system/multi-user.target.requires/trading.target", "x")),
+        f"/{OURS}:3 requires gone.target",
+        id="what multi-user.target requires cannot start",
+    ),
+    pytest.param(
+        linked("etc/systemd/system/graphical.target.requires/gone.target", "../gone.target"),
+        "graphical.target.requires/gone.target requires gone.target, which is not there",
+        id="a link to what is not there",
+    ),
+    pytest.param(
+        linked("etc/systemd/system/basic.target", "/dev/null"),
+        "requires basic.target, which /etc/systemd/system/basic.target masks",
+        id="what it requires is masked",
+    ),
+    pytest.param(
+        next_line("systemd.mask=basic.target"),
+        "requires basic.target, which systemd.mask=basic.target masks",
+        id="by a word",
+    ),
+    pytest.param(linked(DEFAULT, "/dev/null"), f"default.target, which /{DEFAULT} masks", id="default.target masked"),
+    pytest.param(
         many(written(f"run/systemd/system/multi-user.target.wants/{NAME}", ""), lambda root: (root / LINK).unlink()),
         "nothing that this starts wants",
         id="enabled until the reboot",
@@ -104,27 +140,18 @@ def test_a_boot_that_leaves_the_service_out_is_named_and_its_fix_mends_it(
     found = of_the_service(tuned)
     assert (found.outcome, found.observed) == ("drifted", "left out")
     assert says in found.reason
-    if not found.fix.startswith("take "):
+    if found.fix.startswith("decide what "):
+        assert found.fix == f"decide what /{OURS}:3 shall require: there is no gone.target"
+    elif not found.fix.startswith("take "):
         followed(tuned, found.fix)
         assert of_the_service(tuned).outcome == "compliant"
 
 
-@pytest.mark.parametrize(
-    ("words", "typed_as_it_stands"),
-    [
-        ("rd.systemd.unit=rescue.target systemd.unit=rescue.target", False),
-        ("systemd.unit=rescue.target-0 systemd.unit=rescue.target", False),
-        ("systemd.unit=rescue.target rd.systemd.unit=rescue.target", True),
-    ],
-)
-def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, words: str, *, typed_as_it_stands: bool) -> None:
-    next_line(words)(tuned)
-    fix = of_the_service(tuned).fix
-    assert fix.startswith("sudo sed -i" if typed_as_it_stands else "take systemd.unit=rescue.target out of the kernel")
-    if typed_as_it_stands:
-        followed(tuned, fix)
-        assert "rd.systemd.unit=rescue.target" in (tuned / "etc/default/grub").read_text()
-        assert of_the_service(tuned).outcome == "compliant"
+@pytest.mark.parametrize("other", ["rd.systemd.unit=rescue.target", "systemd.unit=rescue.target-0"])
+def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, other: str) -> None:
+    next_line(f"{other} systemd.unit=rescue.target")(tuned)
+    followed(tuned, of_the_service(tuned).fix)
+    assert (tuned / "etc/default/grub").read_text().endswith(f'="{other} panic=10"\n')
 
 
 @pytest.mark.parametrize(
@@ -150,6 +177,16 @@ def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, words: str, *, typ
         next_line("systemd.run=/root/once systemd.unit=multi-user.target"),
         linked("run/systemd/system/default.target", "/lib/systemd/system/rescue.target"),  # gone with the reboot
         linked("run/systemd/system/graphical.target", "/dev/null"),
+        # systemd passes over these (tests below), and goes to what /usr/lib has
+        linked(DEFAULT, "default.target"),
+        linked(DEFAULT, "/etc/systemd/system/trading.service"),
+        lambda root: (root / DEFAULT).mkdir(parents=True),
+        next_line("systemd.volatile=overlay"),
+        next_line("systemd.volatile=state systemd.volatile=no"),
+        many(next_line("systemd.volatile=yes"), written("usr/share/initramfs-tools/init", "#!/bin/sh\n")),
+        written(f"{OURS}", REQUIRING),  # nothing requires it
+        many(written(OURS, REQUIRING), linked("etc/systemd/system/graphical.target.wants/trading.target", "x")),
+        many(written(OURS, REQUIRING.replace("gone.target", "gone.service -.mount")), linked(DEFAULT, f"/{OURS}")),
     ],
 )
 def test_a_boot_that_reaches_the_service_is_no_matter(tuned: Path, harm: Callable[[Path], object]) -> None:
@@ -227,6 +264,59 @@ def test_systemds_own_targets_lead_to_the_service(tmp_path: Path) -> None:
         goal = goal_of(root, args)
         assert goal is not None
         assert leads_to(root, goal, NAME, args) is is_reached
+
+
+ODD = [
+    pytest.param(lambda root: (root / DEFAULT).mkdir(parents=True), id="a directory"),
+    pytest.param(linked(DEFAULT, "default.target"), id="a loop"),
+    pytest.param(linked(DEFAULT, "/usr/lib/systemd/system/ssh.service"), id="a service"),
+    pytest.param(linked(DEFAULT, "/etc/systemd/system/nowhere.target"), id="nowhere"),
+    pytest.param(written(DEFAULT, "[Unit]\nRequires=gone.target\n"), id="requires"),
+    pytest.param(written(DEFAULT, "[Unit]\nBindsTo=gone.target\n"), id="binds to"),
+    pytest.param(written(DEFAULT, "[Unit]\nWants=gone.target\nUpholds=gone.target\n"), id="wants"),
+    pytest.param(
+        many(
+            written(DEFAULT, "[Unit]\nRequires=a.target\n"),
+            written("etc/systemd/system/a.target", "[Unit]\nRequires=gone.target\n"),
+        ),
+        id="requires what requires",
+    ),
+    pytest.param(
+        many(
+            written(DEFAULT, "[Unit]\nWants=a.target\n"),
+            written("etc/systemd/system/a.target", "[Unit]\nRequires=gone.target\n"),
+        ),
+        id="wants what requires",
+    ),
+    pytest.param(linked(f"{DEFAULT}.requires/gone.target", "../gone.target"), id="a link"),
+    pytest.param(
+        many(
+            written(DEFAULT, "[Unit]\nRequires=basic.target\n"), linked("etc/systemd/system/basic.target", "/dev/null")
+        ),
+        id="masked",
+    ),
+]
+
+
+@needs_systemd
+@pytest.mark.parametrize("harm", ODD)
+def test_whether_default_target_can_start_is_what_systemd_says(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+    """Its own `verify` builds the job of default.target, as the boot does."""
+    system = tmp_path / "usr/lib/systemd/system"
+    system.mkdir(parents=True)
+    for unit in Path("/usr/lib/systemd/system").glob("*.target"):
+        shutil.copy(unit, system, follow_symlinks=False)
+    harm(tmp_path)
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", f"--root={tmp_path}", "default.target"],
+        capture_output=True,
+        text=True,
+    )
+    starts = "Failed to create" not in done.stderr and "not found" not in done.stderr
+    root = Sysroot(str(tmp_path))
+    goal = goal_of(root, ())
+    assert goal is not None
+    assert (obstacle_of(root, goal, ()) is None and is_there(root, goal.unit)) is starts
 
 
 def test_a_recording_holds_what_leads_to_the_service(tuned: Path) -> None:

@@ -276,21 +276,19 @@ SystemCallFilter=~write
 SystemCallFilter=@system-service
 SystemCallArchitectures=x86
 RestrictAddressFamilies=AF_UNIX
-MemoryDenyWriteExecute=yes
 ReadOnlyPaths=/sys /proc
 ReadWritePaths=/no
+ReadWritePaths=
 BindReadOnlyPaths=/sys
 InaccessiblePaths=/etc/tunectl
 TemporaryFileSystem=/etc
 ProcSubset=pid
-ProtectSystem=strict
 ProtectKernelTunables=yes
 ProtectControlGroups=strict
-ProtectClock=yes
 PrivateDevices=yes
 PrivateNetwork=yes
 PrivateUsers=self
-DevicePolicy=closed
+DevicePolicy=strict
 DeviceAllow=/dev/null rw
 UMask=0777
 StandardInput=tty
@@ -362,6 +360,10 @@ ReadOnlyPaths=
 ProcSubset=all
 ProtectProc=default
 ProtectSystem=full
+ProtectSystem=strict
+MemoryDenyWriteExecute=yes
+ProtectClock=yes
+DevicePolicy=closed
 ProtectHome=read-only
 ProtectControlGroups=no
 PrivateNetwork=false
@@ -444,7 +446,8 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None
         "User=nobody\nUser=root\n",
         "User=nobody\nUser=\n",
         "TimeoutStartSec=1\nTimeoutSec=5min\n",
-        "ProtectSystem=strict\nProtectSystem=no\n",
+        "PrivateDevices=yes\nPrivateDevices=no\n",
+        "ReadWritePaths=\nReadWritePaths=/\n",
         "SystemCallFilter=~write\nSystemCallFilter=\n",
         "ExecStartPre=/bin/false\nExecStartPre=\n",
         "Environment=PATH=/x\nEnvironment=\n",
@@ -514,6 +517,73 @@ def of_the_rule(root: Path) -> Finding:
     return next(one for one in inspection_on(root).assess().findings if one.target == "systemd.apply_on_hotplug")
 
 
+UDEVD = "systemd-udevd.service"
+SOCKETS = ("systemd-udevd-control.socket", "systemd-udevd-kernel.socket")
+
+
+def with_udev(root: Path) -> None:
+    """What a distribution has: the daemon and its two sockets, each wanted by a target."""
+    for unit, target in ((UDEVD, "sysinit"), *((one, "sockets") for one in SOCKETS)):
+        write(root, f"usr/lib/systemd/system/{unit}", "[Unit]\nDescription=udev\n")
+        linked(f"usr/lib/systemd/system/{target}.target.wants/{unit}", f"../{unit}")(root)
+
+
+def next_boots(words: str) -> Callable[[Path], object]:
+    return written("etc/default/grub", f'GRUB_DEFAULT=0\nGRUB_CMDLINE_LINUX="{words} panic=10"\n')
+
+
+def linked_all(*paths: str) -> Callable[[Path], object]:
+    """Each of these is a mask."""
+    return lambda root: [linked(one, "/dev/null")(root) for one in paths]
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (linked(f"etc/systemd/system/{UDEVD}", "/dev/null"), f"/etc/systemd/system/{UDEVD}"),
+        (next_boots(f"systemd.mask={UDEVD}"), f"will have systemd.mask={UDEVD} (/etc/default/grub:2)"),
+        (next_boots("systemd.mask=systemd-udevd"), "will have systemd.mask=systemd-udevd (/etc/default/grub:2)"),
+        (
+            linked_all(
+                f"etc/systemd/system/sysinit.target.wants/{UDEVD}", *(f"etc/systemd/system/{one}" for one in SOCKETS)
+            ),
+            f"sysinit.target.wants/{UDEVD}, /etc/systemd/system/{SOCKETS[0]}",
+        ),
+    ],
+    ids=["masked", "by a word", "by a short word", "every way to start it"],
+)
+def test_a_udev_that_does_not_run_is_named_and_its_fix_mends_it(
+    lab4: Path, harm: Callable[[Path], object], says: str
+) -> None:
+    with_udev(lab4)
+    apply(lab4)
+    assert of_the_rule(lab4).outcome == "compliant"
+    harm(lab4)
+    found = of_the_rule(lab4)
+    assert (found.outcome, found.observed) == ("drifted", "overridden")
+    assert says in found.reason
+    for command in found.fix.split(" && "):
+        if command != "sudo update-grub":
+            typed(lab4, command)
+    assert of_the_rule(lab4).outcome == "compliant"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        linked_all(*(f"etc/systemd/system/{one}" for one in SOCKETS)),
+        linked_all(f"etc/systemd/system/sysinit.target.wants/{UDEVD}"),  # the sockets have it started
+        linked_all("etc/systemd/system/systemd-udev-settle.service"),
+        next_boots("systemd.mask=systemd-udev-settle.service rd.systemd.mask=systemd-udevd.service"),
+    ],
+)
+def test_a_udev_that_runs_all_the_same_is_no_matter(lab4: Path, harm: Callable[[Path], object]) -> None:
+    with_udev(lab4)
+    apply(lab4)
+    harm(lab4)
+    assert of_the_rule(lab4).outcome == "compliant"
+
+
 SITE_RULE = "etc/udev/rules.d/99-quiet.rules"
 
 
@@ -555,7 +625,7 @@ def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:
     assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(lab4).reason
 
 
-@pytest.mark.parametrize("key", ["ProtectSystem=strict", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
+@pytest.mark.parametrize("key", ["PrivateDevices=yes", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
 def test_an_empty_value_takes_back_only_what_systemd_lets_it(lab4: Path, key: str) -> None:
     apply(lab4)
     write(lab4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")

@@ -74,7 +74,9 @@ def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     assert "percentiles: not measured" in reasons[0]
     assert "--intrude" in reasons[0]
     assert decide(parts._replace(beside=("over",)), strict)[0] == "no-go"
-    assert decide(parts._replace(not_measured=()), strict)[0] == "go"
+    assert decide(parts._replace(not_measured=()), strict)[0] == "unknown"
+    measured = {"budget": {"verdict": "within"}}
+    assert decide(parts._replace(not_measured=(), probe=measured), strict)[0] == "go"
 
 
 def test_it_is_read_from_what_the_kernel_counts(tmp_path: Any) -> None:

@@ -46,6 +46,7 @@ def host_body(one: Judged) -> dict[str, Any]:
         "name": one.name,
         "verdict": one.verdict,
         "answer": one.asked.answer.value,
+        "headline": document.headline if document else "",
         "reasons": list(one.reasons),
         "expected": one.asked.expected,
         "file": one.asked.file or None,
@@ -119,7 +120,12 @@ def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
             yield "no list says who was asked: a host that left no document is missing here"
     elif unlisted:
         yield f"left a document, and was not asked: {', '.join(unlisted)}"
-    documents = [one.asked.document for one in judged if one.asked.document]
+    named = [(one.name, one.asked.document) for one in judged if one.asked.document]
+    if loose := [f"{name} ({', '.join(document.looser)})" for name, document in named if document.looser]:
+        yield f"judged by looser limits than their profile has: {', '.join(loose)}"
+    if waived := [f"{name} ({document.waivers})" for name, document in named if document.waivers]:
+        yield f"waivers stand: {', '.join(waived)}"
+    documents = [document for _, document in named]
     yield from _mixed("tunectl", [document.tunectl_version for document in documents])
 
 

@@ -56,6 +56,9 @@ class Summary(NamedTuple):
     isolated: str = ""
     clock: str = ""
     figures: Figures | None = None
+    headline: str = ""  # the verdict in words, with the terms on which it was reached
+    looser: tuple[str, ...] = ()  # keys of [budget] that permit more than the profile does
+    waivers: int = 0  # that stand
 
 
 def summary_of(document: Preflight) -> Summary:
@@ -71,6 +74,9 @@ def summary_of(document: Preflight) -> Summary:
         document.cpu_sets.isolated,
         probe.clock.source if probe else "",
         _figures(probe) if probe else None,
+        document.headline,
+        tuple(one.key for one in document.looser),
+        document.waivers.standing,
     )
 
 

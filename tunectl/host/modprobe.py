@@ -1,9 +1,15 @@
-"""Modules that this host keeps from being loaded by themselves, and the lines that say so. modprobe.d(5)."""
+"""Modules that this host keeps from being loaded by themselves, and the lines that say so.
+
+Source: modprobe.d(5); libkmod-module.c of kmod: the name of an `install` line is a shell pattern, that of a `blacklist`
+is not, and an `alias` is a pattern for what is asked for: a module's name, or what a device says of itself.
+"""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from glob import escape
 from typing import NamedTuple
 
 from tunectl.host.lines import continued_lines
@@ -12,36 +18,44 @@ from tunectl.host.systemdconf import files_in_force
 
 # Of two files with the same name the one in the earlier directory counts, the other is not read.
 DIRECTORIES = tuple(f"{place}/modprobe.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
+CPU = "sys/devices/system/cpu/modalias"
 _NOTHING = frozenset({"true", "false", ":"})  # what stands in the place of modprobe, and loads nothing
 
 
 class Barred(NamedTuple):
-    """One line: the module, as /sys/module has its name, and the file without a leading slash."""
+    """One line: its modules, as /sys/module has their names, and the file without a leading slash."""
 
-    module: str
+    modules: str  # a shell pattern
     file: str
     line: int
     last: int  # its last line, where backslashes join several
     text: str
+
+    def bars(self, module: str) -> bool:
+        """Does it keep this module away?"""
+        return fnmatchcase(module, self.modules)
 
     def __str__(self) -> str:
         return f"/{self.file}:{self.line} says {self.text}"
 
 
 def read_barred(root: Sysroot) -> tuple[Barred, ...]:
-    """Each `blacklist NAME`, and each `install NAME COMMAND` whose command does nothing. Never raises."""
-    files = files_in_force(root, DIRECTORIES)
-    return tuple(one for file in files for one in parse_modprobe(root.get_text(file), file))
+    """Each `blacklist NAME`, `install NAME COMMAND` whose command does nothing, and `alias NAME off`. Never raises."""
+    files, cpu = files_in_force(root, DIRECTORIES), root.get(CPU)
+    return tuple(one for file in files for one in parse_modprobe(root.get_text(file), file, cpu))
 
 
-def parse_modprobe(text: str, file: str = "") -> Iterator[Barred]:
-    """The same of one file's text. Pure."""
+def parse_modprobe(text: str, file: str = "", cpu: str = "") -> Iterator[Barred]:
+    """The same of one file's text; `cpu` is what the CPU says of itself, by which its drivers are loaded. Pure."""
     for line in continued_lines(text):
         words = line.text.split()
         if words[:1] == ["blacklist"] and len(words) > 1:
-            yield Barred(_name(words[1]), file, line.first, line.last, f"blacklist {words[1]}")
+            yield Barred(escape(_name(words[1])), file, line.first, line.last, f"blacklist {words[1]}")
         elif words[:1] == ["install"] and len(words) > 2 and words[2].rpartition("/")[2] in _NOTHING:
             yield Barred(_name(words[1]), file, line.first, line.last, " ".join(words))
+        elif words[:1] == ["alias"] and words[2:3] == ["off"]:
+            of_all = bool(cpu) and fnmatchcase(cpu.strip(), words[1])
+            yield Barred("*" if of_all else _name(words[1]), file, line.first, line.last, " ".join(words[:3]))
 
 
 def _name(word: str) -> str:

@@ -70,6 +70,7 @@ FILES = (
     *_below("etc", "tuned/active_profile tuned/profile_mode tuned/bootcmdline sysctl.conf sysctl.d/*.conf"),
     *_below("etc", "tuned/*-variables.conf tuned/*/tuned.conf tuned/profiles/*/tuned.conf tlp.conf tlp.d/*.conf"),
     *_below("etc", "default/cpupower sysconfig/cpupower cpupower-service.conf default/cpufrequtils auto-cpufreq.conf"),
+    "sys/devices/system/cpu/modalias",
     *(f"{place}/modprobe.d/*.conf" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib")),
     *(
         f"{place}/systemd/zram-generator.conf{more}"

@@ -16,7 +16,19 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 
 DIRECTORIES = tuple(f"{place}/udev/rules.d" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
-_KEY = re.compile(r"""([A-Z]+)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]?"((?:[^"\\]|\\.)*)\"""")
+_KEY = re.compile(
+    r"""[\s,]*+([^\s={]+?)(?=[\s={]|[-+!:]=)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]*"((?:\\"|[^"])*+)\""""
+)
+# What each key may be: with an attribute (required, or not allowed; others as one likes), asked for, assigned.
+_ATTRIBUTE = frozenset({"ENV", "ATTR", "ATTRS", "SYSCTL", "CONST", "IMPORT", "SECLABEL"})
+_NO_ATTRIBUTE = frozenset({"ACTION", "DEVPATH", "KERNEL", "SUBSYSTEM", "DRIVER", "KERNELS", "SUBSYSTEMS", "DRIVERS"})
+_NO_ATTRIBUTE |= {"TAGS", "TAG", "NAME", "SYMLINK", "RESULT", "PROGRAM", "OPTIONS", "OWNER", "GROUP", "MODE"}
+_NO_ATTRIBUTE |= {"GOTO", "LABEL"}
+_ASKED = frozenset({"ACTION", "DEVPATH", "KERNEL", "SUBSYSTEM", "DRIVER", "KERNELS", "SUBSYSTEMS", "DRIVERS", "TAGS"})
+_ASKED |= {"RESULT", "ATTRS", "CONST", "TEST"}
+_ASSIGNED = frozenset({"OPTIONS", "OWNER", "GROUP", "MODE", "RUN", "SECLABEL", "GOTO", "LABEL"})
+_KERNELS = frozenset({"ACTION", "DEVLINKS", "DEVNAME", "DEVPATH", "DEVTYPE", "DRIVER", "IFINDEX", "MAJOR", "MINOR"})
+_KERNELS |= {"SEQNUM", "SUBSYSTEM", "TAGS"}  # ENV{} of these cannot be assigned
 # A file without one of these says nothing of units.
 _OF_UNITS = re.compile(r"SYSTEMD_WANTS|SYSTEMD_READY|\bTAG\s*(?:-=|=(?!=))")
 _ACTIONS = ("add", "move")
@@ -62,10 +74,34 @@ class Against(NamedTuple):
 
 
 def parse_rules(text: str, file: str) -> Iterator[Rule]:
-    """The rules of one file; a backslash at the end of a line continues a rule."""
+    """The rules of one file; a backslash at the end of a line continues a rule. One that udev ignores is none."""
     for line in continued_lines(text, between="", comments=True):
-        if keys := tuple(Key(*found) for found in _KEY.findall(line.text)):
+        if keys := _keys(line.text):
             yield Rule(file, line.first, line.last, keys)
+
+
+def _keys(text: str) -> tuple[Key, ...]:
+    """The parts of a rule; none where one of them is not valid: udev ignores the line then (udev-rules.c)."""
+    keys, at = [], 0
+    while found := _KEY.match(text, at):
+        keys.append(Key(found[1], found[2] or "", found[3], found[4]))
+        at = found.end()
+    return tuple(keys) if not text[at:].strip(" \t\r,") and all(map(_is_valid, keys)) else ()
+
+
+def _is_valid(key: Key) -> bool:
+    is_asked = key.operator in ("==", "!=")
+    if key.name not in _ATTRIBUTE | _NO_ATTRIBUTE | {"TEST", "RUN"}:
+        return False
+    if (key.name in _ATTRIBUTE and not key.attribute) or (key.name in _NO_ATTRIBUTE and key.attribute):
+        return False
+    if (key.name in _ASKED and not is_asked) or (key.name in _ASSIGNED and is_asked):
+        return False
+    if key.operator == "-=" and key.name not in ("TAG", "SYMLINK"):
+        return False
+    if key.name in ("GOTO", "LABEL"):
+        return key.operator == "="
+    return not (key.name == "ENV" and key.attribute in _KERNELS and not is_asked)
 
 
 def against_units(root: Sysroot, ours: str) -> Against | None:
@@ -89,8 +125,9 @@ def against_units(root: Sysroot, ours: str) -> Against | None:
 def _follow(rules: Iterable[Rule], names: Sequence[str], found: dict[str, Against]) -> None:
     """What the rules of one file make of `found`: by what is missing, the rule that took it away."""
     label, maybe = "", set[str]()
-    for rule in rules:
-        labels = {key.value for key in rule.keys if key.name == "LABEL"}
+    rules = list(rules)
+    for number, rule in enumerate(rules):
+        labels = _labels([rule])
         label, maybe = "" if label in labels else label, maybe - labels
         matches = _matches(rule, names)
         if label or matches is False:
@@ -98,10 +135,16 @@ def _follow(rules: Iterable[Rule], names: Sequence[str], found: dict[str, Agains
         sure = bool(matches) and not maybe
         for key in rule.assigns:
             _take(rule, key, sure, found)
-            if key.name == "GOTO" and matches:
+            if key.name != "GOTO" or key.value not in _labels(rules[number + 1 :]):
+                continue  # udev ignores a GOTO without its label
+            if matches:
                 label = key.value
-            elif key.name == "GOTO":
+            else:
                 maybe.add(key.value)
+
+
+def _labels(rules: Iterable[Rule]) -> set[str]:
+    return {key.value for rule in rules for key in rule.keys if key.name == "LABEL"}
 
 
 def _take(rule: Rule, key: Key, sure: bool, found: dict[str, Against]) -> None:

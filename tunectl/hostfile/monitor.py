@@ -6,7 +6,6 @@ The receivers use the same checks, so that what `verify` accepts is what the mon
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.cpulist import format_cpulist
@@ -54,7 +53,6 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
     for key, (value, least, most) in limits.items():
         if not least <= value <= most:  # NaN, too
             raise UsageError(f"{where}.{key}: {value:g} is not from {least:g} to {most:g} seconds")
-    _check_paths({f"{where}.sla.socket": monitor.sla.socket})
     if monitor.sentinel is not None and monitor.sentinel.cpu not in scope.present:
         present = format_cpulist(scope.present)
         raise UsageError(f"{where}.sentinel.cpu: this host has no CPU {monitor.sentinel.cpu}", f"it has {present}")
@@ -74,7 +72,6 @@ def check_webhook(webhook: Webhook, where: str) -> Address:
         address = parse_url(webhook.url)
     except ValueError as error:
         raise UsageError(f"{where}.url: cannot be used: {error}") from None
-    _check_paths({f"{where}.token_file": webhook.token_file, f"{where}.ca_file": webhook.ca_file})
     if webhook.token_file and not address.tls and not address.loopback:
         raise UsageError(f"{where}.url: the token would cross the network in the clear", "use https://")
     return address
@@ -114,7 +111,6 @@ def parse_listen(listen: str, where: str = "monitor.prometheus.listen") -> tuple
 
 def check_textfile(path: str, where: str = "monitor.prometheus.textfile") -> None:
     """UsageError where no textfile collector would read it."""
-    _check_paths({where: path})
     if not os.path.isabs(path) or not path.endswith(".prom"):
         raise UsageError(f"{where}: {path!r} is no whole path that ends in .prom", _TEXTFILE_HINT)
 
@@ -123,11 +119,3 @@ def check_hook(hook: Hook, where: str) -> None:
     """UsageError where its command cannot be started."""
     if not hook.command or not os.path.isabs(hook.command[0]) or hook.command[0].endswith("/"):
         raise UsageError(f"{where}.command: has no program with its whole path", _HOOK_HINT)
-    if any("\0" in word for word in hook.command):
-        raise UsageError(f"{where}.command: a program and its arguments hold no NUL character")
-
-
-def _check_paths(paths: Mapping[str, str | None]) -> None:
-    for where, path in paths.items():
-        if path is not None and "\0" in path:
-            raise UsageError(f"{where}: {path!r}: a path holds no NUL character")

@@ -23,6 +23,7 @@ from tunectl.cpulist import (
 )
 from tunectl.errors import UsageError
 from tunectl.model import Match, Scalar, Scope
+from tunectl.oneline import control_in
 
 
 class Codec(NamedTuple):
@@ -77,7 +78,7 @@ COUNT = INT._replace(
 
 
 def _want_word(value: Any, scope: Scope) -> str:
-    if not isinstance(value, str) or not value or value.split() != [value]:
+    if not isinstance(value, str) or not value or value.split() != [value] or control_in(value):
         raise ValueError("a word")
     return value
 

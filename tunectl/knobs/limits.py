@@ -10,7 +10,7 @@ from tunectl.host.systemdconf import MANAGER, patterns_of
 from tunectl.knobs.codecs import NATURAL, Codec
 from tunectl.knobs.drivers.dropin import DropIn
 from tunectl.knobs.row import Knob, View
-from tunectl.model import Lifetime, Match, Scope
+from tunectl.model import Lifetime, Match, Scope, Severity
 
 _UNLIMITED = "unlimited"
 _HEAD = "# Written by `tunectl apply`; `tunectl restore` removes it.\n"
@@ -65,6 +65,7 @@ def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
         driver,
         _KIB,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.AT_LEAST,
         why=f"A page that is not locked may be taken away, and the next touch waits for the disk; {who} beyond this "
         "limit mlockall() fails. A site's choice: who runs as root needs no limit raised.",

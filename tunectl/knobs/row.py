@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.bootloader.cmdline import Arg
+from tunectl.cpulist import CpuSet
 from tunectl.host.modprobe import Barred
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec, satisfies
-from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, State, Target
+from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity, State, Target
 
 
 class View:
@@ -103,14 +104,32 @@ class Absence(NamedTuple):
     """Why a host may have no such knob any more, and what that means where the knob was in force before."""
 
     arguments: tuple[str, ...] = ()  # boot arguments that take it away: `cpufreq.off`, `intel_pstate=disable`
+    hiding: tuple[str, ...] = ()  # boot arguments with which the kernel has it, and nobody can set it
     modules: tuple[str, ...] = ()  # modules of the kernel of which one provides it
     drivers: tuple[str, ...] = ()  # others of which one may provide it, built in or as modules
     of_drivers: tuple[str, ...] = ()  # boot arguments that take one of the drivers away, and leave room for others
     harmless: str = ""  # why nothing is lost then; "" where something is
+    with_cpu: bool = False  # each target is a CPU: an argument that leaves the machine without the CPU takes it away
+
+    @property
+    def by_words(self) -> bool:
+        """May a word of the kernel's command line take it away, so that something is lost?"""
+        return not self.harmless and bool(
+            self.arguments or self.hiding or self.with_cpu or self.modules or self.drivers
+        )
 
 
 JOURNAL_GONE = "is gone"  # apply ran here
 JOURNAL_HIDDEN = "cannot be read"  # by this user
+
+
+class NextWord(NamedTuple):
+    """A word of the next boot's command line that this boot had not."""
+
+    arg: Arg
+    cpus: CpuSet  # those that the machine will not have with it
+    place: str  # FILE:LINE with a leading slash, "" where no line is known
+    fix: str  # takes the word out
 
 
 class Facts(NamedTuple):
@@ -130,6 +149,7 @@ class Facts(NamedTuple):
     barred: tuple[Barred, ...] = ()  # modules that are kept from being loaded
     unseen: str = ""  # what of these lines this user was denied
     journal: str = ""  # why nobody knows what apply noted: JOURNAL_GONE or JOURNAL_HIDDEN
+    next_words: tuple[NextWord, ...] = ()
 
 
 class Driver(Protocol):
@@ -166,6 +186,7 @@ class Knob(NamedTuple):
     driver: Driver
     codec: Codec
     lifetime: Lifetime
+    severity: Severity
     why: str
     source: str
     risk: str = "none known"

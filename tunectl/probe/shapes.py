@@ -175,6 +175,18 @@ class CpuSets(msgspec.Struct, frozen=True):
     isolated: str = ""
 
 
+class Looser(msgspec.Struct, frozen=True):
+    """A limit of the budget that permits more than the profile's."""
+
+    key: str
+
+
+class Waivers(msgspec.Struct, frozen=True):
+    """Of the host file."""
+
+    standing: Count = 0
+
+
 class Preflight(msgspec.Struct, frozen=True):
     """tunectl.preflight/1"""
 
@@ -183,6 +195,9 @@ class Preflight(msgspec.Struct, frozen=True):
     reasons: list[str] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say
     cpu_sets: CpuSets = CpuSets()
+    headline: str = ""
+    looser: list[Looser] = []
+    waivers: Waivers = Waivers()
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""

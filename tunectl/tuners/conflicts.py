@@ -102,6 +102,11 @@ def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
     return tuner.unread if concerns and is_at_work(tuner) else ""
 
 
+def unasked(tuner: FoundTuner) -> str:
+    """Why nobody knows whether a balancer's list was changed since it started; "" where that is known."""
+    return next((ban.unasked for ban in tuner.running_bans if ban.unasked), "") if is_at_work(tuner) else ""
+
+
 def objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     """What speaks against a tuner on this host; None where it leaves our knobs alone, or does not run."""
     found = _objection(tuner, settings, isolated, facts)

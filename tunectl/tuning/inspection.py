@@ -20,8 +20,9 @@ from tunectl.host.topology import read_topology
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
-from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
+from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import journal_lost
@@ -106,21 +107,29 @@ class Inspection:
     def assess(self, settings: tuple[Setting, ...] | None = None, observe: Observe = observe) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
         chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
-        readings = observe(self.view(), chosen)
+        view = self.view()
+        readings = observe(view, chosen)
         trouble = self.journal_trouble()
-        plan = diff(chosen, readings, self._facts(readings, trouble), self.config.waivers, self.today)
+        facts = self._facts(readings, trouble)
+        if any(KNOBS[setting.knob].absence.by_words for setting in chosen):
+            facts = facts._replace(next_words=next_words(view), modules=facts.modules or self._modules())
+        plan = diff(chosen, readings, facts, self.config.waivers, self.today)
         return plan._replace(findings=(trouble, *plan.findings)) if trouble else plan
+
+    def _modules(self) -> frozenset[str]:
+        """Those in this kernel; empty where that is not known."""
+        return frozenset(self.root.listdir("sys/module")) if self.root.live else frozenset()
 
     def journal_trouble(self) -> Finding | None:
         """The first finding of all where the journal is not there as a whole, or not for this user to read."""
         path = self.journal.path
         if self.journal.unreadable:
             reason = f"cannot read {path}: {os.strerror(errno.EACCES)}: {_NOTED} is not known"
-            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT)
+            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
-            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
-            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix)
+            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore"
+            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
     def journal_gone(self) -> Finding | None:
@@ -131,7 +140,7 @@ class Inspection:
         path = self.journal.path
         reason = f"{lost}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
-        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix)
+        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
@@ -173,7 +182,7 @@ class Inspection:
             applied=self.journal.unreadable or not is_first(self.journal, boot_id),
             held=held,
             arguments=kernel_args(parse_cmdline(self.root.get_text("proc/cmdline"))) if lost else (),
-            modules=frozenset(self.root.listdir("sys/module")) if lost and self.root.live else frozenset(),
+            modules=self._modules() if lost else frozenset(),
             kernel=self.identity.kernel,
             barred=barred,
             unseen=str(denied),
@@ -202,11 +211,11 @@ def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> di
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
 
 
-def read_config(host_path: str, facts: CpuFacts) -> HostConfig:
+def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) -> HostConfig:
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
     if not os.path.exists(host_path):
         raise UsageError(f"there is no host file {host_path}", f"`tunectl propose --output {host_path}` writes one")
-    return resolve(read_hostfile(host_path), facts, host_path)
+    return resolve(read_hostfile(host_path), facts, host_path, root)
 
 
 def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
@@ -225,6 +234,15 @@ def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, 
     ]
 
 
+def config_or_proposal(
+    root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
+) -> tuple[HostConfig | None, list[str]]:
+    """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
+    if required or os.path.exists(host_path):
+        return read_config(host_path, facts, root), []
+    return proposed_config(root, facts)
+
+
 def open_inspection(
     root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
 ) -> Inspection:
@@ -233,5 +251,8 @@ def open_inspection(
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
     """
     facts = read_scope_facts(root)
-    config = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_config(host_path, facts)
-    return Inspection(root, read_identity(root), config, peek(state), invocation, today)
+    if candidate:
+        config = resolve(read_hostfile(candidate), facts, host_path, root)
+    else:
+        config = read_config(host_path, facts, root)
+    return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)

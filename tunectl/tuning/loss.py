@@ -1,4 +1,4 @@
-"""What was in force and is gone: a knob that the last apply had, and that this boot has not. Pure."""
+"""What was in force and is gone, and what is in force and the next boot will not have. Pure."""
 
 from __future__ import annotations
 
@@ -38,6 +38,24 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
     return unsupported._replace(outcome=Outcome.DRIFTED, reason=f"{was}: {why}", fix=fix)
 
 
+def judge_next(knob: Knob, reading: Reading, judged: Judgement, facts: Facts) -> Judgement:
+    """The judgement; of what is in force, a drift where a word of the next boot's line takes it away."""
+    if judged.outcome is not Outcome.COMPLIANT or not knob.absence.by_words:
+        return judged
+    there = knob.absence._replace(
+        modules=tuple(name for name in knob.absence.modules if name in facts.modules),
+        drivers=tuple(name for name in knob.absence.drivers if name in facts.modules),
+    )
+    for word in facts.next_words:
+        takes = knob.absence.with_cpu and reading.instance.isdecimal() and int(reading.instance) in word.cpus
+        if takes or _argument(there, (word.arg,), (*there.arguments, *there.hiding)):
+            what = f"CPU {reading.instance} is not there then" if takes else "with that it is not"
+            place = f" ({word.place})" if word.place else ""
+            reason = f"in force now, but the next boot will have {word.arg}{place}: {what}"
+            return judged._replace(outcome=Outcome.DRIFTED, reason=reason, fix=word.fix, changeable=False)
+    return judged
+
+
 def _may_be_lost(knob: Knob, reading: Reading, argument: Arg | None) -> bool:
     """Would it be a loss if the last apply had it in force?"""
     if knob.absence.harmless or knob.name.startswith(_LASTING):
@@ -51,7 +69,7 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
     barred = _barred(knob.absence, facts)
     if argument is None and barred:
         why = f"{'; '.join(map(str, barred))}, so it is not loaded at boot"
-        modules = sorted({one.module for one in barred})
+        modules = sorted(name for name in _missing(knob.absence, facts) if any(one.bars(name) for one in barred))
         if len(modules) == 1:
             return why, f"{taking_out_lines(barred)} && sudo modprobe {modules[0]} && sudo tunectl apply"
         return why, f"load the one that this machine needs ({' or '.join(modules)}), {accept}"
@@ -74,8 +92,12 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
 
 def _barred(absence: Absence, facts: Facts) -> list[Barred]:
     """The lines of modprobe.d that keep away what may provide it, and is not there."""
-    wanted = {*absence.modules, *absence.drivers} - facts.modules
-    return [one for one in facts.barred if one.module in wanted]
+    wanted = _missing(absence, facts)
+    return [one for one in facts.barred if any(map(one.bars, wanted))]
+
+
+def _missing(absence: Absence, facts: Facts) -> set[str]:
+    return {*absence.modules, *absence.drivers} - facts.modules
 
 
 def _argument(absence: Absence, arguments: Iterable[Arg], takers: Iterable[str]) -> Arg | None:
@@ -84,7 +106,7 @@ def _argument(absence: Absence, arguments: Iterable[Arg], takers: Iterable[str])
     for arg in arguments:
         for known in takers:
             key, _, value = known.partition("=")
-            wanted = arg.value == value if value else arg.value not in _OFF
+            wanted = value in (arg.value or "").split(",") if value else arg.value not in _OFF
             if same_key(arg.key, key) and wanted:
                 return arg
         blocked = {name.replace("-", "_").removesuffix("_init") for name in (arg.value or "").split(",")}

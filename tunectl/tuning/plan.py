@@ -8,8 +8,8 @@ from typing import Any
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
-from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
-from tunectl.tuning.loss import judge_absent
+from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, Severity, State, Target, Waiver
+from tunectl.tuning.loss import judge_absent, judge_next
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
 APPLY = "sudo tunectl apply"
@@ -55,7 +55,7 @@ def _judged(
     """Each reading and its judgement: where thousands of targets show the same, it is judged once."""
     alike: dict[tuple[Any, ...], Judgement] = {}
     for reading in readings:
-        if reading.facts is not None or reading.state is State.ABSENT:
+        if reading.facts is not None or reading.state is State.ABSENT or knob.absence.with_cpu:
             yield reading, _judge(knob, setting, reading, facts)
             continue
         shown = reading[2:]  # everything except which target it is
@@ -75,9 +75,8 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
     if reading.state is State.UNREADABLE:
         fix = AS_ROOT if reading.errno in DENIED else ""
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
-    if knob.judge:
-        return knob.judge(knob, desired, reading, facts)
-    return judge_value(knob, desired, reading)
+    judged = knob.judge(knob, desired, reading, facts) if knob.judge else judge_value(knob, desired, reading)
+    return judge_next(knob, reading, judged, facts) if facts.next_words else judged
 
 
 def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
@@ -92,6 +91,7 @@ def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
         fix,
         judged.harmful,
         judged.points,
+        knob.severity,
     )
 
 
@@ -133,7 +133,7 @@ def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iter
             why = mine[0].reason
         reason = f"{waiver.origin}: the waiver for {name} covers nothing: {why}"
         fix = f"take {waiver.origin} out, or have it name a target that `tunectl verify -v` shows"
-        yield Finding("waiver", name, Outcome.UNSUPPORTED, None, None, reason, fix)
+        yield Finding("waiver", name, Outcome.UNSUPPORTED, None, None, reason, fix, severity=Severity.HYGIENE)
 
 
 def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:

@@ -7,14 +7,17 @@ What a value may be, and whether it fits the host, is for `tunectl plan --candid
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 PROPOSAL = "proposal"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OWN = ("nic", "count", "renew")  # how to come to a proposal: no part of the file
+_VARIABLE = "tunectl_host_"
 _HEAD = "# Written by Ansible (tunectl.host.tunectl): edit the inventory, not this file.\n"
 
 
@@ -110,6 +113,16 @@ OPTIONS: dict[str, Any] = {
     },
 }
 # end
+
+
+def unknown_variables(names: Iterable[str]) -> list[str]:
+    """Of variables that begin with tunectl_host_, those that are no key of the host file, each with the nearest one."""
+    known = [f"{_VARIABLE}{key}" for key in OPTIONS]
+    found = []
+    for name in sorted(set(names) - set(known)):
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+        found.append(f"{name}: did you mean {near[0]}?")
+    return found
 
 
 def render(host: dict[str, Any], isolated: str) -> str:

@@ -296,7 +296,9 @@ def test_what_alertmanager_is_told() -> None:
         "alertname": "FrequencyDrop",
         "job": "tunectl",
         "instance": "tx-04",
+        "host": "tx-04",
         "subject": "package0",
+        "package": "0",
         "severity": "critical",
     }
     assert "endsAt" not in made

@@ -12,9 +12,9 @@ from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect
 from tunectl.bootloader.family import BootPlan, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
-from tunectl.cpulist import CpuSet, Isolcpus, parse_cpulist, parse_isolcpus, parse_shown
+from tunectl.cpulist import CpuSet, Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
-from tunectl.host.cpusets import ISOLATED
+from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import satisfies
@@ -45,6 +45,7 @@ class BootFacts(NamedTuple):
     next_where: str = ""  # the line that has not got it
     undone: str = ""  # the sysctl that undoes it in this boot, as /proc/sys shows it; "" where none does
     ends: str = ""  # what ends that
+    beside: str = ""  # what it switches off runs again, and on no isolated CPU: the list that says so
 
 
 class _Next(NamedTuple):
@@ -68,6 +69,7 @@ class BootArg(NamedTuple):
     likely: str = ""
     config: str = ""  # the kernel's build option for it
     switch: str = ""  # the sysctl that is 0 with this argument, and switches on again what it switched off
+    on_cpus: str = ""  # the list of the CPUs on which that runs then
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading; its value is what this boot had, its facts are the other points."""
@@ -110,7 +112,7 @@ class BootArg(NamedTuple):
             upcoming.errno,
             upcoming.later,
             upcoming.where,
-            *(self._undone(view) if booted else ("", "")),
+            *(self._undone(view) if booted else ("", "", "")),
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
@@ -163,10 +165,18 @@ class BootArg(NamedTuple):
             return frozenset(), True, ""
         return offloaded, offloaded >= wanted, f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
 
-    def _undone(self, view: View) -> tuple[str, str]:
-        """(the sysctl that undoes it, what ends that). Where the host file asks for the sysctl, its own row judges."""
+    def _undone(self, view: View) -> tuple[str, str, str]:
+        """(the sysctl that undoes it, what ends that, why it undoes nothing on the isolated CPUs).
+
+        Where the host file asks for the sysctl, its own row judges.
+        """
         shown = view.root.get(self._switch, "0") if self.switch not in ("", *view.texts) else "0"
-        return (f"/{self._switch} is {shown}", f"sudo sysctl {self.switch}=0") if shown != "0" else ("", "")
+        if shown == "0":
+            return "", "", ""
+        cpus = read_cpu_list(view.root, self.on_cpus) if self.on_cpus else frozenset()
+        if cpus and not cpus & view.scope.isolated:
+            return "", "", f"/{self._switch} is {shown}, and /{self.on_cpus} keeps it to CPUs {format_cpulist(cpus)}"
+        return f"/{self._switch} is {shown}", f"sudo sysctl {self.switch}=0", ""
 
     @property
     def _switch(self) -> str:
@@ -190,7 +200,7 @@ class BootArg(NamedTuple):
 
     def reads(self) -> tuple[str, ...]:
         """What this boot had and what the kernel made of it, and every boot loader's configuration."""
-        shown = (self.kernel, self._switch, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
+        shown = (self.kernel, self._switch, self.on_cpus, *(("proc/[0-9]*/comm",) if self.rcu_threads else ()))
         return ("proc/cmdline", ISOLATED, *filter(None, shown), *FILES)
 
 

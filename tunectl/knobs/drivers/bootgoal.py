@@ -7,8 +7,10 @@ Upholds= and the directories of links.
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from stat import S_ISREG
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, same_key
@@ -27,12 +29,15 @@ _WORDS = {
 }
 _INIT = ("init", "systemd")  # how the file of a boot's first program is called where that is systemd
 _PULLS = ("Wants", "Requires", "BindsTo", "Upholds")
+_NEEDS = ("Requires", "BindsTo", "Requisite")
+_OF_FILES = (".target", ".service", ".socket", ".timer", ".path")  # others systemd makes up itself
 _LINKS = ("wants", "requires", "upholds")
 # Of systemd's own targets, where a recording has not got their files.
 _KNOWN = {
     "graphical.target": ("multi-user.target",),
     "multi-user.target": ("basic.target",),
     "basic.target": ("sysinit.target",),
+    "sysinit.target": (),
     "rescue.target": ("sysinit.target",),
     "runlevel5.target": ("graphical.target",),
     **dict.fromkeys(("runlevel2.target", "runlevel3.target", "runlevel4.target"), ("multi-user.target",)),
@@ -45,6 +50,20 @@ class Goal(NamedTuple):
     unit: str
     word: str = ""
     file: str = ""  # without a leading slash
+
+
+class Obstacle(NamedTuple):
+    """Why a unit cannot start: it requires one that is not there, or that is masked (`mask`, a word or a file)."""
+
+    unit: str
+    file: str  # what requires it, without a leading slash; its line, 0 for a link
+    line: int
+    mask: Arg | str = ""
+
+    def __str__(self) -> str:
+        place = f"/{self.file}:{self.line}" if self.line else f"/{self.file}"
+        by = f"/{self.mask}" if isinstance(self.mask, str) else str(self.mask)
+        return f"{place} requires {self.unit}, " + (f"which {by} masks" if self.mask else "which is not there")
 
 
 def goal_files(unit: str) -> tuple[str, ...]:
@@ -73,11 +92,24 @@ def goal_of(root: Sysroot, args: Sequence[Arg]) -> Goal | None:
 
 
 def _default(root: Sysroot) -> Goal | None:
-    """By the link, or the file, that default.target is."""
+    """By the link, or the file, that default.target is. systemd passes over a link to itself or to what is no target,
+    and over a directory.
+    """
     for path in _lasting(unit_directories(_DEFAULT)):
-        if root.exists(path):
-            return Goal(root.readlink(path).rpartition("/")[2] or _DEFAULT, file=path)
+        link = root.readlink(path)
+        name = link.rpartition("/")[2]
+        if link.endswith(NULL) or (not link and _is_file(root, path)):
+            return Goal(_DEFAULT, file=path)
+        if name.endswith(".target") and name != _DEFAULT:
+            return Goal(name, file=path)
     return None
+
+
+def _is_file(root: Sysroot, path: str) -> bool:
+    try:
+        return S_ISREG(root.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _lasting(paths: Iterable[str]) -> list[str]:
@@ -100,8 +132,7 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
 
     Conditions count for nothing here: what a unit pulls in starts, too, where its own condition does not hold.
     """
-    # What is said of default.target holds for the unit that it is a link to.
-    waiting, seen = deque([goal.unit, _DEFAULT] if goal.file else [goal.unit]), {""}
+    waiting, seen = deque(_first(goal)), {""}
     if goal.unit and barred(root, goal.unit, args):
         return False
     if goal.unit and any(same_key(arg.key, "systemd.wants") and _named(arg) == unit for arg in args):
@@ -116,6 +147,47 @@ def leads_to(root: Sysroot, goal: Goal, unit: str, args: Sequence[Arg]) -> bool:
             return True
         waiting.extend(sorted(pulled, key=lambda name: not name.endswith(".target")))
     return False
+
+
+def obstacle_of(root: Sysroot, goal: Goal, args: Sequence[Arg]) -> Obstacle | None:
+    """What keeps the unit that a boot goes to from starting: systemd starts nothing then of what it would pull in."""
+    waiting, seen = deque(_first(goal)), set[str]()
+    while waiting:
+        one = waiting.popleft()
+        if one in seen:
+            continue
+        seen.add(one)
+        for name, file, line in _required(root, one):
+            if is_missing(root, name):
+                return Obstacle(name, file, line)
+            if mask := barred(root, name, args):
+                return Obstacle(name, file, line, mask)
+            waiting.append(name)
+    return None
+
+
+def is_missing(root: Sysroot, unit: str) -> bool:
+    """Is there surely no such unit? A recording has targets alone, and an old one none."""
+    known = _OF_FILES if root.live else (".target",)
+    if not unit.endswith(known) or "%" in unit or is_there(root, unit):
+        return False
+    template = re.sub(r"@.*(?=\.)", "@", unit)
+    return any(map(root.exists, unit_directories("basic.target"))) and not is_there(root, template)
+
+
+def _required(root: Sysroot, unit: str) -> Iterator[tuple[str, str, int]]:
+    """(what a unit cannot start without, the file that says so, its line, 0 for a link), under each of its names."""
+    for one in _names(root, unit):
+        for said in read_unit(root, one):
+            if said.section == "Unit" and said.key in _NEEDS and _lasting([said.file]):
+                yield from ((name, said.file, said.line) for name in said.value.split())
+        for path in files_in_force(root, _lasting(unit_directories(f"{one}.requires")), ""):
+            yield path.rpartition("/")[2], path, 0
+
+
+def _first(goal: Goal) -> list[str]:
+    """The unit; what is said of default.target holds for the unit that it is a link to."""
+    return [goal.unit, _DEFAULT] if goal.file else [goal.unit]
 
 
 def barred(root: Sysroot, unit: str, args: Sequence[Arg]) -> Arg | str:

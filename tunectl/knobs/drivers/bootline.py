@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.bootloader.cmdline import Arg, parse_cmdline
+from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
+from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
+from tunectl.cpulist import CpuSet
+from tunectl.host.cpusets import read_cpu_list
 from tunectl.knobs.drivers.bootargs import boot_of
-from tunectl.knobs.row import View
+from tunectl.knobs.row import NextWord, View
 
+_CPU = "sys/devices/system/cpu"
 _MAKE_MENUS = ("grub", "suse-grub")
 # What `sed` and a shell in single quotes take as it is, once its dots and slashes are escaped.
-_PLAIN = re.compile(r"[\w.@:-]+=[\w.@:/-]+")
+_PLAIN = re.compile(r"[\w.@:-]+(?:=[\w.@:/-]+)?")
 
 
 class BootLines(NamedTuple):
@@ -30,30 +34,71 @@ def boot_lines(view: View) -> BootLines:
     return BootLines(parse_cmdline(view.root.get_text("proc/cmdline")), after)
 
 
+def next_words(view: View) -> tuple[NextWord, ...]:
+    """What the next line has and this boot's had not, as far as the next is known, without what the host file asks for.
+
+    What this boot had took nothing away that is there now.
+    """
+    lines = boot_lines(view)
+    asked = {(name.removeprefix("boot."), text) for name, text in view.texts.items() if name.startswith("boot.")}
+    new = [arg for arg in kernel_args(lines.next or ()) if arg not in lines.this and (arg.key, arg.value) not in asked]
+    taken = taken_cpus(lines.next or (), view.scope.present, _secondary(view) if new else frozenset())
+    return tuple(
+        NextWord(arg, taken.get(arg, frozenset()), place_of(view, str(arg)), removal_fix(view, str(arg), reboot=False))
+        for arg in dict.fromkeys(new)
+    )
+
+
+def _secondary(view: View) -> CpuSet:
+    """The CPUs that share a core with one of a lower number."""
+    cores = [read_cpu_list(view.root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") for cpu in view.scope.online]
+    return frozenset[int]().union(*(core - {min(core)} for core in cores if core))
+
+
 def place_of(view: View, word: str) -> str:
     """Where a word of the next line stands, FILE:LINE with a leading slash; "" where no line is known."""
-    if not view.root.exists(MAIN):
-        return ""
-    placed = configured(view.root).placed
-    return next((where for arg, where in placed if str(arg) == word and where.startswith("/")), "")
+    return next((where for where in _places(view, word) if where.startswith("/")), "")
 
 
-def removal_fix(word: str, view: View | None = None, place: str = "", *, reboot: bool) -> str:
-    """How a word goes from the line of the next boot, and from this boot's with a `reboot`. `place`: of place_of()."""
+def _places(view: View, word: str) -> list[str]:
+    """Each place where GRUB's settings give a word."""
+    if "placed" not in view.memo:
+        view.memo["placed"] = configured(view.root).placed if view.root.exists(MAIN) else ()
+    return [where for arg, where in view.memo["placed"] if str(arg) == word]
+
+
+def removal_fix(view: View, word: str, *, reboot: bool) -> str:
+    """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
+    maker, places = _menu_maker(view), list(dict.fromkeys(_places(view, word)))
     end = ", then reboot" if reboot else ""
-    # From other menus it goes in another way, or only from some of the entries (docs/boot-loaders.md, BLS).
-    if view and boot_of(view).loader.name in _MAKE_MENUS and _sed_finds(view, word, place):
-        file, _, line = place.rpartition(":")
-        pattern = re.sub(r"[./]", r"\\\g<0>", word)
-        return f"sudo sed -i '{line}s/ *{pattern}//' {file} && {making_menu(view.root)}{end}"
-    return f"take {word} out of the kernel command line, where your boot loader has it{end}"
+    scripts = [_script(view, word, place) for place in places]
+    if maker and places and all(scripts):
+        return f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}{end}"
+    upcoming = boot_of(view).next
+    where = place_of(view, word) or (upcoming.points[0].where if upcoming and upcoming.points else "")
+    return by_hand_fix(word, where) + end
 
 
-def _sed_finds(view: View, word: str, place: str) -> bool:
-    """Would `sed` find this word, and no part of another one first, as of `rd.nohz=off`?"""
-    file, _, line = place.rpartition(":")
-    if not (_PLAIN.fullmatch(word) and re.fullmatch(r"[\w./-]+", file) and line.isdecimal()):
-        return False
-    text = view.root.get_text(file.lstrip("/")).split("\n")[int(line) - 1]
-    whole = re.search(rf"(?<![\w.@:/,-]){re.escape(word)}(?![\w.@:/,=-])", text)
-    return whole is not None and whole.start() == text.find(word)
+def by_hand_fix(word: str, where: str = "") -> str:
+    """How a word goes from a line that nobody makes from settings; `where` is a file of this host's, or nothing."""
+    has_it = f" ({where})" if where.startswith("/") else ""
+    return f"take {word} out of the kernel command line, where your boot loader has it{has_it}"
+
+
+def _menu_maker(view: View) -> str:
+    """The command that makes the boot menu from the settings; "" where it is not made from them, or not all of it."""
+    return making_menu(view.root) if boot_of(view).loader.name in _MAKE_MENUS else ""  # docs/boot-loaders.md, BLS
+
+
+def _script(view: View, word: str, place: str) -> str:
+    """What `sed -i` is told, so that it takes one word out of a line of shell, and no part of another word; or ""."""
+    file, _, number = place.rpartition(":")
+    if not (_PLAIN.fullmatch(word) and re.fullmatch(r"/[\w./-]+", file) and number.isdecimal()):
+        return ""
+    line = next(iter(view.root.get_text(file.lstrip("/")).split("\n")[int(number) - 1 :]), "")
+    pattern = re.sub(r"[./]", r"\\\g<0>", word)
+    if line.count(word) == 1:
+        return f"'{number}s/ *{pattern}//' {file}"
+    end = r"\([\x22\x27 ]\|$\)"
+    within, first = f"s/ \\+{pattern}{end}/\\1/", f"s/\\([\\x22\\x27=]\\){pattern}{end}/\\1\\2/"
+    return f"'{number}{{{within};t;{first}}}' {file}" if word in line else ""

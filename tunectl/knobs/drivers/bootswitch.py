@@ -44,7 +44,7 @@ class BootSwitch(NamedTuple):
         now, word = self.is_on(parse_cmdline(line))
         word = later if after is False else word
         place = place_of(view, word) if word else ""
-        fix = removal_fix(word, view, place, reboot=not now) if word else ""
+        fix = removal_fix(view, word, reboot=not now) if word else ""
         yield Reading(knob.name, "", State.READ, now, facts=SwitchFacts(after, word, place, fix))
 
     def is_on(self, line: Sequence[Arg]) -> tuple[bool, str]:

@@ -7,17 +7,31 @@ hears (host/links.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tunectl.bootloader.cmdline import Arg
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdconf import unit_directories
+from tunectl.host.systemdunit import NULL, RELOAD
 from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
+from tunectl.knobs.drivers.bootgoal import barred
+from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
+from tunectl.knobs.drivers.confined import confined, quoted
 from tunectl.knobs.drivers.environment import UNSET
-from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, quoted, read_service, service_files
+from tunectl.knobs.drivers.unitboot import Found
+from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State
 
 _RULES = "etc/udev/rules.d"
+UDEVD = "systemd-udevd.service"
+_STARTERS = (  # the daemon, and the sockets that have it started
+    f"sysinit.target.wants/{UDEVD}",
+    "sockets.target.wants/systemd-udevd-control.socket",
+    "sockets.target.wants/systemd-udevd-kernel.socket",
+)
 RULE = f"{_RULES}/95-tunectl.rules"
 UNIT = "etc/systemd/system/tunectl-reapply@.service"
 
@@ -31,7 +45,7 @@ ACTION=="add|move", SUBSYSTEM=="net", DEVPATH!="*/virtual/*", \\
 """
 
 
-def render(invocation: tuple[str, ...]) -> str:
+def render(invocation: Sequence[str]) -> str:
     """The unit. At boot, when every NIC is announced, it waits for the service that applies everything.
 
     An operator who disables that service (its unit stays, its link goes) wants a boot that applies nothing at all.
@@ -56,6 +70,7 @@ ExecStartPre=/bin/sleep 2
 ExecStart={command} apply --yes --runtime --wait 120
 # 4: everything is in force but what waits for the next boot
 SuccessExitStatus=4
+{confined(invocation)}
 """
 
 
@@ -75,7 +90,7 @@ class ReapplyRule:
                 knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply")
             )
             return
-        found = read_service(knob, view, UNIT, RULE, render(()))
+        found = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
             against = against_units(view.root, RULE.rpartition("/")[2]) if found.value == "enabled" else None
@@ -87,6 +102,8 @@ class ReapplyRule:
             found = _undone(found, against) if against else found
             if found.state is State.READ:
                 found = found._replace(reason=with_unseen(found.reason or knob.why, str(denied)))
+        if found.value == "enabled" and (idle := _without_udev(view)):
+            found = found._replace(value=idle.value, reason=idle.reason, facts=ServiceFacts(idle.fix))
         yield found
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
@@ -102,7 +119,32 @@ class ReapplyRule:
 
     def reads(self) -> tuple[str, ...]:
         """Both, whatever else configures the unit, and the rules that come before and after ours."""
-        return (*service_files(UNIT, RULE), *(f"{directory}/*.rules" for directory in DIRECTORIES))
+        rules = (f"{directory}/*.rules" for directory in DIRECTORIES)
+        units = (UDEVD, *_STARTERS, *(one.partition("/")[2] for one in _STARTERS[1:]))
+        return (*service_files(UNIT, RULE), *rules, *(path for one in units for path in unit_directories(one)))
+
+
+def _without_udev(view: View) -> Found | None:
+    """Why nobody reads the rules in the next boot; None where udev starts, or that is not known."""
+    root, args = view.root, boot_lines(view).next or ()
+    bar = barred(root, UDEVD, args)
+    if isinstance(bar, Arg):
+        place = place_of(view, str(bar))
+        why = f"the next boot will have {bar}{f' ({place})' if place else ''}: nobody reads udev's rules then"
+        return Found("overridden", why, removal_fix(view, str(bar), reboot=False))
+    links = list(filter(None, (next(filter(root.exists, unit_directories(one)), "") for one in _STARTERS)))
+    culprits = [bar] if bar else [_dead(root, link, args) for link in links]
+    if not culprits or not all(culprits):  # one is enough; and a recording may have none
+        return None
+    masks = list(map(str, culprits))
+    why = f"{', '.join(f'/{one}' for one in masks)}: by that {UDEVD} is masked, and nobody reads udev's rules"
+    fix = f"sudo rm {' '.join(f'/{one}' for one in masks)} && {RELOAD} && sudo systemctl start {UDEVD}"
+    return Found("overridden", why, fix)
+
+
+def _dead(root: Sysroot, link: str, args: tuple[Arg, ...]) -> Arg | str:
+    """What keeps a link of a target's directory from starting its unit: it is a mask itself, or the unit is masked."""
+    return link if root.readlink(link).endswith(NULL) else barred(root, link.rpartition("/")[2], args)
 
 
 def _undone(found: Reading, against: Against) -> Reading:

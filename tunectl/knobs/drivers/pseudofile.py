@@ -121,6 +121,13 @@ def _filled(path: str, instance: str) -> str:
     return path.replace("{cpu}", instance).replace("{name}", instance)
 
 
+def is_spared(driver: object) -> bool:
+    """Is an attribute of this driver left unread where reading it would interrupt an isolated CPU?"""
+    if isinstance(driver, FirstOf):
+        return any(is_spared(file) for file, _ in driver.options)
+    return isinstance(driver, PseudoFile) and (driver.disturbs or driver.interrupts is not None)
+
+
 class FirstOf(NamedTuple):
     """The first of several attributes that this host has; drivers name the same switch differently."""
 

@@ -1,6 +1,7 @@
 """What a boot makes of a service of ours: does the next one start it, and did this one?
 
-Source: kernel-command-line(7), systemd.mask= and systemd.unit=; bootup(7); systemd.unit(5).
+Source: kernel-command-line(7), systemd.mask=, systemd.unit= and systemd.volatile=; systemd-fstab-generator(8) and
+systemd-volatile-root.service(8); bootup(7); systemd.unit(5).
 """
 
 from __future__ import annotations
@@ -8,13 +9,25 @@ from __future__ import annotations
 import shlex
 from typing import NamedTuple
 
-from tunectl.bootloader.cmdline import Arg
+from tunectl.bootloader.cmdline import Arg, same_key
 from tunectl.host.systemdunit import RELOAD, is_wanted, read_state
-from tunectl.knobs.drivers.bootgoal import RESCUE, Goal, barred, goal_of, is_there, leads_to, masking
+from tunectl.knobs.drivers.bootgoal import (
+    RESCUE,
+    Goal,
+    Obstacle,
+    barred,
+    goal_of,
+    is_there,
+    leads_to,
+    masking,
+    obstacle_of,
+)
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.row import View
 
 NOT_RUN = "not run"
+INITRAMFS_TOOLS = "usr/share/initramfs-tools/init"  # its initial RAM disk has no systemd
+_YES = frozenset({"1", "yes", "y", "true", "t", "on"})
 
 
 class Found(NamedTuple):
@@ -32,7 +45,7 @@ def of_line(view: View, name: str) -> Found | None:
     if later := masking(lines.next or (), name):
         place = place_of(view, str(later))
         why = f"the next boot will have {later}{_at(place)}: it is never started then"
-        return Found("masked", why, removal_fix(str(later), view, place, reboot=word is not None))
+        return Found("masked", why, removal_fix(view, str(later), reboot=word is not None))
     if word is None:
         return None
     what = "whether the next has it is not known" if lines.next is None else "the next will not"
@@ -41,11 +54,27 @@ def of_line(view: View, name: str) -> Found | None:
     return Found("masked", why, "reboot") if "@" in name else Found(NOT_RUN, why)
 
 
+def of_volatile(view: View) -> Found | None:
+    """Does the next boot begin without files that the service needs? With `overlay` they are there, and may change."""
+    words = [arg for arg in boot_lines(view).next or () if same_key(arg.key, "systemd.volatile")]
+    mode = ("yes" if words[-1].value is None else words[-1].value.lower()) if words else ""
+    if mode == "state":
+        lost = "/var is empty then, and without its journal apply writes nothing"
+    elif mode in _YES and not view.root.exists(INITRAMFS_TOOLS):
+        lost = "/etc and /var are empty then: there is no unit, no host file and no journal"
+    else:
+        return None
+    word = str(words[-1])
+    why = f"the next boot will have {word}{_at(place_of(view, word))}: {lost}"
+    return Found("left out", why, removal_fix(view, word, reboot=False))
+
+
 def of_goal(view: View, name: str) -> Found | None:
     """Does the next boot reach it? None where it does, or nobody can say."""
     root, args = view.root, boot_lines(view).next or ()
     goal = goal_of(root, args)
-    if goal is not None and leads_to(root, goal, name, args):
+    obstacle = obstacle_of(root, goal, args) if goal and goal.unit else None
+    if goal is not None and not obstacle and leads_to(root, goal, name, args):
         return None
     if not is_wanted(root, name):
         return Found("disabled")
@@ -53,12 +82,15 @@ def of_goal(view: View, name: str) -> Found | None:
         return None
     if goal.unit and (bar := barred(root, goal.unit, args)):
         return _barred(view, goal, bar)
+    if obstacle:
+        why = f"the next boot goes to {goal.unit}, which cannot start: {obstacle}; systemd goes to rescue.target then"
+        return Found("left out", why, _start_fix(view, obstacle))
     place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
     said = f"{goal.word}{_at(place)}" if goal.word else place
     why = f"the next boot goes to {goal.unit} ({said}), and nothing that this starts wants {name}"
     if not goal.unit:
         why = f"the next boot will have {said}: it does not start systemd"
-    return Found("left out", why, _way_back_fix(view, goal, name, place))
+    return Found("left out", why, _way_back_fix(view, goal, name))
 
 
 def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
@@ -68,16 +100,27 @@ def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
         return Found("left out", why, f"sudo rm /{bar} && {RELOAD}")
     place = place_of(view, str(bar))
     why = f"the next boot goes to {goal.unit}, and will have {bar}{_at(place)}, which masks it"
-    return Found("left out", why, removal_fix(str(bar), view, place, reboot=False))
+    return Found("left out", why, removal_fix(view, str(bar), reboot=False))
 
 
-def _way_back_fix(view: View, goal: Goal, name: str, place: str) -> str:
+def _way_back_fix(view: View, goal: Goal, name: str) -> str:
     """How a boot comes to start it: a target of the operator's own gets to want it, others are left."""
     if goal.word:
-        return removal_fix(goal.word, view, place, reboot=False)
+        return removal_fix(view, goal.word, reboot=False)
     if goal.unit in RESCUE or not is_there(view.root, goal.unit):
         return "sudo systemctl set-default multi-user.target"
     return f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}"
+
+
+def _start_fix(view: View, obstacle: Obstacle) -> str:
+    """How a target comes to start that requires what is not there, or is masked."""
+    if isinstance(obstacle.mask, Arg):
+        return removal_fix(view, str(obstacle.mask), reboot=False)
+    if obstacle.mask:
+        return f"sudo rm /{obstacle.mask} && {RELOAD}"
+    if obstacle.line:
+        return f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {obstacle.unit}"
+    return f"sudo rm /{obstacle.file} && {RELOAD}"
 
 
 def _at(place: str) -> str:

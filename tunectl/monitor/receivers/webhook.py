@@ -18,6 +18,8 @@ from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
 from tunectl.monitor.receivers.http import post
 from tunectl.monitor.receivers.message import delivery_id, document, fields
+from tunectl.monitor.receivers.metric_rows import label
+from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 _API = "/api/v2/alerts"
@@ -56,22 +58,20 @@ def posted(alert: Alert, host: HostId) -> dict[str, object]:
 
     A firing alert has no endsAt: Alertmanager ends it a resolve_timeout after it last heard of it, by its own clock.
     """
-    known = fields(alert, host)
-    names = ("summary", "fix", "observed", "expected", "source", "cpus", "event")
     made: dict[str, object] = {
-        "labels": {
-            "alertname": alert.rule,
-            "job": "tunectl",
-            "instance": host.hostname,
-            "subject": alert.subject,
-            "severity": alert.severity.value,
-        },
-        "annotations": {name: known[name] for name in names if name in known},
+        "labels": {**labels_of(alert, host), "job": JOB, "instance": label(host.hostname)},
+        "annotations": {**annotations_of(alert, host), **_former(alert, host)},
         "startsAt": alert.since,
     }
     if alert.status is AlertState.RESOLVED:
         made["endsAt"] = _later(alert.since, alert.at)
     return made
+
+
+def _former(alert: Alert, host: HostId) -> dict[str, str]:
+    """`fix`, as `description` was called before; the next release is without it."""
+    known = fields(alert, host)
+    return {"fix": known["fix"]} if "fix" in known else {}
 
 
 def _later(since: str, at: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from tunectl.host.tracing import TracingSysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.row import View
-from tunectl.model import Finding, Outcome, Plan, Reading, Setting
+from tunectl.model import Finding, Lifetime, Outcome, Plan, Reading, Setting
 from tunectl.monitor.open_files import Texts
 from tunectl.monitor.watched_host import WatchedHost
 from tunectl.tuning.inspection import JOURNAL
@@ -59,7 +59,11 @@ class Knobs:
     def judge_all(self, today: str) -> None:
         """Everything, as `tunectl verify` would."""
         start = time.thread_time()
-        self.inspection = replace(self.inspection, journal=peek(self.inspection.journal.directory), today=today)
+        self.inspection = replace(
+            self.inspection,
+            journal=peek(self.inspection.journal.directory, follow=self.inspection.root.live),
+            today=today,
+        )
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)
         self._store(plan, [JOURNAL, *(setting.knob for setting in chosen)])
@@ -72,6 +76,8 @@ class Knobs:
     def judge(self, names: Iterable[str]) -> None:
         """Some knobs again; the boot arguments beside them are taken as they were last read."""
         wanted = set(names)
+        if any(map(_of_the_boot, wanted)):  # the words of the next boot's line may take others away
+            wanted |= {one.knob for one in self.settings() if KNOBS[one.knob].absence.by_words}
         boot = {name for name in self._readings if name.startswith("boot.")}
         chosen = tuple(setting for setting in self.settings() if setting.knob in wanted | boot)
         fresh = wanted | {setting.knob for setting in chosen if setting.knob not in self._readings}
@@ -108,7 +114,7 @@ class Knobs:
         """What is compared from now on. A text that is known already stays: it may differ by now."""
         many = {name for name, files in self._files.items() if len(files) > _MANY}
         few = [name for name in self.findings if name not in many]
-        boot = [name for name in few if name.startswith("boot.")]  # they all read the same files: at once
+        boot = [name for name in few if _of_the_boot(name)]  # they all read the same files: at once
         self.few = [[name] for name in few if name not in boot] + ([boot] if boot else [])
         self.owners = {path: name for name in many for path in _telling(self._files[name])}
         self.texts = {path: self.texts[path] if path in self.texts else self.text(path) for path in self.owners}
@@ -131,6 +137,11 @@ class Knobs:
         self.texts[path] = now
         # Thousands of interrupts may be balanced among the CPUs that are right for all of them.
         return not (path.endswith(_EFFECTIVE) and before in self._good and now in self._good)
+
+
+def _of_the_boot(name: str) -> bool:
+    """Is it judged by the boot loader's files?"""
+    return name in KNOBS and KNOBS[name].lifetime is Lifetime.BOOT
 
 
 def _telling(files: dict[str, None]) -> list[str]:
