@@ -364,6 +364,15 @@ def test_only_a_service_that_does_nothing_else_is_to_be_disabled(tmp_path: Path,
     assert ("disable" in found) is ("disable" in fix)
 
 
+@pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit", "exit()", "exit;", "__END__"])
+def test_what_stands_behind_the_end_of_another_languages_script_writes_nothing(tmp_path: Path, end: str) -> None:
+    def act(text: str) -> Any:
+        return program("etc/cron.hourly/x", f"#!/usr/bin/python3\n{text}\nopen('{THP}', 'w').write('always')\n")
+
+    assert "cron.hourly/x:3" in against(tmp_path, act(f"    {end}"))["cron"][0]  # in a condition
+    assert against(tmp_path, act(end)) == {}
+
+
 def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:
     runs = unit("rc-local.service", "[Service]\nExecStart=/etc/rc.local start\n")
     found = against(tmp_path, both(program("etc/rc.local", f"#!/bin/sh -e\n{SET}\nexit 0\n"), runs))
