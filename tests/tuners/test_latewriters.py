@@ -56,6 +56,8 @@ SYSTEM = "etc/systemd/system"
             [(1, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
         ),
         (f"echo \\\n always > {THP}", [(1, THP, "always")]),
+        (f"echo alw\\\nays > {THP}", [(1, THP, "always")]),
+        (f"# a comment is not continued \\\necho always > {THP}", [(2, THP, "always")]),
         ("sysctl -q -w vm.swappiness=60", [(1, "vm.swappiness", "60")]),
         ("cpupower -c all frequency-set -g powersave", [(1, "cpupower frequency-set -g", "powersave")]),
         ("cpupower frequency-set -u 2.5GHz", [(1, "cpupower frequency-set -u", "2500000")]),

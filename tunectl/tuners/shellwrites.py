@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from tunectl.host.lines import join_lines
 from tunectl.tuners.shellflow import Flow
 from tunectl.tuners.tools import TOOLS, Write
 
@@ -107,16 +108,13 @@ def script_of(command: str) -> str:
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     """(number of the first line, the line with those that go on); a here-document as `<<< 'its text'`."""
     lines = text.split("\n")[:_MOST]
-    number = 0
-    while number < len(lines):
-        first, line = number + 1, lines[number]
-        number += 1
-        while line.endswith("\\") and number < len(lines):
-            line, number = line[:-1] + " " + lines[number], number + 1
-        if (here := _HERE.search(line)) and (end := _end_of(here, lines, number)) is not None:
-            body = "\n".join(lines[number:end])
+    rest = enumerate(lines, 1)
+    for line, first, last in join_lines(rest, "", comments="#"):
+        if (here := _HERE.search(line)) and (end := _end_of(here, lines, last)) is not None:
+            body = "\n".join(lines[last:end])
             line = f"{line[: here.start()]} <<< {shlex.quote(body)}{line[here.end() :]}"
-            number = end + 1
+            for _ in lines[last : end + 1]:
+                next(rest)
         yield first, line
 
 
