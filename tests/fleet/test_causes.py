@@ -14,9 +14,8 @@ from tests.fleet.made import asked, preflight, session
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())["properties"][
-    "causes"
-]
+PROPERTIES = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())["properties"]
+SCHEMA, ACTIONS = PROPERTIES["causes"], PROPERTIES["actions"]
 
 
 def finding(target: str, reason: str = "", **more: Any) -> dict[str, Any]:
@@ -124,6 +123,28 @@ def test_a_host_without_an_answer_has_that_as_its_cause_and_not_its_old_findings
 
 def test_a_host_that_is_go_has_no_cause() -> None:
     assert causes(host("a", finding("mm.ksm", outcome="waived"), verdict="go", reasons=[])) == []
+
+
+def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> None:
+    apply = {"command": "sudo tunectl apply", "mends": ["mm.swap", "mm.ksm"], "reboot": False}
+    reboot = {"command": "sudo reboot", "mends": ["boot.tsc"], "reboot": True}
+    moved = [{"command": f"taskset -cp 0 {tid}", "mends": ["check.movable_threads[2]"]} for tid in (7, 8)]
+    decide = {"decide": "use a NIC near the others", "mends": ["check.nic_node[eth0]"], "reboot": False}
+    documents = [
+        host("a", finding("mm.swap"), actions=[moved[0], apply, reboot, decide]),
+        host("b", finding("mm.swap"), actions=[moved[1], apply]),
+        host("old", finding("mm.swap"), at="2026-11-01T08:00:00Z", actions=[apply]),
+        host("go", verdict="go", reasons=[], actions=[]),
+    ]
+    hosts = [asked(one["host"]["hostname"], one) for one in documents]
+    made = fleet_body(session(*(one.name for one in hosts)), hosts)["actions"]
+    Draft202012Validator(ACTIONS).validate(made)
+    assert made == [
+        {"alike": "taskset -cp N N", "hosts": ["a", "b"], "targets": 2, "reboot": False},
+        {"command": "sudo tunectl apply", "hosts": ["a", "b"], "targets": 4, "reboot": False},
+        {"command": "sudo reboot", "hosts": ["a"], "targets": 1, "reboot": True},
+        {"decide": "use a NIC near the others", "hosts": ["a"], "targets": 1, "reboot": False},
+    ]
 
 
 @given(st.text(max_size=40))

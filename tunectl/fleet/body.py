@@ -9,6 +9,7 @@ from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
 from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
+from tunectl.fleet.todo import todo_body
 from tunectl.probe.shapes import Hardware
 
 
@@ -23,6 +24,7 @@ def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
         "session": session_body(session),
         "counts": {"hosts": len(judged), **counts(judged)},
         "hosts": [host_body(one) | {"group": place.get(one.name)} for one in judged],
+        "actions": _todo(judged),
         "causes": causes_body(judged),
         "groups": [_group(group) for group in groups],
         "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
@@ -45,10 +47,22 @@ def _told(one: Judged) -> Iterator[Told]:
     """Its causes: those of its document's findings, where its document's reasons count, and every other reason."""
     document = one.asked.document
     own = document.reasons if document else ()
-    if document and set(own) & set(one.reasons):
+    if document and _counts(one):
         yield from document.told
     left = set(document.unexplained) if document else set()
     yield from by_text(reason for reason in one.reasons if reason not in own or reason in left)
+
+
+def _todo(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+    """What to do on the hosts that are not GO."""
+    documents = [(one.name, one.asked.document) for one in judged if _counts(one)]
+    return todo_body((name, document.todo) for name, document in documents if document)
+
+
+def _counts(one: Judged) -> bool:
+    """Is it judged by what its document says? An old one says nothing of now."""
+    document = one.asked.document
+    return document is not None and bool(set(document.reasons) & set(one.reasons))
 
 
 def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tunectl.fleet.causes import Told, told_by, unexplained
+from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
 
 
@@ -61,6 +62,7 @@ class Summary(NamedTuple):
     looser: tuple[str, ...] = ()  # keys of [budget] that permit more than the profile does
     waivers: int = 0  # that stand
     told: tuple[Told, ...] = ()  # why it is not GO, by its findings
+    todo: tuple[Doing, ...] = ()
     unexplained: tuple[str, ...] = ()  # those of `reasons` that no finding and no limit explains
 
 
@@ -81,6 +83,7 @@ def summary_of(document: Preflight) -> Summary:
         tuple(one.key for one in document.looser),
         document.waivers.standing,
         told_by(document),
+        doings(document.actions),
         unexplained(document),
     )
 

@@ -208,12 +208,22 @@ class Section(msgspec.Struct, frozen=True):
     findings: list[JudgedTarget] = []
 
 
+class Action(msgspec.Struct, frozen=True):
+    """What to do about a host: a command that is typed as it stands, or what is to be decided."""
+
+    command: str = ""
+    decide: str = ""
+    mends: list[str] = []
+    reboot: bool = False
+
+
 class Preflight(msgspec.Struct, frozen=True):
     """tunectl.preflight/1"""
 
     verdict: str
     probe: Jitter | None
     reasons: list[str] = []
+    actions: list[Action] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say
     cpu_sets: CpuSets = CpuSets()
     headline: str = ""

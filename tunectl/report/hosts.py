@@ -101,7 +101,8 @@ def _why(one: Mapping[str, Any]) -> Why:
     if not one["knob"] and texts == 1:  # all of them say this very sentence
         return Why(text, "", _counted(hosts, targets), tuple(one["hosts"]), "")
     title = f"{name} {one['outcome']}" if one["knob"] else str(one["cause"])
-    title += f" ({one['cause']})" if one["outcome"] == "broken" else ""
+    if one["outcome"] == "broken":
+        title = f"over the budget: {one['cause']}"
     more = f", one of {texts:,} such sentences" if texts > 1 else ""
     example = f"{text} ({one['example']['host']}{more})"
     return Why(title, str(one["severity"]), _counted(hosts, targets), tuple(one["hosts"]), example)
@@ -109,6 +110,28 @@ def _why(one: Mapping[str, Any]) -> Why:
 
 def _counted(hosts: int, targets: int) -> str:
     return f"{hosts:,} host{'' if hosts == 1 else 's'}" + (f", {targets:,} targets" if targets > hosts else "")
+
+
+class Do(NamedTuple):
+    """An action on several hosts, for people."""
+
+    what: str
+    is_command: bool
+    said: str
+    hosts: tuple[str, ...]
+
+
+def to_do(body: Mapping[str, Any]) -> list[Do]:
+    """A fleet's `actions`. A command that is another one on each host is told from one that can be typed."""
+    made = []
+    for one in body.get("actions") or ():
+        said = _counted(len(one["hosts"]), one["targets"])
+        if alike := one.get("alike"):
+            made.append(Do(str(alike), False, f"{said}, each with other numbers", tuple(one["hosts"])))
+        else:
+            what = str(one.get("command") or f"by hand: {one.get('decide')}")
+            made.append(Do(what, bool(one.get("command")), said, tuple(one["hosts"])))
+    return made
 
 
 def named(hosts: Iterable[Mapping[str, Any]], verdict: str) -> list[str]:

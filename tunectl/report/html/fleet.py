@@ -17,6 +17,7 @@ from tunectl.report.hosts import (
     odd_hosts,
     tally,
     times,
+    to_do,
     word,
     written,
 )
@@ -37,6 +38,10 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "tally": tally(body["counts"]),
         "means": MEANS.get(body["verdict"], ""),
         "warnings": body["warnings"],
+        "todo": [
+            {"what": one.what, "is_command": one.is_command, "said": f"{one.said}: {', '.join(folded(one.hosts))}"}
+            for one in to_do(body)
+        ],
         "failing": [
             _failing(body, verdict) for verdict in VERDICTS if verdict != "go" and named(body["hosts"], verdict)
         ],

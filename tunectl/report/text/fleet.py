@@ -11,6 +11,7 @@ from tunectl.report.hosts import (
     MEANS,
     MEASURES,
     VERDICTS,
+    Do,
     causes,
     folded,
     machine_name,
@@ -18,12 +19,13 @@ from tunectl.report.hosts import (
     odd_hosts,
     tally,
     times,
+    to_do,
     word,
     written,
 )
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
 
-_FEW = 8  # causes shown of a verdict without -v
+_FEW = 8  # causes shown of a verdict, and actions, without -v
 _ODDEST = 20  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
@@ -35,12 +37,28 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     session = body["session"]
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
     prose(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim")
+    _to_do(page, to_do(body))
     for one in VERDICTS:
         _verdict(page, body, one)
     _outliers(page, body["outliers"])
     for group in body["groups"]:
         _group(page, group)
     notes(page, body["warnings"], "Warnings")
+
+
+def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
+    """What to do on which hosts, in the order to do it."""
+    if listed:
+        heading(page, "To do, in this order", "; `tunectl preflight` of a host has its own list")
+    for number, one in enumerate(listed if page.verbose else listed[:_FEW], 1):
+        label = f"{number}. ".rjust(4)
+        if one.is_command:
+            line(page, "  ", (label, "dim"), (one.what, "bold"))
+        else:
+            prose(page, one.what, indent=2, label=label)
+        prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
+    if len(listed) > _FEW and not page.verbose:
+        prose(page, f"and {len(listed) - _FEW:,} more: -v shows all", indent=2, style="dim")
 
 
 def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
