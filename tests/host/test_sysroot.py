@@ -49,7 +49,7 @@ def test_a_value_is_without_its_newline(tree: Path) -> None:
 @pytest.mark.slow
 def test_a_long_file_is_read_to_its_end(tree: Path) -> None:
     root = Sysroot(str(tree))
-    for size in (0, 1, 4095, 4096, 4097, 8192, 3_000_000):
+    for size in (0, 1, 4095, 4096, 4097, 8192, 300_000):
         (tree / "etc/long").write_bytes((b"1," * size)[:size])
         assert len(root.read_value("etc/long")) == size
         assert len(root.read_text("etc/long")) == size
