@@ -64,7 +64,7 @@ def test_what_was_changed_while_it_runs_is_what_counts() -> None:
         ban = read_running_ban(HOST, os.getpid())
     assert asked == [b"setup"]
     assert ban is not None
-    assert ban.cpus == {2, 3}
+    assert ban.cpus == frozenset({2, 3})
     assert (ban.source, ban.unasked) == (f"process {os.getpid()} says so", "")
 
 
