@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
+from tests.conftest import examples
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.probe.document import read_document
@@ -136,6 +137,7 @@ places = st.sampled_from(
 )
 
 
+@settings(max_examples=examples(50))
 @given(places, anything)
 def test_any_value_anywhere_is_compared_or_refused(
     tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: Any
