@@ -1,6 +1,6 @@
 """Physical cores and the hardware threads on them."""
 
-from tunectl.checking import failing, unknown
+from tunectl.checking import Severity, costs, failing, unknown
 from tunectl.checking.judges import housekeeping_siblings, some, spinners
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -8,6 +8,7 @@ from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 
 
+@costs(Severity.SLOWER)
 def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) -> None:
     """SMT siblings share the core's execution units and first two caches: housekeeping next door slows an isolated CPU.
 
@@ -29,6 +30,7 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
         unknown(f"the siblings of CPU {lost[0]} cannot be read")
 
 
+@costs(Severity.SLOWER)
 def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> None:
     """Two spinners on the SMT siblings of one core each get little more than half of it.
 

@@ -1,6 +1,6 @@
 """Interrupts of devices and the isolated CPUs."""
 
-from tunectl.checking import failing
+from tunectl.checking import Severity, costs, failing
 from tunectl.checking.judges import Landed, device_interrupts, some
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
@@ -8,6 +8,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 
 
+@costs(Severity.INTERRUPT)
 def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, scope: Scope) -> None:
     """A device interrupt takes the CPU from the trading thread for the handler and the softirq work behind it.
 

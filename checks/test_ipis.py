@@ -2,13 +2,13 @@
 
 import os
 
-from tunectl.checking import failing
+from tunectl.checking import Severity, costs, failing
 from tunectl.checking.ipis import PER_S, Kind, Sent, allowed, sharing, too_many
 from tunectl.checking.judges import some
-from tunectl.checking.senders import Sender, busy_senders
+from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window
-from tunectl.host.openfiles import Holders, find_holders, perf_users, stop_of
+from tunectl.host.openfiles import find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
@@ -20,8 +20,10 @@ _WORDS = {
 }
 # What makes the kernel's own TLB shootdowns in a process: it moves or merges pages where the file says one of these.
 _MOVERS = {"proc/sys/kernel/numa_balancing": "123", "sys/kernel/mm/ksm/run": "1"}
+_FORGOTTEN = "<...>"  # a trace knows the names of so many threads only
 
 
+@costs(Severity.INTERRUPT)
 def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
     """Other CPUs interrupt this one to have it run a function, forget an address or look for work: its thread waits.
 
@@ -65,16 +67,16 @@ def _work_of(cpu: int, window: Window, root: Sysroot) -> list[str]:
 
 def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tuple[list[str], list[str]]:
     """Who sends them, as well as can be told, and what to do about it."""
-    traced = busy_senders(subject.ipi_trace, cpu, os.getpid())
+    traced = busy_senders(subject.ipi_trace.text, cpu, os.getpid())
     if traced:
-        return [_sender(one) for one in traced], [_stop(subject.root, one, cpu) for one in traced]
+        return [_sender(subject.root, one) for one in traced], [_stop(subject.root, one, cpu) for one in traced]
     times = {one.kind: one.times for one in loud}
     senders: list[str] = []
     fixes: list[str] = []
-    holders = Holders((), 0)
+    holders = find_holders(subject.root, rf"/dev/cpu/{cpu}/(msr|cpuid)")
     # Each shootdown is a function call, too (since 4.8): what is left of those has another sender.
-    if times.get(Kind.CALL, 0) - times.get(Kind.TLB, 0) > allowed(window.seconds):
-        holders = find_holders(subject.root, rf"/dev/cpu/{cpu}/(msr|cpuid)")
+    calls = times.get(Kind.CALL, 0) - times.get(Kind.TLB, 0) > allowed(window.seconds)
+    if calls:
         for one in holders.found:
             senders.append(f"{one.name} has {' and '.join(one.files)} open: each read is answered by CPU {cpu}")
             fixes.append(f"have it leave CPU {cpu} out, or end it: {one.stop}")
@@ -94,23 +96,26 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
             if (value := subject.root.get(path)) and value in on:
                 senders.append(f"/{path} is {value}: the kernel moves or merges pages of processes")
                 fixes.append(f"echo 0 > /{path}")
+    hidden = f"the files of {holders.unseen} processes are root's to see" if holders.unseen else ""
     if senders:
-        return senders, fixes
-    return [_nobody(holders)], ["find the sender: as root, tunectl check"] if holders.unseen else []
+        return [*senders, *([f"who else does, may not show here: {hidden}"] if calls and hidden else [])], fixes
+    if hidden:
+        return [f"who sends them shows nowhere, and {hidden}"], [AS_ROOT]
+    lack = subject.ipi_trace.lack
+    return [f"who sends them shows nowhere{lack and ', and '}{lack}"], [subject.ipi_trace.fix or AS_ROOT]
 
 
-def _sender(one: Sender) -> str:
+def _sender(host: Sysroot, one: Sender) -> str:
+    name = host.get(f"proc/{one.pid}/comm", "a process that has ended") if one.comm == _FORGOTTEN else one.comm
     ran = f" to run {one.callback}" if one.callback else ""
-    return f"{one.comm} (pid {one.pid}) sent {one.times}{ran}" + (f", from {one.callsite}" if one.callsite else "")
+    return f"{name} (pid {one.pid}) sent {one.times}{ran}" + (f", from {one.callsite}" if one.callsite else "")
 
 
 def _stop(host: Sysroot, one: Sender, cpu: int) -> str:
     thread = read_thread(host, one.pid, one.pid)
     if one.pid == 0 or (thread and thread.kernel):
         return f"find out who has the kernel's {one.comm} run {one.callback or one.callsite} on CPU {cpu}"
-    return f"have {one.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop_of(host, one.pid)}"
-
-
-def _nobody(holders: Holders) -> str:
-    hidden = f", and the files of {holders.unseen} processes are root's to see" if holders.unseen else ""
-    return f"who sends them shows nowhere{hidden}"
+    if thread is None:
+        name = "it" if one.comm == _FORGOTTEN else one.comm
+        return f"see who starts {name}: process {one.pid} has ended"
+    return f"have {thread.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop_of(host, one.pid)}"

@@ -1,12 +1,13 @@
 """The NICs that carry market data, and the CPUs that read from them."""
 
-from tunectl.checking import failing, unsupported
+from tunectl.checking import Severity, costs, failing, unsupported
 from tunectl.cpulist import format_cpulist
 from tunectl.host.nics import read_local_cpus
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 
 
+@costs(Severity.SLOWER)
 def test_nic_node(interface: str, host: Sysroot, scope: Scope) -> None:
     """What a NIC writes to memory lies in its own NUMA node: a reader in another fetches each line across the socket.
 

@@ -2,7 +2,7 @@
 
 import re
 
-from tunectl.checking import compliant, failing, unknown, unsupported
+from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
 from tunectl.checking.judges import some
 from tunectl.checking.residue import Residue, hidden_probes, residue
 from tunectl.host.openfiles import find_holders
@@ -12,6 +12,7 @@ from tunectl.host.tracefs import Trace, Tracing, read_tracing
 _PROGRAMS = r"anon_inode:(\[perf_event\]|bpf-prog|bpf_link|\[bpf_link\]|bpf_prog)"
 
 
+@costs(Severity.SLOWER)
 def test_tracing(host: Sysroot) -> None:
     """A tracer, an event or a probe that is left on runs at each call of what it watches, on every CPU.
 

@@ -1,6 +1,6 @@
 """Threads and the isolated CPUs."""
 
-from tunectl.checking import failing
+from tunectl.checking import Severity, costs, failing
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import interrupt_of, read_placement, strays
@@ -13,6 +13,7 @@ from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
 
 
+@costs(Severity.STALL)
 def test_movable_threads(
     isolated_cpu: int, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader], subject: Subject
 ) -> None:

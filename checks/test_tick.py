@@ -3,12 +3,13 @@
 import pytest
 
 from tunectl.bootloader.cmdline import parse_cmdline
-from tunectl.checking import unknown, unsupported
+from tunectl.checking import costs, unknown, unsupported
 from tunectl.checking.judges import some
 from tunectl.checking.measure import Spinning, timers_under_spinner
 from tunectl.checking.subject import Subject
-from tunectl.checking.tick import meaning_of, settle
+from tunectl.checking.tick import SEVERITY, meaning_of, settle
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.fairserver import may_serve
 from tunectl.host.openfiles import perf_users
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
@@ -22,6 +23,7 @@ _ALONE = (
 )
 
 
+@costs(SEVERITY)
 def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, request: pytest.FixtureRequest) -> None:
     """The tick interrupts a thread 100 to 1000 times a second; with nohz_full in force, one that is alone has none.
 
@@ -39,7 +41,8 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
     over = count.ticks is not None and count.ticks > count.allowed
     word = BootSwitch("nohz").is_on(parse_cmdline(subject.root.get_text("proc/cmdline")))[1] if over else ""
     said = [f"this boot had {word}: no CPU ever stops its tick"] if word else []
-    answer = settle(count, said or (_seen(subject.root, spinning, isolated_cpu) if over else ()))
+    seen = said or (_seen(subject.root, spinning, isolated_cpu) if over else ())
+    answer = settle(count, seen, lambda cpu: may_serve(subject.root, cpu))
     if word:
         answer.fix = f"{by_hand_fix(word)}, then reboot"
     if answer.outcome is Outcome.UNREADABLE and spinning.spinner:

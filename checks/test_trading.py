@@ -1,6 +1,6 @@
 """The operator's own threads, as [[threads]] in the host file declares them."""
 
-from tunectl.checking import failing, unknown, unsupported
+from tunectl.checking import Severity, costs, failing, unknown, unsupported
 from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.traders import (
     REAL_TIME,
@@ -29,6 +29,7 @@ from tunectl.model import Scope
 _ELSEWHERE = 0.05
 
 
+@costs(Severity.STALL)
 def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
     """A trading thread that is not pinned is moved; one of the wrong policy waits behind whatever else is runnable.
 
@@ -48,6 +49,7 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
         failing(f"{whose(declared)} (tid {trading_thread.thread.tid}): {'; '.join(reasons)}", "; ".join(fixes))
 
 
+@costs(Severity.STALL)
 def test_trading_alone(
     trading_thread: Trader, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader]
 ) -> None:
@@ -74,6 +76,7 @@ def test_trading_alone(
         )
 
 
+@costs(Severity.STALL)
 def test_trading_locked(trading_thread: Trader, host: Sysroot) -> None:
     """The first touch of a page that is not locked, or was reclaimed, is a fault in the kernel, and may be a disk read.
 
@@ -95,6 +98,7 @@ def test_trading_locked(trading_thread: Trader, host: Sysroot) -> None:
         )
 
 
+@costs(Severity.SLOWER)
 def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: list[Trader]) -> None:
     """A load from another NUMA node's memory crosses the link between the sockets, on every cache miss.
 
@@ -123,6 +127,7 @@ def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: li
         )
 
 
+@costs(Severity.STALL)
 def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader]) -> None:
     """A real-time thread that spins never lets its CPU go: what feeds it, if it must run there, waits for ever.
 

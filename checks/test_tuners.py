@@ -1,16 +1,18 @@
 """Other programs that tune this host."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from tunectl.checking import failing, unknown
+from tunectl.checking import Severity, costs, failing, unknown
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
 from tunectl.model import Scope
-from tunectl.tuners.conflicts import objection, unseen
+from tunectl.tuners.conflicts import objection, unasked, unseen
 from tunectl.tuners.found import FoundTuner
 
 
+@costs(Severity.INTERRUPT)
 def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Scope, cpu_facts: CpuFacts) -> None:
     """Two programs that write the same knob take turns, and the last one wins, at a time nobody chose.
 
@@ -22,3 +24,5 @@ def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Sco
         failing(against.reason, against.fix, observed=against.observed, desired=against.desired)
     if hidden := unseen(tuner, settings):
         unknown(f"what may overwrite our knobs here is not known: {hidden}", AS_ROOT)
+    if silent := unasked(tuner):
+        unknown(f"what {tuner.name} bans now is not known: {silent}", AS_ROOT if os.geteuid() else "")

@@ -15,10 +15,11 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 
 # From the lowest to the highest: a room may import rooms of the lines above its own, and none of its own line.
 ROOMS: tuple[tuple[str, ...], ...] = (
+    ("shortened",),
     ("errors", "durable", "checksummed", "shipped"),
-    ("cpulist",),
+    ("cpulist", "oneline", "regular"),
     ("model",),
-    ("verdict",),
+    ("verdict", "wording"),
     ("report",),
     ("host",),
     ("probe", "bootloader"),
@@ -129,6 +130,19 @@ def test_a_library_has_one_place(library: str, rooms: tuple[str, ...]) -> None:
     assert not outside(importers(library), *rooms)
 
 
+def test_every_finding_says_what_it_costs() -> None:
+    """A row of the table cannot be without a severity; whatever else makes findings names it, too."""
+    without = {
+        f"{name_of(path)}:{node.lineno}"
+        for path in MODULES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding"
+        and not any(one.arg in ("severity", None) for one in node.keywords) and len(node.args) < 10
+    }  # fmt: skip
+    # The monitor's conditions have severities of their own, as alerts do; the other asks whether an outcome fails.
+    assert {one.partition(":")[0] for one in without} == {"tunectl.monitor.document", "tunectl.report.nagios"}
+
+
 def test_report_sees_only_the_model() -> None:
     allowed = (
         "tunectl.report",
@@ -152,7 +166,18 @@ FLEET = [
     if path.stem not in ("store", "judge")  # judge compares times that documents hold; it asks no clock
 ]
 PURE = [
-    *("cpulist", "model", "verdict", "preflight/gate", "preflight/thermal", "knobs/codecs"),
+    *(
+        "cpulist",
+        "model",
+        "verdict",
+        "wording",
+        "hostfile/budget",
+        "probe/budget",
+        "preflight/headline",
+        "preflight/gate",
+        "preflight/thermal",
+        "knobs/codecs",
+    ),
     *("tuning/plan", "tuning/propose"),
     *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
     *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
@@ -181,7 +206,8 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.shapes")
-        assert not outside(own, "tunectl.fleet", *probe, "tunectl.errors", "tunectl.durable"), path
+        ground = ("tunectl.errors", "tunectl.durable", "tunectl.regular", "tunectl.verdict", "tunectl.model")
+        assert not outside(own, "tunectl.fleet", *probe, *ground), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 
@@ -203,14 +229,14 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
     own_files = {  # tunectl's own files, the operator's input and the user's output; none of them is the host's state
         "tunectl.tuning.journal",
         "tunectl.tuning.lock",
-        "tunectl.hostfile.toml",
+        "tunectl.regular",  # the one way to read them whole
         "tunectl.cli.main",
         "tunectl.cli.probe",
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",
         "tunectl.monitor.earlier",
-        "tunectl.monitor.store",
+        "tunectl.monitor.occupancy",
         "tunectl.probe.result",  # the operator's token
         "tunectl.durable",  # the files that the others replace, and directories to have them on disk
         "tunectl.host.traceinstance",  # a trace of our own, gone at the end; it reads and writes no setting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,12 +13,21 @@ from pathlib import Path
 import pytest
 
 from tests.monitor.process import running
+from tunectl.bootloader.families import FAMILIES
 from tunectl.errors import UsageError
+from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers import hotplug, latencyhold
 from tunectl.knobs.drivers.unitfile import render
 from tunectl.units import SERVICES, ours, units_of, warnings
 
 PROGRAM = ("/opt/tunectl/bin/tunectl",)
-EXPOSURE = 2.0
+EXPOSURES = {
+    "tunectl-monitor.service": 2.0,
+    "tunectl-latency.service": 2.0,
+    "tunectl-apply.service": 5.0,
+    "tunectl-repair.service": 5.0,
+    "tunectl-reapply@.service": 5.0,
+}
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 
 
@@ -50,16 +60,13 @@ def test_systemd_accepts_every_unit(tmp_path: Path) -> None:
 
 
 @needs_systemd
-def test_the_monitor_is_confined(tmp_path: Path) -> None:
-    path = next(path for path in written(tmp_path) if path.name == "tunectl-monitor.service")
-    command = [
-        "systemd-analyze",
-        "security",
-        "--offline=true",
-        f"--threshold={EXPOSURE * 10:.0f}",
-        "--no-pager",
-        str(path),
-    ]
+@pytest.mark.parametrize("name", EXPOSURES)
+def test_every_unit_is_confined(tmp_path: Path, name: str) -> None:
+    written(tmp_path)
+    (tmp_path / "tunectl-latency.service").write_text(latencyhold.render(3))
+    (tmp_path / "tunectl-reapply@.service").write_text(hotplug.render(PROGRAM))
+    threshold = f"--threshold={EXPOSURES[name] * 10:.0f}"
+    command = ["systemd-analyze", "security", "--offline=true", threshold, "--no-pager", str(tmp_path / name)]
     done = subprocess.run(command, capture_output=True, text=True, env={"SYSTEMD_COLORS": "0", "PATH": "/usr/bin:/bin"})
     assert done.returncode == 0, done.stdout[-400:] + done.stderr
     assert "Overall exposure level" in done.stdout
@@ -81,6 +88,52 @@ def test_what_writes_the_host_may_write_it() -> None:
     for name in ("apply", "repair"):
         for unit in units_of(name, PROGRAM):
             assert "ProtectKernelTunables" not in unit.text
+            assert "ProtectControlGroups" not in unit.text
+
+
+def read_only(text: str, path: str) -> bool:
+    """May the unit not write there? Source: systemd.exec(5), ProtectSystem=strict, ReadWritePaths=."""
+    assert key(text, "ProtectSystem") == ["strict"]
+    (words,) = key(text, "ReadWritePaths")
+    places = [word.lstrip("-") for word in shlex.split(words.replace("%%", "%"))]
+    return not any(f"{path}/".startswith(f"{place}/") for place in (*places, "/proc", "/sys", "/dev"))
+
+
+PLACES_OF_BOOT_FILES = ("/boot/grub/grub.cfg.new", "/boot/firmware/cmdline.txt", "/efi/loader/entries/x.conf")
+
+
+@pytest.mark.parametrize("state", ["/var/lib/tunectl", "/srv/a b/50%/state"])
+def test_no_path_that_the_tables_write_is_read_only_to_the_units(state: str) -> None:
+    """Every file a driver names, the drop-in of each boot loader, what update-grub replaces, and the state."""
+    invocation = (*PROGRAM, *(() if state.startswith("/var") else ("--state", state)))
+    named = {path for knob in KNOBS.values() for path in knob.driver.describe() if path.startswith("/")}
+    boots = {f"/{path}" for one in FAMILIES.values() for path in one.files if path.startswith(("etc", "boot", "efi"))}
+    assert len(named) > 60
+    assert any(path.startswith("/etc/default/grub") for path in boots)
+    units = [unit for name in ("apply", "repair") for unit in units_of(name, invocation)]
+    texts = [unit.text for unit in units if unit.path.endswith(".service")]
+    for text in (*texts, hotplug.render(invocation)):
+        wanted = {*named, *boots, *PLACES_OF_BOOT_FILES, "/run/lock/lvm", f"{state}/journal.jsonl", state}
+        assert [path for path in sorted(wanted) if read_only(text, path)] == []
+        assert read_only(text, "/usr/bin/tunectl")
+        assert read_only(text, "/srv/other")
+
+
+def test_a_command_below_tmp_is_not_hidden_from_apply() -> None:
+    (unit,) = units_of("apply", ("/tmp/venv/bin/tunectl",))
+    assert key(unit.text, "PrivateTmp") == ["no"]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("bad", ["\n", "\r", "\x1b", "\x7f", "\u2028", "\udcff"])
+@pytest.mark.parametrize("option", ["--host", "--state"])
+def test_no_word_ends_the_line_it_stands_in(name: str, bad: str, option: str) -> None:
+    evil = f"/etc/x{bad}ExecStartPre=/bin/evil"
+    with pytest.raises(UsageError, match="control character") as caught:
+        units_of(name, (*PROGRAM, option, evil))
+    assert str(caught.value).isprintable()
+    with pytest.raises(UsageError):
+        hotplug.render((*PROGRAM, option, evil))
 
 
 def test_apply_has_one_text() -> None:

@@ -24,10 +24,10 @@ def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:
     return run_apply(inspection_on(root), root, state_of(root), runtime_only=runtime_only, wait_s=0)
 
 
-def restore(host: Path | WritableSysroot, *, salvage: bool = False, force: bool = False) -> Undone:
+def restore(host: Path | WritableSysroot, *, force: bool = False) -> Undone:
     """`tunectl restore`."""
     root = WritableSysroot(str(host)) if isinstance(host, Path) else host
-    return run_restore(root, state_of(root), read_identity(root).boot_id, salvage=salvage, force=force, wait_s=0)
+    return run_restore(root, state_of(root), read_identity(root).boot_id, force=force, wait_s=0)
 
 
 def state_of(root: Sysroot) -> str:

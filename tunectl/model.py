@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import CpuSet
+from tunectl.cpulist import CpuSet, parse_cpulist
+from tunectl.errors import UsageError
 
-_RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 Scalar = str | int | float | bool | None
 
 
@@ -23,6 +22,18 @@ class Outcome(StrEnum):
     REFUSED = "refused"
     UNREADABLE = "unreadable"
     WAIVED = "waived"
+
+
+class Severity(StrEnum):
+    """What it costs while a target is not as it should be, the worst first. It decides an order, and never a verdict.
+
+    The order of the members is the order on every page (docs/interface.md, "Severity").
+    """
+
+    STALL = "stall"  # a trading thread stands still for milliseconds: another thread's turn, a fault that goes to disk
+    INTERRUPT = "interrupt"  # something runs on an isolated CPU for microseconds: a handler, a kernel thread, a tick
+    SLOWER = "slower"  # each step takes longer: a lower clock, a CPU or a link that has to wake, a farther memory
+    HYGIENE = "hygiene"  # nothing now: what keeps the other settings in force, and what is written down of them
 
 
 class Lifetime(StrEnum):
@@ -78,6 +89,7 @@ class Finding(NamedTuple):
     fix: str = ""
     harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
+    severity: Severity | None = None  # its row's; None only of what is no row's: a condition of the monitor
 
     @property
     def target(self) -> str:
@@ -169,7 +181,7 @@ class Waiver(NamedTuple):
     """An operator's written permission for one target to differ, until a date."""
 
     knob: str
-    instance: str | None  # None: all instances of the knob; a list of numbers (2-3,7) stands for each of them
+    instance: str | None  # None: all instances of the knob; a list of numbers (2-3,8-15:1/2) stands for each
     reason: str
     until: str  # ISO date, the last day it holds
     origin: str = ""  # the file and the key that it stands under
@@ -178,12 +190,14 @@ class Waiver(NamedTuple):
         """Is this instance what it names, or among what it names?"""
         if self.instance in (None, instance):
             return True
-        return instance.isdecimal() and any(int(one) <= int(instance) <= int(last) for one, last in self._ranges())
+        return instance.isdecimal() and int(instance) in self._numbers()
 
-    def _ranges(self) -> list[tuple[str, str]]:
-        """The ranges of a list of numbers; none where the instance is something else."""
-        found = [_RANGE.fullmatch(part) for part in (self.instance or "").split(",")]
-        return [(match[1], match[2] or match[1]) for match in found if match] if all(found) else []
+    def _numbers(self) -> CpuSet:
+        """The numbers that a list names; none where the instance is something else."""
+        try:
+            return parse_cpulist(self.instance or "")
+        except UsageError:
+            return frozenset()
 
 
 class Trading(NamedTuple):

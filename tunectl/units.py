@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tunectl.errors import UsageError
+from tunectl.knobs.drivers.confined import confined, quoted
 from tunectl.knobs.drivers.environment import UNSET
-from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, quoted, render
+from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, render
 from tunectl.shipped import read_shipped
 
 DIRECTORY = "etc/systemd/system"
@@ -50,6 +51,7 @@ def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
     home = "read-only" if invocation[0].startswith(_HOMES) else "yes"
     tmp = "no" if invocation[0].startswith(_TEMPORARY) else "yes"
     values = {"TUNECTL": program, "OPTIONS": words, "PROTECT_HOME": home, "PRIVATE_TMP": tmp, "UNSET": UNSET}
+    values["CONFINED"] = confined(invocation)
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text

@@ -44,6 +44,7 @@ class Played:
 
 
 Play = Callable[..., Played]
+Module = Callable[..., dict[str, Any]]
 
 
 def program(name: str) -> str:
@@ -64,8 +65,11 @@ def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def zip_cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """For the environment of whoever starts Python on zip archives: each is compiled once."""
-    return {"PYTHONPATH": str(ZIP_CACHE), "ZIP_CACHE": str(tmp_path_factory.mktemp("zipcache"))}
+    """For the environment of whoever starts Python on zip archives: each is compiled once, for all test processes."""
+    base = tmp_path_factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "zipcache"
+    place.mkdir(exist_ok=True)
+    return {"PYTHONPATH": str(ZIP_CACHE), "ZIP_CACHE": str(place)}
 
 
 @pytest.fixture
@@ -111,6 +115,32 @@ def play(environment: dict[str, str], tmp_path: Path) -> Play:
         )
         assert "Traceback" not in done.stdout, done.stdout
         return Played(done.returncode, done.stdout)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def module(collections: Path) -> Module:
+    """Starts the module as Ansible does on a target, without a play around it, and returns its result.
+
+    `module({"command": "verify"}, root, check_mode=True)`, with TUNECTL_ROOT as `root`; `_raw` is what it printed.
+    """
+    python = program("ansible-playbook").replace("ansible-playbook", "python")
+
+    def run(arguments: Mapping[str, Any], root: Path, check_mode: bool = False, **environment: str) -> dict[str, Any]:
+        given = {**arguments, "_ansible_check_mode": check_mode, "_ansible_diff": True}
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("TUNECTL_", "ANSIBLE_"))}
+        own = {"PYTHONPATH": str(collections), "TUNECTL_ROOT": str(root), "TUNECTL_PROGRAM": str(TUNECTL)}
+        done = subprocess.run(
+            [python, str(COLLECTION / "plugins/modules/tunectl.py")],
+            env={**clean, **own, **environment},
+            input=json.dumps({"ANSIBLE_MODULE_ARGS": given}),
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return {**json.loads(done.stdout), "_raw": done.stdout}
 
     return run
 

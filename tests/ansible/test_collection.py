@@ -11,15 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.ansible.conftest import program
-from tests.ansible.units import COLLECTION
+from tests.ansible.units import COLLECTION, ROOT
 
 # What an installed collection has to hold, whichever way it came.
 NEEDED = {
+    "LICENSE",
     "MANIFEST.json",
     "README.md",
     "meta/runtime.yml",
     "playbooks/provision.yml",
     "playbooks/reboot.yml",
+    "plugins/filter/unknown_host_variables.py",
     "plugins/modules/tunectl.py",
     "plugins/module_utils/outcome.py",
     "roles/tunectl_install/files/look.py",
@@ -89,6 +91,18 @@ def test_it_is_installed_from_the_repository_and_from_an_archive(run, repository
     assert contents["git"] == contents["folder"] == contents["archive"]
 
 
+def test_what_galaxy_asks_for_is_there() -> None:
+    """Addresses that a reader can follow, a licence that is the project's, and a README for the collection."""
+    yaml = pytest.importorskip("yaml", reason="Ansible is not installed: pip install -e '.[test]'")
+    galaxy = yaml.safe_load((COLLECTION / "galaxy.yml").read_text())
+    for key in ("repository", "issues", "homepage", "documentation"):
+        assert galaxy[key].startswith("https://"), key
+        assert "example." not in galaxy[key], key
+    assert galaxy["license"] == ["Apache-2.0"]
+    assert (COLLECTION / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert (COLLECTION / galaxy["readme"]).exists()
+
+
 @pytest.mark.slow
 def test_ansible_doc_explains_the_module_and_the_roles(run) -> None:  # type: ignore[no-untyped-def]
     module = json.loads(run("ansible-doc", "-j", "tunectl.host.tunectl"))["tunectl.host.tunectl"]
@@ -99,16 +113,36 @@ def test_ansible_doc_explains_the_module_and_the_roles(run) -> None:  # type: ig
     assert {f"tunectl.host.{path.name}" for path in (COLLECTION / "roles").iterdir()} <= roles.keys()
 
 
-@pytest.mark.slow
-def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_ansible_lint_has_the_production_profile_and_no_exceptions() -> None:
     settings = (COLLECTION / ".ansible-lint").read_text()
     assert "profile: production" in settings
     assert "skip_list" not in settings
     assert "warn_list" not in settings
     noqa = [path for path in COLLECTION.rglob("*.yml") if "noqa" in path.read_text()]
     assert not noqa
+
+
+@pytest.mark.slow
+def test_every_playbook_is_understood(run) -> None:  # type: ignore[no-untyped-def]
+    names = sorted(path.stem for path in (COLLECTION / "playbooks").glob("*.yml"))
+    run("ansible-playbook", "--syntax-check", "-i", "tunectl,", *(f"tunectl.host.{name}" for name in names))
+
+
+@pytest.mark.long
+def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     program("ansible-lint")
     run("ansible-lint", "--nocolor", cwd=COLLECTION, env={"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)})
+
+
+@pytest.mark.long
+def test_ansible_lint_is_silent_on_the_installed_copy(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Who installs the collection has no .ansible-lint of ours: the profile is asked for by name."""
+    run("ansible-galaxy", "collection", "build", COLLECTION, "--output-path", tmp_path)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    there = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    run("ansible-galaxy", "collection", "install", archive, "-p", tmp_path, env=there)
+    copy = tmp_path / "ansible_collections/tunectl/host"
+    run("ansible-lint", "--nocolor", "--offline", "--strict", "--profile", "production", cwd=copy, env=there)
 
 
 @pytest.mark.long  # and asks PyPI

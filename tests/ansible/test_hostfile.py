@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ansible.generate import PLACES, written
 from tests.ansible.units import load
+from tests.conftest import examples
 from tunectl.hostfile.config import read_hostfile
 from tunectl.hostfile.shape import (
     Budget,
@@ -103,6 +104,7 @@ def test_the_least_host_file() -> None:
     assert text.splitlines()[1:] == ['profile = "low-latency"', 'isolated = "2-3"']
 
 
+@settings(max_examples=examples(40))
 @given(TEXT, TEXT, st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), TEXT, st.floats(allow_nan=False)))
 def test_every_text_and_number_comes_back(text: str, key: str, value: Any) -> None:
     host = {"profile": "p", "network": {"interfaces": [text]}, "knobs": {key: value}}
@@ -124,6 +126,19 @@ def test_every_text_and_number_comes_back(text: str, key: str, value: Any) -> No
 def test_what_toml_cannot_hold_is_named(host: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         hostfile.render(host, "2-3")
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("budgt", "budget"), ("isolatd", "isolated"), ("wavers", "waivers"), ("nics", "nic")]
+)
+def test_a_variable_that_is_no_key_is_refused_with_the_nearest(name: str, near: str) -> None:
+    right = [f"tunectl_host_{key}" for key in hostfile.OPTIONS]
+    said = hostfile.unknown_variables([*right, f"tunectl_host_{name}"])
+    assert said == [f"tunectl_host_{name}: did you mean tunectl_host_{near}?"]
+
+
+def test_every_key_is_right() -> None:
+    assert hostfile.unknown_variables(f"tunectl_host_{key}" for key in hostfile.OPTIONS) == []
 
 
 @pytest.mark.parametrize("path", PLACES, ids=lambda path: path.name)

@@ -24,38 +24,36 @@ PLAYBOOK = """
 """
 
 
-@pytest.fixture
-def spun(play: Play, tmp_path: Path) -> Any:
-    """Plays the role with a budget, for a fifth of a second on this machine's last CPU."""
+LOOSE = "[budget]\nmax_ns = 6e10\np99_9_ns = 6e10\ninterruptions_per_s = 1e9\nstolen_ppm = 1e6\n"
+REQUIRED = {"tunectl_probe_require_budget": True}
+# host -> (its profile, its host file's budget, variables, what the role says; "" where it is content)
+HOSTS: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "kept": ("low-latency", LOOSE, {"tunectl_probe_duration_s": 1, **REQUIRED}, ""),
+    "broken": ("low-latency", "[budget]\nmax_ns = 1\n", {}, "the budget is broken: "),
+    "without": ("mine.toml", "", {}, ""),
+    "required": ("mine.toml", "", REQUIRED, "the budget is not-judged: "),
+}
+
+
+def test_results_are_fetched_and_budgets_asserted(play: Play, tmp_path: Path) -> None:
+    """A fifth of a second on this machine's last CPU for each, one after the other."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
         pytest.skip("one CPU: none to spin on that is not the housekeeping one")
     playbook = tmp_path / "probe.yml"
     playbook.write_text(PLAYBOOK)
-
-    def run(budget: str, **variables: Any) -> Any:
-        host = tmp_path / "host.toml"
-        host.write_text(f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n{budget}')
+    (tmp_path / "mine.toml").write_text('description = "no limit at all"\n')
+    hosts = {}
+    for name, (profile, budget, variables, _) in HOSTS.items():
+        host = tmp_path / f"{name}.toml"
+        host.write_text(f'profile = "{profile}"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n{budget}')
         environment = {"TUNECTL_HOST": str(host), "TUNECTL_PROGRAM": str(TUNECTL)}
         words = {"tunectl_probe_duration_s": 0.2, "tunectl_probe_folder": str(tmp_path / "results"), **variables}
-        return play(playbook, {"this": {"tunectl_environment": environment, **words}})
-
-    return run
-
-
-def test_the_probes_result_is_fetched_and_its_budget_asserted(spun: Any, tmp_path: Path) -> None:
-    kept = spun("[budget]\nmax_ns = 60000000000\n")
-    assert (kept.code, kept.counts("this")["changed"]) == (0, 0), kept.out
-    document = json.loads((tmp_path / "results/this.json").read_text())
-    assert document["schema"] == "tunectl.probe.jitter/1"
-
-    broken = spun("[budget]\nmax_ns = 1\n")
-    assert broken.code == 2
-    assert "the budget is broken: " in broken.said("this"), broken.said("this")
-
-
-def test_a_host_without_a_budget_fails_only_where_one_is_required(spun: Any) -> None:
-    assert spun("").code == 0
-    wanted = spun("", tunectl_probe_require_budget=True)
-    assert wanted.code == 2
-    assert "the budget is not-judged: " in wanted.said("this")
+        hosts[name] = {"tunectl_environment": environment, **words}
+    done = play(playbook, hosts, "--forks", "1")
+    assert done.code == 2, done.out
+    for name, (_, _, _, said) in HOSTS.items():
+        assert (done.counts(name)["changed"], done.counts(name)["failed"]) == (0, 1 if said else 0), done.out
+        assert not said or said in done.said(name), done.said(name)
+        document = json.loads((tmp_path / f"results/{name}.json").read_text())
+        assert document["schema"] == "tunectl.probe.jitter/1"

@@ -86,7 +86,7 @@ def test_findings_of_every_part() -> None:
     assert [one["target"] for one in outcome.notable(document)] == ["mm.ksm", "check.tick"]
     assert outcome.reasons(document) == [
         "mm.ksm is 1, should be 0: somebody wrote",
-        "check.tick is not set, should be off",
+        "check.tick is empty, should be off",
     ]
     assert outcome.reasons({**document, "reasons": ["the probe found more"]}) == ["the probe found more"]
 
@@ -147,10 +147,34 @@ def test_a_verdict_is_no_failure(command: str, document: dict[str, Any], code: i
     assert outcome.failure(command, document, code) == said
 
 
-def test_the_diff_has_a_text_for_each_target() -> None:
+def test_the_diff_is_one_part_for_all_settings_and_one_for_each_file() -> None:
     document = {"changes": [change("mm.swappiness", "changed"), change("irq.affinity[33]", "refused")]}
-    assert outcome.diff(document) == [
-        {"before_header": "mm.swappiness", "after_header": "mm.swappiness", "before": "60\n", "after": "1\n"}
+    assert outcome.diff(document) == [part("settings", "mm.swappiness = 60\n", "mm.swappiness = 1\n")]
+    results = [back("/etc/x", "would-restore"), back("/etc/y", "already"), back("/etc/z", "restored")]
+    results[2]["observed"] = "one\ntwo\n"
+    assert outcome.diff({"results": results}) == [
+        part("settings", "/etc/x = 1\n", "/etc/x = not set\n"),
+        part("/etc/z", "one\ntwo\n", ""),
     ]
-    (removed,) = outcome.diff({"results": [back("/etc/x", "would-restore"), back("/etc/y", "already")]})
-    assert (removed["before"], removed["after"]) == ("1\n", "")
+
+
+def part(name: str, before: str, after: str) -> dict[str, str]:
+    return {"before_header": name, "after_header": name, "before": before, "after": after}
+
+
+def test_what_changes_alike_is_one_line() -> None:
+    targets = [f"cpufreq.governor[{cpu}]" for cpu in (*range(128), 130)] + ["net.rx_ring[eth1]", "net.rx_ring[eth0]"]
+    (shown,) = outcome.diff({"changes": [change(target, "changed") for target in targets]})
+    assert shown["after"] == "cpufreq.governor[0-127,130] = 1\nnet.rx_ring[eth1,eth0] = 1\n"
+    findings = [finding(target, "drifted") for target in targets] + [finding("cpufreq.governor[200]", "drifted", "c")]
+    assert outcome.reasons({"findings": findings}) == [
+        "cpufreq.governor[0-127,130] is a, should be b",
+        "net.rx_ring[eth1,eth0] is a, should be b",
+        "cpufreq.governor[200] is c, should be b",
+    ]
+
+
+def test_a_long_complaint_is_cut_and_counted() -> None:
+    lost = [change(f"irq.affinity[{irq}]", "failed", "EIO") for irq in range(1000)]
+    said = outcome.failure("apply", {"changes": lost, "verdict": "drifted"}, 1)
+    assert said == "irq.affinity[0]: EIO; irq.affinity[1]: EIO; irq.affinity[2]: EIO; and 997 more"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from tests.hosts.builder import build_named
 from tunectl.checking.runner import run_checks, shipped_checks
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
-from tunectl.model import Finding, Outcome, Scope
+from tunectl.model import Finding, Outcome, Scope, Severity
 
 pytestmark = pytest.mark.slow
 
@@ -110,6 +111,34 @@ def test_each_end_of_a_check_has_its_outcome(root: Sysroot, mine: Path) -> None:
     assert "assert 3 == 4" in found["check.bare"].reason
     assert found["check.broken"].reason == "check broken failed to run: KeyError: 'key'"
     assert all("\n" not in finding.reason and "Traceback" not in finding.reason for finding in found.values())
+
+
+def test_a_check_says_what_it_costs_and_one_that_does_not_is_an_interrupt(root: Sysroot, mine: Path) -> None:
+    found = run(
+        root,
+        mine,
+        """
+        from tunectl.checking import Severity, costs, failing
+
+        @costs(Severity.STALL)
+        def test_said():
+            failing("x")
+
+        def test_silent():
+            failing("x")
+        """,
+    )
+    assert found["check.said"].severity is Severity.STALL
+    assert found["check.silent"].severity is Severity.INTERRUPT
+
+
+def test_every_shipped_check_says_what_it_costs() -> None:
+    trees = [ast.parse(path.read_text()) for path in shipped_checks().glob("test_*.py")]
+    checks = [one for tree in trees for one in tree.body if isinstance(one, ast.FunctionDef)]
+    checks = [one for one in checks if one.name.startswith("test_")]
+    silent = [one.name for one in checks if "costs(" not in "".join(map(ast.unparse, one.decorator_list))]
+    assert checks
+    assert not silent
 
 
 def test_one_instance_for_each_isolated_cpu(root: Sysroot, mine: Path) -> None:

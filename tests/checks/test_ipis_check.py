@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.checking.fake_kernel import FakeKernel, Process, Row
-from tests.checks.conftest import Judge
-from tunectl.checking.ipis import PER_S
+from tests.checks.conftest import Judge, scope_of
+from tunectl.checking.ipis import PER_S, Kind, Sent
+from tunectl.checking.measure import measure
+from tunectl.checking.runner import shipped_checks
+from tunectl.checking.senders import IpiTrace, trace_senders
+from tunectl.checking.subject import Subject
+from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 
 CHECK = "test_ipis.py"
@@ -68,6 +77,17 @@ def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: J
     assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
 
 
+@pytest.mark.parametrize(("calls_per_s", "named"), [(80.0 + PER_S, False), (80.0 + PER_S + 1, True)])
+def test_a_reader_is_named_for_the_calls_that_were_no_shootdowns(
+    lab4: Path, judge: Judge, calls_per_s: float, named: bool
+) -> None:
+    rows = [Row("CAL", CALLS, {2: calls_per_s}), Row("TLB", FLUSHES, {2: 80.0})]
+    with FakeKernel(lab4, range(4), rows, [HOME, HELPER, replace(READER, opened=("/dev/cpu/2/msr",))]):
+        hit = judge(lab4, {2, 3}, CHECK)["check.ipis[2]"]
+    assert ("rdmsr-loop" in hit.reason) is named
+    assert "alloc (tid 701)" in hit.reason
+
+
 def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge) -> None:
     """arch_irq_work_raise() interrupts the CPU that it is called on: no other CPU is to blame."""
     timed = replace(HOME, files={"timers": "ID: 0\nsignal: 14/0\nnotify: signal/pid.700\nClockID: -5598\n"})
@@ -103,3 +123,73 @@ def test_an_arm_host_names_its_rows_otherwise(lab4: Path, judge: Judge) -> None:
     assert found["check.ipis[3]"].outcome == Outcome.DRIFTED
     assert "who sends them shows nowhere" in found["check.ipis[3]"].reason
     assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT
+
+
+def traced(lab4: Path, trace: IpiTrace, *processes: Process) -> tuple[list[str], list[str]]:
+    """Who is named for 190 function calls a second to CPU 3, and the fixes, with this trace of root's."""
+    return named(Sysroot(str(lab4)), trace, *processes)
+
+
+def named(host: Sysroot, trace: IpiTrace, *processes: Process, kind: Kind = Kind.CALL) -> tuple[list[str], list[str]]:
+    """The same of any host and kind."""
+    module = runpy.run_path(str(shipped_checks() / CHECK))
+    subject = Subject(host, scope_of(host, frozenset({2, 3})), 2.0, {}, print)
+    vars(subject)["ipi_trace"] = trace
+    with FakeKernel(Path(host.root), range(4), [Row("CAL", CALLS, {3: 190.0})], list(processes)):
+        seen = measure(host, 2.0)
+        found: tuple[list[str], list[str]] = module["_named"](3, [Sent(kind, 380, 2.0)], seen, subject)
+    return found
+
+
+def line(who: str, times: int) -> str:
+    return f" {who} [001] d..1. 100.000001: ipi_send_cpu: cpu=3 callsite=one+0x3/0x9 callback=__rdmsr+0x0/0x5\n" * times
+
+
+def test_senders_that_only_together_send_many_are_all_named(lab4: Path) -> None:
+    """Each of them alone is one that a quiet CPU would let pass."""
+    readers = [Process(pid, f"agent{pid}", cpu=0, allowed="0-1") for pid in (612, 613)]
+    trace = IpiTrace(line("agent612-612", 4) + line("agent613-613", 3))
+    names, fixes = traced(lab4, trace, *readers)
+    assert [name.partition(" sent ")[0] for name in names] == ["agent612 (pid 612)", "agent613 (pid 613)"]
+    assert [fix.rpartition(": ")[2] for fix in fixes] == ["kill 612", "kill 613"]
+    names, _ = traced(lab4, IpiTrace(line("agent612-612", 3) + line("agent613-613", 2)), *readers)
+    assert names == ["who sends them shows nowhere"]  # five in half a second are what is let pass
+
+
+def test_a_sender_whose_name_the_trace_forgot_is_looked_up(lab4: Path) -> None:
+    here = Process(612, "agent", cpu=0, allowed="0-1")
+    names, fixes = traced(lab4, IpiTrace(line("<...>-612", 9)), here)
+    assert names[0].startswith("agent (pid 612) sent 9")
+    assert fixes[0].startswith("have agent (pid 612) leave CPU 3 out")
+    names, fixes = traced(lab4, IpiTrace(line("<...>-613", 9)), here)
+    assert names[0].startswith("a process that has ended (pid 613) sent 9")
+    assert fixes == ["see who starts it: process 613 has ended"]
+
+
+def test_who_cannot_be_named_is_said_with_why(lab4: Path) -> None:
+    why = IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", "decide")
+    assert traced(lab4, why) == ([f"who sends them shows nowhere, and {why.lack}"], ["decide"])
+    assert trace_senders(Sysroot(str(lab4)), frozenset({0})).lack == "tracefs is not mounted, which names senders"
+    place = lab4 / "sys/kernel/tracing"
+    place.mkdir(parents=True)
+    (place / "current_tracer").write_text("nop\n")
+    assert trace_senders(Sysroot(str(lab4)), frozenset({0})).lack == why.lack
+
+
+class Closed(Sysroot):
+    """A host on which another user's open files may not be looked at."""
+
+    def names(self, path: str) -> list[str]:
+        if path.endswith("/fd"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return super().names(path)
+
+
+@pytest.mark.parametrize("kind", [Kind.CALL, Kind.TLB, Kind.WAKE])
+def test_what_only_root_sees_is_said(lab4: Path, kind: Kind) -> None:
+    """Root's trace names the sender of each kind; whoever is not root hears that."""
+    stranger = Process(612, "agent", cpu=0, allowed="0-1")
+    names, fixes = named(Closed(str(lab4)), IpiTrace(""), stranger, kind=kind)
+    (name,) = names
+    assert re.fullmatch(r"who sends them shows nowhere, and the files of \d+ processes are root's to see", name)
+    assert fixes == ["find the sender: as root, tunectl check"]

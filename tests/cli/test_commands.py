@@ -201,12 +201,14 @@ def test_a_budget_decides_the_exit_code_of_the_probe(tunectl: Run, tmp_path: Pat
     host, result = tmp_path / "host.toml", tmp_path / "result.json"
     text = f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n[budget]\n'
     words = [*JITTER, "--duration", "0.3", "--threshold-ns", "200", "--host", host, "--output", result]
-    host.write_text(text + "max_ns = 0\n")
+    host.write_text(text + "max_ns = 1\n")
     done = tunectl(*words, "--format", "json")
     assert (done.code, done.err) == (3, "")
     assert valid("probe.jitter", done.out)["budget"]["broken"]
-    host.write_text(text + "max_ns = 60000000000\n")
-    assert tunectl(*words).code == 0
+    host.write_text(text + "max_ns = 6e10\np99_9_ns = 6e10\ninterruptions_per_s = 1e9\nstolen_ppm = 1e6\n")
+    assert tunectl(*words).code == 1
+    assert "this limit needs 1 s" in json.loads(result.read_text())["budget"]["reason"]
+    assert tunectl(*words, "--duration", "1").code == 0
     assert json.loads(result.read_text())["budget"]["verdict"] == "within"
 
 
@@ -378,6 +380,36 @@ def test_what_is_asked_is_what_will_be_done(lab4: Path) -> None:
     assert code == 3
     assert "mm.swappiness" in shown
     assert "boot.isolcpus" not in shown
+
+
+def test_restore_asks_on_a_terminal_and_yes_is_its_answer(tunectl: Run, lab4: Path) -> None:
+    original = picture(lab4)
+    assert tunectl("apply", "--yes", "--runtime", "--root", lab4).code == 3
+    applied = picture(lab4)
+    code, shown = on_terminal("restore", "--root", lab4, at="Restore all this?", answer="n\n")
+    assert (code, "tunectl: nothing was restored" in shown, "swappiness" in shown) == (1, True, True)
+    assert not differences(applied, lab4)
+    code, shown = on_terminal("restore", "--root", lab4, at="Restore all this?", answer="y\n")
+    assert code == 0
+    assert not differences(original, lab4)
+    code, shown = on_terminal("restore", "--root", lab4)  # nothing to ask about
+    assert (code, "Restore all this?" in shown) == (0, False)
+    for words in (("--yes",), ("-y",), ("--dry-run",)):
+        tunectl("apply", "--yes", "--runtime", "--root", lab4)
+        code, shown = on_terminal("restore", *words, "--root", lab4)
+        assert (code, "Restore all this?" in shown) == (0, False)
+    assert tunectl("restore", "--root", lab4).code == 0  # a program is not asked
+
+
+def test_check_without_a_host_file_looks_at_its_own_proposal(tunectl: Run, host_root: HostFactory, stock: Path) -> None:
+    bare = host_root("lab4")
+    done = tunectl("check", "--window", "0.05", "--format", "json", "--root", bare)
+    document = valid("check", done.out)
+    assert {one["target"] for one in document["findings"]} >= {"check.tick_off[2]", "check.tick_off[3]"}
+    assert [note for note in document["notes"] if "own proposal, isolated = 2-3" in note]
+    # Nothing of the host file's own is said where there is one, and a file that was named has to be there.
+    assert tunectl("check", "--window", "0.05", "--format", "json", "--root", stock).json["notes"] == []
+    assert "there is no host file" in complaint(tunectl("check", "--root", bare, "--host", bare / "none.toml"), 2)
 
 
 # ---- the terminal

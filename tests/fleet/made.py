@@ -40,7 +40,8 @@ def preflight(
         cpu = cpu_result(
             15, max_ns=longest, stolen_ppm=max_ns / 40, arrival_ns={**cpu_result()["arrival_ns"], "99.9": max_ns / 2}
         )
-        probe = result({**cpu, "histogram": [[longest, longest, 50]]})
+        kept = {"limits": {"max_ns": 50_000}, "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
+        probe = result({**cpu, "histogram": [[longest, longest, 50]]}, budget=kept)
         del probe["host"], probe["at"], probe["schema"], probe["tunectl_version"]
     made = {
         "schema": "tunectl.preflight/1",

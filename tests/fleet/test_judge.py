@@ -44,6 +44,33 @@ def test_a_go_that_is_none(changes: dict[str, Any], said: str) -> None:
     assert said in judged.reasons[0]
 
 
+@pytest.mark.parametrize("verdict", ["not-judged", "", "broken"])
+def test_a_go_of_an_earlier_version_without_a_limit_is_none(verdict: str) -> None:
+    document = preflight()
+    document["probe"]["budget"] = {"limits": {}, "verdict": verdict, "broken": []}
+    assert (one(document).verdict, one(document).reasons) == (
+        "unknown",
+        ("it says GO, and judged nothing: its probe was held to no limit",),
+    )
+
+
+def test_on_what_terms_hosts_are_go_is_a_warning() -> None:
+    loose = preflight("tx-02", looser=[{"key": "max_ns"}, {"key": "stolen_ppm"}], headline="ready; looser")
+    waived = preflight("tx-03", waivers={"standing": 2, "expired": 0, "next": None})
+    hosts = [asked(name, document) for name, document in (("tx-02", loose), ("tx-03", waived), ("tx-01", preflight()))]
+    body = fleet_body(session("tx-01", "tx-02", "tx-03"), hosts)
+    assert body["verdict"] == "go"
+    assert body["warnings"] == [
+        "judged by looser limits than their profile has: tx-02 (max_ns, stolen_ppm)",
+        "waivers stand: tx-03 (2)",
+    ]
+    assert {row["name"]: row["headline"] for row in body["hosts"]} == {
+        "tx-01": "",
+        "tx-02": "ready; looser",
+        "tx-03": "",
+    }
+
+
 def test_time() -> None:
     assert one(preflight(at="2026-11-21T08:26:00Z")).verdict == "go"  # a clock that is four minutes off
     assert one(preflight(at="2026-11-21T09:30:05+01:00")).verdict == "go"

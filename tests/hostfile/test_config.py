@@ -10,6 +10,7 @@ import pytest
 
 from tunectl.cpulist import CpuSet, Isolcpus
 from tunectl.errors import UsageError
+from tunectl.hostfile.budget import KEYS, Looser
 from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.hostfile.shape import HostFile
@@ -132,15 +133,55 @@ def test_half_a_core(tmp_path: Path) -> None:
     assert config(tmp_path, 'profile = "low-latency"\nisolated = "1,3"\n', cpus).scope.isolated == {1, 3}
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "0"])
 @pytest.mark.parametrize("key", ["max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm"])
 def test_a_limit_must_be_able_to_limit(tmp_path: Path, key: str, value: str) -> None:
     with pytest.raises(UsageError, match=rf"budget\.{key}: {re.escape(value)} is no limit"):
         config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
 
 
-def test_a_limit_of_zero_is_one(tmp_path: Path) -> None:
-    assert config(tmp_path, f"{LOW}[budget]\nmax_ns = 0\n").budget == {"max_ns": 0}
+@pytest.mark.parametrize("name", shipped())
+def test_every_profile_has_a_whole_budget_and_explains_each_figure(name: str) -> None:
+    limits = load_profile(name).budget
+    assert tuple(limits) == KEYS
+    assert [key for key, limit in limits.items() if len(limit.reason) < 10 or not limit.source] == []
+    assert resolve(HostFile(profile=name, isolated="3"), Cpus(), "example").budget == {
+        key: limit.value for key, limit in limits.items()
+    }
+
+
+def test_low_latency_permits_less_than_balanced_latency() -> None:
+    low, balanced = load_profile("low-latency").budget, load_profile("balanced-latency").budget
+    assert [key for key in KEYS if low[key].value >= balanced[key].value] == []
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_host_file_replaces_the_profiles_limits_one_by_one(tmp_path: Path, key: str) -> None:
+    usual = config(tmp_path, LOW).budget
+    for value, is_looser in ((usual[key], False), (usual[key] / 2, False), (usual[key] * 2, True)):
+        found = config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
+        assert found.budget == {**usual, key: value}
+        assert found.looser == ((Looser(key, value, usual[key], "low-latency"),) if is_looser else ())
+
+
+def test_no_host_file_can_do_without_a_limit(tmp_path: Path) -> None:
+    for text in ("", "[budget]\n", "[budget]\nmax_ns = 1e300\n"):
+        assert tuple(config(tmp_path, LOW + text).budget) == KEYS
+    assert config(tmp_path, f"{LOW}[budget]\nmax_ns = 1e300\n").looser[0].limit == 1e300
+
+
+def test_a_sites_own_profile_inherits_limits_and_replaces_them(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('inherits = "low-latency"\n[budget.max_ns]\nvalue = 70000\nreason = "our own"\n')
+    found = config(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
+    assert (found.budget["max_ns"], found.budget["stolen_ppm"], found.looser) == (70000, 100, ())
+    for value in ("0", "inf", "nan", "-1"):
+        mine.write_text(f'[budget.max_ns]\nvalue = {value}\nreason = "our own"\n')
+        with pytest.raises(UsageError, match=rf"mine\.toml: budget\.max_ns\.value: {re.escape(value)} is no limit"):
+            load_profile(str(mine))
+    mine.write_text('[budget.max_us]\nvalue = 1\nreason = "our own"\n')
+    with pytest.raises(UsageError, match="known here: max_ns"):
+        load_profile(str(mine))
 
 
 @pytest.mark.parametrize("value", ["0", "-0.5", "1.01", "nan"])
@@ -165,13 +206,58 @@ def test_a_waiver_names_an_instance_or_a_target(tmp_path: Path, target: str) -> 
     )
 
 
+def waived(tmp_path: Path, knob: str, target: str) -> Waiver:
+    text = f'{LOW}[[waivers]]\nknob = "{knob}"\nreason = "x"\nuntil = 2099-01-01\ntarget = "{target}"\n'
+    (waiver,) = config(tmp_path, text).waivers
+    return waiver
+
+
+@pytest.mark.parametrize(
+    ("target", "cpus"),
+    [
+        ("N", "3"),
+        ("1-N", "123"),
+        ("all", "0123"),
+        ("ALL:1/2", "02"),
+        ("0-N:1/2", "02"),
+        ("0-6:1/3", "036"),
+        ("1 3", "13"),
+    ],
+)
+def test_a_list_of_a_waiver_is_what_the_kernel_would_read(tmp_path: Path, target: str, cpus: str) -> None:
+    """On a host with CPUs 0-3; a list may name more than this host has, for a host file that several share."""
+    for knob in ("cpufreq.governor", "check.tick_off", f"cpufreq.governor[{target}]"):
+        name = knob.partition("[")[0]
+        waiver = waived(tmp_path, name, knob if "[" in knob else target)
+        assert {cpu for cpu in "0123456789" if waiver.covers(cpu)} == set(cpus)
+
+
+@pytest.mark.parametrize("target", ["2-8:2", "3-1", "2-", "0-3:3/2", "0-3:0/0", "all:2", "1-2-3", "N-0"])
+def test_what_the_kernel_refuses_is_no_list_of_a_waiver(tmp_path: Path, target: str) -> None:
+    with pytest.raises(UsageError, match=r"waivers\[0\].target: not a CPU list"):
+        waived(tmp_path, "cpufreq.governor", target)
+
+
+@pytest.mark.parametrize("target", ["N", "all", "30-N"])
+def test_only_cpus_have_a_last_one(tmp_path: Path, target: str) -> None:
+    with pytest.raises(UsageError, match=r"the targets of irq.affinity are interrupts"):
+        waived(tmp_path, "irq.affinity", target)
+
+
+@pytest.mark.parametrize("name", ["eth0", "0000:03:00.0", "allnet0", "2-3x", "No1"])
+def test_a_name_stays_a_name(tmp_path: Path, name: str) -> None:
+    waiver = waived(tmp_path, "net.rx_ring", name)
+    assert waiver.instance == name
+    assert not waiver.covers("2")
+
+
 def test_a_profile_of_ones_own_beside_the_host_file(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(
         'inherits = "balanced-latency"\n[knobs."mm.swappiness"]\nvalue = 5\nreason = "our own"\n'
     )
     found = config(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
     assert {one.knob: (one.value, one.reason) for one in found.settings}["mm.swappiness"] == (5, "our own")
-    lines = load_profile("balanced-latency")
+    lines = load_profile("balanced-latency").knobs
     assert set(values(found)) == {name for name, line in lines.items() if line.isolation != "runtime"}
 
 
@@ -207,14 +293,14 @@ def test_a_way_of_isolating_that_the_profile_does_not_know(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", shipped())
 def test_shipped_profiles_fit_every_host_and_explain_themselves(name: str) -> None:
     found = resolve(HostFile(profile=name, isolated="3", isolation="both"), Cpus(), "example")
-    assert {one.knob for one in found.settings} == set(load_profile(name))
-    assert [line for line in load_profile(name).values() if len(line.reason) < 10] == []
+    assert {one.knob for one in found.settings} == set(load_profile(name).knobs)
+    assert [line for line in load_profile(name).knobs.values() if len(line.reason) < 10] == []
 
 
 def test_balanced_latency_asks_for_no_boot_argument_and_no_idle_power() -> None:
-    asked = load_profile("balanced-latency")
+    asked = load_profile("balanced-latency").knobs
     assert [knob for knob in asked if knob.startswith(("boot.", "cpufreq.", "cpuidle."))] == []
-    assert set(asked) <= set(load_profile("low-latency"))
+    assert set(asked) <= set(load_profile("low-latency").knobs)
 
 
 def key(name: str, value: object) -> str:
@@ -231,7 +317,7 @@ def key(name: str, value: object) -> str:
         ("monitor.sla.window_s", (0.1, 3600), (0.099, 3600.1)),
         ("thermal.min_ratio", (0.001, 1), (0, 1.001)),
         ("thermal.base_frequency_khz", (1,), (0, -1)),
-        ("budget.max_ns", (0,), (-1, "inf", "nan")),
+        ("budget.max_ns", (0.001,), (0, -1, "inf", "nan")),
     ],
 )
 def test_a_number_may_be_at_its_limit_and_not_beside_it(
@@ -257,7 +343,7 @@ def test_a_receivers_patience_has_limits(tmp_path: Path, value: float, fits: boo
 def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "host.toml"
     path.write_text('profile = "/dev/zero"\nisolated = "2-3"\n')
-    with pytest.raises(UsageError, match="/dev/zero: is larger than 1 MiB"):
+    with pytest.raises(UsageError, match="cannot read /dev/zero: not a regular file"):
         load_profile("/dev/zero", "/", str(path))
     path.write_text(f"{LOW}# {'x' * (1 << 20)}\n")
     with pytest.raises(UsageError, match=r"host\.toml: is larger than 1 MiB"):
@@ -272,10 +358,13 @@ MONITOR_REFUSED = [
     ('[[monitor.webhooks]]\nurl = "https://x/\\u001b[31m"\n', "monitor.webhooks[0].url: "),
     ('[[monitor.webhooks]]\nurl = "http://x/"\ntoken_file = "/t"\n', "monitor.webhooks[0].url: "),
     ('[[monitor.webhooks]]\nurl = "https://x"\ntoken_file = "/a\\u0000"\n', "monitor.webhooks[0].token_file: "),
+    ("[[monitor.webhooks]]\n", "monitor.webhooks[0]: needs url or url_file"),
+    ('[[monitor.webhooks]]\nurl = "https://x"\nurl_file = "/u"\n', "monitor.webhooks[0]: needs url or url_file"),
+    ('[[monitor.webhooks]]\nurl_file = "desk"\n', "monitor.webhooks[0].url_file: "),
     ('[[monitor.webhooks]]\nurl = "https://x"\nca_file = "/a\\u0000"\n', "monitor.webhooks[0].ca_file: "),
     ("[[monitor.hooks]]\ncommand = []\n", "monitor.hooks[0].command: "),
     ('[[monitor.hooks]]\ncommand = ["page-me"]\n', "monitor.hooks[0].command: "),
-    ('[[monitor.hooks]]\ncommand = ["/bin/x", "a\\u0000b"]\n', "monitor.hooks[0].command: "),
+    ('[[monitor.hooks]]\ncommand = ["/bin/x", "a\\u0000b"]\n', "monitor.hooks[0].command[1]: "),
     ('[monitor.prometheus]\nlisten = "9750"\n', "monitor.prometheus.listen: "),
     ('[monitor.prometheus]\nlisten = "localhost:99999"\n', "monitor.prometheus.listen: "),
     ('[monitor.prometheus]\ntextfile = "/a/b.txt"\n', "monitor.prometheus.textfile: "),

@@ -41,6 +41,7 @@ def test_the_example_satisfies_it() -> None:
         {"isolation": "never"},
         {"bootloader": "lilo"},
         {"budget": {"max_ns": "50"}},
+        {"budget": {"stolen_ppm": 0}},
         {"knobs": {"mm.no_such_knob": 1}},
         {"threads": [{"policy": "fifo"}]},
         {"monitor": {"log": "paper"}},

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
+from tests.lab.follow import steps
 from tests.trees import write
 from tests.tuned import apply, inspection_on
 from tunectl.host.sysroot import Sysroot
@@ -179,6 +180,28 @@ def test_a_cap_that_a_cooling_device_holds_is_named_by_it(
     assert drifted()["2"].fix == "sudo tunectl apply"
     apply(root)
     assert clock.read_text() == before
+
+
+def test_a_second_cooling_device_is_named_beside_the_first_and_one_command_ends_both(
+    host_root: HostFactory, tmp_path: Path
+) -> None:
+    """To end the first alone would leave the clock where it is."""
+    root = host_root.fresh("lab4", tmp_path)
+    write_host_file(root, 'profile = "low-latency"\nisolated = "2-3"\n')
+    apply(root)
+    other = COOLER.replace("device0", "device1")
+    for place, state in ((COOLER, 1), (other, 2), (COOLER.replace("device0", "device2"), 0)):
+        for name, text in (("type", "Processor"), ("cur_state", state), ("max_state", 3)):
+            write(root, f"{place}/{name}", f"{text}\n")
+    for name, text in (("temp", "45000"), ("trip_point_0_type", "passive"), ("trip_point_0_temp", "90000")):
+        write(root, f"{ZONE}/{name}", f"{text}\n")
+    (root / "sys/devices/system/cpu/cpu2/cpufreq/scaling_max_freq").write_text("2400000\n")
+    found = {one.target: one for one in inspection_on(root).assess().findings}["cpufreq.max_khz[2]"]
+    assert "cooling_device0 (Processor) is at state 1 and the cooling device cooling_device1" in found.reason
+    assert "cooling_device2" not in found.reason
+    assert found.fix.startswith(f"echo 0 | sudo tee /{COOLER}/cur_state /{other}/cur_state; where")
+    (command,) = steps(found.fix)
+    assert command.startswith(f"echo 0 | sudo tee /{COOLER}/cur_state /{other}/cur_state ")
 
 
 def test_a_cooling_device_of_another_package_caps_nothing_here(host_root: HostFactory, tmp_path: Path) -> None:

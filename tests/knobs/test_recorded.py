@@ -15,6 +15,7 @@ from tests.knobs.conftest import ISOLATED
 from tests.tuned import inspection_on
 from tunectl.host.recording import record
 from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.config import NUMBERED
 from tunectl.knobs import KNOBS, files_read
 from tunectl.model import State
 from tunectl.tuning.inspection import observe
@@ -41,6 +42,20 @@ def test_every_row_is_read_on_one_of_these_hosts(applied: dict[str, Path]) -> No
         readings = observe(inspection.view(), inspection.config.settings)
         read |= {one.knob for one in readings if one.state is State.READ}
     assert read == set(KNOBS)
+
+
+def test_a_number_is_a_cpu_unless_its_facility_says_otherwise(applied: dict[str, Path]) -> None:
+    """The `N` of a waiver is the host's last CPU: it must not stand for an interrupt or a memory node."""
+    others: set[str] = set()
+    for root in applied.values():
+        inspection = inspection_on(root)
+        present = {str(cpu) for cpu in inspection.config.scope.present}
+        readings = observe(inspection.view(), inspection.config.settings)
+        others |= {
+            KNOBS[one.knob].facility for one in readings if one.instance.isdecimal() and one.instance not in present
+        }
+    assert others <= set(NUMBERED)
+    assert {"irq", "net"} <= others
 
 
 @pytest.mark.parametrize("name", KNOBS)

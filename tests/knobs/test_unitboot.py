@@ -147,6 +147,13 @@ def test_a_boot_that_leaves_the_service_out_is_named_and_its_fix_mends_it(
         assert of_the_service(tuned).outcome == "compliant"
 
 
+@pytest.mark.parametrize("other", ["rd.systemd.unit=rescue.target", "systemd.unit=rescue.target-0"])
+def test_a_fix_takes_no_part_of_another_word_out(tuned: Path, other: str) -> None:
+    next_line(f"{other} systemd.unit=rescue.target")(tuned)
+    followed(tuned, of_the_service(tuned).fix)
+    assert (tuned / "etc/default/grub").read_text().endswith(f'="{other} panic=10"\n')
+
+
 @pytest.mark.parametrize(
     "harm",
     [

@@ -276,21 +276,19 @@ SystemCallFilter=~write
 SystemCallFilter=@system-service
 SystemCallArchitectures=x86
 RestrictAddressFamilies=AF_UNIX
-MemoryDenyWriteExecute=yes
 ReadOnlyPaths=/sys /proc
 ReadWritePaths=/no
+ReadWritePaths=
 BindReadOnlyPaths=/sys
 InaccessiblePaths=/etc/tunectl
 TemporaryFileSystem=/etc
 ProcSubset=pid
-ProtectSystem=strict
 ProtectKernelTunables=yes
 ProtectControlGroups=strict
-ProtectClock=yes
 PrivateDevices=yes
 PrivateNetwork=yes
 PrivateUsers=self
-DevicePolicy=closed
+DevicePolicy=strict
 DeviceAllow=/dev/null rw
 UMask=0777
 StandardInput=tty
@@ -362,6 +360,10 @@ ReadOnlyPaths=
 ProcSubset=all
 ProtectProc=default
 ProtectSystem=full
+ProtectSystem=strict
+MemoryDenyWriteExecute=yes
+ProtectClock=yes
+DevicePolicy=closed
 ProtectHome=read-only
 ProtectControlGroups=no
 PrivateNetwork=false
@@ -444,7 +446,8 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None
         "User=nobody\nUser=root\n",
         "User=nobody\nUser=\n",
         "TimeoutStartSec=1\nTimeoutSec=5min\n",
-        "ProtectSystem=strict\nProtectSystem=no\n",
+        "PrivateDevices=yes\nPrivateDevices=no\n",
+        "ReadWritePaths=\nReadWritePaths=/\n",
         "SystemCallFilter=~write\nSystemCallFilter=\n",
         "ExecStartPre=/bin/false\nExecStartPre=\n",
         "Environment=PATH=/x\nEnvironment=\n",
@@ -622,7 +625,7 @@ def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:
     assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(lab4).reason
 
 
-@pytest.mark.parametrize("key", ["ProtectSystem=strict", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
+@pytest.mark.parametrize("key", ["PrivateDevices=yes", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
 def test_an_empty_value_takes_back_only_what_systemd_lets_it(lab4: Path, key: str) -> None:
     apply(lab4)
     write(lab4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")

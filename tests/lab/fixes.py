@@ -57,8 +57,8 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "busy thread on an isolated CPU",
         "a real-time spinner on an isolated CPU",
     ),
-    "echo 0 | sudo tee /sys/class/thermal/…/cur_state; where it starts again, see who asks for it: thermald, a script, "
-    "a thermal zone whose trip was lowered": ("intel_powerclamp keeps CPUs idle",),
+    "echo 0 | sudo tee …; where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip "
+    "was lowered": ("intel_powerclamp keeps CPUs idle",),
     "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
     "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
     "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
@@ -95,6 +95,16 @@ DECISIONS: frozenset[str] = frozenset(
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",
         "leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU …",
+        "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event",
+        "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
+        "or see as root whether a fair server serves there: tunectl check",
+        "check again while they come",
+        "…, then reboot",
+        "have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid …",
+        "check again as root while no thread is at work on an isolated CPU",
+        "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a "
+        "program that shares memory with a thread there",
+        "see who starts …: process … has ended",
         "find who loaded them",
         "run it as root",
         "take … out, or have it name a target that `tunectl verify -v` shows",
@@ -111,7 +121,7 @@ DECISIONS: frozenset[str] = frozenset(
         "NUMAPolicy=bind and NUMAMask=… in its unit, or numactl --membind=…",
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
         "run as root to read it",
-        "put … back from a backup; or decide to do without them: tunectl restore --salvage",
+        "put … back from a backup; or decide to do without them: tunectl restore",
         "add … to the kernel command line yourself, then reboot",
         "… (dmesg names the cause)",
         "fix that (…)",
@@ -164,9 +174,7 @@ ELSEWHERE: dict[str, str] = {
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
-    "sudo systemctl daemon-reload && sudo systemd-run --quiet --wait --slice=… true": (
-        "tests/lab/test_runtime_isolation_lab.py"
-    ),
+    "… && sudo tunectl apply": "tests/tuning/test_isolation.py",
     "tunectl apply": "tests/lab/test_monitor_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
     "the kernel does not isolate CPU …: tunectl apply, and reboot": "tests/checks/test_threads_check.py",
@@ -182,6 +190,12 @@ ELSEWHERE: dict[str, str] = {
     ),
     "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
     "echo 0 > /…": "tests/checks/test_ipis_check.py",
+    "echo … > /sys/devices/system/clocksource/clocksource0/current_clocksource; for the next boot, …": (
+        "tests/checks/test_clock_check.py"
+    ),
+    "sudo mount -t tracefs tracefs /sys/kernel/tracing": "tests/checks/test_ipis_check.py",
+    "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; then: "
+    "echo 0 > /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
     "echo 0 > …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
     "sudo … … unset …, then …": "tests/bootloader/test_grub.py",

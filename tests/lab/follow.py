@@ -6,6 +6,8 @@ as a decision, and the row says what its operator decides.
 
 import re
 
+from tunectl.report.actions import Rank
+
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
 _UNIT = r"[\w@:-]*[\w@](?:\.[a-z]+)?"
@@ -13,7 +15,7 @@ _UNIT = r"[\w@:-]*[\w@](?:\.[a-z]+)?"
 _ASKS = (
     ("remove a setting", r"remove that setting \(.*?(\S+) in (/\S+?):\d+ wins", r"sed -i 's/\1 *//' \2"),
     ("remove a setting", r"remove that setting \((/\S+?):(\d+) sets", r"sed -i \2d \1"),
-    ("take a line out", r"\btake (/\S+?):(\d+) out", r"sed -i \2d \1"),
+    ("take a line out", r"(?:\btake |(?<=, ))(/\S+?):(\d+)(?=(?:, /\S+?:\d+)* out\b)", r"sed -i \2d \1"),
     ("move a thread", r"\b(taskset -cp \S+ \d+)", r"\1"),
     ("schedule a thread", r"\b(chrt -\w -p \d+ \d+)", r"\1"),
     ("end a process", r"\b(kill \d+)", r"\1; sleep 1"),
@@ -30,7 +32,7 @@ _ASKS = (
     ("make the menu again", r"\b(update-grub)\b", r"\1 2>/dev/null"),
     ("remove a file", r"\b(rm (?:-r )?/[\w@./-]*\w)", r"\1"),
     ("write a value", r"\b(echo(?: [^\s>;|]+)? >>? /[\w./-]*\w)", r"\1"),
-    ("write a value", r"\b(echo \S+ \| sudo tee /[\w./-]*\w)", r"\1 >/dev/null"),
+    ("write a value", r"\b(echo \S+ \| sudo tee(?: /[\w./-]*\w)+)", r"\1 >/dev/null"),
     ("set a value", r"\b(sysctl [\w.]+=\w+)", r"\1"),
     ("remove an instance", r"\b(rmdir /[\w./-]*\w)", r"\1"),
     ("swap off", r"\b(swapoff (?:-a|/[\w./-]*\w))", r"\1"),
@@ -67,6 +69,10 @@ def kinds(fix: str) -> set[str]:
 
 
 def in_order(fixes: list[str]) -> list[str]:
-    """What several fixes ask for, each step once: what stands in the way first, then apply, then a reboot."""
+    """What several fixes ask for, each step once, in the order of the product's own list of what to do."""
     every = dict.fromkeys(step for fix in fixes for step in steps(fix))
-    return sorted(every, key=lambda step: (step == APPLY) + 2 * (step == REBOOT))
+    return sorted(every, key=_rank)
+
+
+def _rank(step: str) -> Rank:
+    return {APPLY: Rank.APPLY, REBOOT: Rank.REBOOT}.get(step, Rank.COMMAND)

@@ -104,12 +104,12 @@ def word(text: str) -> str:
 
     Of several words with one key the kernel goes by the last.
     """
-    return f'sed -i \'s/^\\(GRUB_CMDLINE_LINUX="[^"]*\\)"/\\1 {text}"/\' {_GRUB}; update-grub 2>/dev/null'
+    return f'sed -i \'s|^\\(GRUB_CMDLINE_LINUX="[^"]*\\)"|\\1 {text}"|\' {_GRUB} && update-grub 2>/dev/null'
 
 
 def no_word(text: str) -> str:
     """A shell command that takes that word out again."""
-    return f"sed -i 's/ *{text}//' {_GRUB}; update-grub 2>/dev/null"
+    return f"sed -i 's| *{text}||' {_GRUB} && update-grub 2>/dev/null"
 
 
 def declare(table: str, *lines: str) -> str:

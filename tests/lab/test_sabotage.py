@@ -1,5 +1,6 @@
 """The sabotage matrix: recall 100 %, false alarms 0. The table is printed at the end of the session."""
 
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -57,6 +58,14 @@ def test_what_a_row_types_is_shell(row: Sabotage) -> None:
     for command in filter(None, (row.innocent, row.breaks, row.decides)):
         done = subprocess.run(["sh", "-n"], input=command, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), command
+
+
+@pytest.mark.parametrize("row", [row for row in ALL_ROWS if "sed -i '" in f"{row.innocent}{row.breaks}{row.decides}"])
+def test_what_a_row_gives_sed_is_a_script(row: Sabotage) -> None:
+    """In the guest the command behind a `sed` hides that it failed, and the row breaks nothing."""
+    for script in re.findall(r"sed -i '([^']*)' ", f"{row.innocent}; {row.breaks}; {row.decides}"):
+        done = subprocess.run(["sed", "-n", script], input="", capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), script
 
 
 class Found(NamedTuple):

@@ -1,14 +1,20 @@
-"""The tables of docs/monitor.md, from SOURCES and RULES. `python -m tests.monitor.tables` writes them."""
+"""What is made of SOURCES and RULES: the tables of docs/monitor.md, and Prometheus' rule for each kind of alert.
+
+`python -m tests.monitor.tables` writes both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from tunectl.monitor.rules import RULES
+from tunectl.monitor.receivers.naming import ANNOTATIONS, JOB
+from tunectl.monitor.rules import RULES, Rule
 from tunectl.monitor.sources import SOURCES
 
-PAGE = Path(__file__).parents[2] / "docs/monitor.md"
+_ROOT = Path(__file__).parents[2]
+PAGE = _ROOT / "docs/monitor.md"
+PROMETHEUS = _ROOT / "tunectl/shipped/prometheus/tunectl.rules.yml"
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -34,17 +40,51 @@ def rules() -> str:
     return text
 
 
+def kinds() -> str:
+    """One rule of Prometheus for each of ours; the first has the labels and annotations of all."""
+    shared = (
+        " &labels",
+        *(f"\n          {name}: {value}" for name, value in (("job", JOB), ("instance", _quoted("host")))),
+        *(f'\n          {name}: ""' for name in ANNOTATIONS),
+        "\n        annotations: &annotations",
+        *(f"\n          {name}: {_quoted(name)}" for name in ANNOTATIONS),
+        "\n",
+    )
+    return "".join(_kind(rule, "".join(shared) if rule is RULES[0] else _AS_FIRST) for rule in RULES)
+
+
+_AS_FIRST = " *labels\n        annotations: *annotations\n"
+
+
+def _kind(rule: Rule, rest: str) -> str:
+    expr = f'topk by (host, subject) (1, tunectl_alert_info{{alertname="{rule.name}"}})'
+    return f"      - alert: {rule.name}\n        expr: {expr}\n        labels:{rest}"
+
+
+def _quoted(label: str) -> str:
+    return f'"{{{{ $labels.{label} }}}}"'
+
+
 def page(text: str) -> str:
     """The page with both tables as they are now."""
     for name, table in (("sources", sources()), ("rules", rules())):
-        block = f"<!-- {name} -->\n{table}<!-- /{name} -->"
-        before, _, rest = text.partition(f"<!-- {name} -->\n")
-        _, _, after = rest.partition(f"<!-- /{name} -->")
-        assert before
-        assert after
-        text = before + block + after
+        text = _between(text, f"<!-- {name} -->\n", table, f"<!-- /{name} -->")
     return text
+
+
+def prometheus(text: str) -> str:
+    """The shipped rules with those of each kind as they are now."""
+    return _between(text, "      # <kinds>\n", kinds(), "      # </kinds>")
+
+
+def _between(text: str, begin: str, new: str, end: str) -> str:
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    assert before
+    assert after
+    return before + begin + new + end + after
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(PAGE.read_text()))
+    PROMETHEUS.write_text(prometheus(PROMETHEUS.read_text()))

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.monitor.tables import PAGE, page
+from tests.monitor.tables import PAGE, PROMETHEUS, page, prometheus
 from tunectl.cli.monitor import command
 from tunectl.hostfile.config import read_hostfile
 from tunectl.hostfile.shape import Monitor
+from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS
 from tunectl.monitor.rules import RULES
 
 TEXT = PAGE.read_text()
@@ -18,6 +19,17 @@ TEXT = PAGE.read_text()
 
 def test_the_tables_are_those_of_the_code() -> None:
     assert page(TEXT) == TEXT, "python -m tests.monitor.tables"
+
+
+def test_each_kind_of_alert_has_its_rule_in_prometheus() -> None:
+    text = PROMETHEUS.read_text()
+    assert prometheus(text) == text, "python -m tests.monitor.tables"
+
+
+def test_each_label_and_annotation_is_explained() -> None:
+    names = PAGE.with_name("receivers.md").read_text().partition("## Names")[2].partition("\n## ")[0]
+    cells = " ".join(line.split("|")[1] for line in names.splitlines() if line.startswith("|"))
+    assert set(re.findall(r"`(\w+)`", cells)) == {*LABELS, *ANNOTATIONS, "job", "instance"}
 
 
 def test_the_example_is_a_host_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ import tunectl
 from tests.cli.places import needs_mounts
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
-from tests.monitor.process import HOST_FILE, Systemd, limit_of, notified, running
+from tests.monitor.process import HOST_FILE, Monitor, Systemd, limit_of, notified, running
+from tests.monitor.receivers.receiver import receiving
+from tests.monitor.receivers.test_prometheus import series
 from tunectl.cpulist import parse_shown
 
 pytestmark = pytest.mark.slow
@@ -52,6 +55,27 @@ def test_a_file_that_changes_fires_the_right_alert_and_resolves_it(host: Path, t
             ("firing", CAPPED),
             ("resolved", CAPPED),
         ]
+
+
+def test_metrics_and_webhook_name_an_alert_alike(host: Path, tmp_path: Path) -> None:
+    limit_of(host, 2).write_text("1200000\n")
+    textfile = tmp_path / "tunectl.prom"
+    with receiving() as desk:
+        asked = f'[monitor.prometheus]\ntextfile = "{textfile}"\n'
+        asked += f'[[monitor.webhooks]]\nurl = "{desk.url}"\nformat = "alertmanager"\n'
+        write_host_file(host, HOST_FILE + asked)
+        with running(host, tmp_path / "run") as monitor:
+            monitor.wait_for(lambda: any("FrequencyDrop" in str(request.body) for request in desk.taken))
+            monitor.wait_for(lambda: textfile.exists() and "FrequencyDrop" in textfile.read_text())
+            assert monitor.end() == 0
+    posted = [alert for request in desk.taken for alert in request.body]
+    (drop,) = (alert for alert in posted if alert["labels"]["subject"] == "cpu2")
+    shown = [dict(labels) for name, labels in series(textfile.read_text()) if name == "tunectl_alert_info"]
+    (seen,) = (labels for labels in shown if labels["subject"] == "cpu2")
+    assert drop["labels"].pop("job") == "tunectl"
+    assert drop["labels"].pop("instance") == seen["host"] == (host / "proc/sys/kernel/hostname").read_text().strip()
+    assert drop["annotations"].pop("fix") == seen["description"]
+    assert drop["labels"] | drop["annotations"] == {name: value for name, value in seen.items() if value}
 
 
 def test_nothing_it_says_moves_a_terminal(host: Path, tmp_path: Path) -> None:
@@ -129,6 +153,58 @@ def test_two_monitors_do_not_share_a_state(host: Path, tmp_path: Path) -> None:
             assert second.process.wait(20) == 1
             assert len(second.said()) == 1
             assert "another monitor is at work" in second.said()[0]
+
+
+def test_a_state_directory_that_was_removed_is_made_again_and_lets_no_second_monitor_in(
+    host: Path, tmp_path: Path
+) -> None:
+    state = host / "var/lib/tunectl/monitor"
+    slow = host / "slow.toml"
+    slow.write_text(HOST_FILE.replace("0.1", "60"))
+    with running(host, tmp_path / "one", "--host", str(slow)) as first:  # it looks again in a minute
+        first.wait_for(lambda: bool(first.transitions()) and (state / "monitor.sqlite3").exists())
+        shutil.rmtree(state.parent)
+        with running(host, tmp_path / "two") as second:
+            assert second.process.wait(20) == 1
+            assert "another monitor is at work" in second.said()[0]
+        write_host_file(host, HOST_FILE)
+        slow.write_text(HOST_FILE)
+        first.process.send_signal(signal.SIGHUP)
+        first.wait_for((state / "monitor.sqlite3").exists)
+        assert [line for line in first.said() if "alerts are saved again" in line and "removed" in line]
+        assert first.end() == 0
+
+
+def test_a_host_file_that_was_removed_keeps_the_old_settings(host: Path, tmp_path: Path) -> None:
+    place = host / "etc/tunectl/host.toml"
+    with running(host, tmp_path / "run") as monitor:
+        monitor.wait_for(lambda: bool(monitor.transitions()))
+        place.unlink()
+        monitor.process.send_signal(signal.SIGHUP)
+        monitor.wait_for(lambda: any("reload" in line for line in monitor.said()))
+        assert monitor.end() == 0
+    (said,) = [line for line in monitor.said() if "reload" in line]
+    assert f"there is no host file {place}" in said
+    assert said.endswith("the old settings stay in force")
+
+
+def says(monitor: Monitor, text: str) -> bool:
+    return any(text in line for line in monitor.said())
+
+
+def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_path: Path) -> None:
+    place = host / "etc/tunectl/host.toml"
+    place.unlink()
+    with running(host, tmp_path / "run", "--interval", "0.1") as monitor:
+        monitor.wait_for(lambda: any("no host file" in line for line in monitor.said()))
+        for act, wanted in (
+            (lambda: write_host_file(host, HOST_FILE), "reload: the host file was read again"),
+            (place.unlink, f"there is no host file {place}"),
+        ):
+            act()
+            monitor.process.send_signal(signal.SIGHUP)
+            monitor.wait_for(partial(says, monitor, wanted))
+        assert monitor.end() == 0
 
 
 def test_files_that_vanish_end_nothing(host: Path, tmp_path: Path) -> None:

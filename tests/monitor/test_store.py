@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
+import socket
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,11 +19,13 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.monitor.receivers.samples import fired, over
+from tests.nobody import needs_root
 from tunectl.checksummed import line_of
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.database import open_database
 from tunectl.monitor.model import Alert, AlertState, Severity
-from tunectl.monitor.store import FILE, LOCK, STATE, OccupiedError, Store
+from tunectl.monitor.occupancy import LOCK, OccupiedError, address_of
+from tunectl.monitor.store import FILE, STATE, Store
 
 
 @contextmanager
@@ -220,6 +224,37 @@ def test_a_directory_that_was_cleared_away_under_a_monitor_is_made_again(tmp_pat
         add(store, [fired(2)])
     with opened(tmp_path / "state") as again:
         assert (alerts_of(again), again.state) == ([fired(1), fired(2)], {"alerts": 1})
+
+
+def test_no_second_monitor_comes_in_while_the_directory_is_gone(tmp_path: Path) -> None:
+    """Somebody cleared it away, and the first has not yet looked: the second makes a new one, and holds nothing."""
+    with opened(tmp_path / "state") as store:
+        add(store, [fired(0)])
+        shutil.rmtree(tmp_path / "state")
+        with pytest.raises(OccupiedError, match="another monitor is at work"):
+            Store(str(tmp_path / "state")).open()
+        with opened(tmp_path / "other") as other:  # another directory is another monitor's
+            add(other, [fired(1)])
+        store.save()
+        assert store.is_saved
+    with opened(tmp_path / "state") as after:
+        assert alerts_of(after) == [fired(0)]
+
+
+@needs_root
+def test_a_name_that_another_user_took_keeps_no_monitor_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Anybody may bind it. The file in the directory still locks."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as taken:
+        os.seteuid(65534)
+        try:
+            taken.bind(address_of(str(tmp_path / "state")))
+            taken.listen(1)
+        finally:
+            os.seteuid(0)
+        with opened(tmp_path / "state"):
+            assert "another user holds the name" in caplog.text
+            with pytest.raises(OccupiedError):
+                Store(str(tmp_path / "state")).open()
 
 
 # --- damage

@@ -64,6 +64,12 @@ def test_a_thread_that_never_left_its_cpu_spins_though_little_was_charged_to_it(
     assert seen(state="S", run_s=1.9, slices=3).spins
 
 
+@pytest.mark.parametrize(("run_s", "spins"), [(1.8, False), (1.81, True)])
+def test_a_spinner_has_its_cpu_for_more_than_nine_tenths(run_s: float, spins: bool) -> None:
+    """Of two seconds; one that slept for longer has timers of its own."""
+    assert seen(state="S", run_s=run_s, slices=3).spins is spins
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     good = (Finding("mm.ksm", "", Outcome.COMPLIANT),)
@@ -74,7 +80,9 @@ def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     assert "percentiles: not measured" in reasons[0]
     assert "--intrude" in reasons[0]
     assert decide(parts._replace(beside=("over",)), strict)[0] == "no-go"
-    assert decide(parts._replace(not_measured=()), strict)[0] == "go"
+    assert decide(parts._replace(not_measured=()), strict)[0] == "unknown"
+    measured = {"budget": {"verdict": "within"}}
+    assert decide(parts._replace(not_measured=(), probe=measured), strict)[0] == "go"
 
 
 def test_it_is_read_from_what_the_kernel_counts(tmp_path: Any) -> None:

@@ -42,7 +42,7 @@ def outcomes(knob: str) -> tuple[Given, ...]:
         given(knob, "no-go", "no-go", finding(knob, Outcome.REFUSED)),
         given(knob, "go", "go", finding(knob, Outcome.REFUSED, harmful=False)),
         given(knob, "pending-reboot", "pending-reboot", finding(knob, Outcome.PENDING_REBOOT)),
-        given(knob, "go", "unknown", finding(knob, Outcome.UNREADABLE), well),
+        given(knob, "unknown", "unknown", finding(knob, Outcome.UNREADABLE), well),
     )
 
 
@@ -52,12 +52,16 @@ def given(knob: str, verdict: str, strict: str, *findings: Finding) -> Given:
 
 VERIFY = (
     *outcomes("mm.ksm"),
-    # Where no knob at all could be read, nothing was verified, strict or not.
-    Given("no knob", (finding("mm.ksm", Outcome.UNREADABLE),), "unknown", "unknown", "no knob could be read"),
+    # What is left unread in order not to interrupt an isolated CPU is no part of the proof, ...
+    given("cpu.spared", "go", "unknown", finding("cpu.spared", Outcome.UNREADABLE), finding("a.b", Outcome.COMPLIANT)),
+    # ... but where no other knob could be read either, nothing was verified.
+    Given("no knob", (finding("cpu.spared", Outcome.UNREADABLE),), "unknown", "unknown", ""),
 )
 CHECK = (
     *outcomes("check.tick"),
-    Given("no check", (finding("check.tick", Outcome.UNREADABLE),), "go", "unknown", "check.tick is unreadable"),
+    Given("no check", (finding("check.tick", Outcome.UNREADABLE),), "unknown", "unknown", "check.tick is unreadable"),
+    # The engine stands still while the probe measures: nobody can look at its threads then.
+    given("check.trading_alone", "go", "unknown", finding("check.trading_alone", Outcome.UNREADABLE)),
 )
 HOT = finding("thermal.zone", Outcome.DRIFTED)
 THERMAL = {
@@ -65,11 +69,15 @@ THERMAL = {
     "throttled": Given("hot", (HOT,), "no-go", "no-go", HOT.reason),
     "unknown": Given("no sensor", (finding("thermal.zone", Outcome.UNSUPPORTED),), "go", "unknown", "no sensor here"),
 }
-KEPT: Mapping[str, Any] = {"budget": {"verdict": "met", "broken": []}}
+KEPT: Mapping[str, Any] = {"budget": {"verdict": "within", "broken": []}}
+STARVED: Mapping[str, Any] = {"budget": {"verdict": "not-judged", "broken": [], "reason": "a CPU was never measured"}}
 BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": [{"text": "max_ns of CPU 7"}]}}
 PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
     (KEPT, "", Given("budget kept", (), "go", "go")),
     (BROKEN, "", Given("budget broken", (), "no-go", "no-go", "probe: max_ns of CPU 7")),
+    (STARVED, "", Given("starved", (), "unknown", "unknown", "probe: not judged: a CPU was never measured")),
+    ({}, "", Given("no budget", (), "unknown", "unknown", "probe: not judged: it was held to no limit")),
+    (None, "", Given("not probed", (), "unknown", "unknown", "probe: nothing was measured")),
     (None, "probe: no CPU", Given("no probe", (), "unknown", "unknown", "probe: no CPU")),
     (KEPT, "probe: not judged", Given("not judged", (), "unknown", "unknown", "probe: not judged")),
 )
@@ -80,6 +88,7 @@ PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
 def test_the_worst_part_decides_and_every_reason_is_said(verify: Given, strict: bool) -> None:
     for check, (thermal, heat), (probe, problem, judged) in product(CHECK, THERMAL.items(), PROBES):
         parts = Parts(verify.findings, check.findings, heat.findings, thermal, "no sensor here", probe, problem)
+        parts = parts._replace(spared=frozenset({"cpu.spared"}))
         verdict, reasons = decide(parts, strict)
         every = (verify, check, heat, judged)
         case = [one.name for one in every]
@@ -109,6 +118,12 @@ def test_reasons_come_in_the_order_of_their_weight() -> None:
     assert reasons[1:3] == ["probe: max_ns of CPU 7", "probe: not judged"]
 
 
+def test_strict_names_each_limit_that_is_missing() -> None:
+    parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", KEPT, "", unlimited=("p99_9_ns",))
+    assert decide(parts, strict=False) == ("go", [])
+    assert decide(parts, strict=True) == ("unknown", ["probe: neither the profile nor the host file limits p99_9_ns"])
+
+
 def only_verify(*findings: Finding) -> list[str]:
     return decide(Parts(findings, (), (), "ok", "", KEPT, ""), strict=False)[1]
 
@@ -135,6 +150,26 @@ def test_targets_that_differ_are_lines_of_their_own(field: str) -> None:
 def test_a_checks_fixes_may_differ_in_one_line() -> None:
     one, other = drifted("check.tick", "1", fix="this"), drifted("check.tick", "2", fix="that")
     assert only_verify(one, other) == ["check.tick[1-2] is a, should be b; fix: this"]
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        (drifted("cpuidle.max_latency_us", "", observed=9, desired=2), "is 9, should be at most 2"),
+        (drifted("thermal.clock", "", observed=9, desired=12), "is 9, should be at least 12"),
+        (drifted("mm.ksm", "", observed="running", desired="stopped"), "is running, should be stopped"),
+        (drifted("boot.tsc", "", observed="reliable", desired=None), "is reliable, should not be there"),
+        (drifted("check.ipis", "", observed="many", desired=None), "is many"),
+        (drifted("boot.tsc", "", observed=None, desired="reliable"), "is not set, should be reliable"),
+        (Finding("thermal.clock", "", Outcome.UNREADABLE, 3594650, None, "no base", "mend it"), "is 3594650: no base"),
+        (Finding("mm.ksm", "", Outcome.UNREADABLE, None, "stopped", "denied", "mend it"),
+         "could not be read, should be stopped: denied"),
+        (Finding("check.tick_off", "", Outcome.UNREADABLE, None, None, "idle", "mend it"), "could not be read: idle"),
+    ],
+)  # fmt: skip
+def test_each_line_is_a_sentence(one: Finding, said: str) -> None:
+    parts = Parts((one, finding("a.b", Outcome.COMPLIANT)), (), (), "ok", "", KEPT, "")
+    assert decide(parts, strict=True)[1] == [f"{one.knob} {said}; fix: mend it"]
 
 
 def test_what_is_not_there_and_what_is_empty_are_told_apart() -> None:

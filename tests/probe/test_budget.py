@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tunectl.errors import UsageError
-from tunectl.probe.budget import judge
+from tunectl.hostfile.profile import load_profile, shipped
+from tunectl.probe.budget import judge, needed_s, suggested_s
 
 from .samples import cpu_result, result
 
@@ -23,6 +24,7 @@ def test_within() -> None:
         "limits": LIMITS,
         "verdict": "within",
         "broken": [],
+        "not_judged": [],
         "reason": "",
     }
 
@@ -66,6 +68,8 @@ def test_one_bad_cpu_breaks_it() -> None:
         (result(cpu_result(), duration_s=0.0), LIMITS, "nothing was measured"),
         (result(cpu_result(loops=0)), LIMITS, "never measured"),
         (result(cpu_result(), interrupted=True), LIMITS, "interrupted"),
+        (result(cpu_result(conservation_ppm=-1000.5)), LIMITS, "not to be trusted"),
+        (result(cpu_result(), not_measured=[{"cpu": 3, "reason": "an engine"}]), LIMITS, "an engine"),
     ],
 )
 def test_what_was_not_measured_is_not_judged_within(
@@ -87,7 +91,84 @@ def test_lost_events_are_taken_at_their_worst() -> None:
     assert judge(result(lossy), LIMITS)["verdict"] == "broken"
 
 
-@pytest.mark.parametrize("limits", [{"max_us": 1}, {"max_ns": True}, {"max_ns": float("nan")}, {"max_ns": "1"}])
+def lasting(seconds: float) -> dict[str, Any]:
+    """A run without any interruption."""
+    return result(cpu_result(duration_ns=int(seconds * 1e9), interruptions=0, stolen_ppm=0.0), duration_s=seconds)
+
+
+@pytest.mark.parametrize(
+    ("limits", "key", "seconds"),
+    [
+        # Ten interruptions at the limit: by their rate, ...
+        ({"interruptions_per_s": 0.5}, "interruptions_per_s", 20),
+        # ... of 1 ms each that take 100 ppm together, ...
+        ({"max_ns": 1_000_000, "stolen_ppm": 100}, "stolen_ppm", 100),
+        # ... of 2 ms each of which an arrival in 1,000 waits longer than 1 ms.
+        ({"max_ns": 2_000_000, "p99_9_ns": 1_000_000}, "p99_9_ns", 10),
+        # No shorter than what comes once a second.
+        ({"max_ns": 50_000}, "max_ns", 1),
+        ({"interruptions_per_s": 1000}, "interruptions_per_s", 1),
+        # A limit that another implies, or that nothing can break.
+        ({"max_ns": 1e9, "p99_9_ns": 1e9}, "p99_9_ns", 1),
+        ({"max_ns": 1e9, "stolen_ppm": 1e6}, "stolen_ppm", 1),
+    ],
+)
+def test_a_limit_is_judged_once_the_run_is_long_enough_for_ten_observations(
+    limits: dict[str, float], key: str, seconds: float
+) -> None:
+    assert needed_s(limits)[key] == pytest.approx(seconds)
+    assert judge(lasting(seconds * 0.9), limits)["verdict"] == "within"
+    short = judge(lasting(seconds * 0.89), limits)
+    assert short["verdict"] == "not-judged"
+    assert [text.partition(":")[0] for text in short["not_judged"]] == [
+        name for name, needed in needed_s(limits).items() if seconds * 0.89 < needed * 0.9
+    ]
+    assert any(text.startswith(key) for text in short["not_judged"])
+    assert short["reason"] == "; ".join(short["not_judged"])
+
+
+def test_the_cpu_that_was_measured_for_the_shortest_time_decides() -> None:
+    starved = result(cpu_result(2), cpu_result(3, duration_ns=500_000_000, interruptions=0))
+    assert judge(starved, LIMITS)["verdict"] == "not-judged"
+    assert "0.5 s" in judge(starved, LIMITS)["reason"]
+
+
+def test_what_is_broken_is_broken_however_short_the_run_was() -> None:
+    budget = judge(result(cpu_result(duration_ns=1_000_000, max_ns=60_000), duration_s=0.001), LIMITS)
+    assert (budget["verdict"], budget["reason"]) == ("broken", "")
+    assert budget["not_judged"]
+
+
+def test_without_a_longest_interruption_a_share_of_the_time_cannot_be_judged() -> None:
+    budget = judge(lasting(86400), {"stolen_ppm": 100})
+    assert budget["verdict"] == "not-judged"
+    assert "max_ns" in budget["reason"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        ({}, 5),
+        (LIMITS, 5),
+        ({"interruptions_per_s": 1}, 10),
+        ({"interruptions_per_s": 0.75}, 14),
+        ({"interruptions_per_s": 10 / 60}, 60),
+        ({"interruptions_per_s": 0.1}, 60),
+    ],
+)
+def test_a_run_is_as_long_as_its_limits_need_up_to_a_minute(limits: dict[str, float], seconds: float) -> None:
+    assert suggested_s(limits) == seconds
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_probes_usual_run_is_long_enough_for_the_limits_of_a_shipped_profile(name: str) -> None:
+    limits = {key: limit.value for key, limit in load_profile(name).budget.items()}
+    assert judge(lasting(5), limits)["verdict"] == "within"
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_us": 1}, {"max_ns": True}, {"max_ns": float("nan")}, {"max_ns": "1"}, {"max_ns": 0}]
+)
 def test_an_odd_limit_is_refused(limits: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         judge(result(cpu_result()), limits)

@@ -11,7 +11,7 @@ from .samples import cpu_result, result
 
 
 def test_rows() -> None:
-    assert summary_rows(result(cpu_result(3))) == [CpuSummary(3, 50, 5.0, 100.0, 40_000, 8_000, 0, 0)]
+    assert summary_rows(result(cpu_result(3))) == [CpuSummary(3, 10.0, 50, 5.0, 100.0, 40_000, 8_000, 0, 0)]
 
 
 def test_rows_of_a_cpu_without_its_own_length_use_the_runs() -> None:

@@ -74,7 +74,8 @@ def test_structure_and_access(make: Any) -> None:
 
 def test_every_section_is_there() -> None:
     words = full().words
-    for heading in ("NO-GO", "Reasons", "Figures", "Distribution", "Over time", "Counted by the kernel", "Wake-up lat"):
+    titles = ("NO-GO", "To do, in this order", "Measured", "Checks", "Settings", "Figures", "Distribution", "Over time")
+    for heading in (*titles, "Counted by the kernel", "Wake-up lat"):
         assert heading in words, heading
     assert "Before and after" not in words
     assert "Before and after" in before_and_after().words
@@ -160,6 +161,19 @@ def test_a_quiet_cpu_and_a_probe_that_did_not_run() -> None:
     made = page(file("probe.jitter", quiet))
     assert "Distribution" not in made.words
     assert "The probe did not run." in page(file("preflight", {**body("preflight"), "probe": None})).words
+
+
+def test_a_go_is_repeated_with_its_terms_and_only_where_it_was_judged() -> None:
+    within = {**body("probe.jitter"), "budget": {"limits": {"max_ns": 5e9}, "verdict": "within", "broken": []}}
+    go = {**body("preflight"), "verdict": "go", "headline": "ready; max_ns 9 (profile 5)", "reasons": []}
+    drawn = page(file("preflight", {**go, "probe": within})).words
+    assert "ready; max_ns 9 (profile 5)" in drawn
+    assert "UNKNOWN" not in drawn
+    for probe in (None, {**within, "budget": {"limits": {}, "verdict": "not-judged", "broken": []}}):
+        drawn = page(file("preflight", {**go, "probe": probe})).words
+        assert "UNKNOWN" in drawn
+        assert "ready" not in drawn
+        assert "its probe was held to no limit" in drawn
 
 
 def test_a_wake_cell_without_messages_has_its_reason() -> None:

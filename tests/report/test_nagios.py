@@ -76,18 +76,22 @@ def test_without_a_budget_there_is_no_threshold() -> None:
 
 def test_details_name_the_reasons_and_the_findings() -> None:
     lines = render(document("preflight"), "nagios").splitlines()
-    assert lines[1].startswith("1. 9 targets of irq.affinity")
+    assert lines[1] == "do 1. sudo tunectl apply (mends 9: mm.transparent_hugepage, irq.affinity[24,27,30-33,40-41])"
+    assert lines[5] == "and 2 more to do"
+    assert lines[6].startswith("1. 9 targets of irq.affinity")
     assert any(
-        line.startswith("FAILS drifted: irq.affinity[24,27,30-33] observed 0-3, desired 0-1; irq.affinity[40-41]")
+        line.startswith(
+            "FAILS drifted (interrupt): irq.affinity[24,27,30-33] observed 0-3, desired 0-1; irq.affinity[40-41]"
+        )
         and line.endswith("fix: tunectl apply")
         for line in lines
     )
-    assert any(line.startswith("note refused: irq.affinity[45-46]") for line in lines)
+    assert any(line.startswith("note refused (interrupt): irq.affinity[45-46]") for line in lines)
 
 
 def test_strict_makes_unreadable_fail() -> None:
-    assert "\nnote unreadable: kernel.sched" in render(document("verify"), "nagios")
-    assert "\nFAILS unreadable: kernel.sched" in render(document("verify", strict=True), "nagios")
+    assert "\nnote unreadable (stall): kernel.sched" in render(document("verify"), "nagios")
+    assert "\nFAILS unreadable (stall): kernel.sched" in render(document("verify", strict=True), "nagios")
 
 
 def test_details_are_bounded_and_say_so() -> None:

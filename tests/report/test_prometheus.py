@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -87,9 +88,28 @@ def test_the_probe_is_in_base_units() -> None:
     assert value(found, "verdict", report="preflight", verdict="no-go") == 1
 
 
+def test_on_what_terms_a_verdict_was_reached() -> None:
+    found = series(render(document("preflight"), "prometheus"))
+    assert value(found, "waivers", report="preflight") == 2
+    last_day_ends = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
+    assert value(found, "waiver_next_expiry_timestamp_seconds", report="preflight") == last_day_ends
+    assert value(found, "probe_budget_looser_ratio", report="preflight", limit="interruptions_per_s") == 2
+    assert value(found, "probe_judged", report="preflight") == 1
+    none = {"waivers": {"standing": 0, "expired": 1, "next": None}, "looser": []}
+    unjudged = {**body("probe.jitter"), "budget": {"limits": {}, "verdict": "not-judged", "broken": []}}
+    found = series(render(document("preflight", **none, probe=unjudged), "prometheus"))
+    assert value(found, "waivers", report="preflight") == 0
+    assert value(found, "probe_judged", report="preflight") == 0
+    assert not [name for name, _ in found if name.endswith(("_looser_ratio", "_expiry_timestamp_seconds"))]
+
+
 def test_a_preflight_without_a_probe() -> None:
     found = series(render(document("preflight", probe=None), "prometheus"))
-    assert not [name for name, _ in found if "probe" in name]
+    assert [name.removeprefix("tunectl_") for name, _ in found if "probe" in name] == [
+        "probe_budget_looser_ratio",
+        "probe_judged",
+    ]
+    assert value(found, "probe_judged", report="preflight") == 0
 
 
 def test_what_was_not_measured_is_no_series() -> None:

@@ -394,6 +394,12 @@ def test_only_a_service_that_does_nothing_else_is_to_be_disabled(tmp_path: Path,
     assert ("disable" in found) is ("disable" in fix)
 
 
+def test_what_two_lines_should_say_is_said_once(tmp_path: Path) -> None:
+    fix = against(tmp_path, program("etc/rc.local", f"#!/bin/sh\n{SET}\n{SET}\n"))["rc.local"][1]
+    assert fix.startswith("take /etc/rc.local:2, /etc/rc.local:3 out, or say ")
+    assert fix.count(" = ") == 1
+
+
 @pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit", "exit()", "exit;", "__END__"])
 def test_what_stands_behind_the_end_of_another_languages_script_writes_nothing(tmp_path: Path, end: str) -> None:
     def act(text: str) -> Any:

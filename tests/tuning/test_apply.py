@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.hosts.builder import HostFactory
+from tests.journals import records_of, rewrite
 from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, results
 from tests.tuning.hosts import small_host
@@ -138,14 +138,10 @@ def killed_after_writing(tree: Path, path: str) -> None:
     """apply, as if it had been killed once it had written this file: the record of what stands then is missing."""
     apply(tree)
     journal = tree / "var/lib/tunectl/journal.jsonl"
-    lines = journal.read_bytes().splitlines(keepends=True)
-    records = [json.loads(line[9:]) for line in lines]
-    (number,) = [one["seq"] for one in records if one["type"] == "before" and one["path"] == path]
-    kept = [
-        line for line, one in zip(lines, records, strict=True) if (one["type"], one.get("seq")) != ("after", number)
-    ]
-    assert len(kept) == len(lines) - 1
-    journal.write_bytes(b"".join(kept))
+    before = records_of(journal)
+    (number,) = [one["seq"] for one in before if one["type"] == "before" and one["path"] == path]
+    rewrite(journal, lambda one: (one["type"], one.get("seq")) != ("after", number))
+    assert len(records_of(journal)) == len(before) - 1
 
 
 KILLED_AT = {
@@ -221,10 +217,12 @@ def test_a_damaged_journal_is_not_guessed_at(lab4: Path) -> None:
     lines[4] = b"garbage\n"
     path.write_bytes(b"".join(lines))
     tree = picture(lab4)
-    with pytest.raises(TunectlError, match=r"journal.jsonl: line 5 is damaged; nothing was touched"):
-        restore(root)
+    (lab4 / "proc/sys/vm/swappiness").write_text("60\n")
+    with pytest.raises(TunectlError, match=r"journal.jsonl: line 5 is damaged; nothing was changed"):
+        apply(root)
+    (lab4 / "proc/sys/vm/swappiness").write_text("1\n")
     assert not differences(tree, lab4)
-    undone = restore(root, salvage=True)
+    undone = restore(root)
     assert undone.set_aside
     assert (lab4 / "var/lib/tunectl/journal.jsonl.damaged.1").exists()
 

@@ -15,7 +15,7 @@ from tests.trees import Applied, differences, picture
 from tests.tuned import apply, restore
 from tests.tuning.calls import killed_at
 from tests.tuning.hosts import small_host
-from tests.tuning.stride import STRIDES
+from tests.tuning.stride import STRIDES, thinned
 from tunectl.host.writable import WritableSysroot
 
 ENOUGH = 20_000  # more calls than apply makes: the walk ends when a child lives to its end
@@ -51,7 +51,7 @@ def test_killed_and_applied_again_before_it_is_restored(host_root: HostFactory, 
     tree = small_host(host_root, tmp_path)
     before = picture(tree)
     root = WritableSysroot(str(tree))
-    for count in range(3, ENOUGH, stride):
+    for count in range(3, ENOUGH, thinned(stride, 4)):
         if not killed_at(count, lambda: apply(root)):
             break
         apply(root)

@@ -14,6 +14,7 @@ from tests.trees import differences, picture
 from tests.tuned import apply, inspection_on, restore, results
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.writable import WritableSysroot
+from tunectl.knobs.drivers.systemdcpus import unsettled_slices
 from tunectl.model import Finding
 from tunectl.verdict import verdict_of
 
@@ -199,7 +200,20 @@ def test_a_file_that_is_read_last_is_named(host: Path, path: str, text: str, all
     ]
     assert f"is {allowed}, because /etc/systemd/" in failed.message
     assert place.name in failed.message
-    assert finding(host, "systemd.allowed_cpus[system.slice]").outcome == "drifted"
+    found = finding(host, "systemd.allowed_cpus[system.slice]")
+    assert found.outcome == "drifted"
+    assert f"/{place.name}:" in found.reason
+    again = inspection_on(WritableSysroot(str(host))).assess()
+    assert not again.changes  # our file stands: apply has no more to write
+
+    if path.startswith("slice.d"):
+        assert found.fix.startswith("decide about /etc/systemd/system/slice.d/zzz-all.conf:")
+        return
+    commands = found.fix.split(" && ")
+    assert commands[-2:] == ["sudo systemctl daemon-reload", "sudo tunectl apply"]
+    edited = commands[0].removeprefix("sudo ").replace("/etc/", f"{host}/etc/", 1)
+    subprocess.run(edited, shell=True, check=True)
+    assert finding(host, "systemd.allowed_cpus[system.slice]").outcome == "compliant"
 
 
 def test_what_an_operator_restricts_further_is_no_drift(host: Path) -> None:
@@ -207,6 +221,94 @@ def test_what_an_operator_restricts_further_is_no_drift(host: Path) -> None:
     (host / f"{UNITS}/user.slice.d/zzz-site.conf").write_text("[Slice]\nAllowedCPUs=\nAllowedCPUs=0\n")
     (host / f"{UNITS}/user.slice.d/aaa-site.conf").write_text("[Slice]\nAllowedCPUs=3\n[Install]\nAllowedCPUs=9\n")
     assert finding(host, "systemd.allowed_cpus[user.slice]").outcome == "compliant"
+
+
+# --- what systemd made of it
+
+
+GROUP = f"{CGROUP}/system.slice"
+
+
+def makes_the_group(host: Path) -> None:
+    (host / GROUP).mkdir(exist_ok=True)
+    (host / GROUP / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
+
+
+def kept(host: Path, effective: str | None, cpus: str = "") -> tuple[Finding, list[str]]:
+    """What is said of system.slice on a running host, and the slices that apply would start something in."""
+    if effective is not None:
+        makes_the_group(host)
+        (host / GROUP / "cpuset.cpus").write_text(f"{cpus}\n")
+        (host / GROUP / "cpuset.cpus.effective").write_text(f"{effective}\n")
+    inspection = inspection_on(host)
+    inspection.root.live = True  # a running host, as far as reading is concerned
+    plan = inspection.assess()
+    changes = [one.instance for one in plan.changes if one.knob == "systemd.allowed_cpus"]
+    found = {one.target: one for one in plan.findings}["systemd.allowed_cpus[system.slice]"]
+    assert ("system.slice" in changes) == (found.outcome == "drifted")
+    return found, unsettled_slices(inspection.root)
+
+
+@pytest.mark.parametrize("effective", ["0-1", "0"])
+def test_a_slice_that_has_its_cpus_is_compliant(host: Path, effective: str) -> None:
+    apply(host)
+    found, starts = kept(host, effective, "0-1")
+    assert (found.outcome, found.reason, starts) == ("compliant", "", [])
+
+
+def test_a_slice_that_systemd_has_not_given_its_cpus_is_drift_and_apply_starts_something_there(host: Path) -> None:
+    apply(host)
+    found, starts = kept(host, "0-2")
+    assert (found.outcome, found.observed, found.fix) == ("drifted", "0-2", "sudo tunectl apply")
+    assert "systemd has not given that to the kernel yet" in found.reason
+    assert starts == ["system.slice"]
+
+
+def test_a_slice_whose_group_has_no_cpuset_is_not_kept_anywhere(host: Path) -> None:
+    """systemd 257 switches the controller on when something starts there: until then all CPUs are allowed."""
+    apply(host)
+    makes_the_group(host)
+    found, starts = kept(host, None)
+    assert found.outcome == "drifted"
+    assert f"/{GROUP}/cpuset.cpus.effective is not there, so its processes may use every CPU" in found.reason
+    assert starts == ["system.slice"]
+
+
+def test_a_slice_without_a_process_needs_nothing(host: Path) -> None:
+    """Its control group is made, with these CPUs, for the first that starts there."""
+    apply(host)
+    found, starts = kept(host, None)
+    assert found.outcome == "compliant"
+    assert found.reason == "nothing runs in system.slice now: what first starts there begins on these CPUs"
+    assert starts == []
+
+
+@pytest.mark.parametrize(("cpus", "named"), [("0-3", True), ("0", False)])
+def test_what_set_property_says_is_named_where_it_is_the_cause(host: Path, cpus: str, named: bool) -> None:
+    apply(host)
+    place = host / "run/systemd/system.control/system.slice.d/50-AllowedCPUs.conf"
+    place.parent.mkdir(parents=True)
+    place.write_text(f"# This is a drop-in unit file extension\n[Slice]\nAllowedCPUs={cpus}\n")
+    found, _ = kept(host, "0-3", "0-3")
+    assert found.outcome == "drifted"
+    line = "/run/systemd/system.control/system.slice.d/50-AllowedCPUs.conf:3 says AllowedCPUs=0-3"
+    assert (f"systemctl set-property took effect at once ({line})" in found.reason) == named
+
+
+def test_after_a_restore_a_slice_is_given_back_what_it_had(host: Path) -> None:
+    apply(host)
+    kept(host, "0-1", "0-1")
+    restore(WritableSysroot(str(host)))
+    assert unsettled_slices(WritableSysroot(str(host))) == ["system.slice"]
+
+
+def test_where_no_control_group_can_have_cpus_of_its_own_none_is_asked_for(host: Path) -> None:
+    (host / f"{CGROUP}/cgroup.controllers").write_text("cpu io memory pids\n")
+    apply(host)
+    found = finding(host, "systemd.allowed_cpus")
+    assert found.outcome == "unsupported"
+    assert "does not offer the cpuset controller" in found.reason
+    assert not (host / f"{UNITS}/system.slice.d").exists()
 
 
 def test_systemd_reads_what_was_written(host: Path) -> None:

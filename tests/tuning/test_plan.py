@@ -193,6 +193,9 @@ def test_a_waiver_that_covers_nothing_is_named_with_its_file_and_key_and_one_tha
         ("3-", set()),
         ("2-3x", set()),
         ("02-03", {"2", "3"}),
+        ("1-3:1/2", {"1", "3"}),
+        ("1-3:2/2", {"1", "2", "3"}),
+        ("2-8:2", set()),
     ],
 )
 def test_a_list_of_numbers_stands_for_each_of_them_and_is_idle_only_where_none_is_there(

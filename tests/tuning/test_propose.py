@@ -18,6 +18,7 @@ from tunectl.host.nics import Nic
 from tunectl.host.numa import NumaNode
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.topology import Topology, read_topology
+from tunectl.hostfile.profile import Limit, load_profile, shipped
 from tunectl.tuning.propose import Proposal, host_file_toml, propose, propose_body
 
 
@@ -152,6 +153,19 @@ def test_the_host_file_is_toml_that_says_why(host_root: HostFactory) -> None:
     assert 'interfaces = ["ens2f0"]' in text
     for reason in proposal.reasons:
         assert f"# {reason.role} {format_cpulist(reason.cpus)}:" in text
+
+
+@pytest.mark.parametrize("profile", shipped())
+def test_the_host_file_has_each_limit_of_the_profile_below_its_reason(host_root: HostFactory, profile: str) -> None:
+    budget = load_profile(profile).budget
+    proposal = propose(topology(host_root, "xeon2s"), nic="ens2f0")
+    text = host_file_toml(proposal, profile, "xeon2s", budget)
+    assert tomllib.loads(text)["budget"] == {key: limit.value for key, limit in budget.items()}
+    said = " ".join(text.replace("#", " ").split())
+    assert [key for key, limit in budget.items() if f"{limit.reason} {key} =" not in said] == []
+    odd = host_file_toml(proposal, profile, "xeon2s", {"stolen_ppm": Limit(0.1, "ours\n[knobs]")})
+    assert tomllib.loads(odd)["budget"] == {"stolen_ppm": 0.1}
+    assert "knobs" not in tomllib.loads(odd)
 
 
 def test_a_name_from_the_host_cannot_end_the_comment(host_root: HostFactory) -> None:

@@ -77,9 +77,9 @@ def test_a_journal_of_another_root_is_left_alone(host_root, tmp_path: Path) -> N
         write_host_file(Path(root.root), LOW_LATENCY)
     run_apply(inspection_on(one), one, state, runtime_only=False, wait_s=0)
     with pytest.raises(TunectlError, match="belongs to the host below"):
-        run_restore(other, state, "", salvage=False, wait_s=0)
+        run_restore(other, state, "", wait_s=0)
     boot_id = (Path(one.root) / "proc/sys/kernel/random/boot_id").read_text().strip()
-    assert run_restore(one, state, boot_id, salvage=False, wait_s=0).complete
+    assert run_restore(one, state, boot_id, wait_s=0).complete
 
 
 def test_an_edit_between_two_applies_is_what_comes_back(lab4: Path) -> None:
@@ -99,9 +99,9 @@ def test_what_was_changed_since_can_still_be_forced(lab4: Path) -> None:
     restore(root)
     state = f"{lab4}/var/lib/tunectl"
     boot_id = (lab4 / "proc/sys/kernel/random/boot_id").read_text().strip()
-    again = run_restore(root, state, boot_id, salvage=False, wait_s=0)
+    again = run_restore(root, state, boot_id, wait_s=0)
     assert [one.result for one in again.outcome.results] == ["changed-since"]
-    run_restore(root, state, boot_id, salvage=False, wait_s=0, force=True)
+    run_restore(root, state, boot_id, wait_s=0, force=True)
     assert not differences(before, lab4)
 
 

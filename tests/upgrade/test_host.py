@@ -95,6 +95,32 @@ def test_an_older_text_is_outdated_and_apply_renews_it(tunectl: Run, applied: Pa
     assert states(tunectl, "show", "apply", applied) == {"installed"}
 
 
+UNCONFINED = FIXTURES / "unconfined"
+
+
+@pytest.mark.parametrize("name", ["tunectl-apply.service", "tunectl-reapply@.service", "tunectl-latency.service"])
+def test_a_unit_that_was_not_confined_is_ours_and_apply_renews_it(tunectl: Run, applied: Path, name: str) -> None:
+    host_file = applied / "etc/tunectl/host.toml"
+    host_file.write_text(f'{host_file.read_text()}[knobs]\n"cpuidle.dma_latency_us" = 1\n')
+    assert tunectl("apply", "--yes", "--root", applied).code == 0
+    unit = applied / UNITS / name
+    unit.write_text((UNCONFINED / name).read_text())
+    planned = tunectl("plan", "--root", applied, "--format", "json").json["changes"]
+    (change,) = planned
+    assert change["knob"] in ("systemd.apply_at_boot", "systemd.apply_on_hotplug", "cpuidle.dma_latency_us")
+    assert tunectl("apply", "--yes", "--root", applied).code == 0
+    assert "ProtectKernelLogs=yes" in unit.read_text()
+    assert tunectl("restore", "--root", applied).code == 0
+    assert not unit.exists()
+
+
+def test_a_repair_unit_that_was_not_confined_is_outdated(tunectl: Run, applied: Path) -> None:
+    tunectl("service", "install", "repair", "--root", applied)
+    (applied / UNITS / "tunectl-repair.service").write_text((UNCONFINED / "tunectl-repair.service").read_text())
+    assert states(tunectl, "show", "repair", applied) == {"installed", "outdated"}
+    assert states(tunectl, "install", "repair", applied) == {"unchanged", "written"}
+
+
 def test_a_session_of_an_earlier_version_is_reported(tunectl: Run, tmp_path: Path) -> None:
     store = unpacked("fleet", tmp_path / "store")
     done = tunectl("fleet", "report", store / "morning", "--format", "json")

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tunectl.model import Outcome, Scalar
+import pytest
+
+from tunectl.model import Outcome, Scalar, Severity
+
+# Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
+OF_CHECKS = Severity.INTERRUPT
 
 
 class Settled(Exception):  # noqa: N818 - an answer, not an error
@@ -39,3 +44,14 @@ def unknown(reason: str, fix: str = "") -> NoReturn:
 def compliant(reason: str = "") -> NoReturn:
     """The host behaves, and there is nothing left to look at; a check that returns says the same."""
     raise Settled(Outcome.COMPLIANT, reason)
+
+
+def costs(severity: Severity) -> pytest.MarkDecorator:
+    """Decorates a check with what it costs while the host does not behave: the order in which findings are shown."""
+    return pytest.mark.costs(severity)
+
+
+def severity_of(item: pytest.Item) -> Severity:
+    """What the check said with `costs`; OF_CHECKS where it said nothing."""
+    mark = item.get_closest_marker("costs")
+    return Severity(mark.args[0]) if mark else OF_CHECKS

@@ -8,7 +8,7 @@ from collections.abc import Generator
 import pytest
 
 from tunectl.checking.fixtures import SUBJECT
-from tunectl.checking.outcomes import Settled
+from tunectl.checking.outcomes import OF_CHECKS, Settled, severity_of
 from tunectl.checking.subject import Subject
 from tunectl.model import Finding, Outcome
 
@@ -42,7 +42,7 @@ class Verdicts:
         if report.failed and report.nodeid:
             name = _stem(report.nodeid)
             reason = f"check {name} failed to load: {_last_line(report.longreprtext)}"
-            self._broken.append(Finding(f"check.{name}", "", Outcome.UNREADABLE, reason=reason))
+            self._broken.append(Finding(f"check.{name}", "", Outcome.UNREADABLE, reason=reason, severity=OF_CHECKS))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Progress: which check runs."""
@@ -101,6 +101,7 @@ def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled |
         settled.desired if settled else None,
         ". ".join(_first_line(part).rstrip(".") for part in parts if part),
         settled.fix if settled else "",
+        severity=severity_of(item),
     )
 
 

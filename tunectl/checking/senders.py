@@ -5,6 +5,7 @@ Source: include/trace/events/ipi.h (ipi_send_cpu and ipi_send_cpumask since 6.4,
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import Counter
@@ -21,6 +22,12 @@ from tunectl.host.traceinstance import events_of, trace_instance
 
 EVENTS = ("ipi/ipi_send_cpu", "ipi/ipi_send_cpumask", "ipi/ipi_raise")
 _TRACED_S = 0.5
+_MOUNT = "sudo mount -t tracefs tracefs /sys/kernel/tracing"
+_AGAIN = "check again while they come"
+_ONE_BY_ONE = (
+    "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a program "
+    "that shares memory with a thread there"
+)
 # "  rdmsr-612     [001] d..1.   123.456789: ipi_send_cpu: cpu=3 callsite=... callback=..."
 _LINE = re.compile(r"\s*(?P<comm>.+)-(?P<pid>\d+)\s+(?:\([^)]*\)\s+)?\[\d+\]\s.*?\d: (?P<event>ipi_\w+): (?P<rest>.*)")
 _FIELD = re.compile(r"(\w+)=(\S+)")
@@ -36,25 +43,45 @@ class Sender(NamedTuple):
     times: int
 
 
-def trace_senders(root: Sysroot, cpus: CpuSet) -> str:
-    """The trace of half a second, of what was sent from `cpus`. OSError where tracing is not ours; "" without events.
+class IpiTrace(NamedTuple):
+    """The text of a trace; where there is none, why, and what would give one."""
+
+    text: str
+    lack: str = ""
+    fix: str = ""
+
+
+AS_ROOT = "find the sender: as root, tunectl check"
+
+
+def trace_senders(root: Sysroot, cpus: CpuSet) -> IpiTrace:
+    """The trace of half a second, of what was sent from `cpus`. Never raises.
 
     It disturbs: see host/traceinstance.py.
     """
     place = find_place(root)
-    events = events_of(root, place, EVENTS) if place else []
-    if not place or not events:
-        return ""
-    with trace_instance(root, place, events, cpus) as instance:
-        instance.switch(True)
-        time.sleep(_TRACED_S)
-        instance.switch(False)
-        return instance.text()
+    if place is None:
+        return IpiTrace("", "tracefs is not mounted, which names senders", _MOUNT)
+    try:
+        root.names(place)
+        events = events_of(root, place, EVENTS)
+        if not events:
+            return IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", _ONE_BY_ONE)
+        with trace_instance(root, place, events, cpus) as instance:
+            instance.switch(True)
+            time.sleep(_TRACED_S)
+            instance.switch(False)
+            return IpiTrace(instance.text(), f"nobody sent any in the {_TRACED_S:g} s that were traced", _AGAIN)
+    except OSError as error:
+        fix = AS_ROOT if isinstance(error, PermissionError) and os.geteuid() else _ONE_BY_ONE
+        return IpiTrace("", f"the kernel's trace, which names senders, cannot be had: {error.strerror}", fix)
 
 
 def busy_senders(text: str, cpu: int, without: int) -> list[Sender]:
-    """Those of senders_to() that by themselves sent more than a quiet CPU takes."""
-    return [one for one in senders_to(text, cpu, without) if one.times > PER_S * _TRACED_S]
+    """Those of senders_to() that by themselves sent more than a quiet CPU takes; all where only together they did."""
+    found, limit = senders_to(text, cpu, without), PER_S * _TRACED_S
+    alone = [one for one in found if one.times > limit]
+    return alone or (found if sum(one.times for one in found) > limit else [])
 
 
 def senders_to(text: str, cpu: int, without: int) -> list[Sender]:

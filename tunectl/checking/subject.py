@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 from tunectl.checking.measure import Spinning, measure, measure_beside, measure_spinning
 from tunectl.checking.outcomes import Settled
-from tunectl.checking.senders import trace_senders
+from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
@@ -69,20 +68,21 @@ class Subject:
         return _or_settled(lambda: measure(self.root, self.window_s))
 
     @cached_property
-    def ipi_trace(self) -> str:
-        """Half a second of who interrupts other CPUs, as the kernel's trace says it; "" where that cannot be had.
+    def ipi_trace(self) -> IpiTrace:
+        """Half a second of who interrupts other CPUs, as the kernel's trace says it.
 
         To trace interrupts every CPU a few times, so it is not done while a thread of somebody else is at work on an
         isolated one, nor while a declared thread is there at all.
         """
         runs = self.window.runs if isinstance(self.window, Window) else []
         at_work = {run.thread.cpu for run in runs if run.ran and not run.thread.kernel}
-        if not self.root.live or any(self.trading_threads.values()) or at_work & self.scope.isolated:
-            return ""
+        if not self.root.live:
+            return IpiTrace("")
+        if any(self.trading_threads.values()) or at_work & self.scope.isolated:
+            why = "while a thread is at work there, nothing is traced: that would interrupt it"
+            return IpiTrace("", why, "check again as root while no thread is at work on an isolated CPU")
         self.on_progress("tracing who interrupts the isolated CPUs")
-        with suppress(OSError):
-            return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
-        return ""
+        return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
 
     @cached_property
     def taken(self) -> dict[int, list[Occupant]]:

@@ -6,32 +6,34 @@ CPU has its own count, its own time and its own finding: `check` and `preflight`
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Counters, Window, is_timer_row
 from tunectl.cpulist import CpuSet
 from tunectl.host.timers import PERF_CLOCK, TICK
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Outcome, Severity
 
 CHECK = "check.tick_off"
+SEVERITY = Severity.INTERRUPT  # of that check
 # The slowest tick a kernel can be built with is 100 a second (kernel/Kconfig.hz), what remains without a tick
 # about one: ten stands clear of both.
 TICKS_PER_S = 10.0
 _SLOWEST_TICK_PER_S = 100.0
 # In a shorter time a few single timers look like a tick: what may come in half a second may always come.
 _SHORTEST_S = 0.5
-_NOT_NAMED = (
-    "what can bring them: the tick itself, for a second runnable thread, a POSIX CPU timer or the deadline server "
-    "(fair server) since 6.8; or a timer of its own, such as a perf clock event"
-)
+_NOT_NAMED = "what can bring them: the tick itself, for {tick}; or a timer of its own, such as a perf clock event"
+_KEEPS = "a second runnable thread or a POSIX CPU timer"
+_SERVES = "a second runnable thread, a POSIX CPU timer or the deadline server for ordinary threads (fair server)"
 _NOT_READ = "/proc/interrupts could not be read"  # the probe's own warning: it lists what came, and so nothing
 _CLEAR = 2.0  # the slowest tick would have made this many times what is allowed, or nothing is proved
-_MENDS = (
-    "leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
-    "on 6.8 and newer, echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
-)
+Serves = Callable[[int], bool | None]  # by CPU (host/fairserver.py, may_serve)
+
+
+def no_server(_: int) -> bool | None:
+    """A kernel without fair servers."""
+    return False
 
 
 class Spun(NamedTuple):
@@ -66,18 +68,22 @@ class TickCount(NamedTuple):
 
 
 def judge_tick(
-    before: Counters, after: Counters, spun: Mapping[int, Spun], seen: Mapping[int, Sequence[str]] | None = None
+    before: Counters,
+    after: Counters,
+    spun: Mapping[int, Spun],
+    seen: Mapping[int, Sequence[str]] | None = None,
+    serves: Serves = no_server,
 ) -> list[Finding]:
     """A finding for each CPU of `spun`, from the interrupts counted before and after a spinner ran on it.
 
     `seen` says for a CPU what was seen there that can bring timer interrupts, in words.
     """
-    return [_finding(one, (seen or {}).get(one.cpu, ())) for one in counted(Window(before, after), spun)]
+    return [_finding(one, (seen or {}).get(one.cpu, ()), serves) for one in counted(Window(before, after), spun)]
 
 
-def judge_probe(document: Mapping[str, Any], nohz_full: CpuSet) -> list[Finding]:
+def judge_probe(document: Mapping[str, Any], nohz_full: CpuSet, serves: Serves = no_server) -> list[Finding]:
     """The same from a tunectl.probe.jitter/1 document, which is a spinner's own account; CPUs with nohz_full only."""
-    return [_finding(one, ()) for one in counted_by_probe(document) if one.cpu in nohz_full]
+    return [_finding(one, (), serves) for one in counted_by_probe(document) if one.cpu in nohz_full]
 
 
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
@@ -120,16 +126,19 @@ def counted_by_probe(document: Mapping[str, Any]) -> list[TickCount]:
     return found
 
 
-def settle(count: TickCount, seen: Collection[str] = ()) -> Settled:
+def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_server) -> Settled:
     """The verdict on one CPU, with the reason."""
     cpu, ticks, by = count.cpu, count.ticks, count.spun.by
     if ticks is None:
         return Settled(Outcome.UNREADABLE, f"this host does not count the timer interrupts of CPU {cpu}")
     measured = f"{ticks} timer interrupts in {count.seconds:.1f} s"
     if ticks > count.allowed:
-        causes = f": {'; '.join(seen)}" if seen else f"; {_NOT_NAMED}"
+        served = serves(cpu)
+        not_named = _NOT_NAMED.format(tick=_KEEPS if served is False else _SERVES)
+        causes = f": {'; '.join(seen)}" if seen else f"; {not_named}"
         reason = f"CPU {cpu} took {measured} ({count.per_s:.0f} a second) under a spinner{causes}"
-        return Settled(Outcome.DRIFTED, reason, _MENDS.format(cpu=cpu), round(count.per_s, 1), TICKS_PER_S)
+        fix = _mends(cpu, served)
+        return Settled(Outcome.DRIFTED, reason, fix=fix, observed=round(count.per_s, 1), desired=TICKS_PER_S)
     if not count.proves:
         spun = f"{by} spun there for {count.spun.seconds:.2f} of {count.seconds:.1f} s"
         why = "a CPU that idles, or that others use, proves nothing of its tick"
@@ -137,9 +146,25 @@ def settle(count: TickCount, seen: Collection[str] = ()) -> Settled:
     return Settled(Outcome.COMPLIANT, f"CPU {cpu} took {measured} while {by} spun there for {count.spun.seconds:.1f} s")
 
 
-def _finding(count: TickCount, seen: Collection[str]) -> Finding:
-    one = settle(count, seen)
-    return Finding(CHECK, str(count.cpu), one.outcome, one.observed, one.desired, one.reason, one.fix)
+def _mends(cpu: int, served: bool | None) -> str:
+    alone = f"leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event"
+    if served:
+        return f"{alone}; then: echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+    return f"{alone}; or see as root whether a fair server serves there: tunectl check" if served is None else alone
+
+
+def _finding(count: TickCount, seen: Collection[str], serves: Serves) -> Finding:
+    one = settle(count, seen, serves)
+    return Finding(
+        CHECK,
+        str(count.cpu),
+        one.outcome,
+        one.observed,
+        one.desired,
+        one.reason,
+        one.fix,
+        severity=SEVERITY,
+    )
 
 
 def meaning_of(functions: Collection[str], perf: Sequence[str]) -> list[str]:

@@ -8,8 +8,10 @@ from tunectl.checking.runner import run_checks
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options, intrude_option
-from tunectl.errors import UsageError
-from tunectl.tuning.inspection import open_inspection
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.identity import read_identity
+from tunectl.tuning.inspection import config_or_proposal
 from tunectl.tuning.plan import waive
 from tunectl.verdict import verdict_of
 
@@ -24,8 +26,10 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
     if not 0 < window_s <= 86400:
         raise UsageError("--window: seconds, above 0 and at most a day")
     root = open_root(options)
-    inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-    config = inspection.config
+    facts = read_scope_facts(root)
+    config, notes = config_or_proposal(root, options.host_path, facts, required=bool(options.host))
+    if config is None:
+        raise TunectlError(f"there is no host file {options.host_path}, and none can be proposed: {notes[0]}")
     stay_off(root, config.scope.isolated)
     settings = {setting.knob: setting.value for setting in config.settings}
     with progress(options) as tell:
@@ -40,7 +44,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
             trading=config.threads,
             intrude=intrude,
         )
-    findings = waive(found, config.waivers, inspection.today, whole="" if paths else "check.")
+    findings = waive(found, config.waivers, today(), whole="" if paths else "check.")
     verdict = verdict_of(findings, strict)
     body = {
         "verdict": verdict,
@@ -48,6 +52,7 @@ def command(options: Options, paths: tuple[str, ...], window_s: float, intrude: 
         "window_s": window_s,
         "intrude": intrude,
         "findings": findings,
+        "notes": notes,
     }
-    emit(options, "check", inspection.identity, body, findings)
+    emit(options, "check", read_identity(root), body, findings)
     return exit_code(verdict, options.fmt)

@@ -48,7 +48,8 @@ def command(
     """Watch this host: frequency, throttling, temperature, interrupts, drift. Alerts go where [monitor] says."""
     _check(options, once, watch, repair, duration_s, interval_s)
     root = open_root(options)
-    inspection = _inspection(options, root)
+    read = _Reader(options, root)
+    inspection = read()
     stay_off(root, inspection.config.scope.isolated)
     notes = _blind_spots(inspection)
     if (once or watch) and inspection.config.monitor.has_residents:
@@ -66,7 +67,7 @@ def command(
         from tunectl.cli.watch import run_watch  # rich.live is slow to import
 
         return run_watch(options, inspection, interval_s, duration_s, notes)
-    return run_daemon(options, inspection, lambda: _inspection(options, root), interval_s, duration_s, repair, notes)
+    return run_daemon(options, inspection, read, interval_s, duration_s, repair, notes)
 
 
 def _check(
@@ -86,12 +87,25 @@ def _check(
         raise UsageError("--watch needs a terminal", "--once prints the same page once")
 
 
-def _inspection(options: Options, root: Sysroot) -> Inspection:
-    """By the host file; without one, of the CPUs that the kernel isolates. A file that was named must exist."""
-    if options.host or os.path.exists(options.host_path):
-        return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
-    config = kernel_config(read_scope_facts(root))
-    return Inspection(root, read_identity(root), config, peek(options.state_path), options.invocation, today())
+class _Reader:
+    """Reads the host file, at the start and again for a reload; without one, the CPUs that the kernel isolates.
+
+    A file that was named must be there, and so must one that was read before: who removed it did not ask for a
+    monitor that watches no knob and tells nobody.
+    """
+
+    def __init__(self, options: Options, root: Sysroot) -> None:
+        self._options, self._root = options, root
+        self._must_be = bool(options.host)
+
+    def __call__(self) -> Inspection:
+        options, root = self._options, self._root
+        self._must_be = self._must_be or os.path.exists(options.host_path)
+        if self._must_be:
+            return open_inspection(root, options.host_path, options.state_path, options.invocation, today())
+        config = kernel_config(read_scope_facts(root))
+        standing = peek(options.state_path, follow=root.live)
+        return Inspection(root, read_identity(root), config, standing, options.invocation, today())
 
 
 def _blind_spots(inspection: Inspection) -> list[str]:

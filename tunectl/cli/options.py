@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from tunectl.errors import UsageError
+from tunectl.oneline import one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 HOST_FILE = "etc/tunectl/host.toml"
@@ -112,6 +113,8 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
     options = options._replace(**own)
     if options.fmt not in formats:
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
+    for name in ("root", "host", "state"):
+        one_line(getattr(options, name) or "", f"--{name}")
     if not os.path.isdir(options.root):
         raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first")
     return options

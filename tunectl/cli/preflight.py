@@ -13,16 +13,24 @@ from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
+from tunectl.report.actions import actions_of
+from tunectl.report.figures import budget_of
 
 
 @tunectl_command(formats=GATE)
-@click.option("--duration", "duration_s", default=5.0, show_default=True, metavar="S", help="How long the probe runs.")
+@click.option(
+    "--duration",
+    "duration_s",
+    type=float,
+    metavar="S",
+    help="How long the probe runs [as long as its limits need, 5 to 60].",
+)
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long checks watch.")
 @intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be found out fails, too.")
-def command(options: Options, duration_s: float, window_s: float, intrude: bool, strict: bool) -> int:
+def command(options: Options, duration_s: float | None, window_s: float, intrude: bool, strict: bool) -> int:
     """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
-    if not 0 < duration_s <= 86400 or not 0 < window_s <= 86400:
+    if (duration_s is not None and not 0 < duration_s <= 86400) or not 0 < window_s <= 86400:
         raise UsageError("--duration and --window: seconds, above 0 and at most a day")
     root = open_root(options)
     with progress(options) as tell:
@@ -51,7 +59,11 @@ def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
         verify = verify_body(flight.inspection, flight.plan, strict)
     return {
         "verdict": flight.verdict,
+        "headline": flight.headline,
         "reasons": flight.reasons,
+        "actions": actions_of(flight.findings, over_budget=budget_of(flight.probe or {}).get("verdict") == "broken"),
+        "waivers": flight.waivers.document(),
+        "looser": [one._asdict() for one in flight.looser],
         "strict": strict,
         "cpu_sets": _cpu_sets(flight),
         "hardware": flight.machine._asdict(),

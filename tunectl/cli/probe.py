@@ -197,4 +197,6 @@ def _refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConf
 
 def _config(options: Options, facts: CpuFacts) -> HostConfig | None:
     """What the host file asks for; None without a host file. A file that was named must exist."""
-    return read_config(options.host_path, facts) if options.host or os.path.exists(options.host_path) else None
+    if not options.host and not os.path.exists(options.host_path):
+        return None
+    return read_config(options.host_path, facts, open_root(options))

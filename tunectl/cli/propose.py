@@ -40,7 +40,7 @@ def command(
 ) -> int:
     """Propose isolated CPUs, with the reason for each choice, and print a host file."""
     root = open_root(options)
-    lines = load_profile(profile)
+    asked = load_profile(profile)
     if from_tuned and count:
         raise UsageError("--count with --from-tuned: TuneD's profile says which CPUs", "leave one of them out")
     facts = read_scope_facts(root)
@@ -48,13 +48,13 @@ def command(
     stay_off(root, quiet)
     identity = read_identity(root)
     if from_tuned:
-        wanted = {name: line.value for name, line in lines.items() if line.value != UNMANAGED}
+        wanted = {name: line.value for name, line in asked.knobs.items() if line.value != UNMANAGED}
         proposal = _taken_over(root, facts, wanted, nic)
     else:
         proposal = propose(read_topology(root, quiet=quiet), nic=nic, count=count)
     if proposal.refusal and (nic or count):
         raise UsageError(proposal.refusal)
-    body = propose_body(proposal, profile, identity.hostname)
+    body = propose_body(proposal, profile, identity.hostname, asked.budget)
     if output and not proposal.refusal:
         _write(output, body["host_file"], force)
         body["written"] = os.path.abspath(output)

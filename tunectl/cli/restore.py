@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, tunectl_command
+from tunectl.cli.command import emit, is_terminal, now, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
+from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
+from tunectl.model import Document, HostId
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 
 
 @tunectl_command()
-@click.option("--salvage", is_flag=True, help="Restore what the intact lines of a damaged journal tell.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
+@click.option("--salvage", is_flag=True, help="Needed no more: what a damaged journal tells is restored.")
 @click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be restored.")
 @click.option("--wait", "wait_s", default=10.0, show_default=True, metavar="S", help="Wait for another tunectl.")
-def command(options: Options, salvage: bool, force: bool, dry_run: bool, wait_s: float) -> int:
+def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bool, wait_s: float) -> int:
     """The journal backwards: the earlier value where ours still stands; the rest is reported."""
     root = WritableSysroot(options.root)
     identity = read_identity(root)
@@ -28,11 +32,27 @@ def command(options: Options, salvage: bool, force: bool, dry_run: bool, wait_s:
         undone = preview_restore(root, state, boot_id, force=force)
     else:
         require_root(root, "restore", options.invocation)
-        undone = run_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+        # Programs call `restore` without --yes (docs/interface.md): only a person is asked.
+        if not yes and is_terminal(sys.stdin):
+            _ask(options, root, identity, force)
+        undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
     emit(options, "restore", identity, _body(undone))
     if not undone.complete or undone.set_aside:
         return FAILED
     return DRIFTED if any(one.result == "changed-since" for one in undone.outcome.results) else OK
+
+
+def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool) -> None:
+    """Shows what would be restored, and ends with TunectlError unless the answer is yes."""
+    from tunectl.report import render  # only for a person
+
+    preview = preview_restore(root, options.state_path, identity.boot_id, force=force)
+    if not any(one.result == "would-restore" for one in preview.outcome.results):
+        return
+    body = {**_body(preview), "notes": []}
+    click.echo(render(Document("restore", identity, now(), body), "text"), err=True)
+    if not click.confirm("Restore all this?", err=True):
+        raise TunectlError("nothing was restored: the answer was no")
 
 
 def _body(undone: Undone) -> dict[str, Any]:

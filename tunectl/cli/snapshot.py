@@ -41,5 +41,5 @@ def _quiet(options: Options, root: Sysroot) -> CpuSet:
     facts = read_scope_facts(root)
     quiet = facts.quiet
     with suppress(TunectlError):  # a host file that does not fit is a good reason to send a snapshot
-        quiet |= read_config(options.host_path, facts).scope.isolated
+        quiet |= read_config(options.host_path, facts, root).scope.isolated
     return quiet

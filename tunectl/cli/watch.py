@@ -1,19 +1,21 @@
-"""tunectl monitor --watch: the page of `--once`, drawn again after each snapshot."""
+"""tunectl monitor --watch: the page of `--once`, drawn again after each snapshot, and moved by keys."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from tunectl.cli.command import now
+from tunectl.cli.command import is_terminal, now
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
+from tunectl.cli.screen import Asked, Keyboard, Window
 from tunectl.model import Document
 from tunectl.monitor.assembly import Watcher
 from tunectl.monitor.document import monitor_body
@@ -21,16 +23,18 @@ from tunectl.monitor.model import Snapshot, Status
 from tunectl.monitor.once import verdict_of
 from tunectl.monitor.wakeup import STOPPING, DeviceEvents, Wakeup
 from tunectl.report import render
-from tunectl.report.escape import encodable
+from tunectl.report.escape import encodable, printable
 from tunectl.tuning.inspection import Inspection
+
+_ENDING = (*STOPPING, signal.SIGHUP, signal.SIGQUIT)  # after each of them the terminal must be as it was
 
 
 def run_watch(
     options: Options, inspection: Inspection, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
 ) -> int:
-    """Runs until Ctrl-C, or until the duration is over."""
+    """Runs until q or Ctrl-C, or until the duration is over."""
     wakeup, watcher = Wakeup(), Watcher(inspection, {})
-    wakeup.catch((*STOPPING, signal.SIGWINCH))
+    wakeup.catch((*_ENDING, signal.SIGTSTP, signal.SIGWINCH))
     events = DeviceEvents(wakeup.poke)
     events.go_to(watcher.watched_host.announce)
     unheard = events.start() if inspection.root.live else ""
@@ -38,52 +42,103 @@ def run_watch(
     interval = interval_s or inspection.config.monitor.interval_s
     console = Console(markup=False, highlight=False, emoji=False)
     end = wakeup.now_s() + duration_s if duration_s else float("inf")
+    keyboard = Keyboard(sys.stdin.fileno()) if is_terminal(sys.stdin) else None
     try:
-        # Without rich's own thread: the page is drawn only after a look, because drawing is work on the host we watch.
+        if keyboard and keyboard.is_open:
+            wakeup.also(keyboard.fd)
+        # Without rich's own thread: the page is drawn only after a look or a key, because drawing is work on the host
+        # we watch.
         with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
-            _loop(options, inspection, watcher, wakeup, live, interval, end, said)
+            _View(options, inspection, watcher, wakeup, live, keyboard, said).run(interval, end)
     finally:
+        if keyboard:
+            keyboard.close()
         events.stop()
         wakeup.close()
     return OK
 
 
-def _loop(
-    options: Options,
-    inspection: Inspection,
-    watcher: Watcher,
-    wakeup: Wakeup,
-    live: Live,
-    interval: float,
-    end: float,
-    notes: Sequence[str],
-) -> None:
-    before: Snapshot | None = None
-    status, _ = watcher.cycle.step()
-    due = wakeup.now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
-    while True:
-        live.update(_page(options, inspection, status, before, notes, live.console), refresh=True)
-        if wakeup.now_s() >= end:
-            return
-        signals, _ = wakeup.sleep(max(0.0, min(due, end) - wakeup.now_s()))
-        if signals & set(STOPPING):
-            return
-        if wakeup.now_s() >= due:
-            before = status.snapshot
-            status, _ = watcher.cycle.step()
-            due = max(due + interval, wakeup.now_s())
+class _View:
+    """The loop: a look when it is due, and the page after a look, a key, or a terminal of another size."""
+
+    def __init__(
+        self,
+        options: Options,
+        inspection: Inspection,
+        watcher: Watcher,
+        wakeup: Wakeup,
+        live: Live,
+        keyboard: Keyboard | None,
+        notes: Sequence[str],
+    ) -> None:
+        self._options = options
+        self._inspection = inspection
+        self._watcher = watcher
+        self._wakeup = wakeup
+        self._live = live
+        self._keyboard = keyboard
+        self._notes = notes
+        self._top = 0  # the first line shown below the headline
+
+    def run(self, interval: float, end: float) -> None:
+        """Until a signal, the key q, or the end."""
+        wakeup, before = self._wakeup, None
+        status, _ = self._watcher.cycle.step()
+        due = wakeup.now_s() + min(interval, 1.0)  # the second look comes soon: it has the first rates
+        moves: tuple[int, ...] = ()
+        while True:
+            self._draw(status, before, moves)
+            if wakeup.now_s() >= end:
+                return
+            signals, _ = wakeup.sleep(max(0.0, min(due, end) - wakeup.now_s()))
+            if signals & set(_ENDING):
+                return
+            if signal.SIGTSTP in signals:
+                self._pause()
+            moves, quits = self._keyboard.read() if self._keyboard else Asked()
+            if quits:
+                return
+            if wakeup.now_s() >= due:
+                before = status.snapshot
+                status, _ = self._watcher.cycle.step()
+                due = max(due + interval, wakeup.now_s())
+
+    def _pause(self) -> None:
+        """Ctrl-Z: the shell gets its terminal back as it was, until this process goes on."""
+        self._live.stop()
+        had_keys = self._keyboard is not None and self._keyboard.is_open
+        if self._keyboard:
+            self._keyboard.close()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        if self._keyboard and had_keys:
+            self._keyboard.open()
+        self._live.start()
+
+    def _draw(self, status: Status, before: Snapshot | None, moves: Sequence[int]) -> None:
+        console = self._live.console
+        body = monitor_body(status, before, verdict_of(status), self._notes)
+        lines = self._lines(body, console.width)
+        window = Window.over(len(lines), console.height, self._top)
+        self._top = window.moved(moves)
+        window = Window.over(len(lines), console.height, self._top)
+        seen = [*lines[:1], *lines[1:][window.shown()]]
+        heads = [any(_is_head(line.plain, alert) for alert in body["alerts"]) for line in lines[1:]]
+        has_keys = self._keyboard is not None and self._keyboard.is_open
+        if said := window.said(heads, console.width, has_keys=has_keys):
+            seen.append(Text(said, "reverse" if _coloured() else ""))
+        self._live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
+
+    def _lines(self, body: Mapping[str, Any], width: int) -> list[Text]:
+        document = Document("monitor", self._inspection.identity, now(), body, (), self._options.verbose)
+        text = render(document, "text", width=width, colour=_coloured())
+        whole = Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
+        return list(whole.split("\n", allow_blank=False))
 
 
-def _page(
-    options: Options,
-    inspection: Inspection,
-    status: Status,
-    before: Snapshot | None,
-    notes: Sequence[str],
-    console: Console,
-) -> Text:
-    body = monitor_body(status, before, verdict_of(status), notes)
-    document = Document("monitor", inspection.identity, now(), body, (), options.verbose)
-    colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    text = render(document, "text", width=console.width, colour=colour)
-    return Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
+def _is_head(line: str, alert: Mapping[str, Any]) -> bool:
+    """Is it the line that names this alert?"""
+    return line.split()[:2] == [alert["severity"], *printable(alert["identity"]).split()[:1]]
+
+
+def _coloured() -> bool:
+    return "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

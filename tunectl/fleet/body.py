@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
-from tunectl.fleet.records import Asked, Figures, Session, Summary
+from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
 from tunectl.probe.shapes import Hardware
 
 
@@ -22,10 +23,47 @@ def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
         "session": session_body(session),
         "counts": {"hosts": len(judged), **counts(judged)},
         "hosts": [host_body(one) | {"group": place.get(one.name)} for one in judged],
+        "causes": causes_body(judged),
         "groups": [_group(group) for group in groups],
         "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
         "outlier_rule": {"score": SCORE, "fewest": FEWEST},
         "warnings": list(_warnings(session, judged)),
+    }
+
+
+def causes_body(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+    """Why hosts are not GO, each cause once for each verdict: the worst verdict and the most urgent cause first."""
+    found: dict[tuple[str, Cause], list[tuple[str, Told]]] = {}
+    for one in judged:
+        for told in _told(one):
+            found.setdefault((one.verdict, told.cause), []).append((one.name, told))
+    ordered = sorted(found.items(), key=lambda one: (VERDICTS.index(one[0][0]), *rank(one[0][1]), -len(one[1])))
+    return [_cause(verdict, cause, of) for (verdict, cause), of in ordered]
+
+
+def _told(one: Judged) -> Iterator[Told]:
+    """Its causes: those of its document's findings, where its document's reasons count, and every other reason."""
+    document = one.asked.document
+    own = document.reasons if document else ()
+    if document and set(own) & set(one.reasons):
+        yield from document.told
+    left = set(document.unexplained) if document else set()
+    yield from by_text(reason for reason in one.reasons if reason not in own or reason in left)
+
+
+def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> dict[str, Any]:
+    hosts = list(dict.fromkeys(name for name, _ in of))
+    return {
+        "verdict": verdict,
+        "knob": cause.knob,
+        "instances": cause.instances,
+        "outcome": cause.outcome,
+        "severity": cause.severity,
+        "cause": cause.data,
+        "hosts": hosts,
+        "targets": sum(told.targets for _, told in of),
+        "texts": len({told.text for _, told in of}),
+        "example": {"host": of[0][0], "text": of[0][1].text},
     }
 
 
@@ -46,6 +84,7 @@ def host_body(one: Judged) -> dict[str, Any]:
         "name": one.name,
         "verdict": one.verdict,
         "answer": one.asked.answer.value,
+        "headline": document.headline if document else "",
         "reasons": list(one.reasons),
         "expected": one.asked.expected,
         "file": one.asked.file or None,
@@ -119,7 +158,12 @@ def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
             yield "no list says who was asked: a host that left no document is missing here"
     elif unlisted:
         yield f"left a document, and was not asked: {', '.join(unlisted)}"
-    documents = [one.asked.document for one in judged if one.asked.document]
+    named = [(one.name, one.asked.document) for one in judged if one.asked.document]
+    if loose := [f"{name} ({', '.join(document.looser)})" for name, document in named if document.looser]:
+        yield f"judged by looser limits than their profile has: {', '.join(loose)}"
+    if waived := [f"{name} ({document.waivers})" for name, document in named if document.waivers]:
+        yield f"waivers stand: {', '.join(waived)}"
+    documents = [document for _, document in named]
     yield from _mixed("tunectl", [document.tunectl_version for document in documents])
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
+from tunectl.verdict import may_be_repeated
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
 
@@ -56,8 +57,10 @@ def _judge(asked: Asked, since: str) -> Judged:
         return Judged(asked, "unknown", (problem, *document.reasons))
     if stale := _stale(document.at, since):
         return Judged(asked, "unknown", (stale,))
-    if document.verdict == "go" and document.figures is None:
-        return Judged(asked, "unknown", ("it says GO, and measured nothing",))
+    figures = document.figures
+    if not may_be_repeated(document.verdict, figures.budget if figures else ""):
+        missing = "judged nothing: its probe was held to no limit" if figures else "measured nothing"
+        return Judged(asked, "unknown", (f"it says GO, and {missing}",))
     reasons = () if document.verdict == "go" else document.reasons or ("it gives no reason",)
     return Judged(asked, document.verdict, reasons)
 

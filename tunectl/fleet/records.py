@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from tunectl.fleet.causes import Told, told_by, unexplained
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
 
 
@@ -56,6 +57,11 @@ class Summary(NamedTuple):
     isolated: str = ""
     clock: str = ""
     figures: Figures | None = None
+    headline: str = ""  # the verdict in words, with the terms on which it was reached
+    looser: tuple[str, ...] = ()  # keys of [budget] that permit more than the profile does
+    waivers: int = 0  # that stand
+    told: tuple[Told, ...] = ()  # why it is not GO, by its findings
+    unexplained: tuple[str, ...] = ()  # those of `reasons` that no finding and no limit explains
 
 
 def summary_of(document: Preflight) -> Summary:
@@ -71,6 +77,11 @@ def summary_of(document: Preflight) -> Summary:
         document.cpu_sets.isolated,
         probe.clock.source if probe else "",
         _figures(probe) if probe else None,
+        document.headline,
+        tuple(one.key for one in document.looser),
+        document.waivers.standing,
+        told_by(document),
+        unexplained(document),
     )
 
 

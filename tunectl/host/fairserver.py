@@ -46,6 +46,14 @@ def read_fair_server(root: Sysroot, cpus: CpuSet) -> FairServer:
     return FairServer(exists, problem=f"/{DIRECTORY} cannot be read")
 
 
+def may_serve(root: Sysroot, cpu: int) -> bool | None:
+    """Does a fair server serve on this CPU? None where nobody can tell. Never raises."""
+    server = read_fair_server(root, frozenset({cpu}))
+    if server.exists and server.runtime_ns:
+        return server.runtime_ns[0][1] > 0
+    return False if server.exists is False else None
+
+
 def _is_empty(root: Sysroot, directory: str) -> bool:
     """Can it be listed, and holds nothing? Of root only where something is mounted there."""
     try:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
+from tunectl.host.irqbalancesocket import ask
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
@@ -35,6 +36,7 @@ class Ban(NamedTuple):
     dropped: str = ""  # the line of its unit that keeps a configured list from it
     ends: str = ""  # what ends that
     unread: str = ""  # what this user was denied: what is banned is not known
+    unasked: str = ""  # why nobody knows whether the list was changed since the daemon started
 
     def describe(self) -> str:
         """One phrase for people."""
@@ -147,27 +149,30 @@ def parse_environment(text: str) -> Iterator[tuple[str, str, int]]:
 
 
 def read_running_ban(root: Sysroot, pid: int) -> Ban | None:
-    """The ban list of a running daemon.
+    """The ban list of a running daemon: what it answers at its socket, or else what its environment says.
 
-    Only root may read its environment. For others the result is None where its service started it, because then the
-    configured list holds; where somebody else started it, with which list is `unread`.
+    Only root may have either. For others the result is None where its service started it and it has no socket, because
+    then the configured list holds; where somebody else started it, with which list is `unread`.
     """
     group = root.get_text(f"proc/{pid}/cgroup")
-    stray = bool(group) and "irqbalance" not in group
+    stray = pid if group and "irqbalance" not in group else 0
     path = f"proc/{pid}/environ"
     with root.noting() as denied:
         environ = root.get_text(path)
+    answer = ask(root, pid)
+    if answer.cpus is not None:
+        return Ban(answer.cpus, f"process {pid} says so", stray_pid=stray)
     if not environ and not stray:
-        return None
+        return read_configured_ban(root)._replace(unasked=answer.unasked) if answer.unasked else None
     if denied or not root.exists(path):  # a recording holds no environments
         why = "its service did not start it, and only root may see with what list"
-        return Ban(None, f"process {pid}", stray_pid=pid, unread=why)
+        return Ban(None, f"process {pid}", stray_pid=stray, unread=why)
     values = {}
     for item in environ.split("\0"):
         name, _, value = item.partition("=")
         if name in (_LIST, _MASK):
             values[name] = (value, f"process {pid}")
-    return _ban(values)._replace(stray_pid=pid if stray else 0)
+    return _ban(values)._replace(stray_pid=stray, unasked=answer.unasked)
 
 
 def _ban(values: Mapping[str, tuple[str, str]]) -> Ban:

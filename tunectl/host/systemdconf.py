@@ -6,11 +6,9 @@ Source: systemd.unit(5), "Unit File Load Path"; systemd-system.conf(5).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
-from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
 
 # Earlier ones win. `systemctl set-property` writes into system.control.
@@ -32,13 +30,6 @@ _UNITS = tuple(
 )
 _OWN = tuple(f"{place}/systemd" for place in ("etc", "run", "usr/local/lib", "usr/lib", "lib"))
 MANAGER = "system.conf"
-
-
-class Assigned(NamedTuple):
-    """One assignment: the file it stands in, and its value."""
-
-    file: str
-    value: str
 
 
 def files_in_force(root: Sysroot, directories: Iterable[str], suffix: str = ".conf") -> list[str]:
@@ -104,23 +95,15 @@ def starting_links(root: Sysroot, without: tuple[str, ...] = ()) -> Iterator[tup
                 yield from ((kind, f"{place}/{unit}") for unit in sorted(root.listdir(place)))
 
 
-def assignments(root: Sysroot, name: str, section: str, key: str) -> list[Assigned]:
-    """Every assignment of a key, in the order in which systemd reads them."""
-    found = []
-    for file in files_of(root, name):
-        found += [Assigned(file, value) for value in values_of(root.get_text(file), section, key)]
-    return found
-
-
-def united(assigned: Iterable[Assigned]) -> CpuSet:
+def united(values: Iterable[str]) -> CpuSet:
     """A CPU set given in several assignments: each adds its CPUs, an empty one drops all before it (systemd.exec(5)).
 
     A value systemd cannot parse is left out, as systemd leaves it out.
     """
     cpus: CpuSet = frozenset()
-    for one in assigned:
+    for value in values:
         try:
-            cpus = cpus | parse_cpulist(",".join(one.value.replace(",", " ").split())) if one.value else frozenset()
+            cpus = cpus | parse_cpulist(",".join(value.replace(",", " ").split())) if value else frozenset()
         except UsageError:
             continue
     return cpus

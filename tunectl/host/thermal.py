@@ -44,18 +44,20 @@ def injects_idle(kind: str) -> bool:
     return kind.startswith(_IDLE_INJECTORS)
 
 
-def cooling_advice(name: str, kind: str, *, hot: bool | None = None) -> str:
-    """What ends the work of a cooling device: heat is looked for only where heat must be the cause.
+def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> str:
+    """What ends the work of cooling devices, name -> type: heat is looked for only where heat must be the cause.
 
     `hot`: is a zone at a trip that slows the CPUs? None where that is not known.
     Source: Documentation/admin-guide/thermal/intel_powerclamp.rst.
     """
-    if hot is not False and not injects_idle(kind):
-        return ADVICE
-    return (
-        f"echo 0 | sudo tee /{THERMAL}/{name}/cur_state; where it starts again, see who asks for it: thermald, "
-        "a script, a thermal zone whose trip was lowered"
+    by_hand = [name for name, kind in devices.items() if hot is False or injects_idle(kind)]
+    files = " ".join(f"/{THERMAL}/{name}/cur_state" for name in by_hand)
+    written = (
+        f"echo 0 | sudo tee {files}; where it starts again, see who asks for it: thermald, a script, a thermal zone "
+        "whose trip was lowered"
     )
+    heat = [] if devices and len(by_hand) == len(devices) else [ADVICE]
+    return "; ".join([*([written] if by_hand else []), *heat])
 
 
 class Throttles(NamedTuple):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
+import re
 from typing import Any, NamedTuple, Protocol
-
-import msgspec
 
 from tunectl.bootloader.families import FAMILIES
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts as HostFacts
+from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.budget import Looser, looser, merged
 from tunectl.hostfile.monitor import check_monitor
-from tunectl.hostfile.profile import load_profile
+from tunectl.hostfile.profile import Profile, load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
 from tunectl.hostfile.threads import trading_threads
 from tunectl.hostfile.toml import read_toml
@@ -49,6 +49,7 @@ class HostConfig(NamedTuple):
     origin: str  # the file, or what stands for it where there is none
     bootloader: str = ""
     threads: tuple[Trading, ...] = ()
+    looser: tuple[Looser, ...] = ()  # limits of the budget that permit more than the profile's
 
 
 def read_hostfile(path: str) -> HostFile:
@@ -57,13 +58,15 @@ def read_hostfile(path: str) -> HostFile:
     return hostfile
 
 
-def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
-    """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be."""
+def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | None = None) -> HostConfig:
+    """Host file + profile + topology -> desired. UsageError names the file and the key of what cannot be.
+
+    `root` is the host's, where `origin` is a file that may lie in a recorded one.
+    """
     scope = _scope(hostfile, facts, origin)
-    limits = {key: value for key, value in msgspec.structs.asdict(hostfile.budget).items() if value is not None}
-    for key, value in limits.items():
-        if not 0 <= value < math.inf:  # NaN, too: nothing is ever above it
-            raise UsageError(f"{origin}: budget.{key}: {value:g} is no limit", "a number, zero or above")
+    profile = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile", root)
+    shipped = {key: limit.value for key, limit in profile.budget.items()}
+    limits = merged(hostfile.budget, shipped, origin)
     if not 0 < hostfile.thermal.min_ratio <= 1:
         raise UsageError(f"{origin}: thermal.min_ratio: must lie above 0 and be at most 1")
     if hostfile.thermal.base_frequency_khz is not None and hostfile.thermal.base_frequency_khz <= 0:
@@ -73,8 +76,8 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
         raise UsageError(f"{origin}: bootloader: there is no '{hostfile.bootloader}'", f"one of {', '.join(FAMILIES)}")
     return HostConfig(
         scope,
-        _settings(hostfile, scope, origin),
-        tuple(_waiver(row, number, origin) for number, row in enumerate(hostfile.waivers)),
+        _settings(hostfile, profile, scope, origin),
+        tuple(_waiver(row, number, origin, facts.nr_cpus) for number, row in enumerate(hostfile.waivers)),
         limits,
         hostfile.thermal,
         tuple(hostfile.network.interfaces),
@@ -82,6 +85,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str) -> HostConfig:
         origin,
         hostfile.bootloader,
         trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
+        looser(limits, shipped, hostfile.profile),
     )
 
 
@@ -116,11 +120,10 @@ def _scope(hostfile: HostFile, facts: CpuFacts, origin: str) -> Scope:
     return Scope(facts.present, facts.online, isolated, facts.nr_cpus)
 
 
-def _settings(hostfile: HostFile, scope: Scope, origin: str) -> tuple[Setting, ...]:
-    lines = load_profile(hostfile.profile, os.path.dirname(origin) or ".", f"{origin}: profile")
+def _settings(hostfile: HostFile, profile: Profile, scope: Scope, origin: str) -> tuple[Setting, ...]:
     wanted: dict[str, tuple[Any, str, str]] = {
         name: (line.value, line.reason, f"profile {hostfile.profile}: knobs.{name}")
-        for name, line in lines.items()
+        for name, line in profile.knobs.items()
         if line.isolation == "always" or hostfile.isolation in (line.isolation, "both")
     }
     if hostfile.isolation != "boot" and "cpuset.isolated" not in {*wanted, *hostfile.knobs}:
@@ -153,11 +156,31 @@ def _known(name: str, where: str) -> None:
     raise UsageError(f"{where}: unknown knob '{name}'", f"did you mean {close[0]}?" if close else "see `tunectl knobs`")
 
 
-def _waiver(row: WaiverRow, number: int, origin: str) -> Waiver:
+# Facilities whose targets have numbers that are no CPUs: there is no last one, and nothing that all of them are.
+NUMBERED = {"irq": "interrupts", "net": "interrupts and interfaces", "kthread": "threads", "mm": "memory nodes"}
+_LIST = re.compile(r"[0-9N,:/\s-]+|[aA][lL][lL](:.*)?")  # is meant as a list of numbers, well written or not
+
+
+def _waiver(row: WaiverRow, number: int, origin: str, nr_cpus: int) -> Waiver:
     where = f"{origin}: waivers[{number}]"
     if not row.knob.startswith(("check.", "thermal.")):
         _known(row.knob, f"{where}.knob")
     if not row.reason.strip():
         raise UsageError(f"{where}.reason: is empty", "say why the host may differ")
     instance = None if row.target is None else parse_target(str(row.target), row.knob).instance
+    if instance and _LIST.fullmatch(instance) and not instance.isdecimal():
+        instance = _numbers(instance, row.knob, f"{where}.target", nr_cpus)
     return Waiver(row.knob, instance, row.reason, row.until.isoformat(), where)
+
+
+def _numbers(text: str, knob: str, where: str, nr_cpus: int) -> str:
+    """A list of targets, with what `N` and `all` are on this host."""
+    of_cpus = "N" in text or text[:1] in "aA"
+    if of_cpus and (others := NUMBERED.get(knob.partition(".")[0])):
+        why = f"{where}: '{text}': the targets of {knob} are {others}, which have no last one"
+        raise UsageError(why, "name their numbers, such as 33,40-43; without a target it covers all")
+    try:
+        cpus = parse_cpulist(text, nr_cpus=nr_cpus if of_cpus else None)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}", "a list of numbers looks like 2-5,8 or 2-14:1/2") from error
+    return format_cpulist(cpus) if of_cpus else text

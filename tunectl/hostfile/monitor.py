@@ -6,7 +6,6 @@ The receivers use the same checks, so that what `verify` accepts is what the mon
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.cpulist import format_cpulist
@@ -17,6 +16,7 @@ from tunectl.model import Scope
 _LISTEN_HINT = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
 _TEXTFILE_HINT = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
 _HOOK_HINT = 'command = ["/usr/local/bin/page-me"]'
+_URL_FILE_HINT = 'url_file = "/run/credentials/tunectl-monitor.service/desk"'
 _PORT_DIGITS = 5
 
 
@@ -54,7 +54,6 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
     for key, (value, least, most) in limits.items():
         if not least <= value <= most:  # NaN, too
             raise UsageError(f"{where}.{key}: {value:g} is not from {least:g} to {most:g} seconds")
-    _check_paths({f"{where}.sla.socket": monitor.sla.socket})
     if monitor.sentinel is not None and monitor.sentinel.cpu not in scope.present:
         present = format_cpulist(scope.present)
         raise UsageError(f"{where}.sentinel.cpu: this host has no CPU {monitor.sentinel.cpu}", f"it has {present}")
@@ -68,15 +67,28 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
         check_hook(hook, f"{where}.hooks[{number}]")
 
 
-def check_webhook(webhook: Webhook, where: str) -> Address:
-    """Where it posts to. UsageError, which does not repeat the URL: it may hold a secret."""
+def check_webhook(webhook: Webhook, where: str) -> Address | None:
+    """Where it posts to; None where a file says that, which is read at each try.
+
+    UsageError, which does not repeat the URL: it may hold a secret.
+    """
+    if bool(webhook.url) == (webhook.url_file is not None):
+        raise UsageError(f"{where}: needs url or url_file, one of them", 'url = "https://alerts.example:9093"')
+    if webhook.url_file is None:
+        return address_of(webhook.url, f"{where}.url", webhook)
+    if not os.path.isabs(webhook.url_file):
+        raise UsageError(f"{where}.url_file: {webhook.url_file!r} is no whole path", _URL_FILE_HINT)
+    return None
+
+
+def address_of(url: str, where: str, webhook: Webhook) -> Address:
+    """UsageError, which does not repeat the URL, where `webhook` cannot post to it."""
     try:
-        address = parse_url(webhook.url)
+        address = parse_url(url)
     except ValueError as error:
-        raise UsageError(f"{where}.url: cannot be used: {error}") from None
-    _check_paths({f"{where}.token_file": webhook.token_file, f"{where}.ca_file": webhook.ca_file})
+        raise UsageError(f"{where}: cannot be used: {error}") from None
     if webhook.token_file and not address.tls and not address.loopback:
-        raise UsageError(f"{where}.url: the token would cross the network in the clear", "use https://")
+        raise UsageError(f"{where}: the token would cross the network in the clear", "use https://")
     return address
 
 
@@ -114,7 +126,6 @@ def parse_listen(listen: str, where: str = "monitor.prometheus.listen") -> tuple
 
 def check_textfile(path: str, where: str = "monitor.prometheus.textfile") -> None:
     """UsageError where no textfile collector would read it."""
-    _check_paths({where: path})
     if not os.path.isabs(path) or not path.endswith(".prom"):
         raise UsageError(f"{where}: {path!r} is no whole path that ends in .prom", _TEXTFILE_HINT)
 
@@ -123,11 +134,3 @@ def check_hook(hook: Hook, where: str) -> None:
     """UsageError where its command cannot be started."""
     if not hook.command or not os.path.isabs(hook.command[0]) or hook.command[0].endswith("/"):
         raise UsageError(f"{where}.command: has no program with its whole path", _HOOK_HINT)
-    if any("\0" in word for word in hook.command):
-        raise UsageError(f"{where}.command: a program and its arguments hold no NUL character")
-
-
-def _check_paths(paths: Mapping[str, str | None]) -> None:
-    for where, path in paths.items():
-        if path is not None and "\0" in path:
-            raise UsageError(f"{where}: {path!r}: a path holds no NUL character")

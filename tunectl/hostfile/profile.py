@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from tunectl.errors import UsageError
-from tunectl.hostfile.shape import Value
+from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.budget import check_limit
+from tunectl.hostfile.shape import Budget, Value
 from tunectl.hostfile.toml import read_toml
+from tunectl.oneline import one_line
 
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
 
@@ -22,12 +25,37 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     isolation: Literal["always", "boot", "runtime"] = "always"
 
 
+class Limit(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """One limit of a profile's budget, why it is that figure, and who says so."""
+
+    value: float
+    reason: str
+    source: str = ""
+
+
+# As many keys as [budget] of the host file has.
+_Limits = msgspec.defstruct(
+    "_Limits",
+    [(field.name, Limit | None, None) for field in msgspec.structs.fields(Budget)],
+    forbid_unknown_fields=True,
+    frozen=True,
+)
+
+
 class ProfileFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """A profile as written."""
 
     description: str = ""
     inherits: str | None = None
     knobs: dict[str, Line] = {}
+    budget: _Limits = _Limits()  # type: ignore[valid-type]
+
+
+class Profile(NamedTuple):
+    """What a profile and those that it inherits ask for: values by knob, and limits by key of [budget]."""
+
+    knobs: dict[str, Line]
+    budget: dict[str, Limit]
 
 
 def shipped() -> list[str]:
@@ -35,37 +63,46 @@ def shipped() -> list[str]:
     return sorted(name.removesuffix(".toml") for name in os.listdir(SHIPPED) if name.endswith(".toml"))
 
 
-def load_profile(name: str, relative_to: str = ".", asked_by: str = "") -> dict[str, Line]:
-    """The values of a profile and of those it inherits, by knob name. `name` is a shipped one, or a path.
+def load_profile(name: str, relative_to: str = ".", asked_by: str = "", root: Sysroot | None = None) -> Profile:
+    """The values and limits of a profile and of those it inherits. `name` is a shipped one, or a path.
 
     UsageError, naming file and key, for a missing, malformed or circular profile; `asked_by` is the `FILE: KEY` that
-    names it.
+    names it. Of a recorded host (`root`) a profile that its own host file names is a file of that host.
     """
-    return _load(name, relative_to, asked_by, ())
+    return _load(name, relative_to, asked_by, (), root)
 
 
-def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...]) -> dict[str, Line]:
-    path = _find(name, relative_to, f"{asked_by}: " if asked_by else "")
+def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], root: Sysroot | None) -> Profile:
+    path = _find(name, relative_to, f"{asked_by}: " if asked_by else "", root)
     if path in heirs:
         chain = " -> ".join(os.path.basename(file) for file in (*heirs[heirs.index(path) :], path))
         raise UsageError(f"{path}: inherits: the profile inherits itself: {chain}", "break the circle")
     profile: ProfileFile = read_toml(path, ProfileFile)
+    budget = {key: limit for key, limit in msgspec.structs.asdict(profile.budget).items() if limit is not None}
+    for key, limit in budget.items():
+        check_limit(limit.value, f"{path}: budget.{key}.value")
     if not profile.inherits:
-        return profile.knobs
-    inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path))
-    return {**inherited, **profile.knobs}
+        return Profile(profile.knobs, budget)
+    inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path), root)
+    return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget})
 
 
-def _find(name: str, relative_to: str, asked_by: str) -> str:
+def _place(root: Sysroot | None, relative_to: str, name: str) -> str:
+    """Where a path leads, links followed: a recorded host's own files never lead out of it."""
+    path = os.path.join(relative_to, name)
+    if root is None or root.live or not f"{os.path.realpath(relative_to)}/".startswith(f"{root.root}/"):
+        return os.path.realpath(path)
+    return root.resolve(name if os.path.isabs(name) else os.path.relpath(path, root.root))
+
+
+def _find(name: str, relative_to: str, asked_by: str, root: Sysroot | None) -> str:
     if "/" not in name and not name.endswith(".toml"):
         path = os.path.join(SHIPPED, f"{name}.toml")
         if not os.path.exists(path):
             shown = ", ".join(shipped())
             raise UsageError(f"{asked_by}there is no profile '{name}'", f"shipped are {shown}; or give a path")
         return path
-    if "\0" in name:
-        raise UsageError(f"{asked_by}profile {name!r}: a path holds no NUL character")
-    path = os.path.realpath(os.path.join(relative_to, name))
+    path = _place(root, relative_to, one_line(name, f"{asked_by}profile"))
     try:
         os.stat(path)
     except OSError as error:

@@ -44,11 +44,14 @@ class Prometheus(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[[monitor.webhooks]]. The secret is in a file, never in this one."""
+    """[[monitor.webhooks]]. A secret is in a file of its own, never in this one: everybody may read it."""
 
-    url: Annotated[str, Meta(description="The address to post to.")]
+    url: Annotated[str, Meta(description="The address to post to; this or url_file.")] = ""
     format: Annotated[Literal["alertmanager", "json"], Meta(description="The form of what is posted.")] = "json"
     token_file: Annotated[str | None, Meta(description="A file with the secret, sent as Authorization: Bearer.")] = None
+    url_file: Annotated[
+        str | None, Meta(description="A file with the address, where that is a secret; only its owner may read it.")
+    ] = None
     ca_file: Annotated[str | None, Meta(description="The certificates to trust.")] = None
     timeout_s: Annotated[_Seconds, Meta(description="How long to wait for an answer.")] = 5.0
     resend_s: Annotated[
@@ -99,15 +102,27 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interfaces: Annotated[list[str], Meta(description="The network cards that carry market data.")] = []
 
 
-class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[budget]: limits for each probed CPU."""
+_ABOVE_ZERO = {"exclusiveMinimum": 0}  # only for the schema: hostfile/budget.py says it with the file and the key
 
-    max_ns: Annotated[float | None, Meta(description="The longest gap.")] = None
-    p99_9_ns: Annotated[float | None, Meta(description="The 99.9th percentile of a randomly timed message's wait.")] = (
-        None
-    )
-    interruptions_per_s: Annotated[float | None, Meta(description="How often the loop is interrupted.")] = None
-    stolen_ppm: Annotated[float | None, Meta(description="The part of the time that is lost, in millionths.")] = None
+
+class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[budget]: limits for each probed CPU, each in place of the profile's. A limit left out is the profile's."""
+
+    max_ns: Annotated[float | None, Meta(description="The longest gap.", extra_json_schema=_ABOVE_ZERO)] = None
+    p99_9_ns: Annotated[
+        float | None,
+        Meta(
+            description="The 99.9th percentile of a randomly timed message's wait.",
+            extra_json_schema=_ABOVE_ZERO,
+        ),
+    ] = None
+    interruptions_per_s: Annotated[
+        float | None, Meta(description="How often the loop is interrupted.", extra_json_schema=_ABOVE_ZERO)
+    ] = None
+    stolen_ppm: Annotated[
+        float | None,
+        Meta(description="The part of the time that is lost, in millionths.", extra_json_schema=_ABOVE_ZERO),
+    ] = None
 
 
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -167,7 +182,7 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         bool, Meta(description="Whether one thread of a core may be isolated without its sibling.")
     ] = False
     network: Annotated[Network, Meta(description="The network cards.")] = Network()
-    budget: Annotated[Budget, Meta(description="What the probe is judged by; a limit left out is not judged.")] = (
+    budget: Annotated[Budget, Meta(description="What the probe is judged by; a limit left out is the profile's.")] = (
         Budget()
     )
     thermal: Annotated[Thermal, Meta(description="What the clock is held to.")] = Thermal()

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import tomllib
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from tunectl.errors import UsageError
+from tunectl.oneline import one_line
+from tunectl.regular import read_regular
 
 _LARGEST = 1 << 20  # bytes
+# What people read, and the arguments of a hook, which no shell sees and no other program reads as a line.
+_PROSE = re.compile(r"(^|\.)(reason|description|command\[[1-9]\d*\])$")
+_OF_PROSE = str.maketrans("\n\t", "  ")
 
 
 def read_toml(path: str, shape: type[Any]) -> Any:
     """A TOML file of a known shape. UsageError names the file, and the line or the key, and what would be right."""
     try:
-        with open(path, "rb") as file:
-            data = file.read(_LARGEST + 1)
+        data = read_regular(path, _LARGEST)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise UsageError(f"{path}: {error.strerror}", "no host file and no profile is") from error
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    if len(data) > _LARGEST:  # /dev/zero never ends
-        raise UsageError(f"{path}: is larger than 1 MiB", "no host file and no profile is")
     try:
         document = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so are a number or nesting beyond measure
         raise UsageError(f"{path}: not TOML: {error}") from error
+    _refuse_control(document, f"{path}: ", "")
     try:
         return msgspec.convert(document, shape)
     except msgspec.ValidationError as error:
         raise _explain(path, error, shape) from error
+
+
+def _refuse_control(value: Any, where: str, key: str) -> None:
+    """UsageError for a text with a control character: units, rules and boot arguments are lines; prose is not."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _refuse_control(inner, where, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            _refuse_control(inner, where, f"{key}[{number}]")
+    elif isinstance(value, str):
+        one_line(value.translate(_OF_PROSE) if _PROSE.search(key) else value, f"{where}{key}")
 
 
 def _explain(path: str, error: msgspec.ValidationError, shape: type[Any]) -> UsageError:

@@ -14,7 +14,7 @@ from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar
+from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Severity
 
 _Said = tuple[Outcome, str, str, bool]  # outcome, reason, fix, can apply do it
 _UNDONE = "switched on again"
@@ -137,13 +137,16 @@ def _what(knob: Knob, value: Any) -> str:
     return f"no {name}" if value is None else f"{name}={knob.codec.show(value)}"
 
 
-def _arg(name: str, codec: Codec, why: str, risk: str, *, match: Match = Match.EQUAL, **driver: Any) -> Knob:
+def _arg(
+    name: str, severity: Severity, codec: Codec, why: str, risk: str, *, match: Match = Match.EQUAL, **driver: Any
+) -> Knob:
     source = driver.pop("source", "")
     return Knob(
         f"boot.{name}",
         BootArg(name, **driver),
         codec,
         Lifetime.BOOT,
+        severity,
         match=match,
         judge=judge_boot,
         why=why,
@@ -155,6 +158,7 @@ def _arg(name: str, codec: Codec, why: str, risk: str, *, match: Match = Match.E
 KNOBS = (
     _arg(
         "isolcpus",
+        Severity.STALL,
         ISOLCPUS,
         "The scheduler balances no thread onto these CPUs, and managed interrupts avoid them where they can. Any flag "
         "drops the default `domain`, so both are written.",
@@ -166,6 +170,7 @@ KNOBS = (
     ),
     _arg(
         "nohz_full",
+        Severity.INTERRUPT,
         CPULIST,
         "With one runnable thread the tick stops on these CPUs: no timer interrupt hundreds of times a second.",
         "system calls cost more there; one more runnable thread brings the tick back",
@@ -176,6 +181,7 @@ KNOBS = (
     ),
     _arg(
         "rcu_nocbs",
+        Severity.INTERRUPT,
         CPULIST,
         "RCU callbacks of these CPUs run in threads on other CPUs, not in softirqs here.",
         "none known",
@@ -187,6 +193,7 @@ KNOBS = (
     ),
     _arg(
         "irqaffinity",
+        Severity.INTERRUPT,
         CPULIST,
         "The default mask of every interrupt, from before the first driver is set up.",
         "none known",
@@ -195,12 +202,14 @@ KNOBS = (
     ),
     _arg(
         "skew_tick",
+        Severity.INTERRUPT,
         INT,
         "The ticks of the CPUs are spread out, and do not contend for the same locks at one moment.",
         "a little more power when idle",
     ),
     _arg(
         "nosoftlockup",
+        Severity.INTERRUPT,
         flag("nosoftlockup"),
         "The soft-lockup detector is off: it takes a timer and a high-priority thread on each CPU it watches, and a "
         "spinner is no lockup.",
@@ -211,12 +220,14 @@ KNOBS = (
     ),
     _arg(
         "tsc",
+        Severity.INTERRUPT,
         WORD,
         "`reliable` stops the clocksource watchdog, whose timer visits every CPU in turn.",
         "a TSC that is not reliable is no longer noticed by the kernel",
     ),
     _arg(
         "mitigations",
+        Severity.SLOWER,
         WORD,
         "Defences against leaks through speculation cost time in every system call, interrupt and switch of context; a "
         "thread that spins in user space pays next to nothing. Changed only where a host file spells it out: no "
@@ -226,6 +237,7 @@ KNOBS = (
     ),
     _arg(
         "intel_pstate",
+        Severity.SLOWER,
         WORD,
         "`disable` leaves the clock to acpi-cpufreq, `passive` to the kernel's governors, from the first moment on; "
         "cpufreq.intel_pstate changes the mode while the host runs. A site's choice: no profile sets it.",
@@ -234,6 +246,7 @@ KNOBS = (
     ),
     _arg(
         "amd_pstate",
+        Severity.SLOWER,
         WORD,
         "The mode AMD's driver starts in, or `disable` for acpi-cpufreq. A site's choice: no profile sets it.",
         "`disable`: three P-states of the firmware's tables instead of a continuous scale",
@@ -241,6 +254,7 @@ KNOBS = (
     ),
     _arg(
         "pcie_aspm",
+        Severity.SLOWER,
         WORD,
         "`off` leaves every link as the firmware set it up; it does not wake links that the firmware lets sleep: "
         "pcie.aspm_policy does. A site's choice: no profile sets it.",

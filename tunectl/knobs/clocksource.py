@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
-from tunectl.model import Lifetime
+from tunectl.model import Lifetime, Severity
 
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 
@@ -15,6 +15,7 @@ KNOBS = (
         PseudoFile(f"{_CLOCK}/current_clocksource", choices=f"{_CLOCK}/available_clocksource"),
         CHOICE,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="The TSC is read in some twenty nanoseconds without leaving the program; hpet and acpi_pm cost a system "
         "call and a device access of a microsecond. A site's choice, because machines differ in what they have; "
         "`tunectl check` says where it has fallen back.",

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tunectl.host.thermal import Capping, cooling_advice, package_of, read_capping
-from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, mapped
+from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, integer, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value
-from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope
+from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity
 
 _POLICY = "sys/devices/system/cpu/cpu{cpu}/cpufreq"
 _LIMITS = (("hardware-max", f"{_POLICY}/cpuinfo_max_freq"), ("hardware-min", f"{_POLICY}/cpuinfo_min_freq"))
@@ -38,7 +38,7 @@ def _want_bias(value: Any, scope: Scope) -> int:
 
 
 def _decode_bias(text: str) -> int:
-    return _BIASES[text.strip()] if text.strip() in _BIASES else int(text)
+    return _BIASES[text.strip()] if text.strip() in _BIASES else integer(text)
 
 
 def _show_bias(value: int) -> Scalar:
@@ -79,12 +79,15 @@ def judge_max(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judge
     if found is None or judged.outcome is Outcome.COMPLIANT or reading.blocked or reading.value > desired:
         return judged
     package = found.packages.get(reading.instance)
-    one = next((one for one in found.capping if one.package is None or one.package == package), None)
-    if one is None:
+    mine = [one for one in found.capping if one.package is None or one.package == package]
+    if not mine:
         return judged
-    why = _HEAT_OR_NOT[one.hot]
-    reason = f"the cooling device {one.name} ({one.kind}) is at state {one.state} and holds the clock down; {why}"
-    return judged._replace(reason=reason, fix=cooling_advice(one.name, one.kind, hot=one.hot), changeable=False)
+    hot = mine[0].hot  # of the host: the same for each
+    named = " and ".join(f"the cooling device {one.name} ({one.kind}) is at state {one.state}" for one in mine)
+    holds = ", and they hold" if len(mine) > 1 else " and holds"
+    reason = f"{named}{holds} the clock down; {_HEAT_OR_NOT[hot]}"
+    fix = cooling_advice({one.name: one.kind for one in mine}, hot=hot)
+    return judged._replace(reason=reason, fix=fix, changeable=False)
 
 
 def _modes(*words: str) -> Codec:
@@ -98,6 +101,7 @@ KNOBS = (
         PseudoFile(f"{_PSTATE}/status"),
         _modes("active", "passive", "off"),
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="Active: the driver, or the CPU itself, picks the clock and knows two governors only. Passive: the "
         "kernel's governors ask for one. Each mode has its own limits and files. A site's choice: no profile sets it.",
         source=_INTEL,
@@ -109,6 +113,7 @@ KNOBS = (
         PseudoFile("sys/devices/system/cpu/amd_pstate/status"),
         _modes("active", "passive", "guided", "disable"),
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="Active: the CPU picks the clock by a preference. Guided: it picks between limits. Passive: the kernel's "
         "governors ask for one. A site's choice: no profile sets it.",
         source=_AMD,
@@ -120,6 +125,7 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/scaling_governor", choices=f"{_POLICY}/scaling_available_governors"),
         CHOICE,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="A governor that follows the load lowers the clock of a CPU that waits, and learns of load from the tick, "
         "which is off on nohz_full CPUs.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
@@ -132,6 +138,7 @@ KNOBS = (
         PseudoFile(f"{_PSTATE}/max_perf_pct"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.AT_LEAST,
         why="A cap for all CPUs at once, in percent of the highest clock, that no CPU's own limits show; thermal and "
         "power daemons lower it.",
@@ -145,6 +152,7 @@ KNOBS = (
         PseudoFile(f"{_PSTATE}/min_perf_pct"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.AT_LEAST,
         why="A floor for all CPUs at once, in percent of the highest clock; the higher of it and a CPU's own counts.",
         source=_INTEL,
@@ -157,6 +165,7 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/scaling_max_freq", words=_LIMITS, facts=_caps),
         KHZ,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         judge=judge_max,
         why="A power or thermal daemon that lowers this cap slows the CPU, and nothing else shows it.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
@@ -169,6 +178,7 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/scaling_min_freq", words=_LIMITS),
         KHZ,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="Every change of frequency stops the core for microseconds; a floor at the top leaves nothing to change.",
         source="Documentation/admin-guide/pm/cpufreq.rst",
         risk="more power and heat, also when idle",
@@ -186,6 +196,7 @@ KNOBS = (
         ),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="Turbo is faster but its clock depends on temperature and on how many cores are busy; without it the "
         "clock is the same all day. A site's choice: no profile sets it.",
         source="Documentation/admin-guide/pm/intel_pstate.rst (no_turbo); Documentation/admin-guide/pm/cpufreq.rst",
@@ -197,6 +208,7 @@ KNOBS = (
         PseudoFile(f"{_POLICY}/boost"),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="Boost is on for the host, and may still be off for one policy: its CPUs then run slower than the others.",
         source="Documentation/ABI/testing/sysfs-devices-system-cpu; drivers/cpufreq/cpufreq.c, store_local_boost()",
         risk="off: a lower peak clock; on: a clock that varies; refused while boost is off for the host",
@@ -208,6 +220,7 @@ KNOBS = (
         PseudoFile(f"{_PSTATE}/hwp_dynamic_boost"),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="With it on, a CPU whose thread wakes from I/O is asked to run faster for a while: two requests to the "
         "hardware for each such wake. It helps where the governor lets clocks fall, and is no use at a fixed one.",
         source=_INTEL,
@@ -220,6 +233,7 @@ KNOBS = (
         PseudoFile("sys/devices/system/cpu/cpu{cpu}/power/energy_perf_bias", disturbs=True),
         _BIAS,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.AT_MOST,
         why="The CPU's hint for how hard to save power where it decides by itself: entering deep states, lowering the "
         "uncore clock, delaying turbo. Firmware often leaves it at normal.",
@@ -235,6 +249,7 @@ KNOBS = (
         ),
         CHOICE,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="With hardware-managed P-states the CPU itself weighs speed against power, by this hint.",
         source="Documentation/admin-guide/pm/intel_pstate.rst; drivers/cpufreq/intel_pstate.c",
         risk="more power and heat; refused (EBUSY) while the governor already implies it",

@@ -7,7 +7,7 @@ from tunectl.knobs.drivers.idlestates import IdleStates
 from tunectl.knobs.drivers.latencyhold import LatencyHold
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob
-from tunectl.model import Lifetime, Match
+from tunectl.model import Lifetime, Match, Severity
 
 KNOBS = (
     Knob(
@@ -15,6 +15,7 @@ KNOBS = (
         IdleStates(),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.AT_MOST,
         why="A CPU that sleeps deeply takes its exit latency to answer: tens to hundreds of microseconds. Every state "
         "slower than the limit is disabled on the isolated CPUs.",
@@ -27,6 +28,7 @@ KNOBS = (
         PseudoFile("sys/devices/system/cpu/cpu{cpu}/power/pm_qos_resume_latency_us", cpus="isolated"),
         RESUME_LATENCY,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.AT_MOST,
         why="The cpuidle governor's own limit for one CPU; it holds for states that appear later, too.",
         source="Documentation/ABI/testing/sysfs-devices-power",
@@ -37,6 +39,7 @@ KNOBS = (
         LatencyHold(),
         RESUME_LATENCY,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.AT_MOST,
         why="A limit for all CPUs, held by a service: housekeeping CPUs, where interrupts of the NIC are served, come "
         "back at once, too. Isolated CPUs have limits of their own. A site's choice: no profile sets it.",

@@ -8,7 +8,7 @@ from tunectl.cpulist import format_cpulist
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.drivers.cpuset import CGROUP, SLICE, IsolatedPartition, PartitionFacts
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Outcome, Reading
+from tunectl.model import Lifetime, Outcome, Reading, Severity
 
 
 def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -64,6 +64,7 @@ KNOBS = (
         IsolatedPartition(),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         judge=judge_partition,
         why="The CPUs of an isolated partition leave the scheduler's load balancing and every other control group at "
         "once, without a reboot; nothing runs there but what is put there.",

@@ -9,7 +9,7 @@ from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
 from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 
 def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -69,6 +69,7 @@ KNOBS = (
         BanList(),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.COVERS,
         judge=judge_ban,
         why="irqbalance rewrites every affinity about every ten seconds; a CPU it may use gets interrupts back. "
@@ -82,6 +83,7 @@ KNOBS = (
         PseudoFile("proc/irq/default_smp_affinity"),
         CPUMASK,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.WITHIN,
         why="An interrupt that is set up later (a driver loads, a NIC is plugged in) starts on this mask.",
         source="Documentation/core-api/irq/irq-affinity.rst",
@@ -92,6 +94,7 @@ KNOBS = (
         IrqAffinity(),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.WITHIN,
         judge=judge_irq,
         why="A device interrupt on an isolated CPU stops the trading thread for its handler, its softirqs and the "

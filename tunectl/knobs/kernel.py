@@ -12,7 +12,7 @@ from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
 from tunectl.knobs.drivers.bootswitch import BootSwitch, judge_switch
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _SYSCTL = "Documentation/admin-guide/sysctl/kernel.rst"
 _FAIR_SERVER = "kernel.fair_server_runtime_ns"
@@ -79,6 +79,7 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/nmi_watchdog"),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="The hard-lockup detector takes a performance counter and an NMI every few seconds on each CPU it watches.",
         source=_SYSCTL,
         risk="a hard lockup is no longer noticed by the kernel",
@@ -89,6 +90,7 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/soft_watchdog"),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="The soft-lockup detector as a whole; kernel.watchdog_cpumask keeps it for the housekeeping CPUs. "
         "boot.nosoftlockup starts the kernel with it off.",
         source=_SYSCTL,
@@ -100,6 +102,7 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/watchdog_cpumask"),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.WITHIN,
         why="The soft-lockup detector wakes a high-priority thread and a timer on each CPU of this list.",
         source=_SYSCTL,
@@ -111,6 +114,7 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/timer_migration"),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="With migration on, timers armed on an isolated CPU (TCP's among them) run on a housekeeping CPU; with it "
         "off they fire where they were armed.",
         source="Documentation/timers/no_hz.rst; kernel/sched/core.c, get_nohz_timer_target()",
@@ -120,6 +124,7 @@ KNOBS = (
         PseudoFile("proc/sys/vm/stat_interval"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.AT_LEAST,
         why="Every so many seconds each CPU with pending counters runs a worker that folds them.",
         source="Documentation/admin-guide/sysctl/vm.rst",
@@ -131,6 +136,7 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/sched_rt_runtime_us", facts=_rt_facts),
         INT,
         Lifetime.RUNTIME,
+        Severity.STALL,
         judge=judge_rt_runtime,
         why="By default a SCHED_FIFO spinner is stopped for 50 ms of every second, so that others may run. -1: no "
         "limit. From 6.12 on the fair server stops it, whatever stands here: kernel.fair_server_runtime_ns.",
@@ -142,6 +148,7 @@ KNOBS = (
         PseudoFile(RUNTIME, cpus="isolated", idle=_without_fair_server, hidden=_behind_debugfs),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.AT_MOST,
         why="Where a real-time thread keeps a CPU busy and an ordinary thread waits for it, the kernel runs the "
         "ordinary one for this long in every second (6.12 and later; 50 ms by default). 0: never.",
@@ -156,6 +163,7 @@ KNOBS = (
         BootSwitch("highres"),
         SWITCH,
         Lifetime.BOOT,
+        Severity.STALL,
         judge=judge_switch,
         why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
         source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
@@ -165,6 +173,7 @@ KNOBS = (
         BootSwitch("nohz"),
         SWITCH,
         Lifetime.BOOT,
+        Severity.INTERRUPT,
         judge=judge_switch,
         why="With nohz=off no CPU ever stops its tick: nohz_full= does nothing, and the kernel still shows its CPUs.",
         source="Documentation/admin-guide/kernel-parameters.txt (nohz); kernel/time/tick-sched.c, "

@@ -7,7 +7,7 @@ from typing import Any
 from tunectl.knobs.codecs import CPULIST, satisfies
 from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, some_of
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 
 def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -27,6 +27,7 @@ KNOBS = (
         Kthreads(),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.WITHIN,
         judge=judge_kthread,
         why="A kernel thread that may use every CPU (rcuo, kthreadd and its children, kswapd) is woken wherever it ran "

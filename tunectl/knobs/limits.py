@@ -7,10 +7,10 @@ from typing import Any
 
 from tunectl.host.limits import LOGIN_FILES, Limit, read_logins, read_services
 from tunectl.host.systemdconf import MANAGER, patterns_of
-from tunectl.knobs.codecs import NATURAL, Codec
+from tunectl.knobs.codecs import NATURAL, Codec, integer
 from tunectl.knobs.drivers.dropin import DropIn
 from tunectl.knobs.row import Knob, View
-from tunectl.model import Lifetime, Match, Scope
+from tunectl.model import Lifetime, Match, Scope, Severity
 
 _UNLIMITED = "unlimited"
 _HEAD = "# Written by `tunectl apply`; `tunectl restore` removes it.\n"
@@ -27,7 +27,7 @@ def _text(value: float) -> str:
 _KIB = Codec(
     "memory limit",
     'KiB, or "unlimited"',
-    lambda text: math.inf if text.strip() == _UNLIMITED else float(int(text)),
+    lambda text: math.inf if text.strip() == _UNLIMITED else float(integer(text)),
     _text,
     lambda value: _UNLIMITED if value == math.inf else int(value),
     _want,
@@ -65,6 +65,7 @@ def _row(name: str, driver: DropIn, who: str, source: str) -> Knob:
         driver,
         _KIB,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.AT_LEAST,
         why=f"A page that is not locked may be taken away, and the next touch waits for the disk; {who} beyond this "
         "limit mlockall() fails. A site's choice: who runs as root needs no limit raised.",

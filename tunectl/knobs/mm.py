@@ -7,7 +7,7 @@ from tunectl.knobs.drivers.hugepages import PAGES, HugePages
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.drivers.swap import Swap, judge_swap
 from tunectl.knobs.row import Absence, Knob
-from tunectl.model import Lifetime, Match
+from tunectl.model import Lifetime, Match, Severity
 
 # run=2 stopped ksmd too, and unmerged what it had merged.
 _KSM = mapped("ksm", {"0": "stopped", "1": "running", "2": "stopped"}, {"stopped": "0", "running": "1"})
@@ -21,6 +21,7 @@ def _pages(name: str, size_kib: int, why: str, risk: str) -> Knob:
         HugePages(size_kib),
         PAGES,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.AT_LEAST,
         why=f"{why} A site's choice: only it knows how much its engine maps.",
         source="Documentation/admin-guide/mm/hugetlbpage.rst",
@@ -34,6 +35,7 @@ KNOBS = (
         PseudoFile(f"{_THP}/enabled", choices=f"{_THP}/enabled"),
         CHOICE,
         Lifetime.RUNTIME,
+        Severity.STALL,
         why="khugepaged and huge page faults copy and remap memory behind the application, with TLB shootdowns that "
         "interrupt every CPU the process runs on.",
         source=_THP_SOURCE,
@@ -44,6 +46,7 @@ KNOBS = (
         PseudoFile(f"{_THP}/defrag", choices=f"{_THP}/defrag"),
         CHOICE,
         Lifetime.RUNTIME,
+        Severity.STALL,
         why="A page fault that asks for a huge page may have to compact memory first, for milliseconds.",
         source=_THP_SOURCE,
     ),
@@ -52,6 +55,7 @@ KNOBS = (
         PseudoFile("sys/kernel/mm/ksm/run"),
         _KSM,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="ksmd merges equal pages: a later write to one faults and copies.",
         source="Documentation/admin-guide/mm/ksm.rst",
         risk="more memory on hosts with many equal virtual machines",
@@ -62,6 +66,7 @@ KNOBS = (
         PseudoFile("proc/sys/vm/swappiness"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.AT_MOST,
         why="A page that was swapped out costs a disk read on the next touch.",
         source="Documentation/admin-guide/sysctl/vm.rst",
@@ -71,6 +76,7 @@ KNOBS = (
         Swap(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.STALL,
         judge=judge_swap,
         why="A page of an engine that was swapped out comes back from a disk, which takes milliseconds.",
         source="Documentation/admin-guide/mm/concepts.rst; swapoff(8)",
@@ -81,6 +87,7 @@ KNOBS = (
         PseudoFile("proc/sys/kernel/numa_balancing"),
         SWITCH,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="Automatic NUMA balancing unmaps pages to see who touches them: page faults, TLB shootdowns and "
         "migrations for memory that is already placed by hand.",
         source="Documentation/admin-guide/sysctl/kernel.rst",

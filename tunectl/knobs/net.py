@@ -12,7 +12,7 @@ from tunectl.knobs.drivers.irqaffinity import IrqFacts, QueueIrqs
 from tunectl.knobs.drivers.nicfile import NicFile
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _CHANNELS = "ethtool/{nic}/channels"
 _RINGS = "ethtool/{nic}/rings"
@@ -44,21 +44,32 @@ def judge_queue_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
     return Judgement(Outcome.DRIFTED, show(reading.value), show(desired), f"{irq} {where}")
 
 
-def _ethtool(name: str, path: str, why: str, risk: str, *, most: str = "", after: tuple[str, ...] = ()) -> Knob:
+def _ethtool(
+    name: str, severity: Severity, path: str, why: str, risk: str, *, most: str = "", after: tuple[str, ...] = ()
+) -> Knob:
     """A number that ethtool's netlink interface shows and takes."""
     codec = COUNT if most else NATURAL
     return Knob(
-        name, NicFile(path, most, resets=risk == _RESETS), codec, Lifetime.RUNTIME, why, _SPEC, risk, after=after
+        name,
+        NicFile(path, most, resets=risk == _RESETS),
+        codec,
+        Lifetime.RUNTIME,
+        severity,
+        why,
+        _SPEC,
+        risk,
+        after=after,
     )
 
 
-def _switch(name: str, path: str, why: str, risk: str) -> Knob:
-    return Knob(name, NicFile(path), SWITCH, Lifetime.RUNTIME, why, _SPEC, risk)
+def _switch(name: str, severity: Severity, path: str, why: str, risk: str) -> Knob:
+    return Knob(name, NicFile(path), SWITCH, Lifetime.RUNTIME, severity, why, _SPEC, risk)
 
 
 KNOBS = (
     _ethtool(
         "net.combined_channels",
+        Severity.INTERRUPT,
         f"{_CHANNELS}/combined-count",
         "Each channel is a queue pair with an interrupt of its own: as many as there are CPUs to serve them, no more.",
         _RESETS,
@@ -66,6 +77,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.rx_channels",
+        Severity.INTERRUPT,
         f"{_CHANNELS}/rx-count",
         "Where receive queues have channels of their own, each is one more interrupt to place.",
         _RESETS,
@@ -73,6 +85,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.tx_channels",
+        Severity.SLOWER,
         f"{_CHANNELS}/tx-count",
         "Where transmit queues have channels of their own, threads that share one wait for its lock.",
         _RESETS,
@@ -80,6 +93,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.rx_ring",
+        Severity.STALL,
         f"{_RINGS}/rx",
         "A burst that is longer than the ring is dropped; a ring that is longer than the cache makes every packet "
         "a cache miss.",
@@ -88,6 +102,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.tx_ring",
+        Severity.SLOWER,
         f"{_RINGS}/tx",
         "What is sent while the ring is full waits in the queueing discipline.",
         _RESETS,
@@ -95,6 +110,7 @@ KNOBS = (
     ),
     _switch(
         "net.adaptive_rx",
+        Severity.SLOWER,
         f"{_COALESCE}/use-adaptive-rx",
         "Adaptive moderation lengthens the wait before a receive interrupt as traffic grows: when a market moves, "
         "every message is held back longer.",
@@ -102,12 +118,14 @@ KNOBS = (
     ),
     _switch(
         "net.adaptive_tx",
+        Severity.SLOWER,
         f"{_COALESCE}/use-adaptive-tx",
         "Adaptive moderation changes when sent buffers are given back, and with it when the next packet finds room.",
         "more interrupts under load, on the CPUs that serve the NIC",
     ),
     _ethtool(
         "net.rx_usecs",
+        Severity.SLOWER,
         f"{_COALESCE}/rx-usecs",
         "The NIC delays its interrupt by this many microseconds after a packet, to see whether more packets come.",
         "an interrupt for nearly every packet",
@@ -115,6 +133,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.rx_frames",
+        Severity.SLOWER,
         f"{_COALESCE}/rx-max-frames",
         "This many packets end the wait of rx_usecs early; 1 ends it with the first packet.",
         "an interrupt for nearly every packet",
@@ -122,6 +141,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.tx_usecs",
+        Severity.SLOWER,
         f"{_COALESCE}/tx-usecs",
         "Sent buffers are given back this many microseconds late, in fewer interrupts.",
         "an interrupt for nearly every packet sent",
@@ -129,6 +149,7 @@ KNOBS = (
     ),
     _ethtool(
         "net.tx_frames",
+        Severity.SLOWER,
         f"{_COALESCE}/tx-max-frames",
         "This many sent packets end the wait of tx_usecs early.",
         "an interrupt for nearly every packet sent",
@@ -136,18 +157,21 @@ KNOBS = (
     ),
     _switch(
         "net.ntuple",
+        Severity.SLOWER,
         f"{_FEATURES}/rx-ntuple-filter",
         "Filters in the NIC send a flow to the one queue whose reader wants it, before any CPU looks at a packet.",
         "switching it off removes the filters that are set",
     ),
     _switch(
         "net.gro",
+        Severity.SLOWER,
         f"{_FEATURES}/rx-gro",
         "Generic receive offload merges packets of one TCP stream and delivers them together.",
         "off costs throughput; multicast UDP is not merged anyway",
     ),
     _switch(
         "net.lro",
+        Severity.SLOWER,
         f"{_FEATURES}/rx-lro",
         "The NIC itself merges packets of one TCP stream and delivers the first with the last.",
         "off costs throughput",
@@ -157,6 +181,7 @@ KNOBS = (
         NicFile(f"{_NIC}/gro_flush_timeout"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="How long, in ns, a NAPI instance waits for its next poll before a timer stands in for the interrupt: "
         "with napi_defer_hard_irqs and SO_PREFER_BUSY_POLL, a reader that polls is never interrupted.",
         source=_NAPI,
@@ -167,6 +192,7 @@ KNOBS = (
         NicFile(f"{_NIC}/napi_defer_hard_irqs"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="This many polls may find nothing before the queue's interrupt is switched on again.",
         source=_NAPI,
         risk="without gro_flush_timeout_ns it does nothing",
@@ -176,6 +202,7 @@ KNOBS = (
         PseudoFile("proc/sys/net/core/busy_poll"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="poll() and select() look into the NIC's queue for so many microseconds before they sleep: no interrupt "
         "and no wake-up lie between packet and reader.",
         source="Documentation/admin-guide/sysctl/net.rst",
@@ -186,6 +213,7 @@ KNOBS = (
         PseudoFile("proc/sys/net/core/busy_read"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="A blocking read looks into the NIC's queue for so many microseconds before it sleeps; it is the value a "
         "new socket's SO_BUSY_POLL starts with.",
         source="Documentation/admin-guide/sysctl/net.rst",
@@ -196,6 +224,7 @@ KNOBS = (
         NicFile(f"{_NIC}/queues/{{rx}}/rps_cpus"),
         CPUMASK,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.NO_OTHER,
         why="Receive packet steering hands packets to these CPUs by an inter-processor interrupt and a softirq.",
         source=_SCALING,
@@ -205,6 +234,7 @@ KNOBS = (
         PseudoFile("proc/sys/net/core/rps_sock_flow_entries"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="Receive flow steering runs the protocol on the CPU where the reader last ran, by an inter-processor "
         "interrupt: on a CPU that is isolated, too. 0 switches it off.",
         source=_SCALING,
@@ -214,6 +244,7 @@ KNOBS = (
         NicFile(f"{_NIC}/queues/{{rx}}/rps_flow_cnt"),
         NATURAL,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         why="The flows of one queue that receive flow steering remembers; 0 leaves the queue out of it.",
         source=_SCALING,
     ),
@@ -222,6 +253,7 @@ KNOBS = (
         NicFile(f"{_NIC}/queues/{{tx}}/xps_cpus"),
         CPUMASK,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         match=Match.EQUAL,
         why="The CPUs whose packets leave by this queue: those that share one share its lock and its cache lines.",
         source=_SCALING,
@@ -232,6 +264,7 @@ KNOBS = (
         QueueIrqs(),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         judge=judge_queue_irq,
         why="Two queues on one CPU wait for each other; each interrupt of the NIC gets a CPU of this set of its own, "
         "in turn, on the NIC's NUMA node where the set reaches there.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View
-from tunectl.model import Lifetime
+from tunectl.model import Lifetime, Severity
 
 _POLICY = "sys/module/pcie_aspm/parameters/policy"
 _DEVICES = "sys/bus/pci/devices"
@@ -25,6 +25,7 @@ KNOBS = (
         PseudoFile(_POLICY, choices=_POLICY, idle=_no_links),
         CHOICE,
         Lifetime.RUNTIME,
+        Severity.SLOWER,
         why="A link that sleeps takes microseconds (L1), or tens of them (its substates), to carry the next message "
         "of a NIC. `performance` keeps links awake; `default` leaves them as the firmware set them up.",
         source="drivers/pci/pcie/aspm.c; Documentation/admin-guide/kernel-parameters.txt (pcie_aspm=)",

@@ -12,7 +12,7 @@ from tunectl.host.modprobe import Barred
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.codecs import Codec, satisfies
-from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, State, Target
+from tunectl.model import Change, Held, Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity, State, Target
 
 
 class View:
@@ -186,6 +186,7 @@ class Knob(NamedTuple):
     driver: Driver
     codec: Codec
     lifetime: Lifetime
+    severity: Severity
     why: str
     source: str
     risk: str = "none known"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
+from tunectl.host.systemdunit import RELOAD, Said, taking_out
 from tunectl.knobs.codecs import CPULIST, WORD
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.knobs.drivers.hotplug import ReapplyRule
-from tunectl.knobs.drivers.systemdcpus import Place, SystemdCpus, UnitFacts, dropin
+from tunectl.knobs.drivers.systemdcpus import KEPT, Place, SystemdCpus, UnitFacts, kept, united_of
 from tunectl.knobs.drivers.unitfile import ApplyService, judge_service
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
-from tunectl.model import Lifetime, Match, Outcome, Reading
+from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _RESOURCES = "systemd.resource-control(5), AllowedCPUs="
 
@@ -25,17 +27,40 @@ def judge_unit(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judg
         return Judgement(Outcome.DRIFTED, observed, None, f"/{found.file} stands, and the host file no longer asks")
     shown = format_cpulist(desired)
     if not matches(knob.match, reading.value, desired):
-        later = f" (/{found.last} is read last)" if found.last > found.file else ""
-        reason = f"it is configured for CPUs {observed}{later}" if observed else "no CPUs are configured"
-        return Judgement(Outcome.DRIFTED, observed, shown, reason)
-    if found.effective is not None and not found.effective <= desired and facts.live:
-        effective = format_cpulist(found.effective)
-        reason = f"configured, and yet /{found.shows} is {effective}: systemd has not given that to the kernel yet"
-        # Once it has read its files, systemd writes a slice's control group when it next starts something there.
-        starts = f" && sudo systemd-run --quiet --wait --slice={reading.instance} true"
-        fix = "sudo systemctl daemon-reload" + (starts if reading.instance.endswith(".slice") else "")
-        return Judgement(Outcome.DRIFTED, effective, shown, reason, fix, changeable=False)
-    return Judgement(Outcome.COMPLIANT, observed, shown)
+        return _misconfigured(found, observed, desired)
+    if not facts.live or not found.shows:
+        return Judgement(Outcome.COMPLIANT, observed, shown)
+    if not found.group:
+        reason = f"nothing runs in {found.unit} now: what first starts there begins on these CPUs"
+        return Judgement(Outcome.COMPLIANT, observed, shown, reason)
+    if found.effective is not None and found.effective <= desired:
+        return Judgement(Outcome.COMPLIANT, observed, shown)
+    effective = "" if found.effective is None else format_cpulist(found.effective)
+    stands = f"is {effective}" if effective else "is not there, so its processes may use every CPU"
+    wider = [one for one in found.at_once if not united_of([one]) <= desired]
+    cause = f"systemctl set-property took effect at once ({_quoted(wider)})" if wider else _NOT_GIVEN
+    reason = f"configured, and yet /{found.shows} {stands}: {cause}"
+    return Judgement(Outcome.DRIFTED, effective, shown, reason)
+
+
+_NOT_GIVEN = "systemd has not given that to the kernel yet"
+
+
+def _misconfigured(found: UnitFacts, observed: str, desired: Any) -> Judgement:
+    """Ours is not what counts: who says otherwise, and who has to take that back."""
+    shown = format_cpulist(desired)
+    guilty = [one for one in found.later if not one.value or not united_of([one]) <= desired]
+    if guilty:
+        reason = f"{found.unit} has CPUs {observed or 'none'}: {_quoted(guilty)}, read after /{found.file}"
+        mending = taking_out(guilty, found.unit)
+        fix = f"{mending} && sudo tunectl apply" if mending.endswith(RELOAD) else mending
+        return Judgement(Outcome.DRIFTED, observed, shown, reason, fix, changeable=found.own != desired)
+    reason = f"it is configured for CPUs {observed} ({_quoted(found.said)})" if observed else "no CPUs are configured"
+    return Judgement(Outcome.DRIFTED, observed, shown, reason)
+
+
+def _quoted(said: Iterable[Said]) -> str:
+    return "; ".join(f"{one} says {one.key}={one.value}" for one in said)
 
 
 _ISOLATED = Place(
@@ -53,6 +78,7 @@ KNOBS = (
         SystemdCpus((_ISOLATED,)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         judge=judge_unit,
         why=f"The slice that trading units are put into (Slice={SLICE}): its control group is the isolated partition, "
         "and systemd keeps its CPUs whenever it reads its files again.",
@@ -60,16 +86,10 @@ KNOBS = (
     ),
     Knob(
         "systemd.allowed_cpus",
-        SystemdCpus(
-            (
-                dropin("init.scope", "Scope"),
-                dropin("system.slice", "Slice"),
-                dropin("user.slice", "Slice"),
-                dropin("machine.slice", "Slice"),
-            )
-        ),
+        SystemdCpus(tuple(kept(name) for name in KEPT)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
         why="Services, logins and virtual machines are kept to these CPUs by the kernel, whatever affinity they ask "
@@ -83,6 +103,7 @@ KNOBS = (
         SystemdCpus((_MANAGER,)),
         CPULIST,
         Lifetime.RUNTIME,
+        Severity.STALL,
         match=Match.WITHIN,
         judge=judge_unit,
         why="From its next start on, systemd itself and whatever it starts begin on these CPUs, on hosts without "
@@ -94,6 +115,7 @@ KNOBS = (
         ApplyService(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.HYGIENE,
         judge=judge_service,
         why="Values in /proc and /sys die with the boot; this service writes them again, early, at every boot.",
         source="systemd.service(5)",
@@ -103,6 +125,7 @@ KNOBS = (
         ReapplyRule(),
         WORD,
         Lifetime.RUNTIME,
+        Severity.HYGIENE,
         judge=judge_service,
         why="A NIC that is plugged in, or whose driver is loaded again, comes up with the driver's own queues, "
         "moderation and interrupts; a udev rule has everything applied again.",

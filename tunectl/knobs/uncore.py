@@ -8,7 +8,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.knobs.codecs import KHZ
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Knob, View
-from tunectl.model import Lifetime
+from tunectl.model import Lifetime, Severity
 
 _DIE = "sys/devices/system/cpu/intel_uncore_frequency/{name}"
 _WORDS = (("hardware-max", f"{_DIE}/initial_max_freq_khz"), ("hardware-min", f"{_DIE}/initial_min_freq_khz"))
@@ -31,13 +31,14 @@ def read_on(view: View, instance: str) -> CpuSet:
     return frozenset(here)
 
 
-def _row(name: str, file: str, why: str, risk: str, after: tuple[str, ...] = ()) -> Knob:
+def _row(name: str, severity: Severity, file: str, why: str, risk: str, after: tuple[str, ...] = ()) -> Knob:
     driver = PseudoFile(f"{_DIE}/{file}", words=_WORDS, interrupts=read_on)
     return Knob(
         f"uncore.{name}",
         driver,
         KHZ,
         Lifetime.RUNTIME,
+        severity,
         why=why,
         source=_SOURCE,
         risk=risk,
@@ -49,12 +50,14 @@ def _row(name: str, file: str, why: str, risk: str, after: tuple[str, ...] = ())
 KNOBS = (
     _row(
         "max_khz",
+        Severity.SLOWER,
         "max_freq_khz",
         "A program that lowers this cap slows every miss of a core's own caches; the core's clock does not show it.",
         "more power and heat under load",
     ),
     _row(
         "min_khz",
+        Severity.SLOWER,
         "min_freq_khz",
         "The uncore's clock follows the load of the whole die: on a quiet host it is low, and each access to the "
         "last-level cache and to memory takes longer. A floor at the top holds it.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tunectl.knobs.codecs import CPUMASK
 from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Knob
-from tunectl.model import Lifetime, Match
+from tunectl.model import Lifetime, Match, Severity
 
 CPUMASK_FILE = "sys/devices/virtual/workqueue/cpumask"  # where unbound work may run
 KNOBS = (
@@ -14,6 +14,7 @@ KNOBS = (
         PseudoFile(CPUMASK_FILE),
         CPUMASK,
         Lifetime.RUNTIME,
+        Severity.INTERRUPT,
         match=Match.WITHIN,
         why="Unbound kernel work runs on any CPU of this mask; the residual 1 Hz tick work of nohz_full CPUs is "
         "itself such work and must be done elsewhere.",

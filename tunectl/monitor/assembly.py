@@ -48,6 +48,7 @@ class Watcher:
             self.alerts,
             isolated=scope.isolated,
             housekeeping=scope.housekeeping,
+            host=inspection.identity,
         )
 
     def _judge(self, snapshot: Snapshot) -> tuple[Condition, ...]:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from tunectl.cpulist import CpuSet
+from tunectl.model import HostId
 from tunectl.monitor.model import Alert, Condition, Freshness, Snapshot, Status
 
 RECENT = 20  # transitions that are kept to be shown
+_UNNAMED = HostId()
 
 
 class AlertBook(Protocol):
@@ -33,9 +35,10 @@ class Cycle:
         *,
         isolated: CpuSet = frozenset(),
         housekeeping: CpuSet = frozenset(),
+        host: HostId = _UNNAMED,
     ) -> None:
         self._take, self._judge, self._alerts = take, judge, alerts
-        self._isolated, self._housekeeping = isolated, housekeeping
+        self._whose = isolated, housekeeping, host
         self._recent: deque[Alert] = deque(maxlen=RECENT)
         self._cycles = 0
 
@@ -55,7 +58,7 @@ class Cycle:
             **_freshness_counts(snapshot),
         }
         firing, recent = tuple(self._alerts.firing), tuple(self._recent)
-        return Status(snapshot, conditions, firing, recent, own, self._isolated, self._housekeeping), transitions
+        return Status(snapshot, conditions, firing, recent, own, *self._whose), transitions
 
 
 def _freshness_counts(snapshot: Snapshot) -> dict[str, float]:

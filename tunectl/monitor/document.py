@@ -77,7 +77,8 @@ def sources_of(snapshot: Snapshot) -> list[dict[str, Any]]:
         )
         row[sample.freshness.value.replace("-", "_")] += 1
         if sample.freshness is not Freshness.FRESH and sample.reason and len(row["reasons"]) < MAX_REASONS:
-            said = f"{sample.quantity}: {sample.reason}"
+            about = sample.subject if isinstance(sample.seen, Finding) else sample.quantity  # a knob's name says more
+            said = f"{about}: {sample.reason}"
             if said not in row["reasons"]:
                 row["reasons"].append(said)
     return list(rows.values())

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
-from tunectl.model import Finding
+from tunectl.model import Finding, HostId
 from tunectl.tuners.conflicts import Objection
 
 Value = float | int | str | None
@@ -124,3 +124,4 @@ class Status(NamedTuple):
     own: Mapping[str, float]  # about the monitor itself: cycle_seconds, cpu_seconds_total, cycles_total, ...
     isolated: CpuSet = frozenset()
     housekeeping: CpuSet = frozenset()
+    host: HostId = HostId()

@@ -8,7 +8,6 @@ its memory is what counts, and the file follows as well as the disk allows: a fu
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import os
 import sqlite3
@@ -19,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tunectl.errors import TunectlError
 from tunectl.monitor.database import (
     ERRORS,
     NewerVersionError,
@@ -32,18 +30,20 @@ from tunectl.monitor.database import (
 )
 from tunectl.monitor.earlier import Earlier, read_earlier, remove_earlier
 from tunectl.monitor.model import Alert
+from tunectl.monitor.occupancy import Occupancy, OccupiedError, inode
 from tunectl.monitor.saved import read_saved
 
 LOG = logging.getLogger("tunectl.monitor.store")
-FILE, LOCK = "monitor.sqlite3", "lock"
+FILE = "monitor.sqlite3"
 SAVE_AGAIN_S = 10.0  # how often a disk that refuses is tried again
 _IN_MEMORY = "what waits is in memory and is written again"
 _REMOVED = "somebody removed the file"
+# ProtectSystem=strict leaves a service its state directory alone to write. Where that was removed, what is made in its
+# place is of the file system that it may only read (namespaces(7); systemd.exec(5)).
+_GONE_FROM_SERVICE = (
+    " (was the service's state directory removed? then it needs: sudo systemctl restart tunectl-monitor)"
+)
 STATE = "the state of the alerts"  # among what is lost
-
-
-class OccupiedError(TunectlError):
-    """Another monitor holds the state directory: two would send every alert twice."""
 
 
 @dataclass(eq=False, slots=True)
@@ -77,14 +77,14 @@ class Store:
         self._kept = "nothing in it can be read"  # of a file that is set aside
         self._earlier = Earlier()
         self._next_id = 1
-        self._lock_fd = -1
+        self._occupancy = Occupancy(directory)
         self._again_s = 0.0  # when the disk is tried again
         self._trouble = ""  # with the disk, as it was said
 
     def open(self) -> None:
         """Takes the directory and reads what is there. OccupiedError where another monitor is at work in it."""
         try:
-            self._hold()
+            self._occupancy.hold()
         except OSError as error:
             self._failed(error)
         else:
@@ -125,7 +125,7 @@ class Store:
         if self._database is None or self._state_waits or self._acknowledged or self.unsaved:
             return False
         try:
-            return _inode(self.path) == self._inode
+            return inode(self.path) == self._inode
         except OSError:
             return False
 
@@ -157,41 +157,21 @@ class Store:
                 LOG.error("%d alerts were neither delivered nor saved", len(unsaved))
             self._is_closed = True
             self._disconnect()
-            if self._lock_fd >= 0:
-                os.close(self._lock_fd)
-                self._lock_fd = -1
+            self._occupancy.release()
 
     def _all(self) -> Iterator[Delivery]:
         return (one for waiting in self._waiting.values() for one in waiting)
 
-    def _hold(self) -> None:
-        """A lock of its own: SQLite's ends with any descriptor of its file that this process closes."""
-        path = os.path.join(self._directory, LOCK)
-        if self._lock_fd >= 0:
-            if _inode(path) == os.fstat(self._lock_fd).st_ino:
-                return
-            os.close(self._lock_fd)
-            self._lock_fd = -1
-        os.makedirs(self._directory, mode=0o755, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(fd)
-            said = f"another monitor is at work in {self._directory}"
-            raise OccupiedError(said, "stop it, or give --state") from error
-        self._lock_fd = fd
-
     def _opened(self) -> sqlite3.Connection:
         """The database. It is opened where it is not, or where its file was cleared away under us."""
-        if self._database is not None and _inode(self.path) == self._inode:
+        if self._database is not None and inode(self.path) == self._inode:
             return self._database
         if self._database is not None:
             self._trouble = _REMOVED
         self._disconnect()
-        self._hold()
+        self._occupancy.hold()
         self._database = database = open_database(self.path)
-        self._inode = _inode(self.path)
+        self._inode = inode(self.path)
         if self._is_read:
             check(database)  # what stands in this file is not known: everything is written again, under the same ids
             self._state_waits = True
@@ -278,6 +258,8 @@ class Store:
             self._disconnect()
         self._again_s = self._clock() + SAVE_AGAIN_S
         why = os.strerror(errno.ENOSPC) if is_full else str(getattr(error, "strerror", None) or error)
+        if getattr(error, "errno", None) == errno.EROFS:
+            why += _GONE_FROM_SERVICE
         if why != self._trouble:
             kept = "they are kept in memory and not remembered over a restart"
             LOG.error("cannot save alerts in %s: %s; %s", self.path, why, kept)
@@ -287,11 +269,3 @@ class Store:
         if self._database is not None:
             self._database.close()
             self._database = None
-
-
-def _inode(path: str) -> int:
-    """0 where nothing is there."""
-    try:
-        return os.stat(path).st_ino
-    except FileNotFoundError:
-        return 0

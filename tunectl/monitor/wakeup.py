@@ -32,6 +32,10 @@ class Wakeup:
             signal.signal(number, _nothing)
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
 
+    def also(self, fd: int) -> None:
+        """From now on this descriptor ends a sleep, too, when there is something to read."""
+        self._poll.register(fd, select.POLLIN)
+
     def poke(self) -> None:
         """From any thread: something happened. A full pipe will wake the loop anyway."""
         with suppress(OSError):

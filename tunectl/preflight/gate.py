@@ -1,4 +1,7 @@
-"""The one verdict of preflight: verify + check + probe + thermal state, with every reason. Pure."""
+"""The one verdict of preflight: verify + check + probe + thermal state, with every reason. Pure.
+
+GO means measured and judged (docs/interface.md): without a probe that was held to its limits it is never said.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
-from tunectl.model import Finding, Outcome
+from tunectl.knobs import KNOBS
+from tunectl.model import Finding, Match, Outcome
+from tunectl.report.findings import cost
 from tunectl.verdict import fails_gate, verdict_of
+from tunectl.wording import standing
 
 
 class Parts(NamedTuple):
@@ -22,24 +28,64 @@ class Parts(NamedTuple):
     probe_problem: str
     beside: tuple[str, ...] = ()  # limits that counts alone show to be broken, on CPUs that were not probed
     not_measured: tuple[str, ...] = ()  # CPUs that were left to somebody else's threads, and what would measure them
+    spared: frozenset[str] = frozenset()  # knobs that are left unread where reading would interrupt an isolated CPU
+    unlimited: tuple[str, ...] = ()  # keys of [budget] that neither the profile nor the host file has
+
+
+# They look at the engine, which has to stand still while the probe measures: what they could not find out now is no
+# part of this proof.
+_OF_THE_ENGINE = "check.trading_"
+# How what sensors and checks saw compares with what is desired; the table says it of its knobs.
+_MATCHES = {
+    "thermal.bios_limit": Match.AT_LEAST,
+    "thermal.max_frequency": Match.AT_LEAST,
+    "thermal.clock": Match.AT_LEAST,
+    "check.tick_off": Match.AT_MOST,
+}
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
-    """(go | no-go | pending-reboot | unknown, every reason). What is unknown fails only where nothing was measured,
-    or with `strict`; it never improves a verdict."""
+    """(go | no-go | pending-reboot | unknown, every reason). What is unknown never improves a verdict; `strict` lets
+    also count what is no part of the proof."""
     every = (*parts.verify, *parts.check, *parts.thermal)
-    failing = [finding for finding in every if fails_gate(finding)]
+    failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
     reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
-    unknown = ([parts.probe_problem] if parts.probe_problem else []) + list(parts.not_measured)
-    if verdict_of(parts.verify) == "unreadable":
+    unknown = _unjudged(parts) + list(parts.not_measured)
+    unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
+    missed = [finding for finding in unreadable if strict or _is_proof(finding, parts.spared)]
+    if verdict_of(parts.verify) == "unreadable" and not missed:
         unknown.append("no knob could be read")
+    unknown += _gathered(missed)
     if strict:
-        unknown += _gathered(finding for finding in every if finding.outcome is Outcome.UNREADABLE)
+        unknown += [f"probe: neither the profile nor the host file limits {key}" for key in parts.unlimited]
         if parts.thermal_verdict == "unknown":
             unknown.append(f"thermal state: {parts.thermal_reason}")
     pending = [finding for finding in every if finding.outcome is Outcome.PENDING_REBOOT]
     verdict = "no-go" if reasons else "unknown" if unknown else "pending-reboot" if pending else "go"
     return verdict, reasons + unknown + _gathered(pending)
+
+
+def _unjudged(parts: Parts) -> list[str]:
+    """Why the probe proves nothing; nothing where it was held to its limits, whether it kept them or not."""
+    if parts.probe_problem:
+        return [parts.probe_problem]
+    if parts.probe is None:
+        return [] if parts.not_measured else ["probe: nothing was measured"]
+    budget = parts.probe.get("budget") or {}
+    if budget.get("verdict") in ("within", "broken"):
+        return []
+    return [f"probe: not judged: {budget.get('reason') or 'it was held to no limit'}"]
+
+
+def _is_proof(finding: Finding, spared: frozenset[str]) -> bool:
+    """Does GO rest on this finding, so that without it nothing is proved?
+
+    It does on settings and checks. It does not on what is left unread in order not to interrupt an isolated CPU, for
+    which the clock that the probe measures there stands in; on the engine's own threads; on sensors.
+    """
+    if finding.knob.startswith("thermal."):
+        return False
+    return not finding.knob.startswith(_OF_THE_ENGINE) and finding.knob not in spared
 
 
 def _gathered(findings: Iterable[Finding]) -> list[str]:
@@ -58,16 +104,16 @@ def _line(members: list[Finding]) -> str:
     if all(name.isdecimal() for name in names):
         names = [format_cpulist(map(int, names))]
     line = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    if first.observed is not None or first.desired is not None:
-        line += f" is {_shown(first.observed)}, should be {_shown(first.desired)}"
+    if stands := standing(first, _match(first.knob)):
+        line += f" {stands}"
     several = len({finding.reason for finding in members})
     if first.reason:
         line += f": {first.reason}" + (f" (the first of {several} such reasons)" if several > 1 else "")
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
-def _shown(value: Any) -> str:
-    return "not set" if value is None else "empty" if value == "" else str(value)
+def _match(knob: str) -> Match:
+    return KNOBS[knob].match if knob in KNOBS else _MATCHES.get(knob, Match.EQUAL)
 
 
 def _budget(probe: Mapping[str, Any] | None) -> list[str]:

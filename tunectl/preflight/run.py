@@ -8,26 +8,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tunectl.checking.outcomes import OF_CHECKS
 from tunectl.checking.runner import run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
 from tunectl.host import occupants
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.fairserver import may_serve
 from tunectl.host.identity import read_identity
 from tunectl.host.machine import Machine, read_machine
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import ThermalSample, read_thermal
+from tunectl.hostfile.budget import Looser
 from tunectl.hostfile.config import HostConfig
 from tunectl.hostfile.shape import Thermal
+from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.pseudofile import is_spared
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.preflight import beside
 from tunectl.preflight.gate import Parts, decide
+from tunectl.preflight.headline import Waivers, count_waivers, headline
 from tunectl.preflight.thermal import judge_thermal
-from tunectl.probe.budget import judge
+from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.result import left_out, nothing_measured
 from tunectl.probe.runner import run_jitter
-from tunectl.tuning.inspection import Inspection, proposed_config, read_config
+from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import waive
 from tunectl.verdict import verdict_of
@@ -44,7 +50,7 @@ class Request(NamedTuple):
     state: str
     invocation: tuple[str, ...]
     today: str
-    duration_s: float
+    duration_s: float | None  # of the probe; None for as long as its limits need
     window_s: float
     strict: bool
     tell: Callable[[str], None]
@@ -67,6 +73,9 @@ class Flight:
     beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
     thermal: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    looser: tuple[Looser, ...] = ()
+    waivers: Waivers = field(default_factory=Waivers)
+    headline: str = ""
     scope: Scope | None = None
     machine: Machine = field(default_factory=Machine)
 
@@ -89,7 +98,7 @@ def run_preflight(request: Request) -> Flight:
     request.stay_off(scope.isolated)
     if config:
         tell("reading the settings")
-        journal = peek(request.state)
+        journal = peek(request.state, follow=request.root.live)
         flight.inspection = Inspection(root, flight.identity, config, journal, request.invocation, request.today)
         flight.plan = flight.inspection.assess()
     thermal = read_thermal(root, scope)
@@ -97,6 +106,7 @@ def run_preflight(request: Request) -> Flight:
     problem = _measure(request, flight, config, scope, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
+    limits = config.budget if config else {}
     parts = Parts(
         flight.plan.findings if flight.plan else (),
         tuple(flight.check),
@@ -105,20 +115,23 @@ def run_preflight(request: Request) -> Flight:
         flight.thermal.get("reason", ""),
         flight.probe,
         problem,
-        tuple(beside.broken(flight.beside, config.budget if config else {})),
+        tuple(beside.broken(flight.beside, limits)),
         tuple(f"{one.shown}; {_STOP}" for one in flight.beside),
+        frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
+        tuple(key for key in KEYS if key not in limits) if config else (),
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
     if not config:
         flight.verdict = "no-go"
+    flight.waivers = count_waivers(config.waivers if config else (), request.today)
+    flight.looser = config.looser if config else ()
+    flight.headline = headline(flight.verdict, flight.looser, flight.waivers)
     return flight
 
 
 def _config(request: Request, facts: CpuFacts, flight: Flight) -> HostConfig | None:
-    if request.host_required or os.path.exists(request.host_path):
-        return read_config(request.host_path, facts)
-    config, notes = proposed_config(request.root, facts)
+    config, notes = config_or_proposal(request.root, request.host_path, facts, required=request.host_required)
     if config is None:
         flight.reasons += notes
     else:
@@ -147,7 +160,7 @@ def _check(request: Request, flight: Flight, config: HostConfig | None, scope: S
             intrude=request.intrude,
         )
     except TunectlError as error:
-        found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error))], ""
+        found, whole = [Finding("check", "", Outcome.UNREADABLE, reason=str(error), severity=OF_CHECKS)], ""
     flight.check = waive(found, config.waivers, request.today, whole=whole) if config else found
     flight.check_verdict = verdict_of(flight.check, request.strict)
 
@@ -166,8 +179,9 @@ def _measure(request: Request, flight: Flight, config: HostConfig | None, scope:
     found = {} if request.intrude else occupants.look(request.root, place, config.threads if config else ())
     before = _behold(request.root, found)
     try:
-        problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found))
-        _outlast(request, before)
+        duration_s = request.duration_s or suggested_s(config.budget if config else {})
+        problem = _probe(request, flight, config, cpus - found.keys(), occupants.said(found), duration_s)
+        _outlast(request, before, duration_s)
     finally:
         flight.beside = beside.compare(before, _behold(request.root, found), found)
     return problem
@@ -177,43 +191,43 @@ def _behold(root: Sysroot, found: Mapping[int, list[occupants.Occupant]]) -> bes
     return beside.behold(root, time.monotonic(), found, os.sysconf("SC_CLK_TCK"))
 
 
-def _outlast(request: Request, before: beside.Beheld) -> None:
+def _outlast(request: Request, before: beside.Beheld, duration_s: float) -> None:
     """Until the CPUs that are not probed were watched for as long as a probe runs."""
-    left_s = before.at + request.duration_s - time.monotonic()
+    left_s = before.at + duration_s - time.monotonic()
     if before.threads and left_s > 0:
         request.tell(f"watching the CPUs of running engines for {left_s:.0f} s")
         time.sleep(left_s)
 
 
-def _probe(request: Request, flight: Flight, config: HostConfig | None, cpus: CpuSet, taken: Mapping[int, str]) -> str:
+def _probe(
+    request: Request,
+    flight: Flight,
+    config: HostConfig | None,
+    cpus: CpuSet,
+    taken: Mapping[int, str],
+    duration_s: float,
+) -> str:
     if not cpus:
         return f"probe: not run: somebody else's threads run on every isolated CPU; {_STOP}"
     try:
-        result = run_jitter(cpus, request.duration_s, intrude=request.intrude, on_progress=request.tell)
+        result = run_jitter(cpus, duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
     if nothing := nothing_measured(result):
         return f"probe: {nothing}; {_STOP}"
-    left = left_out(result)
     result["not_measured"] = [
         *result.get("not_measured", ()),
         *({"cpu": cpu, "reason": why} for cpu, why in taken.items()),
     ]
-    limits = config.budget if config else {}
-    result["budget"] = judge(result, limits)
+    result["budget"] = judge(result, config.budget if config else {})
     flight.probe = result
-    if not limits:
-        flight.notes.append("the probe measured, and judged nothing: the host file has no [budget]")
-        return f"probe: {left}; {_STOP}" if left else ""
-    if result["budget"]["verdict"] == "not-judged":
-        return f"probe: not judged: {result['budget'].get('reason', '')}"
-    return ""
+    return f"probe: not judged: {left}; {_STOP}" if (left := left_out(result)) else ""
 
 
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
     """The probe was a spinner, too: what it saw of the tick goes into the check's findings."""
     if flight.probe:
-        found = judge_probe(flight.probe, facts.nohz_full)
+        found = judge_probe(flight.probe, facts.nohz_full, lambda cpu: may_serve(request.root, cpu))
         longer = waive(found, config.waivers, request.today) if config else found
         flight.check = with_longer_look(flight.check, longer)
         flight.check_verdict = verdict_of(flight.check, request.strict)

@@ -22,7 +22,7 @@ from tunectl.host.thermal import (
     injects_idle,
     is_hot,
 )
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Outcome, Severity
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
@@ -73,7 +73,8 @@ def _verdict(findings: list[Finding]) -> tuple[str, str]:
 
 
 def _found(knob: str, instance: str, outcome: Outcome, reason: str = "", **fields: Any) -> Finding:
-    return Finding(knob, instance, outcome, reason=reason, **fields)
+    """Heat costs the clock; `fields` say what costs more."""
+    return Finding(knob, instance, outcome, reason=reason, **{"severity": Severity.SLOWER, **fields})
 
 
 def _throttle(judge: _Judge) -> Iterator[Finding]:
@@ -160,9 +161,7 @@ def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, wh
 def _clock(judge: _Judge) -> Iterator[Finding]:
     """The clock the probe measured itself, against the TSC: the one true frequency of an isolated CPU."""
     knob = "thermal.clock"
-    advice = next(
-        (cooling_advice(name, one.kind) for name, one, _ in _at_work(judge) if injects_idle(one.kind)), ADVICE
-    )
+    advice = cooling_advice({name: one.kind for name, one, _ in _at_work(judge) if injects_idle(one.kind)})
     for cpu, both in sorted((judge.core_khz or {}).items()):
         measured = [khz for khz in both if khz]
         if measured:
@@ -203,8 +202,11 @@ def _cooling(judge: _Judge) -> Iterator[Finding]:
         if state := at_work.get(name):
             how = "keeps CPUs idle by force, hot or not" if injects_idle(one.kind) else "cools by slowing CPUs"
             reason = f"{name} ({one.kind}) {how}: state {state} of {one.max_state}"
-            fix = cooling_advice(name, one.kind, hot=hot)
-            yield _found("thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix)
+            fix = cooling_advice({name: one.kind}, hot=hot)
+            cost = Severity.STALL if injects_idle(one.kind) else Severity.SLOWER
+            yield _found(
+                "thermal.cooling", name, Outcome.DRIFTED, reason, observed=state, desired=0, fix=fix, severity=cost
+            )
         else:
             yield _found("thermal.cooling", name, Outcome.COMPLIANT, observed=one.state, desired=0)
 

@@ -1,50 +1,108 @@
-"""Judges a probe's result by the operator's limits. Pure.
+"""Judges a probe's result by its limits. Pure.
 
 What was not measured never helps: an interrupted run, a run without a CPU or without length can break a limit, but
 cannot keep within it; and a percentile that is only known to within an error (events were lost) is taken at its worst.
+
+**How long a run has to be.** A limit is judged once the run was long enough for ten independent observations of what
+breaks it: at the limit itself ten are expected, and a host at twice its limit then shows it in 99 runs of 100 (of a
+Poisson variable with mean 20, eleven or more). What has to be observed is an interruption. The fewest break a share of
+the time where each is as long as max_ns allows, so it is max_ns that says how rare they may be:
+
+- interruptions_per_s = r: 10 / r seconds.
+- stolen_ppm = s: interruptions of max_ns come s / max_ns times a second.
+- p99_9_ns = w: the share of arrivals that wait longer than w is (max_ns - w) times their rate, and may be 1/1000.
+- max_ns: a maximum needs no number of observations; it holds for the time that was measured.
+
+None is judged by less than a second, the period of what the kernel does once a second (RT throttling, the fair server,
+the remote tick). A limit that max_ns implies, or that nothing can break, needs no more than that.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
 from tunectl.probe.result import CpuSummary, left_out, summary_rows
+
+OBSERVATIONS = 10
+LEAST_S = 1.0
+USUAL_S = 5.0  # how long a run is where its limits need no longer one
+MOST_S = 60.0  # longer runs have to be asked for
+# A spinner on a busy host gets its CPU a little after the run began: nine observations say nearly as much as ten.
+_AS_GOOD_AS = 0.9
+_CONSERVED_PPM = 1000.0  # beyond this the probe itself warns that its account of the time is wrong
+_WHOLE_PPM = 1e6
+
+
+class _Measure(NamedTuple):
+    what: str  # in the reader's words
+    unit: str
+    value: Callable[[CpuSummary], float]
+    needs_s: Callable[[float, float], float]  # the limit, and max_ns
 
 
 def _worst_percentile(row: CpuSummary) -> float:
     return min(row.p99_9_ns * (1 + row.percentile_error_ppm / 1e6), row.max_ns)
 
 
-# The keys of [budget] in the host file: what each limits, in the reader's words, and its unit.
-_MEASURES: Mapping[str, tuple[str, str, Callable[[CpuSummary], float]]] = {
-    "max_ns": ("the longest interruption", "ns", lambda row: row.max_ns),
-    "p99_9_ns": ("the wait that 99.9 % of arrivals do not exceed", "ns", _worst_percentile),
-    "interruptions_per_s": ("interruptions", "per second", lambda row: row.interruptions_per_s),
-    "stolen_ppm": ("time stolen", "ppm", lambda row: row.stolen_ppm),
+def _for_waits(share: float) -> Callable[[float, float], float]:
+    return lambda limit_ns, max_ns: OBSERVATIONS * max(max_ns - limit_ns, 0.0) / (share * 1e9)
+
+
+def _for_stolen(limit_ppm: float, max_ns: float) -> float:
+    return 0.0 if limit_ppm >= _WHOLE_PPM else OBSERVATIONS * max_ns / (limit_ppm * 1000)
+
+
+# The keys of [budget] in the host file: what each limits, its unit, and how long a run it needs.
+_MEASURES: Mapping[str, _Measure] = {
+    "max_ns": _Measure("the longest interruption", "ns", lambda row: row.max_ns, lambda limit, _: 0.0),
+    "p99_9_ns": _Measure("the wait that 99.9 % of arrivals do not exceed", "ns", _worst_percentile, _for_waits(1e-3)),
+    "interruptions_per_s": _Measure(
+        "interruptions", "per second", lambda row: row.interruptions_per_s, lambda limit, _: OBSERVATIONS / limit
+    ),
+    "stolen_ppm": _Measure("time stolen", "ppm", lambda row: row.stolen_ppm, _for_stolen),
 }
+KEYS = tuple(_MEASURES)
+
+
+def needed_s(limits: Mapping[str, float]) -> dict[str, float]:
+    """For each limit how many seconds a run needs to be judged by it; infinite where no max_ns bounds an interruption.
+
+    UsageError for an unknown limit or one that is no number above zero.
+    """
+    _check_limits(limits)
+    max_ns = limits.get("max_ns", math.inf)
+    return {name: max(_MEASURES[name].needs_s(limit, max_ns), LEAST_S) for name, limit in limits.items()}
+
+
+def suggested_s(limits: Mapping[str, float]) -> float:
+    """How long to measure in order to judge by these limits, in whole seconds: at least 5, at most a minute."""
+    longest = max(needed_s(limits).values(), default=0.0)
+    return max(float(math.ceil(min(longest, MOST_S))), USUAL_S)
 
 
 def judge(result: Mapping[str, Any], limits: Mapping[str, float]) -> dict[str, Any]:
-    """The `budget` block for a tunectl.probe.jitter/1 document: {limits, verdict, broken, reason}.
+    """The `budget` block for a tunectl.probe.jitter/1 document: {limits, verdict, broken, not_judged, reason}.
 
     `limits` has the keys of the host file's [budget], each for every CPU by itself; a value equal to its limit
     is within. verdict: "broken" with a sentence for each CPU and limit in `broken`; "within"; or "not-judged",
-    `reason` saying why.
-    UsageError for an unknown limit or one that is no number.
+    `reason` saying why. `not_judged` has a sentence for each limit that the run was too short for.
+    UsageError for an unknown limit or one that is no number above zero.
     """
-    _check_limits(limits)
+    needed = needed_s(limits)
     rows = summary_rows(result)
     pairs = [(row, name) for row in rows for name in limits]
     broken = [_sentence(row, name, limits[name]) for row, name in pairs if not _holds(row, name, limits[name])]
-    reason = _why_not_judged(result, rows, limits)
+    short = _too_short(rows, needed)
+    reason = _why_not_judged(result, rows, limits) or "; ".join(short)
     verdict = "broken" if broken else "not-judged" if reason else "within"
     return {
         "limits": dict(limits),
         "verdict": verdict,
         "broken": broken,
+        "not_judged": short,
         "reason": reason if not broken else "",
     }
 
@@ -53,28 +111,47 @@ def _check_limits(limits: Mapping[str, float]) -> None:
     for name, limit in limits.items():
         if name not in _MEASURES:
             raise UsageError(f"budget: unknown limit {name}", f"known are {', '.join(_MEASURES)}")
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or math.isnan(limit):
-            raise UsageError(f"budget: {name} = {limit!r} is no number")
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+            raise UsageError(f"budget: {name} = {limit!r} is no number above zero")
 
 
 def _holds(row: CpuSummary, name: str, limit: float) -> bool:
-    return _MEASURES[name][2](row) <= limit
+    return _MEASURES[name].value(row) <= limit
 
 
 def _sentence(row: CpuSummary, name: str, limit: float) -> str:
-    what, unit, value = _MEASURES[name]
+    what, unit, value, _ = _MEASURES[name]
     return f"CPU {row.cpu}: {what}: {value(row):.10g} {unit}, allowed {limit:.10g} {unit} ({name})"
 
 
+def _too_short(rows: list[CpuSummary], needed: Mapping[str, float]) -> list[str]:
+    """A sentence for each limit that needs a longer run than the CPU had that was measured for the shortest time."""
+    measured = min((row.seconds for row in rows), default=0.0)
+    return [
+        f"{name}: measured for {measured:.3g} s, and {_needs(seconds)}"
+        for name, seconds in needed.items()
+        if measured < seconds * _AS_GOOD_AS
+    ]
+
+
+def _needs(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "without a limit max_ns no time is long enough"
+    return f"this limit needs {seconds:.3g} s (--duration {math.ceil(seconds)})"
+
+
 def _why_not_judged(result: Mapping[str, Any], rows: list[CpuSummary], limits: Mapping[str, float]) -> str:
-    if not limits:
-        return "no limit is set"
     if not result.get("not_measured") and (not rows or not result["duration_s"] > 0):
         return "nothing was measured"
     if any(not cpu["loops"] for cpu in result["cpus"]):
         return "a CPU was never measured"
     if left := left_out(result):
         return left
+    if not limits:
+        return "no limit is set"
     if result.get("interrupted"):
         return "the run was interrupted, so rare interruptions had less chance to show"
+    lost = [cpu["cpu"] for cpu in result["cpus"] if abs(cpu.get("conservation_ppm") or 0.0) > _CONSERVED_PPM]
+    if lost:
+        return f"turns and gaps of CPU {lost[0]} do not add up to the run, so its figures are not to be trusted"
     return ""

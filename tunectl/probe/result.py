@@ -40,6 +40,7 @@ class CpuSummary:
     """One probed CPU as a row. Times in ns; `p99_9_ns` is of arrivals, so long gaps count by their length."""
 
     cpu: int
+    seconds: float
     interruptions: int
     interruptions_per_s: float
     stolen_ppm: float
@@ -114,6 +115,7 @@ def _summary(result: Mapping[str, Any], cpu: Mapping[str, Any]) -> CpuSummary:
     seconds = duration_s(result, cpu)
     return CpuSummary(
         cpu=cpu["cpu"],
+        seconds=seconds,
         interruptions=cpu["interruptions"],
         interruptions_per_s=cpu["interruptions"] / seconds if seconds else 0.0,
         stolen_ppm=cpu["stolen_ppm"],

@@ -175,6 +175,39 @@ class CpuSets(msgspec.Struct, frozen=True):
     isolated: str = ""
 
 
+class Looser(msgspec.Struct, frozen=True):
+    """A limit of the budget that permits more than the profile's."""
+
+    key: str
+
+
+class Waivers(msgspec.Struct, frozen=True):
+    """Of the host file."""
+
+    standing: Count = 0
+
+
+class JudgedTarget(msgspec.Struct, frozen=True):
+    """A finding of tunectl.verify/1 and others."""
+
+    knob: str
+    target: str
+    outcome: str
+    observed: str | int | float | bool | None = None
+    desired: str | int | float | bool | None = None
+    reason: str = ""
+    fix: str = ""
+    severity: str = ""
+    harmful: bool = True
+    points: dict[str, str | int | float | bool | None] | None = None
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of a preflight with findings of its own."""
+
+    findings: list[JudgedTarget] = []
+
+
 class Preflight(msgspec.Struct, frozen=True):
     """tunectl.preflight/1"""
 
@@ -183,6 +216,12 @@ class Preflight(msgspec.Struct, frozen=True):
     reasons: list[str] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say
     cpu_sets: CpuSets = CpuSets()
+    headline: str = ""
+    looser: list[Looser] = []
+    waivers: Waivers = Waivers()
+    verify: Section | None = None
+    check: Section | None = None
+    thermal: Section | None = None
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""

@@ -130,3 +130,29 @@ def budget_of(probe: Mapping[str, Any]) -> Mapping[str, Any]:
     """The result's `budget`: limits, verdict (within, broken, not-judged), broken, reason; empty where it has none."""
     budget = probe.get("budget")
     return budget if isinstance(budget, Mapping) else {}
+
+
+_LIMITED = {
+    "max_ns": "longest interruption",
+    "p99_9_ns": "P99.9 of arrivals",
+    "interruptions_per_s": "interruptions",
+    "stolen_ppm": "stolen time",
+}
+
+
+def limits_of(probe: Mapping[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    """(measure, figure, limit, on which CPU, over or within) of the worst CPU for each measure of the budget."""
+    limits: Mapping[str, Any] = budget_of(probe).get("limits") or {}
+    rows = []
+    for measure, label in _LIMITED.items():
+        found = [
+            (value, cpu["cpu"]) for cpu in probe.get("cpus", ()) if (value := figure(probe, cpu, measure)) is not None
+        ]
+        if found:
+            value, cpu = max(found)
+            limit, row = limits.get(measure), {"measure": measure}
+            word = "no limit" if limit is None else "OVER" if value > limit else "within"
+            rows.append(
+                (label, _written(row, value), "-" if limit is None else _written(row, limit), f"CPU {cpu}", word)
+            )
+    return rows

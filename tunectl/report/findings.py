@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.model import Finding, Outcome, Scalar, parse_target
+from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
 from tunectl.report.escape import printable
 
 # The order on every page: what a person must act on comes first.
-SEVERITY = (
+ORDER = (
     Outcome.DRIFTED,
     Outcome.REFUSED,
     Outcome.PENDING_REBOOT,
@@ -46,6 +46,7 @@ class Group(NamedTuple):
     fix: str
     rows: tuple[Row, ...]
     points: Mapping[str, Scalar] | None
+    severity: Severity | None = None
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -54,7 +55,10 @@ class Group(NamedTuple):
 
 
 def finding_body(finding: Finding) -> dict[str, Any]:
-    """A finding as a document's body carries it; `harmful` only of a refusal, `points` only of a boot argument."""
+    """A finding as a document's body carries it; `harmful` only of a refusal, `points` only of a boot argument.
+
+    The monitor's conditions have no `severity` of a row: their alerts have one of their own.
+    """
     body: dict[str, Any] = {
         "knob": finding.knob,
         "target": finding.target,
@@ -64,6 +68,8 @@ def finding_body(finding: Finding) -> dict[str, Any]:
         "reason": finding.reason,
         "fix": finding.fix,
     }
+    if finding.severity is not None:
+        body["severity"] = finding.severity.value
     if finding.outcome is Outcome.REFUSED:
         body["harmful"] = finding.harmful
     if finding.points is not None:
@@ -75,7 +81,9 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
     """The inverse of `finding_body`."""
     known = {name: body[name] for name in Finding._fields if name in body}
     target = parse_target(body["target"], body["knob"])
-    return Finding(**{**known, **target._asdict(), "outcome": Outcome(body["outcome"])})
+    severity = next((one for one in Severity if one.value == body.get("severity")), None)
+    made = {"outcome": Outcome(body["outcome"]), "severity": severity}
+    return Finding(**{**known, **target._asdict(), **made})
 
 
 def counts(findings: Iterable[Finding]) -> dict[Outcome, int]:
@@ -88,7 +96,7 @@ def brief(findings: Sequence[Finding]) -> str:
     found = counts(findings)
     harmful = sum(finding.harmful for finding in findings if finding.outcome is Outcome.REFUSED)
     parts = []
-    for outcome in SEVERITY:
+    for outcome in ORDER:
         if outcome is Outcome.REFUSED:
             parts += [(harmful, "refused (harmful)"), (found[outcome] - harmful, "refused (harmless)")]
         else:
@@ -130,7 +138,10 @@ def generalised(text: str, instance: str) -> str:
 
 
 def groups(findings: Iterable[Finding]) -> list[Group]:
-    """The findings grouped by knob, outcome, reason and fix; the worst outcome first, then in the order found."""
+    """The findings grouped by knob, outcome, reason and fix.
+
+    The worst outcome comes first, of one outcome the worst severity, then the order found.
+    """
     classes: dict[tuple[str, Outcome, bool], dict[Any, list[Finding]]] = {}
     for finding in findings:
         said = generalised(finding.reason, finding.instance), generalised(finding.fix, finding.instance)
@@ -139,7 +150,17 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
         alike.setdefault((*said, points), []).append(finding)
     made = [group for alike in classes.values() for group in _of_class(alike)]
     knobs = {group.knob: place for place, group in reversed(list(enumerate(made)))}
-    return sorted(made, key=lambda group: (SEVERITY.index(group.outcome), not group.harmful, knobs[group.knob]))
+    return sorted(made, key=lambda group: (*_rank(group), knobs[group.knob]))
+
+
+def _rank(group: Group) -> tuple[int, bool, int]:
+    costs = ORDER.index(group.outcome) < ORDER.index(Outcome.COMPLIANT)
+    return ORDER.index(group.outcome), not group.harmful, cost(group.severity) if costs else 0
+
+
+def cost(severity: Severity | None) -> int:
+    """Its place among the severities, the worst first; that of no row comes last."""
+    return len(Severity) if severity is None else list(Severity).index(severity)
 
 
 def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:
@@ -161,7 +182,7 @@ def _group(members: Sequence[Finding], reason: str, fix: str) -> Group:
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)
     shown = [Row(tuple(each.instance for each in same), same[0].observed, same[0].desired) for same in rows.values()]
-    return Group(first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points)
+    return Group(first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points, first.severity)
 
 
 def spread(observed: Sequence[Scalar], desired: Sequence[Scalar]) -> str | None:

@@ -1,7 +1,10 @@
-"""JUnit XML: one test case a finding, and one for the verdict.
+"""JUnit XML: one test case a finding, the worst severity first, and one for the verdict.
 
 JUnit does not count a skipped case as a failure. A report of skips alone must not pass, so the verdict is a case of
 its own. It passes only for compliant and GO: with a pending reboot the host is not ready yet.
+
+The schema that Jenkins reads by (junit-10.xsd) has no properties in a test case; what it has is `group`. So a case's
+severity is its group, and the worst one that fails is a property of the suite.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of
-from tunectl.report.findings import brief
+from tunectl.report.findings import brief, cost
 from tunectl.verdict import fails_gate
 
 _PASSING = ("compliant", "go")
@@ -31,12 +34,19 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     suite.timestamp = _xml(document.at.removesuffix("Z"))
     suite.add_property("kernel", _xml(document.host.kernel))
     suite.add_property("boot_id", _xml(document.host.boot_id))
+    if headline := document.body.get("headline"):
+        suite.add_property("headline", _xml(str(headline)))
     strict = bool(document.body.get("strict"))
-    cases = [_case(finding, strict) for finding in document.findings]
+    ordered = sorted(document.findings, key=lambda finding: cost(finding.severity))
+    cases = [_case(finding, strict) for finding in ordered]
+    if worst := next((one.severity for one in ordered if one.severity and fails_gate(one, strict)), None):
+        suite.add_property("severity", worst.value)
     suite.add_testcases([*cases, *_budget(document), _verdict(document)])
     root = JUnitXml()
     root.add_testsuite(suite)
     cast(Any, root).update_statistics()  # junitparser is typed only in part
+    # Jenkins' schema (junit-10.xsd) knows this count of a suite, and not of all of them together.
+    cast(Any, root)._elem.attrib.pop("skipped", None)
     file = BytesIO()
     root.write(file)
     return file.getvalue().decode() + "\n"
@@ -48,6 +58,8 @@ def _xml(text: str) -> str:
 
 def _case(finding: Finding, strict: bool) -> TestCase:
     case = TestCase(_xml(finding.target), _xml(finding.knob.partition(".")[0]))
+    if finding.severity:
+        cast(Any, case)._elem.set("group", finding.severity.value)
     if fails_gate(finding, strict):
         case.result = [_failure(finding)]
     elif finding.outcome is not Outcome.COMPLIANT:

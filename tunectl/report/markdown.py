@@ -31,6 +31,7 @@ def _knob(row: Mapping[str, Any]) -> Iterator[str]:
     yield "- where: " + ", ".join(f"`{path}`" for path in row["paths"])
     yield f"- takes: {row['expects']}; satisfied when the host's value is {_MATCH[row['match']]}"
     yield f"- lasts: {_LIFETIME[row['lifetime']]}"
+    yield f"- severity: {row['severity']}"
     yield f"- risk: {row['risk']}"
     yield f"- source: {row['source']}"
     for profile, line in row["profiles"].items():

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.model import Document, Finding, Outcome
+from tunectl.report.actions import todo
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of, worst
-from tunectl.report.findings import brief, counts, groups, name_of
+from tunectl.report.findings import brief, cost, counts, groups, name_of
 from tunectl.verdict import fails_gate
 
 _STATES = {
@@ -27,6 +28,7 @@ _STATES = {
 }
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _DETAILED = {Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE}
+MAX_TODO = 4
 MAX_DETAILS = 20  # plugin output is cut at a few kilobytes by some transports
 
 
@@ -39,12 +41,14 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """The status line with all performance data, then one line for each reason and finding."""
     verdict = document.body.get("verdict")
     reasons = [str(reason) for reason in document.body.get("reasons", ())]
-    said = f"{_clean(str(verdict or 'no verdict'))}: {brief(document.findings)}"
+    headline = f"{_clean(str(document.body['headline']))}; " if document.body.get("headline") else ""
+    said = f"{_clean(str(verdict or 'no verdict'))}: {headline}{brief(document.findings)}"
     if reasons:
         said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, first: {_clean(reasons[0])}"
     perfdata = " ".join([*_outcomes(document.findings), *_probe(document)])
     status = f"TUNECTL {_WORDS[exit_code(verdict)]} - {said} | {perfdata}"
-    details = [*(f"{place}. {_clean(reason)}" for place, reason in enumerate(reasons, 1)), *_details(document)]
+    numbered = [f"{place}. {_clean(reason)}" for place, reason in enumerate(reasons, 1)]
+    details = [*_todo(document), *numbered, *_details(document)]
     hidden = len(details) - MAX_DETAILS
     if hidden > 0:
         details[MAX_DETAILS:] = [f"and {hidden} more; --format json has all"]
@@ -56,17 +60,31 @@ def _clean(text: str) -> str:
     return printable(text).replace("|", "\\x7c")
 
 
+def _todo(document: Document) -> Iterator[str]:
+    """What to do, in the order to do it; the rest is left to the page that a person reads."""
+    listed = todo(document.body.get("actions") or ())
+    for number, one in enumerate(listed[:MAX_TODO], 1):
+        more = f" and {len(one.commands) - 1} more" if len(one.commands) > 1 else ""
+        what = f"{one.commands[0]}{more}" if one.commands else f"by hand: {one.decide}"
+        yield _clean(f"do {number}. {what} ({one.said})")
+    if len(listed) > MAX_TODO:
+        yield f"and {len(listed) - MAX_TODO} more to do"
+
+
 def _details(document: Document) -> Iterator[str]:
     strict = bool(document.body.get("strict"))
-    for group in groups(finding for finding in document.findings if finding.outcome in _DETAILED):
-        word = "FAILS" if fails_gate(Finding("", "", group.outcome, harmful=group.harmful), strict) else "note"
+    found = groups(finding for finding in document.findings if finding.outcome in _DETAILED)
+    judged = [(fails_gate(Finding("", "", one.outcome, harmful=one.harmful), strict), one) for one in found]
+    for fails, group in sorted(judged, key=lambda one: (not one[0], cost(one[1].severity))):
+        word = ("FAILS " if fails else "note ") + group.outcome.value
+        word += f" ({group.severity.value})" if group.severity else ""
         values = "; ".join(
             f"{name_of(group.knob, row.instances)} observed {shown(row.observed)}, desired {shown(row.desired)}"
             for row in group.rows[:4]
         )
         more = f" and {len(group.rows) - 4} more values" if len(group.rows) > 4 else ""
         parts = [values + more, group.reason.rstrip("."), f"fix: {group.fix}" if group.fix else ""]
-        yield _clean(f"{word} {group.outcome.value}: " + ". ".join(part for part in parts if part))
+        yield _clean(f"{word}: " + ". ".join(part for part in parts if part))
 
 
 def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -47,7 +47,11 @@ class _Collected:
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """Every metric of the document, in base units."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collected([*_about(document), *_findings(document), *_verdicts(document), *_probe(document)]))
+    registry.register(
+        _Collected(
+            [*_about(document), *_findings(document), *_verdicts(document), *_terms(document), *_probe(document)]
+        )
+    )
     return generate_latest(registry).decode()
 
 
@@ -107,6 +111,32 @@ def _verdicts(document: Document) -> Iterator[Metric]:
             add(document.body[name].get("verdict") == word, name, word)
     if sections:
         yield section
+
+
+def _terms(document: Document) -> Iterator[Metric]:
+    """On what terms a preflight's verdict was reached."""
+    waivers = document.body.get("waivers")
+    if not isinstance(waivers, Mapping):
+        return
+    standing, add = _gauge(document, "waivers", "How many waivers of the host file stand.")
+    add(waivers["standing"])
+    yield standing
+    if waivers["next"]:
+        text = "When the day ends (UTC) on which the next waiver expires, since the epoch."
+        expiry, add = _gauge(document, "waiver_next_expiry_timestamp_seconds", text)
+        last_day = datetime.fromisoformat(waivers["next"]["until"]).replace(tzinfo=UTC)
+        add((last_day + timedelta(days=1)).timestamp())
+        yield expiry
+    text = "How many times as much a limit of the budget permits as the profile's; only of limits that are looser."
+    looser, add = _gauge(document, "probe_budget_looser_ratio", text, ("limit",))
+    for one in document.body.get("looser", ()):
+        add(one["limit"] / one["profile_limit"], one["key"])
+    yield looser
+    judged, add = _gauge(
+        document, "probe_judged", "1 where the probe was held to its limits, 0 where nothing was judged."
+    )
+    add(budget_of(probe_of(document)).get("verdict") in ("within", "broken"))
+    yield judged
 
 
 def _probe(document: Document) -> Iterator[Metric]:

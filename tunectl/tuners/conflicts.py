@@ -102,6 +102,11 @@ def unseen(tuner: FoundTuner, settings: Mapping[str, Any]) -> str:
     return tuner.unread if concerns and is_at_work(tuner) else ""
 
 
+def unasked(tuner: FoundTuner) -> str:
+    """Why nobody knows whether a balancer's list was changed since it started; "" where that is known."""
+    return next((ban.unasked for ban in tuner.running_bans if ban.unasked), "") if is_at_work(tuner) else ""
+
+
 def objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet, facts: CpuFacts) -> Objection | None:
     """What speaks against a tuner on this host; None where it leaves our knobs alone, or does not run."""
     found = _objection(tuner, settings, isolated, facts)
@@ -185,10 +190,9 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
 def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, Any]) -> Objection:
     """Lines of files: each can be taken out, or made to agree."""
     lines = [f"{one.place} {tuner.does} {one.key} = {one.value}".removesuffix(" = ") for one in against]
-    wanted = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
-    said = [
-        text for one, text in zip(against, wanted, strict=True) if " " not in one.key
-    ]  # a program's is no assignment
+    texts = [f"{one.key} = {KNOBS[one.knob].codec.encode(settings[one.knob])}" for one in against]
+    wanted = list(dict.fromkeys(texts))  # several lines may need the same value
+    said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
     ends = dict.fromkeys(one.ends for one in against if one.ends)
     takes = list(dict.fromkeys(one.place for one in against if not one.ends))
     fixes = [*ends, *([f"take {', '.join(takes)} out"] if takes else [])]

@@ -10,11 +10,12 @@ from tunectl.knobs import KNOBS
 
 def catalogue() -> list[dict[str, Any]]:
     """Every knob with its meaning, and what each shipped profile asks of it."""
-    profiles = {name: load_profile(name) for name in shipped()}
+    profiles = {name: load_profile(name).knobs for name in shipped()}
     return [
         {
             "name": knob.name,
             "facility": knob.facility,
+            "severity": knob.severity.value,
             "why": knob.why,
             "source": knob.source,
             "risk": knob.risk,

@@ -16,6 +16,7 @@ from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdgroups import groups_of
 from tunectl.knobs.drivers import latencyhold
+from tunectl.knobs.drivers.systemdcpus import unsettled_slices
 
 MONITOR = "tunectl-monitor.service"
 COMMANDS: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -42,10 +43,29 @@ def _kernel_installs(root: Sysroot) -> list[tuple[str, ...]]:
     return [("/usr/bin/kernel-install", "add", version, f"/{path}") for version, path in sorted(found.items())]
 
 
-_FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {"kernel-install": _kernel_installs}
+# By itself, and not through D-Bus (--wait would need it): the program has ended when the start of a oneshot has.
+_START = ("/usr/bin/systemd-run", "--quiet", "--property=Type=oneshot", "--property=DefaultDependencies=no")
+
+
+def _starts_in_slices(root: Sysroot) -> list[tuple[str, ...]]:
+    """systemd gives a slice its CPUs when something next starts there: `true` does, in each that has others yet."""
+    return [(*_START, f"--slice={name}", "true") for name in unsettled_slices(root)] if root.live else []
+
+
+_FOR_EACH: dict[str, Callable[[Sysroot], list[tuple[str, ...]]]] = {
+    "kernel-install": _kernel_installs,
+    "start-in-slices": _starts_in_slices,
+}
 KNOWN = frozenset((*COMMANDS, *_FOR_EACH))
 # Without a running systemd (a container, a chroot) systemctl reaches nobody.
-_NEEDS_SYSTEMD = ("reload-systemd", "restart-irqbalance", "reexec-systemd", "hold-latency", "reload-monitor")
+_NEEDS_SYSTEMD = (
+    "reload-systemd",
+    "restart-irqbalance",
+    "reexec-systemd",
+    "hold-latency",
+    "reload-monitor",
+    "start-in-slices",
+)
 _TIMEOUT_S = 300
 
 

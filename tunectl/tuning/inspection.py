@@ -22,7 +22,7 @@ from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
 from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
-from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, State, Target
+from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
 from tunectl.tuning.evidence import journal_lost
@@ -125,11 +125,11 @@ class Inspection:
         path = self.journal.path
         if self.journal.unreadable:
             reason = f"cannot read {path}: {os.strerror(errno.EACCES)}: {_NOTED} is not known"
-            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT)
+            return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
-            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore --salvage"
-            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix)
+            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore"
+            return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
     def journal_gone(self) -> Finding | None:
@@ -140,7 +140,7 @@ class Inspection:
         path = self.journal.path
         reason = f"{lost}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
-        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix)
+        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
@@ -211,11 +211,11 @@ def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> di
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
 
 
-def read_config(host_path: str, facts: CpuFacts) -> HostConfig:
+def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) -> HostConfig:
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
     if not os.path.exists(host_path):
         raise UsageError(f"there is no host file {host_path}", f"`tunectl propose --output {host_path}` writes one")
-    return resolve(read_hostfile(host_path), facts, host_path)
+    return resolve(read_hostfile(host_path), facts, host_path, root)
 
 
 def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
@@ -234,6 +234,15 @@ def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, 
     ]
 
 
+def config_or_proposal(
+    root: Sysroot, host_path: str, facts: CpuFacts, *, required: bool
+) -> tuple[HostConfig | None, list[str]]:
+    """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
+    if required or os.path.exists(host_path):
+        return read_config(host_path, facts, root), []
+    return proposed_config(root, facts)
+
+
 def open_inspection(
     root: Sysroot, host_path: str, state: str, invocation: tuple[str, ...], today: str, *, candidate: str | None = None
 ) -> Inspection:
@@ -242,5 +251,8 @@ def open_inspection(
     With a `candidate`, that file is read as if it lay at `host_path`: what would be, before it is put there.
     """
     facts = read_scope_facts(root)
-    config = resolve(read_hostfile(candidate), facts, host_path) if candidate else read_config(host_path, facts)
-    return Inspection(root, read_identity(root), config, peek(state), invocation, today)
+    if candidate:
+        config = resolve(read_hostfile(candidate), facts, host_path, root)
+    else:
+        config = read_config(host_path, facts, root)
+    return Inspection(root, read_identity(root), config, peek(state, follow=root.live), invocation, today)

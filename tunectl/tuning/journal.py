@@ -2,7 +2,9 @@
 
 One record a line: a CRC-32 in hex, a space, a JSON object. Records: `start` (a run of apply begins),
 `before` (the before-image of one file), `after` (what the host shows once it is written), `refused`
-(the write did not happen), `told` (programs were notified), `held` (what is in force at the end of a run), `end`.
+(the write did not happen), `told` (programs were notified), `held` (what is in force at the end of a run), `end` (with
+the paths that the run wrote). Each but `before`, which has a number of its own, says which line of the file it is: so a
+line that is lost leaves a gap.
 Runtime values carry the boot id, because they end with the boot; files outlive it, and so does `held`, which has
 names only: the last one counts. Bytes are kept as latin-1 text, which maps every byte to one character.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,11 +24,15 @@ from tunectl import durable
 from tunectl.checksummed import decode, line_of
 from tunectl.errors import TunectlError
 from tunectl.model import Held
-from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record
+from tunectl.regular import read_regular
+from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record, texts
 
 NAME = "journal.jsonl"
 _MODE = 0o644  # what apply writes is no secret, and without root `verify` must know it
 _SHOWN = 3  # names in a list that a sentence holds
+_LARGEST = 64 << 20  # bytes; apply on 4,096 interrupts writes 3 MiB
+_BLOCK = 512  # no disk writes less at a time
+_PATH = re.compile(rb'"path":"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
 # What a record says of an entry that was announced before: the field, and its type.
 _OUTCOMES: dict[str, tuple[str, type]] = {
     "after": ("shown", str),
@@ -43,10 +50,15 @@ class Journal:
     root: str = ""  # of the host it belongs to; "" in a new one
     created: tuple[str, ...] = ()  # directories made to hold it
     damaged: tuple[int, ...] = ()  # line numbers
+    lost: tuple[str, ...] = ()  # paths that are known to have been written, and of which there is no entry
     torn: bool = False  # the last line was cut off
+    ended: bool = True  # the newest run came to its end, as far as is known
+    follow: bool = True  # the journal may be a link; that of a recorded host leads nowhere
     unreadable: bool = False  # it belongs to root, and this process is not root
     held: Mapping[str, Held] | None = None  # None: no run of a version that notes it
     _good_size: int = 0
+    _lines: int = 0
+    _first: int = 0  # the number of this run's first entry
     _name_synced: bool = False  # the directory that holds it was synced
     _seq: int = 0
 
@@ -67,6 +79,7 @@ class Journal:
         """A run on the host below `root` begins; `created` are the directories made for the state."""
         self.created = _united(self.created, created)
         self.root = root
+        self._first = self._seq + 1
         self._append(self._start(boot_id))
 
     def _start(self, boot_id: str) -> dict[str, Any]:
@@ -106,7 +119,7 @@ class Journal:
     def keep(self, numbers: Iterable[int], boot_id: str, done: str) -> None:
         """Forgets every entry but these. TunectlError, with what was `done` before, where it cannot be written."""
         self.entries = {seq: self.entries[seq] for seq in numbers}
-        records = [self._start(boot_id)]
+        records = [{**self._start(boot_id), "kept": True}]
         for seq, entry in self.entries.items():
             records.append(before_record(entry))
             if entry.shown is not None:
@@ -116,12 +129,12 @@ class Journal:
         records.append({"type": "told", "seqs": [seq for seq, entry in self.entries.items() if entry.notified]})
         if self.held is not None:
             records.append(held_record(self.held))
-        data = b"".join(map(line_of, records))
+        data = b"".join(line_of(_numbered(record, line)) for line, record in enumerate(records, start=1))
         try:
             durable.replace_file(self.path, data, beside=f"{self.path}.new")
         except OSError as error:
             raise TunectlError(f"cannot write the journal {self.path}: {error.strerror}; {done}") from error
-        self._good_size = len(data)
+        self._good_size, self._lines = len(data), len(records)
 
     def edits(self) -> dict[str, tuple[str | None, str]]:
         """Of each file that was edited: what it was without us, and what we wrote last."""
@@ -162,12 +175,13 @@ class Journal:
 
     def end(self) -> None:
         """The run is complete."""
-        self._append({"type": "end"}, synced=False)
+        wrote = [entry.path for seq, entry in self.entries.items() if seq >= self._first]
+        self._append({"type": "end", "wrote": list(dict.fromkeys(wrote))}, synced=False)
 
     def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
-        line = line_of(record)
+        line = line_of(_numbered(record, self._lines + 1))
         try:
-            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
+            fd = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._flags, _MODE)
             try:
                 self._write(fd, line, synced)
             finally:
@@ -178,6 +192,11 @@ class Journal:
                 "`tunectl restore` undoes what was changed before",
             ) from error
         self._good_size += len(line)
+        self._lines += 1
+
+    @property
+    def _flags(self) -> int:
+        return 0 if self.follow else os.O_NOFOLLOW
 
     def _write(self, fd: int, line: bytes, synced: bool) -> None:
         try:
@@ -210,19 +229,31 @@ class Journal:
             ) from error
         self.entries.clear()
 
-    def remove_directories(self) -> list[str]:
+    def remove_directories(self, root: str) -> list[str]:
         """Removes the directories that were made for the journal, once the lock in them is released.
 
-        One that holds other files stays. Where anything else keeps one, a line that says so is returned.
+        One that holds other files stays. Where anything else keeps one, a line that says so is returned. `root` is the
+        host's. The journal of a recorded host came from elsewhere: what it calls its own is believed only of the state
+        directory and those above it, and below that root.
         """
         kept = []
-        for directory in (self.directory, *reversed(self.created)):
+        for directory in dict.fromkeys((self.directory, *reversed(self._made(root)))):
             try:
                 durable.remove_directory(directory)
             except OSError as error:
                 if error.errno not in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY):
                     kept.append(f"cannot remove the directory {directory}: {error.strerror}")
         return kept
+
+    def _made(self, root: str) -> tuple[str, ...]:
+        """The directories that were made, where they lie now: a recorded host may have been moved since."""
+        moved = self.root not in ("", "/", root)
+        made = [
+            root + one.removeprefix(self.root) if moved and one.startswith(self.root + "/") else one
+            for one in self.created
+        ]
+        inside = root.rstrip("/") + "/" if self.directory.startswith(root.rstrip("/") + "/") else "/"
+        return tuple(one for one in made if f"{self.directory}/".startswith(f"{one}/") and one.startswith(inside))
 
     def set_aside(self) -> str:
         """A damaged journal is kept under another name. Returns it. TunectlError where it cannot be renamed."""
@@ -236,11 +267,14 @@ class Journal:
         return aside
 
 
-def load(directory: str) -> Journal:
-    """The journal as it stands; an empty one where there is none. Damage is noted, not raised."""
-    journal = Journal(directory)
+def load(directory: str, *, follow: bool = True) -> Journal:
+    """The journal as it stands; an empty one where there is none. Damage is noted, not raised.
+
+    `follow`: it may be a link.
+    """
+    journal = Journal(directory, follow=follow)
     try:
-        data = _read(journal.path)
+        data = read_regular(journal.path, _LARGEST, follow=follow)
     except (FileNotFoundError, NotADirectoryError):
         return journal
     except OSError as error:
@@ -248,10 +282,13 @@ def load(directory: str) -> Journal:
     lines = data.split(b"\n")
     tail = lines.pop()
     records = [(number, decode(line)) for number, line in enumerate(lines, start=1)]
-    if records and not tail and records[-1][1] is None:
-        # The newest line is unreadable as a whole: cut off by a power loss that kept its newline.
+    if not tail and lines and records[-1][1] is None and _never_arrived(lines[-1]):
         tail = lines[-1] + b"\n"
         records.pop()
+    elif tail and tail[-1:] != b"\0" and decode(tail[:-1]) is not None:  # all of a record, but its newline is another
+        lines.append(tail)
+        records.append((len(lines), None))
+        tail = b""
     damaged, orphans = [], []
     for number, record in records:
         try:
@@ -259,25 +296,56 @@ def load(directory: str) -> Journal:
                 orphans.append(number)
         except (AttributeError, KeyError, TypeError, ValueError):
             damaged.append(number)  # whole, and yet no record that this version writes
+    read = [record if record and number not in damaged else {} for number, record in records]
     # A line that is damaged leaves a gap behind it, and records of an entry that is not known.
-    journal.damaged = tuple(damaged or sorted({*orphans, *_gaps([record or {} for _, record in records])}))
+    journal.damaged = tuple(damaged or sorted({*orphans, *_gaps(read)}) or _missing_lines(read))
+    journal.lost = _lost(journal, read, [lines[number - 1] for number in damaged])
     journal.torn = bool(tail)
-    journal._good_size = len(data) - len(tail)
+    starts = [record for record in read if record.get("type") == "start"]
+    journal.ended = not starts or "kept" in starts[-1] or read[-1].get("type") == "end"
+    journal._good_size, journal._lines = len(data) - len(tail), len(records)
     return journal
+
+
+def _numbered(record: dict[str, Any], line: int) -> dict[str, Any]:
+    """Earlier versions take no further field of a `before`: its own number has to do."""
+    return record if record["type"] == "before" else {**record, "line": line}
+
+
+def _never_arrived(line: bytes) -> bool:
+    """Is this a line of which a block never reached the disk, although the block with its newline did?
+
+    Such a block reads as zeros: it begins the line, or is a whole one within. A byte that changed later is damage.
+    """
+    return line.startswith(b"\0") or bytes(_BLOCK) in line
+
+
+def _missing_lines(records: list[dict[str, Any]]) -> list[int]:
+    """The numbers of the lines that do not stand where they were written: before each, another is missing."""
+    found, ahead = [], 0
+    for line, record in enumerate(records, start=1):
+        by = record.get("line", line + ahead) - line
+        found += [line] if by != ahead else []
+        ahead = by
+    return found
+
+
+def _lost(journal: Journal, records: list[dict[str, Any]], damaged: list[bytes]) -> tuple[str, ...]:
+    """The paths of before-images that are lost: legible ones, and those of which only the end of their run tells."""
+    lost = [path.decode() for line in damaged for path in _PATH.findall(line)]
+    announced: set[str] = set()
+    for record in records:
+        if record.get("type") == "before":
+            announced.add(str(record.get("path")))
+        elif record.get("type") == "end":
+            lost += [path for path in record.get("wrote", ()) if path not in announced]
+    return tuple(dict.fromkeys(lost)) if journal.damaged else ()
 
 
 def few(names: Sequence[object]) -> str:
     """The first three, and how many more there are."""
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(map(str, names[:_SHOWN])) + more
-
-
-def _read(path: str) -> bytes:
-    """The file's bytes. OSError where it is no regular file, too: nobody may ever write to the other end of a FIFO."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    with open(fd, "rb") as file:
-        durable.require_regular(fd)
-        return file.read()
 
 
 def _gaps(records: list[dict[str, Any]]) -> list[int]:
@@ -295,10 +363,10 @@ def _gaps(records: list[dict[str, Any]]) -> list[int]:
     return [line for (_, earlier), (line, seq) in follow if seq != earlier + 1]
 
 
-def peek(directory: str) -> Journal:
+def peek(directory: str, *, follow: bool = True) -> Journal:
     """The journal, for reading only. Without permission to read it: an empty one that is marked `unreadable`."""
     try:
-        return load(directory)
+        return load(directory, follow=follow)
     except TunectlError as error:
         if isinstance(error.__cause__, PermissionError):
             return Journal(directory, unreadable=True)
@@ -316,9 +384,13 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
     AttributeError, KeyError, TypeError or ValueError where this version writes no such record.
     """
     kind = record["type"]
+    if type(record.get("line", 0)) is not int or not isinstance(kind, str):
+        raise TypeError("no number of a line, or no type")
     if kind == "start":
-        journal.created = _united(journal.created, map(os.fspath, record["created"]))  # TypeError for what is no text
-        journal.root = os.fspath(record["root"])
+        journal.created = _united(journal.created, texts(record["created"]))
+        (journal.root,) = texts([record["root"]])
+    elif kind == "end":
+        texts(record.get("wrote", []))
     elif kind == "before":
         entry = entry_of(record)
         journal.entries[entry.seq] = entry
@@ -329,7 +401,7 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
         name, of_type = _OUTCOMES[kind]
         numbers = record["seqs"] if kind == "told" else [record["seq"]]
         said: dict[str, Any] = {name: True if kind == "told" else record[name]}
-        if not isinstance(said[name], of_type):
+        if type(said[name]) is not of_type or not isinstance(numbers, list):
             raise TypeError(f"{name} of another type")
         for seq in numbers:
             if seq not in journal.entries:

@@ -8,7 +8,7 @@ from typing import Any
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
-from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, State, Target, Waiver
+from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, Severity, State, Target, Waiver
 from tunectl.tuning.loss import judge_absent, judge_next
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
@@ -91,6 +91,7 @@ def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
         fix,
         judged.harmful,
         judged.points,
+        knob.severity,
     )
 
 
@@ -132,7 +133,7 @@ def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iter
             why = mine[0].reason
         reason = f"{waiver.origin}: the waiver for {name} covers nothing: {why}"
         fix = f"take {waiver.origin} out, or have it name a target that `tunectl verify -v` shows"
-        yield Finding("waiver", name, Outcome.UNSUPPORTED, None, None, reason, fix)
+        yield Finding("waiver", name, Outcome.UNSUPPORTED, None, None, reason, fix, severity=Severity.HYGIENE)
 
 
 def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:

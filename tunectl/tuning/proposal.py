@@ -11,8 +11,10 @@ from tunectl.cpulist import CpuSet, format_cpulist
 
 if TYPE_CHECKING:
     from tunectl.host.topology import Topology
+    from tunectl.hostfile.profile import Limit
 
 _WIDTH = 100
+_NO_BUDGET: Mapping[str, Limit] = {}
 
 
 class Reason(NamedTuple):
@@ -111,8 +113,13 @@ def notes(
         yield f"this boot already isolates {format_cpulist(standing)}"
 
 
-def propose_body(proposal: Proposal, profile: str = "low-latency", hostname: str = "") -> dict[str, Any]:
-    """The fields of tunectl.propose/1; `host_file` is "" where nothing can be proposed."""
+def propose_body(
+    proposal: Proposal, profile: str = "low-latency", hostname: str = "", budget: Mapping[str, Limit] = _NO_BUDGET
+) -> dict[str, Any]:
+    """The fields of tunectl.propose/1; `host_file` is "" where nothing can be proposed.
+
+    `budget` has the profile's limits, which are written out with their reasons.
+    """
     return {
         "isolated": format_cpulist(proposal.isolated),
         "housekeeping": format_cpulist(proposal.housekeeping),
@@ -125,11 +132,13 @@ def propose_body(proposal: Proposal, profile: str = "low-latency", hostname: str
         ],
         "notes": list(proposal.notes),
         "refusal": proposal.refusal,
-        "host_file": "" if proposal.refusal else host_file_toml(proposal, profile, hostname),
+        "host_file": "" if proposal.refusal else host_file_toml(proposal, profile, hostname, budget),
     }
 
 
-def host_file_toml(proposal: Proposal, profile: str = "low-latency", hostname: str = "") -> str:
+def host_file_toml(
+    proposal: Proposal, profile: str = "low-latency", hostname: str = "", budget: Mapping[str, Limit] = _NO_BUDGET
+) -> str:
     """The text of /etc/tunectl/host.toml for a proposal that is not a refusal."""
     import tomli_w  # only here: `verify` never writes TOML
 
@@ -149,7 +158,20 @@ def host_file_toml(proposal: Proposal, profile: str = "low-latency", hostname: s
         lines += _comment(f"note: {note}")
     # A TOML string has no raw newline, so each newline is the array's own.
     text = tomli_w.dumps(document).replace("[\n    ", "[").replace(",\n]", "]")
-    return "\n".join(lines) + "\n\n" + text
+    return "\n".join(lines) + "\n\n" + text + _budget(budget, profile)
+
+
+def _budget(budget: Mapping[str, Limit], profile: str) -> str:
+    """The profile's limits as a table, each below its reason."""
+    if not budget:
+        return ""
+    lines = _comment(f"What the probe is judged by: the limits of profile {profile}. One that permits more than the")
+    lines += _comment("profile's is named in the headline of `tunectl preflight`.")
+    lines.append("[budget]")
+    for key, limit in budget.items():
+        lines += _comment(limit.reason)
+        lines.append(f"{key} = {limit.value!r}".removesuffix(".0"))
+    return "\n" + "\n".join(lines) + "\n"
 
 
 def _comment(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_cpulist
@@ -54,6 +54,8 @@ _TYPES: dict[str, type | UnionType] = {
     "undo": str,
     "after": str,
     "mode": int | None,
+    "shown": NoneType,  # later records say these two
+    "errno": NoneType,
 }
 
 
@@ -67,15 +69,40 @@ def before_record(entry: Entry) -> dict[str, Any]:
 def entry_of(record: dict[str, Any]) -> Entry:
     """The entry of a `before` record. AttributeError, KeyError, TypeError or ValueError for any other."""
     fields = {name: value for name, value in record.items() if name not in ("type", *_NAMES.values())}
-    targets = tuple(parse_target(name) for name in record["knobs"])
-    entry = Entry(**{**fields, "targets": targets, "commands": tuple(record["commands"])})
+    targets = tuple(parse_target(name) for name in texts(record["knobs"]))
+    entry = Entry(**{**fields, "targets": targets, "commands": texts(record["commands"])})
     if not all(isinstance(getattr(entry, name), kind) for name, kind in _TYPES.items()):
         raise TypeError("a field of another type")
+    if isinstance(entry.seq, bool) or isinstance(entry.mode, bool) or entry.seq < 1:
+        raise TypeError("no number")
+    if entry.mode is not None and not 0 <= entry.mode <= 0o7777:
+        raise ValueError("no mode of a file")
     if entry.kind not in KINDS or entry.path.startswith("/") or ".." in entry.path.split("/"):
         raise ValueError("no path below the root")
+    _require_bytes(entry)
     if not KNOWN.issuperset(entry.commands):
         raise ValueError("a program that no version runs")
     return entry
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """A list of texts from a record. TypeError for anything else."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise TypeError("no list of texts")
+    return tuple(value)
+
+
+def _require_bytes(entry: Entry) -> None:
+    """ValueError (UnicodeEncodeError is one) for a path or text that stands for no bytes."""
+    before = entry.original or ""
+    os.fsencode(entry.path)
+    if entry.kind == "link":
+        os.fsencode(before)
+    else:
+        before.encode("latin-1")
+        entry.undo.encode("latin-1" if entry.kind == "edit" else "utf-8")
+    if not entry.path or "\0" in entry.path + (before if entry.kind == "link" else ""):
+        raise ValueError("no path")
 
 
 def held_record(held: Mapping[str, Held]) -> dict[str, Any]:
@@ -95,7 +122,7 @@ def held_of(record: dict[str, Any]) -> dict[str, Held]:
             numbers = parse_cpulist(fields["numbers"])
         except UsageError as error:
             raise ValueError("no list of numbers") from error
-        names = tuple(map(os.fspath, fields["names"]))  # TypeError for what is no text
+        names = texts(fields["names"])
         one = Held(fields["value"], os.fspath(fields["at"]), os.fspath(fields["kernel"]), numbers, names)
         if not isinstance(one.value, Scalar):
             raise TypeError("a value of another type")

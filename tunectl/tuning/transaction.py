@@ -76,7 +76,7 @@ def _locked_apply(
     with _io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
         with hold(state, "apply", wait_s):
-            journal = load(state)
+            journal = load(state, follow=root.live)
             _require_same_host(journal, root, state)
             _require_whole(journal)
             _require_boot_id(root, inspection.identity.boot_id)
@@ -123,7 +123,9 @@ def _io_errors_end_the_run() -> Iterator[None]:
 
 def _require_whole(journal: Journal) -> None:
     if journal.damaged:
-        raise TunectlError(f"{journal.damage}; nothing was changed", "see `tunectl restore --salvage`")
+        raise TunectlError(
+            f"{journal.damage}; nothing was changed", "`tunectl restore` brings back what the other lines tell"
+        )
 
 
 def _require_journal(inspection: Inspection, adopt: bool) -> None:
@@ -181,10 +183,8 @@ class Undone(NamedTuple):
     set_aside: bool
 
 
-def run_restore(
-    root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float, force: bool = False
-) -> Undone:
-    """The journal backwards, under the lock; then the journal goes. A damaged one is kept aside.
+def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, force: bool = False) -> Undone:
+    """The journal backwards, under the lock; then the journal goes. A damaged one is followed as far as it goes.
 
     What somebody changed since stays in the journal, to be restored by `force`.
     """
@@ -192,23 +192,21 @@ def run_restore(
         if not _is_directory(state):
             _refuse_lost(root, Journal(state))
             return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
-        undone = _locked_restore(root, state, boot_id, salvage=salvage, wait_s=wait_s, force=force)
+        undone = _locked_restore(root, state, boot_id, wait_s=wait_s, force=force)
     told = reload_monitor(root)
     outcome = undone.outcome._replace(not_run=list(dict.fromkeys([*undone.outcome.not_run, *told.not_run])))
     return undone._replace(outcome=outcome, notes=[*undone.notes, *_old_settings(told)])
 
 
-def _locked_restore(
-    root: WritableSysroot, state: str, boot_id: str, *, salvage: bool, wait_s: float, force: bool
-) -> Undone:
+def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, force: bool) -> Undone:
     require_private(root, state)
     with hold(state, "restore", wait_s) as lock:
-        journal = load(state)
+        journal = load(state, follow=root.live)
         _require_same_host(journal, root, state)
         _require_boot_id(root, boot_id)
-        _refuse_damaged(journal, salvage)
         _refuse_lost(root, journal)
-        notes = [] if journal.entries else ["nothing to restore: the journal holds no change"]
+        notes = _of_damage(journal)
+        notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
         set_aside = bool(journal.damaged)
@@ -226,10 +224,10 @@ def _locked_restore(
             journal.remove()
         if journal.torn:
             notes.append("the journal's last line is cut off or unreadable")
-        incomplete = journal.torn or set_aside  # then more than that line may be missing
+        incomplete = journal.torn or set_aside or not journal.ended  # then more than that line may be missing
         standing = left_standing(root, left) if incomplete and not failed else ""
         notes += [standing] if standing else []
-    kept = [] if failed else journal.remove_directories()
+    kept = [] if failed else journal.remove_directories(root.root)
     kept += [lock.trouble] if lock.trouble else []
     return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside)
 
@@ -244,12 +242,14 @@ def _is_directory(path: str) -> bool:
 
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
     """What run_restore() would do. Nothing is locked, removed or written."""
-    journal = peek(state)
+    journal = peek(state, follow=root.live)
     _refuse_lost(root, journal)
-    notes = ["nothing was written: --dry-run"]
+    notes = ["nothing was written: --dry-run", *_of_damage(journal)]
     if journal.unreadable:
         notes.append(f"{journal.path} is root's: what there is to restore is not known here")
-    return Undone(backwards.preview(root, journal, boot_id, force=force), notes, not journal.unreadable, False)
+    return Undone(
+        backwards.preview(root, journal, boot_id, force=force), notes, not journal.unreadable, bool(journal.damaged)
+    )
 
 
 def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:
@@ -300,9 +300,21 @@ def _refuse_lost(root: Sysroot, journal: Journal) -> None:
         raise TunectlError(f"{lost}: what stood there before tunectl is not known; nothing was restored", hint)
 
 
-def _refuse_damaged(journal: Journal, salvage: bool) -> None:
-    if journal.damaged and not salvage:
-        raise TunectlError(
-            f"{journal.damage}; nothing was touched",
-            f"--salvage restores what the other lines tell, {len(journal.entries)} changes",
-        )
+def _kept_aside(journal: Journal) -> list[str]:
+    """That an earlier journal was damaged is not forgotten with the restore that found it out."""
+    aside = f"{journal.path}.damaged.1"
+    return [f"an earlier journal was damaged, and is kept as {aside}"] if os.path.lexists(aside) else []
+
+
+def _of_damage(journal: Journal) -> list[str]:
+    """What a damaged journal no longer tells, and so is not brought back."""
+    if not journal.damaged:
+        return []
+    whole = f"{journal.damage}: what the other lines tell is restored, {len(journal.entries)} changes"
+    if journal.lost:
+        names = ", ".join(f"/{path}" for path in journal.lost)
+        return [whole, f"may be left as tunectl wrote it, because its before-image is lost: {names}"]
+    return [
+        whole,
+        "no path is known of which the before-image is lost; `tunectl plan` shows what differs from the host file",
+    ]

@@ -18,7 +18,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 MODULE = "tunectl.host.tunectl"
-_TOLD = ("changed", "exit_code", "msg", "outcomes", "program", "reboot_required", "verdict")
+_TOLD = ("changed", "exit_code", "headline", "msg", "outcomes", "program", "reboot_required", "verdict")
 _FEW = 3  # reasons that are worth a task's result; the fleet's report has all
 
 
@@ -37,7 +37,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             raise AnsibleActionFail(f"session: {session!r} is no session; `tunectl fleet open` makes one")
         place = os.path.join(str(session), "hosts", file_name(str(variables["inventory_hostname"])))
         try:
-            arguments["command"] = "preflight"
+            arguments.update(command="preflight", document=True)
             result = self._execute_module(module_name=MODULE, module_args=arguments, task_vars=variables)
         except AnsibleConnectionFailure as error:
             keep(place, absent("unreachable", str(error)))

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 _BY_CODE = {0: "compliant", 1: "unreadable", 3: "drifted", 4: "pending-reboot"}
 _TOO_OLD = ("No such option", "No such command")
+_PARTS = 12  # of a group's name
 _QUIET = ("compliant",)  # outcomes that nobody has to read
 Document = dict[str, Any]
 
@@ -71,17 +73,60 @@ def reasons(document: Document) -> list[str]:
     if document.get("reasons"):
         return [str(one) for one in document["reasons"] if isinstance(one, str)]
     if "budget" in document:
-        return [str(one) for one in document["budget"].get("broken", [])]
-    return [_line(one) for one in notable(document) if one["outcome"] in ("drifted", "pending-reboot", "unreadable")]
+        judged = document["budget"]
+        return [str(one) for one in judged.get("broken") or filter(None, [judged.get("reason")])]
+    wrong = [one for one in notable(document) if one["outcome"] in ("drifted", "pending-reboot", "unreadable")]
+    rows = [(one["target"], (_standing(one), one.get("reason") or "")) for one in wrong]
+    return [_line(name, *shared) for name, shared in alike(rows)]
 
 
-def _line(finding: Document) -> str:
-    said = f"{finding['target']} is {_shown(finding['observed'])}, should be {_shown(finding['desired'])}"
-    return said + (f": {finding['reason']}" if finding.get("reason") else "")
+def _line(name: str, stands: str, reason: str) -> str:
+    said = f"{name} {stands}".rstrip()
+    return said + (f": {reason}" if reason else "")
+
+
+def alike(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Targets of one knob of which the same is said, as one: cpufreq.governor[0-3], in the order of the first."""
+    grouped: dict[tuple[str, str], tuple[Any, list[str]]] = {}
+    for target, said in rows:
+        knob, _, instance = target.partition("[")
+        grouped.setdefault((knob, repr(said)), (said, []))[1].append(instance[:-1])
+    return [(_name(knob, instances), said) for (knob, _), (said, instances) in grouped.items()]
+
+
+def _name(knob: str, instances: list[str]) -> str:
+    numbers = sorted({int(one) for one in instances if one.isdigit()})
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in parts]
+    shown += dict.fromkeys(one for one in instances if one and not one.isdigit())
+    if len(shown) > _PARTS:
+        shown = [*shown[:_PARTS], f"... ({len(set(instances))} in all)"]
+    return f"{knob}[{','.join(shown)}]" if shown else knob
+
+
+def few(lines: list[str], count: int = 3) -> str:
+    """The first of them, and how many there are beside."""
+    rest = len(lines) - count
+    return "; ".join(lines[:count]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _standing(finding: Document) -> str:
+    """As tunectl's own sentences say it."""
+    observed, desired = finding["observed"], finding["desired"]
+    unread = finding["outcome"] == "unreadable" and observed is None
+    stands = "could not be read" if unread else f"is {_shown(observed)}"
+    if observed is None and desired is None:
+        return stands if unread else ""
+    return stands if desired is None else f"{stands}, should be {_shown(desired)}"
 
 
 def _shown(value: Any) -> str:
-    return "not set" if value in (None, "") else str(value)
+    return "not set" if value is None else "empty" if value == "" else str(value)
 
 
 def changed(command: str, document: Document) -> bool:
@@ -109,29 +154,46 @@ def failure(command: str, document: Document, code: int) -> str:
     if command == "apply" and code == 1:
         lost = [f"{one['target']}: {one['message']}" for one in document["changes"] if one["result"] == "failed"]
         if lost or document.get("verdict") != "unreadable":
-            return "; ".join(lost or document.get("notes", [])) or "apply ended with exit code 1"
+            return few(lost or document.get("notes", [])) or "apply ended with exit code 1"
     if command == "restore" and code == 1:
         lost = [f"{one['path']}: {one['message']}" for one in document["results"] if one["result"] == "failed"]
-        return "; ".join([*lost, *document.get("notes", [])]) or "restore ended with exit code 1"
+        return few([*lost, *document.get("notes", [])]) or "restore ended with exit code 1"
     if command == "service" and code == 1:
-        return "; ".join(document.get("notes", [])) or "service ended with exit code 1"
+        return few(document.get("notes", [])) or "service ended with exit code 1"
     return ""
 
 
 def diff(document: Document) -> list[dict[str, str]]:
-    """Before and after of every change or restored file, in the form that `--diff` prints."""
-    shown = []
-    for change in document.get("changes") or []:
-        if change.get("result", "changed") == "changed":
-            shown.append(difference(change["target"], change["observed"], change["desired"]))
-    for one in document.get("results") or []:
-        if one["result"] in ("restored", "would-restore"):
-            shown.append(difference(one["path"], one["observed"], one["before"]))
-    return shown
+    """Before and after of what was changed or restored, in the form that `--diff` prints.
+
+    All settings stand in one part, a line for each group of targets that change alike; a file has a part of its own.
+    """
+    rows = [
+        (one["target"], (one["observed"], one["desired"]))
+        for one in document.get("changes") or []
+        if one.get("result", "changed") == "changed"
+    ]
+    rows += [
+        (one["path"], (one["observed"], one["before"]))
+        for one in document.get("results") or []
+        if one["result"] in ("restored", "would-restore")
+    ]
+    short = [row for row in rows if not any(_is_text(value) for value in row[1])]
+    files = [difference(name, before, after) for name, (before, after) in rows if (name, (before, after)) not in short]
+    if not short:
+        return files
+    groups = alike(short)
+    before, after = ("".join(f"{name} = {_shown(said[side]).strip()}\n" for name, said in groups) for side in (0, 1))
+    return [difference("settings", before, after), *files]
+
+
+def _is_text(value: Any) -> bool:
+    """More than one line."""
+    return "\n" in str(value or "").strip()
 
 
 def difference(name: str, before: Any, after: Any) -> dict[str, str]:
-    """One target's part of a diff."""
+    """One part of a diff."""
     return {"before_header": name, "after_header": name, "before": _text(before), "after": _text(after)}
 
 

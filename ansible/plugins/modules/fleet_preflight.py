@@ -38,7 +38,7 @@ options:
     type: bool
     default: false
   duration_s:
-    description: How long to probe.
+    description: How long to probe; without it as long as the limits of the host's budget need.
     type: float
   window_s:
     description: How long to watch the host.
@@ -67,6 +67,10 @@ EXAMPLES = r"""
 RETURN = r"""
 verdict:
   description: V(go), V(no-go), V(pending-reboot) or V(unknown).
+  returned: when there is a document
+  type: str
+headline:
+  description: The verdict in words, with each limit that is looser than the profile's and the waivers that stand.
   returned: when there is a document
   type: str
 reasons:

@@ -81,7 +81,7 @@ options:
             type: list
             elements: str
       budget:
-        description: What the probe is judged by; a limit left out is not judged.
+        description: What the probe is judged by; a limit left out is the profile's.
         type: dict
         suboptions:
           max_ns:
@@ -166,9 +166,8 @@ options:
             elements: dict
             suboptions:
               url:
-                description: The address to post to.
+                description: The address to post to; this or url_file.
                 type: str
-                required: true
               format:
                 description: The form of what is posted.
                 type: str
@@ -177,6 +176,9 @@ options:
                   - json
               token_file:
                 description: 'A file with the secret, sent as Authorization: Bearer.'
+                type: str
+              url_file:
+                description: A file with the address, where that is a secret; only its owner may read it.
                 type: str
               ca_file:
                 description: The certificates to trust.
@@ -299,7 +301,8 @@ options:
     description: How long O(command=apply) and O(command=restore) wait for another tunectl.
     type: float
   duration_s:
-    description: How long O(command=probe) and O(command=preflight) probe.
+    description: How long O(command=probe) and O(command=preflight) probe; without it 5 seconds, and a preflight for as
+      long as the limits of its budget need.
     type: float
   window_s:
     description: How long O(command=check) and O(command=preflight) watch the host.
@@ -343,12 +346,21 @@ options:
     description: With O(command=service) and O(name=monitor), whether the monitor asks for a repair when a knob drifts.
     type: bool
     default: false
+  document:
+    description:
+      - Whether the result holds tunectl's whole document.
+      - By default it does with O(command=probe), O(command=restore), O(command=propose), O(command=show) and
+        O(command=service), whose documents say what no other value does, and does not repeat the others.
+      - A failed task never holds it.
+    type: bool
 attributes:
   check_mode:
     description: O(command=apply) becomes a plan, O(command=restore) a dry run; nothing is written.
     support: full
   diff_mode:
-    description: What is there before and after, for the host file and for each target.
+    description:
+      - What is there before and after, for the host file, for the settings and for each file.
+      - Settings of several CPUs, interrupts or the like that change alike are one line.
     support: full
 """
 
@@ -395,7 +407,7 @@ msg:
   type: str
 document:
   description: The whole document of tunectl, as docs/schema describes it.
-  returned: when tunectl gave one
+  returned: as O(document) says, when tunectl gave one
   type: dict
 verdict:
   description:
@@ -403,8 +415,12 @@ verdict:
       V(unknown); of a probe V(within), V(broken) or V(not-judged).
   returned: when the command judges
   type: str
+headline:
+  description: A preflight's verdict in words, with each limit looser than the profile's and the waivers that stand.
+  returned: with O(command=preflight)
+  type: str
 reasons:
-  description: Why the verdict is not the best one, a line each.
+  description: Why the verdict is not the best one, a line each; settings of several CPUs that differ alike are one.
   returned: when the command judges
   type: list
   elements: str
@@ -462,11 +478,12 @@ from ansible.module_utils.common.text.converters import to_native
 from ansible_collections.tunectl.host.plugins.module_utils import commands, hostfile, outcome
 
 PROGRAM = "/opt/tunectl/bin/tunectl"
+_TOLD_ONCE = ("probe", "restore", "propose", "show", "service")  # what their documents say, no other value does
 _JUDGING = ("plan", "apply", "configure", "verify", "check", "preflight", "probe")
 
 ARGUMENTS: dict[str, Any] = {
     "command": {"type": "str", "required": True, "choices": list(commands.SCHEMAS)},
-    "host": {"type": "dict", "options": hostfile.OPTIONS},
+    "host": {"type": "dict", "options": hostfile.arguments()},
     "program": {"type": "path", "fallback": (env_fallback, ["TUNECTL_PROGRAM"])},
     "root": {"type": "path"},
     "host_file": {"type": "path"},
@@ -489,6 +506,7 @@ ARGUMENTS: dict[str, Any] = {
     "name": {"type": "str", "choices": ["monitor", "apply", "repair"]},
     "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
     "repair": {"type": "bool", "default": False},
+    "document": {"type": "bool"},
 }
 
 
@@ -498,7 +516,8 @@ class Tool:
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
         self.params: dict[str, Any] = module.params
-        self.result: dict[str, Any] = {"changed": False, "program": self._find()}
+        self.result: dict[str, Any] = {"msg": "", "changed": False, "program": self._find()}
+        self.document: dict[str, Any] = {}
         self.diff: list[dict[str, str]] = []
 
     def _find(self) -> str:
@@ -515,8 +534,8 @@ class Tool:
         return str(path)
 
     def fail(self, said: str, **more: Any) -> NoReturn:
-        """The end of the module: one line that says what is wrong."""
-        self.module.fail_json(msg=said, **dict(self.result, **more))
+        """The end of the module: one line that says what is wrong, ahead of a few short facts."""
+        self.module.fail_json(**dict(self.result, msg=said, **more))
         raise AssertionError("fail_json does not return")
 
     def call(self, command: str, check_mode: bool = False, candidate: str = "", **params: Any) -> dict[str, Any]:
@@ -534,7 +553,8 @@ class Tool:
             document: dict[str, Any] = outcome.parse(out, schema)
         except ValueError as error:
             self.fail(f"{self.result['program']}: {error}")
-        self.result.update(document=document, boot_id=document["host"]["boot_id"])
+        self.document = document
+        self.result.update(boot_id=document["host"]["boot_id"])
         if document.get("host_file") and command != "propose":
             self.result["host_file"] = document["host_file"]
         if said := outcome.failure(command, document, code):
@@ -550,6 +570,11 @@ class Tool:
         """Judges the wanted host file on this host and, for `write`, puts it in place: the candidate's path."""
         wanted = self.params["host"]
         isolated = wanted["isolated"] if wanted["isolated"] != hostfile.PROPOSAL else self._proposal(wanted)
+        for name in hostfile.exposed(wanted):
+            self.module.warn(
+                f"{name}.url: everybody on the host may read the host file; where its path is a secret, "
+                "put it into a file that only root may read and name that in url_file (docs/ansible.md)"
+            )
         try:
             text = hostfile.render(wanted, isolated)
         except ValueError as error:
@@ -563,7 +588,7 @@ class Tool:
         self.result["host_file_changed"] = before != text
         if before != text:
             self.result["changed"] = self.params["command"] != "plan"
-            self.diff.append(outcome.difference(path, before, text))
+            self.diff.append(outcome.difference(path, hostfile.redacted(before), hostfile.redacted(text)))
             if write and not self.module.check_mode:
                 self._put(candidate, path)
         return candidate
@@ -598,6 +623,8 @@ class Tool:
             document = self.call(command, check_mode, candidate=asked)
             self._judge(command, document)
         self.result["msg"] = _line(self.result, command)
+        if self.document and (self.params["document"] or (self.params["document"] is None and command in _TOLD_ONCE)):
+            self.result["document"] = self.document
         if self.diff:
             self.result["diff"] = self.diff
         self.module.exit_json(**self.result)
@@ -612,6 +639,8 @@ class Tool:
         if command in _JUDGING:
             verdict = outcome.verdict(document, result["exit_code"])
             result.update(verdict=verdict, reasons=outcome.reasons(document))
+            if "headline" in document:
+                result["headline"] = document["headline"]
             result.update(findings=outcome.notable(document), outcomes=outcome.outcomes(document))
             pending = result["outcomes"].get("pending-reboot", 0) > 0
             result["reboot_required"] = document.get("reboot_required", pending)

@@ -2,7 +2,7 @@
 
 from ..sabotage import Kind, Round, Sabotage, declare, put
 
-_SCRIPT = "/usr/local/sbin/site-defaults"
+_SCRIPTS = "/usr/local/sbin"
 _THP = "/sys/kernel/mm/transparent_hugepage"
 _VENDOR = "/etc/vendor-sysctl.conf"
 _ZRAM = "/etc/systemd/zram-generator.conf"
@@ -12,49 +12,54 @@ _BARRED = "/etc/modprobe.d/power.conf"
 
 def _service(name: str, *script: str) -> str:
     """A service that runs a script of its own at the end of each boot."""
-    path = f"/usr/local/sbin/{name}"
+    path = f"{_SCRIPTS}/{name}"
     unit = ("[Service]", "Type=oneshot", f"ExecStart={path}", "[Install]", "WantedBy=multi-user.target")
     made = f"{put(path, '#!/bin/sh', *script)}; chmod +x {path}; {put(f'/etc/systemd/system/{name}.service', *unit)}"
     return f"{made}; systemctl daemon-reload; systemctl -q enable {name}.service"
 
 
-def _writer(name: str, who: str, script: tuple[str, ...], innocent: tuple[str, ...], *says: str) -> Sabotage:
+def _writer(
+    name: str, who: str, service: str, script: tuple[str, ...], innocent: tuple[str, ...], *says: str
+) -> Sabotage:
     return Sabotage(
         Kind.WRITER,
         name,
-        _service("site-defaults", *script),
+        _service(service, *script),
         ("check.other_tuners[services]",),
         command="check",
         who=who,
-        innocent=_service("site-defaults", *innocent),
+        innocent=_service(service, *innocent),
         says=says,
     )
 
 
-_LOADS = _service("site-defaults", f"sysctl -q -p {_VENDOR}")
+_LOADS = _service("vendor-defaults", f"sysctl -q -p {_VENDOR}")
 _LATECOMERS = Round(
     (
         _writer(
             "a script that goes to the directory first",
             "a guide that shows it by hand",
+            "by-hand",
             (f"cd {_THP} || exit", "echo always > enabled"),
             (f"cd {_THP} || exit", "echo never > enabled", "cd /tmp || exit", "echo always > enabled"),
-            f"{_SCRIPT}:3",
+            f"{_SCRIPTS}/by-hand:3",
         ),
         _writer(
             "a script with its values in variables",
             "a colleague who writes tidy scripts",
+            "tidy",
             ("export MODE=always", f"FILE={_THP}", 'echo "${MODE}" > "${FILE}/enabled"'),
             ("export MODE=never", f"FILE={_THP}", 'echo "${MODE}" > "${FILE}/enabled"'),
-            f"{_SCRIPT}:4",
+            f"{_SCRIPTS}/tidy:4",
             "always",
         ),
         _writer(
             "a script that writes with dd",
             "a script that has to write through sudo",
+            "by-sudo",
             ("echo 60 | dd of=/proc/sys/vm/swappiness status=none",),
             ("echo 1 | dd of=/proc/sys/vm/swappiness status=none",),
-            f"{_SCRIPT}:2",
+            f"{_SCRIPTS}/by-sudo:2",
         ),
         Sabotage(
             Kind.WRITER,
@@ -93,7 +98,6 @@ _LATECOMERS = Round(
         ),
     ),
     long=True,
-    alone=True,
 )
 
 _KEPT_AWAY = Round(

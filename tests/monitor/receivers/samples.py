@@ -105,4 +105,5 @@ def status(*samples: Sample, firing: tuple[Alert, ...] = (DROP,), seconds: float
         OWN,
         isolated=frozenset({2, 3}),
         housekeeping=frozenset({0, 1}),
+        host=HOST,
     )

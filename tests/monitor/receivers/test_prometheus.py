@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.monitor.receivers.samples import DROP, OWN, fired, status
+from tests.monitor.receivers.samples import DROP, HOST, OVER, OWN, fired, over, status
 from tests.report.documents import document, hostile
 from tunectl.errors import UsageError
 from tunectl.hostfile.monitor import parse_listen
@@ -27,9 +28,13 @@ from tunectl.monitor.model import Freshness, Sample, Severity, Status
 from tunectl.monitor.receivers import open_exporters
 from tunectl.monitor.receivers.metric_rows import MOST
 from tunectl.monitor.receivers.metrics import Shown
+from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS, LONGEST, PARTS, annotations_of, labels_of
 from tunectl.monitor.receivers.prometheus import Endpoint
+from tunectl.monitor.receivers.webhook import posted
 from tunectl.report import render
+from tunectl.report.escape import printable
 
+FORMER = {"rule": "FrequencyDrop", "subject": "package0"}
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -117,18 +122,95 @@ def test_only_interrupts_that_landed_are_series_and_their_names_are_escaped() ->
     assert landed == [{"irq": "42", "device": 'eth"0\\-rx\\n-0'}]
 
 
+def landings(counts: dict[int, int]) -> Status:
+    samples = (Sample("interrupts", f"irq{irq}", count, "interrupts", reason="x") for irq, count in counts.items())
+    return status()._replace(snapshot=status().snapshot._replace(samples=tuple(samples)))
+
+
+def test_of_many_interrupts_the_busiest_are_shown() -> None:
+    """IRQ 3400 came last of all to an isolated CPU, and comes 5,000 times a second: its alert fires."""
+    before = dict.fromkeys(range(MOST + 50), 1_000_000)
+    shown = Shown()
+
+    def irqs(counts: dict[int, int]) -> set[str]:
+        shown.see(landings(counts))
+        found = series(generate_latest(shown.registry).decode())
+        return {dict(labels)["irq"] for name, labels in found if name == "tunectl_isolated_interrupts_total"}
+
+    assert len(irqs(before)) == MOST
+    noisy = {**before, 3400: 5_000}
+    irqs(noisy)
+    for second in (2, 3):
+        noisy[3400] = 5_000 * second
+        assert "3400" in irqs(noisy)
+        assert "3400" in irqs(noisy)  # it was quiet for a moment
+        assert len(irqs(noisy)) == MOST
+    noisy = {irq: count + 1 for irq, count in noisy.items()}
+    assert "3400" in irqs(noisy)
+    assert "tunectl_monitor_series_dropped" in names(series(generate_latest(shown.registry).decode()))
+
+
 def test_alerts_and_the_monitor_itself() -> None:
     found = shown(status(firing=(DROP, fired(1, severity=Severity.WARNING))))
-    assert value(found, "alert_firing", rule="FrequencyDrop", subject="package0", severity="critical") == 1
-    assert value(found, "alert_firing", rule="FrequencyDrop", subject="package1", severity="warning") == 1
+    listed = {
+        (said["subject"], said["severity"], said["summary"])
+        for said in (dict(labels) for name, labels in found if name == "tunectl_alert_info")
+    }
+    assert listed == {("package0", "critical", DROP.summary), ("package1", "warning", DROP.summary)}
     assert value(found, "alerts_firing", severity="critical") == 1
     assert value(found, "alerts_firing", severity="info") == 0
-    assert value(found, "alert_since_timestamp_seconds", rule="FrequencyDrop", subject="package0") == 1795253400
+    assert (
+        value(found, "alert_since_timestamp_seconds", **FORMER, host="tx-04", alertname="FrequencyDrop") == 1795253400
+    )
     assert value(found, "conditions", rule="CoolingActive", verdict="unknown") == 1
     assert value(found, "monitor_last_cycle_timestamp_seconds") == 1795253401
     assert value(found, "monitor_cpu_seconds_total") == 1.25
     assert value(found, "monitor_outbox_depth", notifier="webhook-am-1") == 3
     assert value(found, "monitor_outbox_lost_total", notifier="webhook-am-1") == 1
+
+
+def test_the_old_names_of_this_release() -> None:
+    found = shown(status())
+    assert value(found, "alert_firing", **FORMER, host="tx-04", severity="critical") == 1
+
+
+def test_an_alert_of_metrics_and_of_a_webhook_have_the_same_labels_and_words() -> None:
+    """Whatever the text: what a label cannot hold is cut for both."""
+    long = 'irq "eth0]\\ ' + 1000 * "µ\n"
+    alerts = (fired(), fired(1, summary=long, fix=long, observed=None, cpus=""), DROP._replace(subject="cpu12" * 50))
+    found = shown(status(firing=alerts))
+    listed = {frozenset(labels) for name, labels in found if name == "tunectl_alert_info"}
+    for alert in alerts:
+        made: Any = posted(alert, HOST)
+        assert made["labels"].pop("instance") == made["labels"]["host"] == HOST.hostname
+        assert made["labels"].pop("job") == "tunectl"
+        assert made["annotations"].pop("fix", "") in (alert.fix, printable(alert.fix))
+        whole = dict.fromkeys((*LABELS, *ANNOTATIONS), "") | made["labels"] | made["annotations"]
+        assert frozenset(whole.items()) in listed
+        assert max(len(text.encode()) for text in whole.values()) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("rule", "subject", "part"),
+    [
+        ("FrequencyDrop", "package1", {"package": "1"}),
+        ("FrequencyDrop", "cpu12", {"cpu": "12"}),
+        ("InterruptOnIsolatedCpu", "irq3400", {"irq": "3400"}),
+        ("KnobDrift", "cpufreq.governor", {"knob": "cpufreq.governor"}),
+        ("LatencySla", "application", {}),
+        ("DeviceChanged", "queues/cpu1", {}),
+        ("SourceLost", "cpu", {}),
+    ],
+)
+def test_a_subject_is_named_as_the_metrics_name_it(rule: str, subject: str, part: dict[str, str]) -> None:
+    made = labels_of(DROP._replace(rule=rule, subject=subject), HOST)
+    assert {name: made[name] for name in PARTS if name in made} == part
+
+
+def test_what_joins_an_alert_later_changes_its_words_and_not_its_labels() -> None:
+    grown = DROP._replace(summary="the firmware permits CPUs 0-39 no more", cpus="0-39", observed=1, at=OVER)
+    assert labels_of(grown, HOST) == labels_of(DROP, HOST) == labels_of(over(DROP), HOST)
+    assert annotations_of(grown, HOST)["cpus"] == "0-39"
 
 
 def test_what_comes_once_is_added_up() -> None:
@@ -148,8 +230,8 @@ def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> No
     counts = {name: sum(name == each for each, _ in of) for name in names(of)}
     assert counts["tunectl_isolated_interrupts_total"] == MOST
     assert counts["tunectl_knob_drifted"] == MOST
-    assert counts["tunectl_alert_firing"] == MOST
-    assert value(of, "alert_firing", rule="FrequencyDrop", subject="package0", severity="critical") == 1
+    assert counts["tunectl_alert_firing"] == counts["tunectl_alert_info"] == MOST
+    assert value(of, "alert_firing", **FORMER, host="tx-04", severity="critical") == 1
     assert value(of, "alerts_firing", severity="warning") == 3000
     assert value(of, "monitor_series_dropped", metric="tunectl_knob_drifted") == 4900
     assert value(of, "monitor_series_dropped", metric="tunectl_isolated_interrupts_total") == 4899

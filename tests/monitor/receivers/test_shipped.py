@@ -3,6 +3,7 @@ that is not there."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -13,12 +14,17 @@ from typing import Any
 
 import pytest
 
-from tests.monitor.receivers.samples import status
+from tests.monitor.receivers.samples import DROP, HOST, status
 from tests.monitor.receivers.test_prometheus import names, shown
+from tunectl.monitor.model import Alert
+from tunectl.monitor.receivers.naming import ANNOTATIONS
+from tunectl.monitor.receivers.webhook import posted
+from tunectl.monitor.rules import RULES as KINDS
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = ROOT / "tunectl" / "shipped"
 RULES = SHIPPED / "prometheus" / "tunectl.rules.yml"
+ALERTMANAGER = SHIPPED / "alertmanager" / "alertmanager.yml"
 DASHBOARD = SHIPPED / "grafana" / "tunectl.json"
 METRIC = re.compile(r"\btunectl_[a-z0-9_]+")
 VARIABLES = {"$__rate_interval": "1m", "$__interval": "1m", "$instance": ".*"}
@@ -29,6 +35,10 @@ def tool(name: str, package: str) -> str:
     if found is None:
         pytest.skip(f"{name} is not installed (Debian package: {package})")
     return found
+
+
+def alerts() -> list[str]:
+    return re.findall(r"- alert: (\w+)", RULES.read_text())
 
 
 def checked(*words: object) -> str:
@@ -63,7 +73,9 @@ def test_each_rule_fires_and_is_silent() -> None:
     cases = Path(__file__).with_name("rules.test.yml")
     assert "SUCCESS" in checked(tool("promtool", "prometheus"), "test", "rules", cases)
     text = cases.read_text()
-    for alert in re.findall(r"- alert: (\w+)", RULES.read_text()):
+    kinds = {rule.name for rule in KINDS}
+    assert kinds < set(alerts())
+    for alert in set(alerts()) - kinds:
         about = re.findall(rf"alertname: {alert}\b(.*)", text)
         assert len(about) >= 2, alert
         assert "" in about, f"{alert} is never seen to fire"
@@ -71,15 +83,69 @@ def test_each_rule_fires_and_is_silent() -> None:
 
 def test_every_rule_has_a_severity_and_words() -> None:
     rules = RULES.read_text().split("- alert: ")[1:]
-    assert len(rules) == 8
     for rule in rules:
-        assert "severity:" in rule or rule.startswith("TunectlAlert\n")
-        assert "summary:" in rule
-        assert "description:" in rule
+        name = rule.partition("\n")[0]
+        assert "severity:" in rule or name == "TunectlAlert" or name in {each.name for each in KINDS}
+        assert "annotations: *annotations" in rule or ("summary:" in rule and "description:" in rule)
+
+
+def both_ways() -> Iterator[tuple[Alert, dict[str, str], dict[str, str]]]:
+    """An alert of each kind, with the labels and the annotations that our own webhook gives it."""
+    subjects = itertools.cycle(("package0", "cpu3", "irq42", "thermal_zone3", 'application "x" \\ {{ $labels.host }}'))
+    for rule, subject in zip(KINDS, subjects, strict=False):
+        knob = {"subject": "irq.affinity"} if rule.name == "KnobDrift" else {}
+        alert = DROP._replace(rule=rule.name, severity=rule.severity, **{"subject": subject, **knob})  # type: ignore[arg-type]
+        made: Any = posted(alert, HOST)
+        yield alert, made["labels"], made["annotations"]
+
+
+def test_prometheus_gives_an_alert_the_labels_and_the_words_of_the_webhook(tmp_path: Path) -> None:
+    """Every kind of the product's table; what the exporter says of it goes through the shipped rule."""
+    every = list(both_ways())
+    target = {"instance": "10.0.0.4:9750", "job": "hosts"}
+    series = [
+        "{" + ", ".join(f"{key}={json.dumps(value)}" for key, value in {**dict(pairs), **target}.items() if value) + "}"
+        for name, pairs in shown(status(firing=tuple(alert for alert, _, _ in every)))
+        if name == "tunectl_alert_info"
+    ]
+    assert len(series) == len(KINDS)
+    expected = [
+        {
+            "eval_time": "15s",
+            "alertname": labels.pop("alertname"),
+            "exp_alerts": [{"exp_labels": labels, "exp_annotations": {name: said[name] for name in ANNOTATIONS}}],
+        }
+        for _, labels, said in every
+    ]
+    test = {
+        "interval": "15s",
+        "input_series": [{"series": f"tunectl_alert_info{each}", "values": "1 1 stale"} for each in series],
+        "alert_rule_test": [*expected, *({**each, "eval_time": "30s", "exp_alerts": []} for each in expected)],
+    }
+    path = tmp_path / "kinds.test.yml"
+    path.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "15s", "tests": [test]}))
+    assert "SUCCESS" in checked(tool("promtool", "prometheus"), "test", "rules", path)
 
 
 def test_amtool_takes_the_example() -> None:
-    checked(tool("amtool", "prometheus-alertmanager"), "check-config", SHIPPED / "alertmanager" / "alertmanager.yml")
+    checked(tool("amtool", "prometheus-alertmanager"), "check-config", ALERTMANAGER)
+
+
+def test_amtool_routes_each_kind_by_its_severity() -> None:
+    """The labels of both ways are the same, so one route is right for both; `info` is for nobody."""
+    amtool = tool("amtool", "prometheus-alertmanager")
+    _, labels, _ = next(both_ways())
+    for severity, receiver in {"critical": "desk", "warning": "desk", "info": "nobody"}.items():
+        words = [f"{key}={value}" for key, value in {**labels, "severity": severity}.items()]
+        checked(
+            amtool,
+            "config",
+            "routes",
+            "test",
+            f"--config.file={ALERTMANAGER}",
+            f"--verify.receivers={receiver}",
+            *words,
+        )
 
 
 def test_every_expression_of_the_dashboard_parses(tmp_path: Path) -> None:

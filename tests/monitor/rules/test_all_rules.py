@@ -13,7 +13,7 @@ from tests.monitor.quantities import QUANTITIES
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
-from tunectl.monitor.model import AlertState, Freshness, Sample
+from tunectl.monitor.model import AlertState, Freshness, Health, Sample
 from tunectl.monitor.rules import judge
 from tunectl.monitor.rules.history import History, Limits
 from tunectl.tuners.conflicts import Objection
@@ -105,7 +105,7 @@ samples = st.builds(
 )
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.lists(samples, max_size=30), min_size=1, max_size=12))
 def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(rows: list[list[Sample]]) -> None:
     watch = Watch(Limits(p99_9_ns=5, max_ns=5, isolated=ISOLATED))
@@ -124,6 +124,16 @@ def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(r
         see(dark)
     assert known <= firing
     assert {one for one in firing - known if not one.startswith(("SourceLost", "FrequencyUnknown"))} == set()
+
+
+@settings(max_examples=examples(300), deadline=None)
+@given(st.lists(st.lists(samples, max_size=30), min_size=1, max_size=3))
+def test_what_is_unknown_has_its_reason(rows: list[list[Sample]]) -> None:
+    watch = Watch(Limits(p99_9_ns=5, max_ns=5, isolated=ISOLATED))
+    for row in rows:
+        watch.see(row)
+        unknown = [one for one in judge(watch.history) if one.health is Health.UNKNOWN]
+        assert [one for one in unknown if not one.summary or "the rule failed" in one.summary] == []
 
 
 def test_the_newest_of_two_looks_is_judged() -> None:

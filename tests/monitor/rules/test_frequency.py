@@ -236,5 +236,8 @@ def test_a_slow_clock_under_forced_idle_time_blames_no_fan_unless_heat_was_count
         return [*base(), clock(khz, 2), clock(khz, 3), throttles(count), clamp(state)]
 
     assert "cooling_device2/cur_state" in fix(row(3_600_000, -1), row(1_200_000, 25))
+    second = sample("cooling_state", "cooling_device3", 5, "thermal", reason="intel_powerclamp")
+    both = fix(row(3_600_000, -1), [*row(1_200_000, 25), second])
+    assert "cooling_device2/cur_state /sys/class/thermal/cooling_device3/cur_state" in both
     assert "fan" in fix(row(3_600_000, -1), row(1_200_000, -1))
     assert "fan" in fix(row(3_600_000, -1), row(1_200_000, 25, 9))

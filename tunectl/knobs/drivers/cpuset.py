@@ -63,7 +63,7 @@ class IsolatedPartition:
         """One reading: the CPUs the partition isolates now, none where there is no valid one."""
         root = view.root
         shown = root.get(_PARTITION).strip()
-        problem = _problem(root)
+        problem = lack_of(root) or _without_partitions(root)
         cpus = read_cpu_list(root, _CPUS)
         effective = read_cpu_list(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
         others = _others(root, want or frozenset())
@@ -105,15 +105,17 @@ class IsolatedPartition:
         return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, ISOLATED, *groups, f"etc/systemd/system/{SLICE}")
 
 
-def _problem(root: Sysroot) -> str:
-    """Why this host cannot have a partition at all."""
+def lack_of(root: Sysroot) -> str:
+    """Why this host can give no control group CPUs of its own; "" where it can."""
     if not root.exists(f"{ROOT}/cgroup.controllers"):
         return f"there is no cgroup v2 hierarchy at /{ROOT}"
     if "cpuset" not in root.get(f"{ROOT}/cgroup.controllers").split():
         return "the kernel does not offer the cpuset controller to cgroup v2 (not built in, or taken by cgroup v1)"
-    if root.exists(_CPUS) and not root.exists(_PARTITION):
-        return f"this kernel has no /{_PARTITION}"
     return ""
+
+
+def _without_partitions(root: Sysroot) -> str:
+    return f"this kernel has no /{_PARTITION}" if root.exists(_CPUS) and not root.exists(_PARTITION) else ""
 
 
 def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:

@@ -112,6 +112,11 @@ def _are_there(service: Service, value: str) -> bool:
     return all(_is_there(service.root, word) for word in value.split())
 
 
+def _are_there_and_some(service: Service, value: str) -> bool:
+    """Empty, it takes back what our unit may write (knobs/drivers/confined.py)."""
+    return bool(value) and _are_there(service, value)
+
+
 def _is_there(root: Sysroot, path: str) -> bool:
     path = path.removeprefix("+")
     return path.startswith("-") or path in ("/", "~") or (path.startswith("/") and root.exists(path.strip("/")))
@@ -187,7 +192,8 @@ _SERVICE: dict[str, Test] = (
     | dict.fromkeys(("StandardOutput", "StandardError"), _output)
     | dict.fromkeys(("Environment", "PassEnvironment"), _environment)
     | dict.fromkeys(("User", "Group"), _one_of("", "root", "0"))
-    | dict.fromkeys(("ReadWritePaths", "ReadWriteDirectories", "WorkingDirectory"), _are_there)
+    | dict.fromkeys(("ReadWritePaths", "ReadWriteDirectories"), _are_there_and_some)
+    | {"WorkingDirectory": _are_there}
     | dict.fromkeys(("MemoryMax", "MemoryHigh", "MemoryLimit", "LimitAS", "LimitDATA"), _at_least(_ENOUGH_BYTES))
     | dict.fromkeys(("TasksMax", "LimitNPROC"), _at_least(_ENOUGH_TASKS))
     | {
@@ -266,7 +272,13 @@ _TAKEN_BACK = (
     *("CPUSchedulingPolicy", "SystemCallArchitectures", "RestrictNamespaces"),
 )
 # Empty, these take something from the service, and the value gives it back; systemd refuses a unit with the last.
-_EMPTY_COUNTS = {"CapabilityBoundingSet": "~", "SuccessExitStatus": "4", "DynamicUser": ""}
+_EMPTY_COUNTS = {
+    "CapabilityBoundingSet": "~",
+    "SuccessExitStatus": "4",
+    "DynamicUser": "",
+    "ReadWritePaths": "/",
+    "ReadWriteDirectories": "/",
+}
 _START = ("Service", "ExecStart")
 
 

@@ -7,7 +7,7 @@ hears (host/links.py).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tunectl.bootloader.cmdline import Arg
@@ -17,9 +17,10 @@ from tunectl.host.systemdunit import NULL, RELOAD
 from tunectl.host.udevrules import DIRECTORIES, Against, Rule, against_units
 from tunectl.knobs.drivers.bootgoal import barred
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
+from tunectl.knobs.drivers.confined import confined, quoted
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitboot import Found
-from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, quoted, read_service, service_files
+from tunectl.knobs.drivers.unitfile import LINK, ServiceFacts, read_service, service_files
 from tunectl.knobs.drivers.unitfile import UNIT as APPLY_UNIT
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Reading, State
@@ -44,7 +45,7 @@ ACTION=="add|move", SUBSYSTEM=="net", DEVPATH!="*/virtual/*", \\
 """
 
 
-def render(invocation: tuple[str, ...]) -> str:
+def render(invocation: Sequence[str]) -> str:
     """The unit. At boot, when every NIC is announced, it waits for the service that applies everything.
 
     An operator who disables that service (its unit stays, its link goes) wants a boot that applies nothing at all.
@@ -69,6 +70,7 @@ ExecStartPre=/bin/sleep 2
 ExecStart={command} apply --yes --runtime --wait 120
 # 4: everything is in force but what waits for the next boot
 SuccessExitStatus=4
+{confined(invocation)}
 """
 
 
@@ -88,7 +90,7 @@ class ReapplyRule:
                 knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply")
             )
             return
-        found = read_service(knob, view, UNIT, RULE, render(()))
+        found = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:
             rule = view.root.get_text(RULE)
             against = against_units(view.root, RULE.rpartition("/")[2]) if found.value == "enabled" else None

@@ -34,12 +34,41 @@ Description=Keep every CPU's exit latency within {limit_us} us
 
 [Service]
 ExecStart=/bin/sh -c 'exec 3>/dev/cpu_dma_latency && printf "{octal}" >&3 && exec sleep infinity'
+# It opens one device, which root owns, and sleeps: it needs no capability, no file and nobody to talk to.
+# PrivateDevices= would hide that device.
 DevicePolicy=closed
 DeviceAllow=/dev/cpu_dma_latency w
-ProtectHome=yes
-ProtectSystem=strict
-PrivateNetwork=yes
+CapabilityBoundingSet=
+AmbientCapabilities=
 NoNewPrivileges=yes
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+PrivateNetwork=yes
+PrivateIPC=yes
+ProtectProc=invisible
+ProcSubset=pid
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+KeyringMode=private
+RestrictAddressFamilies=none
+IPAddressDeny=any
+UMask=0077
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged @resources
+SystemCallErrorNumber=EPERM
+MemoryMax=64M
+TasksMax=8
 
 [Install]
 WantedBy=multi-user.target

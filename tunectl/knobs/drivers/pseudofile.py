@@ -14,6 +14,7 @@ from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
+from tunectl.shortened import shortened
 
 # isolcpus=domain and nohz_full=, as this boot's kernel took them
 KERNEL_ISOLATED = (ISOLATED, "sys/devices/system/cpu/nohz_full")
@@ -121,6 +122,13 @@ def _filled(path: str, instance: str) -> str:
     return path.replace("{cpu}", instance).replace("{name}", instance)
 
 
+def is_spared(driver: object) -> bool:
+    """Is an attribute of this driver left unread where reading it would interrupt an isolated CPU?"""
+    if isinstance(driver, FirstOf):
+        return any(is_spared(file) for file, _ in driver.options)
+    return isinstance(driver, PseudoFile) and (driver.disturbs or driver.interrupts is not None)
+
+
 class FirstOf(NamedTuple):
     """The first of several attributes that this host has; drivers name the same switch differently."""
 
@@ -179,7 +187,7 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> ReadResult:
     try:
         return ReadResult(State.READ, codec.decode(text))
     except (ValueError, UsageError) as error:
-        return ReadResult(State.UNREADABLE, None, f"/{path} holds {text[:60]!r}: {error}")
+        return ReadResult(State.UNREADABLE, None, shortened(f"/{path} holds {text[:60]!r}: {error}"))
 
 
 def _present(value: Any, view: View) -> Any:

@@ -6,19 +6,26 @@ assignments, and an empty one drops what came before: our file begins with an em
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.systemdconf import assignments, patterns_of, united
+from tunectl.host.systemdconf import patterns_of, united
+from tunectl.host.systemdunit import Said, in_force, read_unit
+from tunectl.knobs.drivers.cpuset import lack_of
 from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
 
 _SYSTEM = "etc/systemd/system"
 _HEADER = "# Written by `tunectl apply`; `tunectl restore` removes it.\n"
+_GROUPS = "sys/fs/cgroup"
+# A unit that runs one program is given its CPUs along with the slice beside it: nothing else can be started there.
+_BESIDE = {"init.scope": "system.slice"}
+KEPT = ("init.scope", "system.slice", "user.slice", "machine.slice")  # every process outside our own slice is in one
+_AT_ONCE = ("etc/systemd/system.control/", "run/systemd/system.control/")  # what `systemctl set-property` writes
 
 
 class Place(NamedTuple):
@@ -32,19 +39,25 @@ class Place(NamedTuple):
     unit: str = ""  # the text before the section, where the whole unit is ours
 
 
-def dropin(name: str, section: str, key: str = "AllowedCPUs") -> Place:
-    """A drop-in beside a unit. It does nothing on a host without that unit."""
-    shows = f"sys/fs/cgroup/{name}/cpuset.cpus.effective"
-    return Place(name, section, key, f"{_SYSTEM}/{name}.d/zz-tunectl.conf", shows)
+def kept(name: str) -> Place:
+    """A drop-in beside a unit that holds processes. It does nothing on a host without that unit."""
+    shows = f"{_GROUPS}/{name}/cpuset.cpus.effective"
+    section = name.rpartition(".")[2].capitalize()
+    return Place(name, section, "AllowedCPUs", f"{_SYSTEM}/{name}.d/zz-tunectl.conf", shows)
 
 
 class UnitFacts(NamedTuple):
     """What the judge needs beside the configured CPUs."""
 
+    unit: str
     effective: CpuSet | None  # None where the kernel does not show it
+    group: bool  # is its control group there? systemd makes it when something starts in the unit
     shows: str
     file: str
-    last: str  # the file that is read last
+    own: CpuSet  # what our file alone says
+    said: tuple[Said, ...]  # the lines that count
+    later: tuple[Said, ...]  # all that is read after our file, or would be; an empty one drops what ours says
+    at_once: tuple[Said, ...]  # every line by which `systemctl set-property` gave the unit CPUs
 
 
 class SystemdCpus(NamedTuple):
@@ -58,23 +71,24 @@ class SystemdCpus(NamedTuple):
         if gone := missing(knob.name, view, _SYSTEM):
             yield gone
             return
+        lack = lack_of(root) if want is not None and any(place.shows for place in self.places) else ""
+        if lack:
+            yield Reading(knob.name, "", State.ABSENT, reason=lack)
+            return
         for place in self.places:
             if want is None and not root.exists(place.file):
                 continue
             with root.noting() as denied:
-                assigned = assignments(root, place.name, place.section, place.key)
-            effective = read_cpu_list(root, place.shows) if place.shows and root.exists(place.shows) else None
-            facts = UnitFacts(effective, place.shows, place.file, assigned[-1].file if assigned else "")
+                facts = _look(root, place)
             instance = place.name if len(self.places) > 1 else ""
-            found = Reading(knob.name, instance, State.READ, united(assigned), facts=facts)
-            yield if_readable(found, denied)
+            yield if_readable(Reading(knob.name, instance, State.READ, united_of(facts.said), facts=facts), denied)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """One file a place, and systemd is told once."""
         for knob, change in batch:
             assert isinstance(knob.driver, SystemdCpus)
             place = next(one for one in knob.driver.places if change.instance in ("", one.name))
-            told = ("reload-systemd",)
+            told = ("reload-systemd", "start-in-slices") if place.shows else ("reload-systemd",)
             if change.value is None:
                 yield Step("removal", place.file, "", (change,), commands=told)
                 continue
@@ -92,7 +106,9 @@ class SystemdCpus(NamedTuple):
     def reads(self) -> tuple[str, ...]:
         """Every file that configures the units, and where the effect shows."""
         shown = tuple(place.shows for place in self.places if place.shows)
-        return (*(path for place in self.places for path in patterns_of(place.name)), *shown)
+        groups = tuple(_marker(place.name) for place in self.places if place.shows)
+        offered = (f"{_GROUPS}/cgroup.controllers",) if shown else ()
+        return (*(path for place in self.places for path in patterns_of(place.name)), *shown, *groups, *offered)
 
 
 def render(place: Place, cpus: CpuSet) -> str:
@@ -101,11 +117,66 @@ def render(place: Place, cpus: CpuSet) -> str:
     return f"{_HEADER}{place.unit}[{place.section}]\n{key}=\n{key}={format_cpulist(cpus)}\n"
 
 
+def unsettled_slices(root: Sysroot) -> list[str]:
+    """The slices that have other CPUs than their files say: systemd gives them theirs when something starts there.
+
+    One without a control group has no process, and gets its CPUs along with the first. Never raises.
+    """
+    found: dict[str, None] = {}
+    for name in KEPT:
+        group = f"{_GROUPS}/{name}"
+        if root.exists(_marker(name)) and read_cpu_list(root, f"{group}/cpuset.cpus") != united_of(
+            _every(root, kept(name))
+        ):
+            found[_BESIDE.get(name, name)] = None
+    return list(found)
+
+
+def _marker(name: str) -> str:
+    """A file that every control group has."""
+    return f"{_GROUPS}/{name}/cgroup.controllers"
+
+
+def united_of(said: Iterable[Said]) -> CpuSet:
+    """The CPUs that these lines give together."""
+    return united(one.value for one in said)
+
+
+def _every(root: Sysroot, place: Place) -> list[Said]:
+    return [one for one in read_unit(root, place.name) if (one.section, one.key) == (place.section, place.key)]
+
+
+def _look(root: Sysroot, place: Place) -> UnitFacts:
+    every = _every(root, place)
+    said = in_force(every, place.section, place.key)
+    has_group = bool(place.shows) and root.exists(_marker(place.name))
+    return UnitFacts(
+        place.name,
+        read_cpu_list(root, place.shows) if place.shows and root.exists(place.shows) else None,
+        has_group,
+        place.shows,
+        place.file,
+        united_of(one for one in every if one.file == place.file),
+        tuple(said),
+        tuple(_after_ours(place, every)),
+        tuple(one for one in every if one.file.startswith(_AT_ONCE)),
+    )
+
+
+def _after_ours(place: Place, said: Sequence[Said]) -> list[Said]:
+    """Drop-ins are read by name, after the unit's own file; of two of one name systemd reads one."""
+    others = [one for one in said if one.file != place.file and ".d/" in one.file]
+    if place.unit:  # ours is the unit's own file
+        return others
+    ours = place.file.rpartition("/")[2]
+    return [one for one in others if one.file.rpartition("/")[2] >= ours]
+
+
 def _read_back(root: Sysroot, place: Place, want: CpuSet) -> str | None:
     """What is wrong with the written configuration: a file that sorts after ours adds CPUs or replaces them."""
-    assigned = assignments(root, place.name, place.section, place.key)
-    stands = united(assigned)
+    every = _every(root, place)
+    stands = united_of(every)
     if stands == want:
         return None
-    last = f", because /{assigned[-1].file} is read last" if assigned and assigned[-1].file != place.file else ""
+    last = f", because {every[-1]} is read last" if every and every[-1].file != place.file else ""
     return f"{place.key}= of {place.name} is {format_cpulist(stands) or 'empty'}{last}"

@@ -5,8 +5,7 @@ Source: systemd.unit(5), systemd.service(5).
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from tunectl.host.systemdunit import (
 )
 from tunectl.knobs.drivers.bootgoal import goal_files, lasting_mask
 from tunectl.knobs.drivers.bootline import boot_lines
+from tunectl.knobs.drivers.confined import confined, quoted
 from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_link
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitboot import INITRAMFS_TOOLS, NOT_RUN, Found, of_goal, of_line, of_this_boot, of_volatile
@@ -35,9 +35,10 @@ UNIT = f"{_SYSTEM}/tunectl-apply.service"
 WRITTEN_BY_APPLY = "# Written by `tunectl apply`"  # how each file begins that is ours as a whole
 LINK = f"{_SYSTEM}/multi-user.target.wants/tunectl-apply.service"
 UNKNOWN = "unknown"
+Render = Callable[[Sequence[str]], str]  # the words that start tunectl -> the unit
 
 
-def render(invocation: tuple[str, ...]) -> str:
+def render(invocation: Sequence[str]) -> str:
     """The unit. It runs after what sets sysctls, and before irqbalance may move an interrupt."""
     command = " ".join(quoted(word) for word in invocation)
     return f"""\
@@ -56,16 +57,11 @@ RemainAfterExit=yes
 ExecStart={command} apply --yes --runtime
 # 4: everything is in force but what waits for the next boot
 SuccessExitStatus=4
+{confined(invocation)}
 
 [Install]
 WantedBy=multi-user.target
 """
-
-
-def quoted(word: str) -> str:
-    """One word of ExecStart= as systemd reads it back (systemd.service(5), "Command lines")."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"' if re.search(r"[\s'\"\\;]", word) else escaped
 
 
 def _but_command(text: str) -> list[str]:
@@ -100,7 +96,7 @@ def judge_service(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     return Judgement(Outcome.DRIFTED, value, desired, reading.reason or knob.why, fix, changeable=not fix)
 
 
-def read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) -> Reading:
+def read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render) -> Reading:
     """The state of a service of ours, as systemd will run it. `companion` is the file that has it started.
 
     `enabled`: both files are there, for this host file, and the program too. Otherwise `disabled`, `outdated` (it
@@ -115,7 +111,7 @@ def read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) -
     return if_readable(found, denied)
 
 
-def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) -> Reading:
+def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: Render) -> Reading:
     root, name = view.root, unit.rpartition("/")[2]
     try:
         text = root.read_text(unit) if root.exists(unit) else ""
@@ -129,7 +125,7 @@ def _read_service(knob: Knob, view: View, unit: str, companion: str, ours: str) 
     return Reading(knob.name, "", State.READ, found.value, found.reason, facts=ServiceFacts(found.fix))
 
 
-def _of_files(view: View, unit: str, companion: str, text: str, ours: str) -> Found | None:
+def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) -> Found | None:
     """What its files say; None where they will have it run as we wrote it."""
     root, name = view.root, unit.rpartition("/")[2]
     if mask := lasting_mask(root, name):
@@ -144,13 +140,14 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: str) -> Fo
     return _of_command(view, said, unit, text, ours) or _of_conditions(root, said, unit)
 
 
-def _of_command(view: View, said: list[Said], unit: str, text: str, ours: str) -> Found | None:
+def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render) -> Found | None:
     root = view.root
     own = [words_of(one.value) for one in in_force([one for one in said if one.file == unit], "Service", "ExecStart")]
     words = next(iter(own), [])
     if not words or "apply" not in words or (root.live and not root.exists(words[0].lstrip("/"))):
         return Found("broken")
-    if _but_command(text) != _but_command(ours) or host_file_of(words) != host_file_of(view.invocation):
+    written = ours(words[: words.index("apply")])
+    if _but_command(text) != _but_command(written) or host_file_of(words) != host_file_of(view.invocation):
         return Found("outdated")
     if link := requiring_link(root, unit.rpartition("/")[2]):
         why = f"/{link} has it start only where {link.rpartition('/')[2]} starts"
@@ -185,7 +182,7 @@ class ApplyService:
         if gone := missing(knob.name, view, _SYSTEM):
             yield gone
             return
-        yield read_service(knob, view, UNIT, LINK, render(()))
+        yield read_service(knob, view, UNIT, LINK, render)
 
     def steps(self, view: View, batch: Batch) -> Iterator[Step]:
         """The unit, then the link, then systemd is told."""

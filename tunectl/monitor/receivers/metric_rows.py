@@ -160,7 +160,7 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "interrupts": (
         Row(
             "isolated_interrupts",
-            f"Device interrupts that landed on isolated CPUs; the first {MOST} that ever did.",
+            f"Device interrupts that landed on isolated CPUs; the {MOST} busiest.",
             ("irq", "device"),
             lambda sample: (number_of(sample.subject), label(sample.reason)),
             _landed,

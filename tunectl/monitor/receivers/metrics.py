@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from tunectl import __version__
 from tunectl.monitor.model import Alert, Sample, Severity, Snapshot, Status
 from tunectl.monitor.receivers.metric_rows import MOST, ROWS, Row, label, number, number_of
+from tunectl.monitor.receivers.naming import ANNOTATIONS, LABELS, annotations_of, labels_of
 
 _OWN = {
     "cycle_seconds": "How long the last cycle took.",
@@ -28,6 +29,8 @@ _OWN = {
 }
 
 
+_INFO = (*LABELS, *ANNOTATIONS)
+_INTERRUPTS = "interrupts"
 _TALLIED = frozenset({"own_interruptions", "device"})
 
 
@@ -71,12 +74,53 @@ class Tally:
                 self.own_interruptions[number_of(sample.subject)] += int(count)
 
 
+class Busiest:
+    """Which interrupts are shown, where there is room for some: those that came most, lately before long ago.
+
+    Each look at a new snapshot halves what was counted for an interrupt and adds its rise: one that is loud now has a
+    place at once, and keeps it for a while.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[str, float] = {}
+        self._scores: dict[str, float] = {}
+        self._last: Snapshot | None = None
+
+    def first(self, snapshot: Snapshot) -> Iterable[Sample]:
+        """All samples, those of the busiest interrupts before those of others."""
+        counts = {one.subject: number(one) or 0.0 for one in snapshot.samples if one.quantity == _INTERRUPTS}
+        if snapshot is not self._last:
+            before, self._last = self._counts, snapshot
+            self._scores = {
+                subject: self._scores.get(subject, 0.0) / 2 + _rise(before.get(subject), count)
+                for subject, count in counts.items()
+            }
+            self._counts = counts
+        if len(counts) <= MOST:
+            return snapshot.samples
+
+        def rank(sample: Sample) -> tuple[float, float]:
+            if sample.quantity != _INTERRUPTS:
+                return 0.0, 0.0
+            return -self._scores.get(sample.subject, 0.0), -counts[sample.subject]
+
+        return sorted(snapshot.samples, key=rank)
+
+
+def _rise(before: float | None, now: float) -> float:
+    """Since the last look; of one that was not there before nobody knows when it came."""
+    if before is None:
+        return 0.0
+    return now - before if now >= before else now
+
+
 class Shown:
     """The last board as a registry that the library can write out."""
 
     def __init__(self) -> None:
         self._board: Status | None = None
         self._tally = Tally()
+        self._busiest = Busiest()
         self._lock = threading.Lock()
         self.registry = CollectorRegistry(auto_describe=False)
         self.registry.register(self)
@@ -90,17 +134,17 @@ class Shown:
     def collect(self) -> Iterator[Metric]:
         """For the library."""
         with self._lock:
-            return iter(tuple(families(self._board, self._tally)))
+            return iter(tuple(families(self._board, self._tally, self._busiest)))
 
 
-def families(status: Status | None, tally: Tally) -> Iterator[Metric]:
+def families(status: Status | None, tally: Tally, busiest: Busiest) -> Iterator[Metric]:
     """Every metric of a board; before the first, only who we are."""
     info = _Family("monitor_info", "The tunectl that watches.", ("version",))
     info.add((__version__,), 1)
     yield info.metric
     if status is None:
         return
-    made = [*_samples(status.snapshot.samples), *_tallied(tally), *_judged(status), *_about(status)]
+    made = [*_samples(busiest.first(status.snapshot)), *_tallied(tally), *_judged(status), *_about(status)]
     dropped = _Family("monitor_series_dropped", "Series that a metric has too many of to be shown.", ("metric",))
     for family in made:
         yield family.metric
@@ -153,15 +197,26 @@ def _judged(status: Status) -> Iterator[_Family]:
     for severity in Severity:
         totals.add((severity.value,), sum(alert.severity is severity for alert in status.firing))
     yield totals
-    firing = _Family("alert_firing", f"1 for an alert that fires; the first {MOST}.", ("rule", "subject", "severity"))
-    since = _Family("alert_since_timestamp_seconds", "When what fires began, since the epoch.", ("rule", "subject"))
+    yield from _firing(status)
+
+
+def _firing(status: Status) -> Iterator[_Family]:
+    """Each alert with its labels and its text. The next release is without `rule` and without alert_firing."""
+    info = _Family("alert_info", f"1 for an alert that fires, with what it says; the first {MOST}.", _INFO)
+    text = "When what fires began, since the epoch; rule: the old name of alertname."
+    since = _Family("alert_since_timestamp_seconds", text, ("alertname", "rule", "host", "subject"))
+    text = "The old name of tunectl_alert_info; the next release is without it."
+    former = _Family("alert_firing", text, ("rule", "host", "subject", "severity"))
     for alert in sorted(status.firing, key=_worst_first):
-        names = label(alert.rule), label(alert.subject)
-        firing.add((*names, alert.severity.value), 1)
+        said = {**labels_of(alert, status.host), **annotations_of(alert, status.host)}
+        info.add(tuple(said.get(name, "") for name in _INFO), 1)
+        rule, host, subject, severity = (said.get(name, "") for name in LABELS[:4])
+        former.add((rule, host, subject, severity), 1)
         if (at := _epoch(alert.since)) is not None:
-            since.add(names, at)
-    yield firing
+            since.add((rule, rule, host, subject), at)
+    yield info
     yield since
+    yield former
 
 
 def _worst_first(alert: Alert) -> tuple[int, str, str]:

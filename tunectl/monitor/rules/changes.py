@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
-from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.history import History, number, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
+from tunectl.wording import value_of
 
 # docs/interface.md, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
@@ -51,14 +52,15 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         # A target that can never be read (it would disturb) says nothing of the others; one that had drifted does.
         is_open = len(dark) == len(samples) or any(_had_drifted(history, sample) for sample in dark)
         health = Health.UNKNOWN if is_open else Health.BETWEEN if Health.BETWEEN in healths else Health.GOOD
-        why = next((f"{one.subject}: {one.reason}" for one in dark if one.reason), "") if is_open else ""
+        said = next((f"{one.subject}: {one.reason}" for one in dark if one.reason), "")
+        why = (said or why_unknown((dark or samples)[0])) if is_open else ""
         return Condition("KnobDrift", knob, health, source=samples[0].source, summary=why)
     first = drifted[0]
     finding = _finding(first)
     names = ", ".join(sample.subject for sample in drifted[:_LISTED])
     more = f" and {len(drifted) - _LISTED} more" if len(drifted) > _LISTED else ""
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
-    observed, desired = str(finding.observed), str(finding.desired)
+    observed, desired = value_of(finding.observed), value_of(finding.desired)
     summary = f"{names}{more} drifted: observed {observed}, desired {desired}: {finding.reason}"
     fix = finding.fix or "tunectl apply"
     return Condition("KnobDrift", knob, Health.BAD, observed, desired, first.source, summary, fix, cpus)
@@ -102,7 +104,8 @@ def judge_tuners(history: History) -> Iterator[Condition]:
         if sample.freshness is Freshness.ABSENT:
             continue
         if sample.freshness is not Freshness.FRESH:
-            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason)
+            why = why_unknown(sample)
+            yield Condition("ManagerStarted", subject, Health.UNKNOWN, source=sample.source, summary=why)
         elif isinstance(sample.seen, Objection):
             said = (sample.seen.reason, sample.seen.fix)
             yield Condition("ManagerStarted", subject, Health.BAD, "active", "inactive", sample.source, *said)

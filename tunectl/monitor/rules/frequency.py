@@ -13,6 +13,7 @@ from tunectl.monitor.rules.subjects import ghz, on
 from tunectl.monitor.rules.thermal import idle_injection, rises
 
 NAME = "FrequencyDrop"
+_NOTHING = "nothing says how fast it may run"
 
 
 def judge(history: History) -> Iterator[Condition]:
@@ -35,9 +36,8 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
     if package.high:
         fact = min(package.high, key=lambda one: one.khz / one.base_khz)
         return Condition(NAME, subject, Health.GOOD, round(fact.khz), round(fact.base_khz), _source(fact))
-    return Condition(
-        NAME, subject, Health.UNKNOWN, source="frequency", summary=next(iter(package.unknown.values()), "")
-    )
+    why = next(filter(None, package.unknown.values()), "") or _NOTHING
+    return Condition(NAME, subject, Health.UNKNOWN, source="frequency", summary=why)
 
 
 def _with_its_cause(history: History, condition: Condition) -> Condition:
@@ -57,7 +57,8 @@ def _of_cpus(history: History, subject: str, package: Package, lone: int | None)
         if cpu == lone and _was_lone(history, subject, lone):
             yield _dropped(f"cpu{cpu}", package.low, "")
         else:
-            yield Condition(NAME, f"cpu{cpu}", health, source="frequency")
+            why = (package.unknown[cpu] or _NOTHING) if health is Health.UNKNOWN else ""
+            yield Condition(NAME, f"cpu{cpu}", health, source="frequency", summary=why)
 
 
 def _was_lone(history: History, subject: str, cpu: int) -> bool:

@@ -145,6 +145,20 @@ def number(sample: Sample) -> float | None:
     return value
 
 
+_WRONG = {
+    Freshness.FRESH: "there is nothing yet to compare it with",
+    Freshness.STALE: "it says nothing about now",
+    Freshness.NO_DATA: "it could not be read",
+    Freshness.ABSENT: "this host has none",
+}
+
+
+def why_unknown(sample: Sample) -> str:
+    """Why a sample cannot be judged; never empty. The reason of a fresh one explains its value, not what it lacks."""
+    reason = sample.reason if sample.freshness is not Freshness.FRESH else ""
+    return reason or f"{sample.quantity} of {sample.subject}: {_WRONG[sample.freshness]}"
+
+
 def silent_sources(snapshot: Snapshot) -> dict[str, tuple[Freshness, str]]:
     """The sources that were read and gave nothing fresh, or raised: the worse of their states, and why."""
     fresh = Freshness.FRESH

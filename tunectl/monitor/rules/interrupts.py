@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.monitor.model import Condition, Freshness, Health
-from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.history import History, number, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of, on
 
 _MOVE = "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply"
@@ -30,9 +30,8 @@ def judge_devices(history: History) -> Iterator[Condition]:
             # A snapshot ago it had never come to an isolated CPU: all that it counts has come since.
             rise = int(number(sample) or 0)
         if rise is None:
-            yield Condition(
-                "InterruptOnIsolatedCpu", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason
-            )
+            why = why_unknown(sample)
+            yield Condition("InterruptOnIsolatedCpu", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
         health = Health.BAD if rise else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
@@ -57,7 +56,8 @@ def judge_own(history: History) -> Iterator[Condition]:
     source = next(iter(samples.values())).source
     counts = {subject: count for subject, sample in samples.items() if (count := number(sample)) is not None}
     if not counts:
-        yield Condition("MonitorDisturbs", "monitor", Health.UNKNOWN, source=source)
+        why = why_unknown(next(iter(samples.values())))
+        yield Condition("MonitorDisturbs", "monitor", Health.UNKNOWN, source=source, summary=why)
         return
     own = float(sum(counts.values()))
     total = max(_total(history), own) if own else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tunectl.monitor.model import Condition, Health
-from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.history import History, number, why_unknown
 
 NAME = "LatencySla"
 _FIX = "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight"
@@ -46,7 +46,9 @@ def judge(history: History) -> Iterator[Condition]:
         else:
             order = (Health.UNKNOWN, Health.BETWEEN, Health.GOOD)
             health, value, first = min(held, key=lambda one: order.index(one[0]))
-            yield Condition(NAME, subject, health, value, first.limit, sample.source, sample.reason)
+            missing = history.get(first.closed).get(subject, sample)
+            why = why_unknown(missing) if health is Health.UNKNOWN else sample.reason
+            yield Condition(NAME, subject, health, value, first.limit, sample.source, why)
 
 
 def _limits(history: History) -> Iterator[Limit]:

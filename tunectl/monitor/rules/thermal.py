@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
-from tunectl.monitor.rules.history import History, number
+from tunectl.monitor.rules.history import History, number, why_unknown
 from tunectl.monitor.rules.subjects import celsius, cpu_of, on, packages
 
 NAME = "ThermalThrottle"
@@ -109,7 +109,7 @@ def judge_zones(history: History) -> Iterator[Condition]:
             continue  # nothing to hold it against: such a zone is shown and not judged
         temp = number(sample)
         if temp is None or trip is None:
-            why = sample.reason or "no trip is known"
+            why = why_unknown(sample) if temp is None else f"{subject} has no trip that is known"
             yield Condition("TemperatureHigh", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
         health = Health.BAD if temp >= trip else Health.BETWEEN if temp > trip - _HYSTERESIS_MC else Health.GOOD
@@ -119,11 +119,13 @@ def judge_zones(history: History) -> Iterator[Condition]:
 
 
 def idle_injection(history: History) -> str:
-    """What ends the idle time that a cooling device forces now; "" where none does."""
-    for subject, sample in history.get("cooling_state").items():
-        if injects_idle(sample.reason) and (number(sample) or 0) > 0:
-            return cooling_advice(subject, sample.reason)
-    return ""
+    """What ends the idle time that cooling devices force now; "" where none does."""
+    forcing = {
+        subject: sample.reason
+        for subject, sample in history.get("cooling_state").items()
+        if injects_idle(sample.reason) and (number(sample) or 0) > 0
+    }
+    return cooling_advice(forcing) if forcing else ""
 
 
 def judge_cooling(history: History) -> Iterator[Condition]:
@@ -133,12 +135,13 @@ def judge_cooling(history: History) -> Iterator[Condition]:
             continue
         state = number(sample)
         if state is None:
-            yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=sample.reason)
+            why = why_unknown(sample)
+            yield Condition("CoolingActive", subject, Health.UNKNOWN, source=sample.source, summary=why)
             continue
         health = Health.BAD if state > 0 else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
         does = (
             "it keeps CPUs idle by force, hot or not" if injects_idle(sample.reason) else "it slows CPUs to cool them"
         )
-        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice(subject, sample.reason)
+        summary, fix = f"{name} is at state {state:g}: {does}", cooling_advice({subject: sample.reason})
         yield Condition("CoolingActive", subject, health, state, 0, sample.source, summary, fix, sample.cpus)

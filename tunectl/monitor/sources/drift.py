@@ -14,10 +14,12 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from tunectl.errors import TunectlError
+from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.model import Freshness, Sample
 from tunectl.monitor.sources.knobs import Knobs
 from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.wording import standing
 
 _NAME = "drift"
 _EVENTFUL = frozenset({"cpu", "net", "queues", "pci"})
@@ -122,7 +124,7 @@ class _Kept:
             else:
                 quiet += 1
         if quiet and quiet == len(findings):
-            all_well = Finding(name, "", Outcome.COMPLIANT)
+            all_well = Finding(name, "", Outcome.COMPLIANT, severity=KNOBS[name].severity)
             yield Sample("knob", name, "compliant", _NAME, reason=f"{quiet} targets", seen=all_well)
 
 
@@ -142,8 +144,8 @@ def _sample(finding: Finding) -> Sample:
 
 
 def _why_unknown(finding: Finding) -> str:
-    values = f"observed {finding.observed}, desired {finding.desired}"
-    return f"{values}: {finding.reason}" + (f"; fix: {finding.fix}" if finding.fix else "")
+    stands = standing(finding)
+    return ": ".join(filter(None, [stands, finding.reason])) + (f"; fix: {finding.fix}" if finding.fix else "")
 
 
 def _written(path: str) -> float:

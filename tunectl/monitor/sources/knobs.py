@@ -59,7 +59,11 @@ class Knobs:
     def judge_all(self, today: str) -> None:
         """Everything, as `tunectl verify` would."""
         start = time.thread_time()
-        self.inspection = replace(self.inspection, journal=peek(self.inspection.journal.directory), today=today)
+        self.inspection = replace(
+            self.inspection,
+            journal=peek(self.inspection.journal.directory, follow=self.inspection.root.live),
+            today=today,
+        )
         chosen = self.settings()
         plan = self.inspection.assess(chosen, self._observe)
         self._store(plan, [JOURNAL, *(setting.knob for setting in chosen)])

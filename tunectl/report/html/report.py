@@ -7,9 +7,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
+from tunectl.report.actions import todo
 from tunectl.report.charts import LogScale
-from tunectl.report.figures import CHANGES, bounds_of, budget_of, figure, label_of, nanoseconds, ratio_of, value_of
+from tunectl.report.figures import (
+    CHANGES,
+    bounds_of,
+    budget_of,
+    figure,
+    label_of,
+    limits_of,
+    nanoseconds,
+    ratio_of,
+    value_of,
+)
+from tunectl.report.findings import brief
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
+from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
+from tunectl.verdict import may_be_repeated
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
@@ -29,18 +43,47 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "at": body.get("at", ""),
         "version": body.get("tunectl_version", ""),
         "verdict": _verdict(name, body, jitter),
-        "reasons": body.get("reasons") or [],
+        **(_preflight(body) if name == "preflight" else {"todo": [], "limits": [], "reasons": [], "sections": []}),
         "jitter": jitter_view(jitter) if jitter else None,
         "wake": wake_view(body) if name == "probe.wake" else None,
         "warnings": (probe or {}).get("warnings") or [],
     }
 
 
+def _preflight(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What the text page of a preflight begins with: what to do, what was measured, then the settings."""
+    titles = (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings"))
+    return {
+        "todo": todo(body.get("actions") or ()),
+        "limits": limits_of(body.get("probe") or {}),
+        "reasons": other_reasons(body),
+        "sections": [_section(title, body[name]) for name, title in titles if (body.get(name) or {}).get("findings")],
+    }
+
+
+def _section(title: str, section: Mapping[str, Any]) -> dict[str, Any]:
+    """One part of a preflight: its counts, what needs attention by severity, and what could not be found out."""
+    found = findings_in(section)
+    return {
+        "title": title,
+        "said": brief(found),
+        "urgent": [
+            {"word": one.severity.value, "costs": COSTS[one.severity], "lines": one.lines()}
+            if one.severity
+            else {"word": "", "costs": "", "lines": one.lines()}
+            for one in urgent_of(known(found))
+        ],
+        "unknown": unknown(found),
+    }
+
+
 def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """{word, look, said}: the preflight's verdict, otherwise the budget's."""
     if name == "preflight":
-        word = str(body["verdict"])
-        return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": []}
+        word, said = str(body["verdict"]), [str(body["headline"])] if body.get("headline") else []
+        if not may_be_repeated(word, budget_of(jitter or {}).get("verdict", "")):
+            word, said = "unknown", ["It says GO, and its probe was held to no limit."]
+        return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
     if jitter is None:
         return None
     budget = budget_of(jitter)

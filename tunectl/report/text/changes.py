@@ -10,8 +10,9 @@ from typing import Any
 from tunectl.model import Outcome, Scalar, Target, parse_target
 from tunectl.report.escape import printable, shown
 from tunectl.report.findings import brief, compact, generalised, name_of, spread
-from tunectl.report.text.findings import findings, parsed, plural
+from tunectl.report.text.findings import findings, plural
 from tunectl.report.text.page import TextPage, banner, column_widths, columns, heading, not_run, notes, prose, reboot
+from tunectl.report.urgency import findings_in
 
 MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
@@ -21,7 +22,7 @@ Changes = Sequence[Mapping[str, Any]]
 def plan(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.plan/1 body."""
     changes: Changes = body["changes"]
-    found = parsed(body.get("findings", ()))
+    found = findings_in(body)
     if changes:
         prose(page, f"{plan_of(changes)}. Nothing was written.", style="bold")
     else:

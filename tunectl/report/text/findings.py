@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.model import Finding, Outcome
+from tunectl.report.actions import actions_of
 from tunectl.report.escape import printable, shown
-from tunectl.report.findings import Group, Row, brief, compact, finding_of, groups, name_of, spread
-from tunectl.report.text.page import TextPage, banner, columns, line, notes, prose
+from tunectl.report.findings import Group, Row, brief, compact, groups, name_of
+from tunectl.report.text.page import TextPage, banner, column_widths, columns, line, notes, prose, wrap
+from tunectl.report.text.todo import todo_list
+from tunectl.report.urgency import (
+    COSTS,
+    Urgent,
+    findings_in,
+    kept,
+    known,
+    needs_attention,
+    outcome_of,
+    unknown,
+    urgent_of,
+)
 
 _STYLES = {
     Outcome.DRIFTED: "red",
@@ -16,30 +29,59 @@ _STYLES = {
     Outcome.PENDING_REBOOT: "yellow",
     Outcome.UNREADABLE: "magenta",
 }
-MAX_ROWS = 8  # different values shown for one group: the most frequent ones
 _POINTS = {"asked": "asked", "next_boot": "next boot", "this_boot": "this boot", "kernel": "kernel"}
 
 
-def parsed(bodies: Iterable[Any]) -> tuple[Finding, ...]:
-    """A body's findings, typed. A body that was just made holds them typed already."""
-    return tuple(body if isinstance(body, Finding) else finding_of(body) for body in bodies)
-
-
-def findings(
-    page: TextPage, found: Sequence[Finding], *, indent: int = 0, shown_above: Collection[Outcome] = ()
-) -> None:
-    """All findings: first those that need attention, then one compact block for each other outcome.
-
-    `shown_above` are the outcomes that the page has already shown one by one.
-    """
-    gathered = groups(finding for finding in found if finding.outcome is not Outcome.COMPLIANT)
-    for group in gathered:
-        if _needs_attention(group) and group.outcome not in shown_above:
+def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
+    """All findings: first those that need attention, in full, then one compact block for each other outcome."""
+    for one in urgent_of(known(found)):
+        if one.severity is not None:
+            page.line()
+        _costs(page, one, indent)
+        for group in one.groups:
             _attention(page, group, indent)
-    quiet = [group for group in gathered if not _needs_attention(group)]
+    for group in groups(one for one in found if one.outcome is Outcome.UNREADABLE):
+        _attention(page, group, indent)
+    harmless(page, found, indent=indent)
+
+
+def urgent(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
+    """Those that need attention, in short: a line for each value; the reason where more than `apply` is to be done.
+
+    What could not be found out is gathered by its reason at the end.
+    """
+    sections = [(one, one.lines(every_reason=page.verbose > 0)) for one in urgent_of(known(found))]
+    rows = [each[:3] for _, lines in sections for each in lines]
+    widths = column_widths(rows, page.width - indent - 2) if rows else ()
+    for one, lines in sections:
+        page.line()
+        _costs(page, one, indent)
+        for each in lines:
+            columns(page, [each[:3]], indent=indent + 2, widths=widths)
+            if each.why:
+                prose(page, each.why, indent=indent + 6, style="dim")
+    if left := unknown(found):
+        page.line()
+        line(page, " " * indent, ("could not be found out", "bold"))
+    for names, reason in left:
+        prose(page, f"{names}: {reason}", indent=indent + 2, label="- ")
+
+
+def harmless(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
+    """One compact block for each outcome that needs no attention."""
+    quiet = [group for group in groups(found) if not needs_attention(group)]
     _listed(page, "unsupported on this host", [g for g in quiet if g.outcome is Outcome.UNSUPPORTED], indent)
     _listed(page, "refused by the kernel, harmless", [g for g in quiet if g.outcome is Outcome.REFUSED], indent)
     _listed(page, "waived", [g for g in quiet if g.outcome is Outcome.WAIVED], indent)
+
+
+def _costs(page: TextPage, one: Urgent, indent: int) -> None:
+    """What targets of this severity cost."""
+    if one.severity is not None:
+        word, said = one.severity.value, f"{COSTS[one.severity]}: {plural(one.targets, 'target')}"
+        for wrapped in wrap(said, page.width - indent - len(word) - 2):
+            line(page, " " * indent, (word, "bold"), "  ", (wrapped, "dim"))
+            word = " " * len(word)
 
 
 def compliant(page: TextPage, found: Sequence[Finding]) -> None:
@@ -54,17 +96,12 @@ def compliant(page: TextPage, found: Sequence[Finding]) -> None:
         columns(page, cells, indent=2, styles=("", "dim"))
 
 
-def _needs_attention(group: Group) -> bool:
-    return group.harmful if group.outcome is Outcome.REFUSED else group.outcome in _STYLES
-
-
 def plural(count: int, word: str) -> str:
     """`1 target`, `4,096 targets`."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _attention(page: TextPage, group: Group, indent: int) -> None:
-    word = group.outcome.value.replace("-", " ") + (", harmful" if group.outcome is Outcome.REFUSED else "")
     page.line()
     total = len(group.instances)
     line(
@@ -72,7 +109,7 @@ def _attention(page: TextPage, group: Group, indent: int) -> None:
         " " * indent,
         (printable(group.knob), "bold"),
         "  ",
-        (word, _STYLES[group.outcome]),
+        (outcome_of(group), _STYLES[group.outcome]),
         f", {plural(total, 'target')}" if total > 1 else "",
     )
     _rows(page, group, indent + 2)
@@ -86,24 +123,20 @@ def _attention(page: TextPage, group: Group, indent: int) -> None:
 
 def _rows(page: TextPage, group: Group, indent: int) -> None:
     """One line for each value: which targets show it, and what they should show."""
-    rows = group.rows
-    within = spread([row.observed for row in rows], [row.desired for row in rows]) if len(rows) > MAX_ROWS else None
-    if within:
-        rows = (Row(group.instances, within, rows[0].desired),)
-    kept = rows if len(rows) <= MAX_ROWS else sorted(rows, key=lambda row: -len(row.instances))[:MAX_ROWS]
+    rows, left_out = kept(group)
     cells = [
         (
             f"[{compact(row.instances)}]" if any(row.instances) else "",
             *_observed(group, row),
             f"desired {shown(row.desired)}",
         )
-        for row in kept
+        for row in rows
     ]
     skip = 0 if any(cell[0] for cell in cells) else 1
     columns(page, [cell[skip:] for cell in cells], indent=indent)
-    if len(kept) < len(rows):
-        hidden = sum(len(row.instances) for row in rows) - sum(len(row.instances) for row in kept)
-        text = f"and {len(rows) - len(kept)} more values on {plural(hidden, 'target')}; --format json lists each"
+    if left_out:
+        hidden = len(group.instances) - sum(len(row.instances) for row in rows)
+        text = f"and {left_out} more values on {plural(hidden, 'target')}; --format json lists each"
         prose(page, text, indent=indent)
 
 
@@ -122,8 +155,9 @@ def _listed(page: TextPage, title: str, quiet: Sequence[Group], indent: int) -> 
 
 def judged(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.verify/1 or tunectl.check/1 body: the verdict and the counts, then what needs doing."""
-    found = parsed(body["findings"])
+    found = findings_in(body)
     banner(page, str(body["verdict"]), brief(found))
+    todo_list(page, actions_of(found))
     findings(page, found)
     compliant(page, found)
     notes(page, body.get("notes", ()))

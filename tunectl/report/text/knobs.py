@@ -51,6 +51,7 @@ def _one(page: TextPage, knob: Mapping[str, Any]) -> None:
         "facility": knob["facility"],
         "lasts": lasts.get(knob["lifetime"], knob["lifetime"]),
         "satisfied": f"observed {knob['match']} desired",
+        "severity": knob.get("severity", ""),
         "risk": knob["risk"],
         "source": knob["source"],
     }

@@ -1,4 +1,4 @@
-"""`tunectl monitor`: every CPU's clock and what disturbs it, the temperatures, what fires, what could not be read."""
+"""`tunectl monitor`: what fires, every CPU's clock and what disturbs it, the temperatures, what could not be read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Row = Mapping[str, Any]
 def monitor(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.monitor/1 body."""
     banner(page, str(body["verdict"]), _said(body))
+    ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
+    firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
+    _alerts(page, "Firing", firing, fixes=True)
     heading(page, "CPUs", (f"   {_sets(body)}", "dim"))
     rows = [_cells(group, len(body["cpus"]) > MAX_ROWS, page.width < _ROOMY) for group in _groups(body["cpus"])]
     columns(page, rows, right=(3, 4, 7, 8), header=_HEADER, styles=("red", "", "dim", "", "", "dim"))
     _zones(page, body["zones"])
-    ranks = {severity: rank for rank, severity in enumerate(_SEVERITIES)}
-    firing = sorted(body["alerts"], key=lambda alert: ranks.get(alert["severity"], 0))
-    _alerts(page, "Firing", firing, fixes=True)
     shown_above = {(alert["identity"], alert["since"], alert["status"]) for alert in firing}
     edges = (
         alert for alert in body["recent"] if (alert["identity"], alert["since"], alert["status"]) not in shown_above
@@ -158,13 +158,14 @@ def _celsius(value: Any) -> str:
 
 
 def _alerts(page: TextPage, title: str, alerts: Sequence[Row], *, fixes: bool) -> None:
-    """At most MAX_ALERTS, and of one rule at most MAX_OF_RULE: forty drifted knobs must not hide a hot CPU."""
+    """At most MAX_ALERTS, and of one rule at most MAX_OF_RULE: forty drifted knobs must not hide a hot CPU. -v: all."""
     if not alerts:
         return
     heading(page, title)
     kept: list[Row] = []
     for alert in alerts:
-        if sum(one["rule"] == alert["rule"] for one in kept) < MAX_OF_RULE and len(kept) < MAX_ALERTS:
+        few = sum(one["rule"] == alert["rule"] for one in kept) < MAX_OF_RULE and len(kept) < MAX_ALERTS
+        if few or page.verbose:
             kept.append(alert)
     for alert in kept:
         _alert(page, alert, fixes)

@@ -5,41 +5,42 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Outcome
 from tunectl.report.escape import printable, shown
+from tunectl.report.figures import limits_of
 from tunectl.report.findings import brief
 from tunectl.report.hosts import machine_name
-from tunectl.report.text.findings import findings, parsed
-from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, heading, line, notes, prose
+from tunectl.report.text.findings import harmless, urgent
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
 from tunectl.report.text.probe_jitter import measured
-
-_MEANS = {
-    "go": "this host is ready to trade",
-    "no-go": "do not trade on this host",
-    "pending-reboot": "configured, but not in force before a reboot",
-    "unknown": "could not find out enough to say",
-}
-
-
-# Findings of these outcomes are among the numbered reasons; `tunectl verify` and `tunectl check` show them in full.
-_REASONS = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT)
+from tunectl.report.text.todo import todo_list
+from tunectl.report.urgency import SECTIONS, findings_in, other_reasons
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
-    """Prints a tunectl.preflight/1 body."""
+    """Prints a tunectl.preflight/1 body: what to do, what was measured, the settings; then everything else."""
     verdict = str(body["verdict"])
-    banner(page, verdict, _MEANS.get(verdict, ""))
+    banner(page, verdict, str(body.get("headline") or ""))
     if hardware := body.get("hardware"):
         prose(page, machine_name(hardware), indent=2, style="dim")
     _cpu_sets(page, body.get("cpu_sets") or {})
-    reasons = body.get("reasons", ())
-    for number, reason in enumerate(reasons, 1):
-        prose(page, str(reason), indent=2, label=f"{number}. ".rjust(len(str(len(reasons))) + 2))
-    for name, title in (("verify", "Tuning"), ("check", "Checks")):
+    todo_list(page, body.get("actions") or ())
+    heading(page, "Measured")
+    _against_budget(page, body)
+    for name, title in (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings")):
         _section(page, title, body.get(name), body.get("notes", ()))
+    harmless(page, [finding for name in SECTIONS for finding in findings_in(body.get(name))])
     _probe(page, body.get("probe"), body.get("beside") or ())
-    _section(page, "Thermal state", body.get("thermal"), ())
+    _evidence(page, (body.get("thermal") or {}).get("evidence") or {})
     notes(page, body.get("notes", ()))
+
+
+def _against_budget(page: TextPage, body: Mapping[str, Any]) -> None:
+    """The worst CPU's figures with their limits, and each reason for the verdict that is no finding's."""
+    for reason in other_reasons(body):
+        prose(page, reason, indent=2, label="- ")
+    rows = limits_of(body.get("probe") or {})
+    if rows:
+        columns(page, rows, indent=2, right=(1, 2), header=("probe, the worst CPU", "measured", "budget", "", ""))
 
 
 def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
@@ -48,22 +49,20 @@ def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
         isolated, rest = shown(sets.get("isolated")), shown(sets.get("housekeeping"))
         text = f"CPUs {shown(sets.get('online'))} online: {isolated} to trade on, {rest} for everything else"
         prose(page, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
-        page.line()
 
 
 def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
-    """One part's verdict, counts and findings, and those of its notes that the page does not show `elsewhere`."""
+    """One part's verdict and counts, what needs attention, and its notes that the page does not show `elsewhere`."""
     if section is None:
         heading(page, title, ": not run")
         return
     verdict = str(section["verdict"])
-    found = parsed(section.get("findings", ()))
+    found = findings_in(section)
     page.line()
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(page, brief(found), indent=2)
-    findings(page, found, indent=2, shown_above=() if page.verbose else _REASONS)
-    _evidence(page, section.get("evidence") or {})
+    urgent(page, found, indent=2)
     notes(page, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
 
 
@@ -71,7 +70,7 @@ def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:
     """The values that a judgement is based on."""
     known = {name: value for name, value in evidence.items() if value}
     if known:
-        page.line()
+        heading(page, "Thermal state: evidence")
     for name, value in known.items():
         if isinstance(value, Mapping):
             text = ", ".join(f"{printable(str(key))} {_plain(item)}" for key, item in value.items())

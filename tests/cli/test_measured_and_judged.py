@@ -1,0 +1,160 @@
+"""GO means measured and judged: whatever else is in order, without a judged probe no format of preflight says GO."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.probe.samples import cpu_result, result
+from tests.ran import Ran
+from tunectl.model import Document, HostId
+from tunectl.report import render
+from tunectl.report.findings import finding_of
+
+Run = Callable[..., Ran]
+CPU = max(os.sched_getaffinity(0))
+ROOT = Path(__file__).parents[2]
+CHECKS = [
+    node.name.removeprefix("test_")
+    for path in sorted((ROOT / "checks").glob("test_*.py"))
+    for node in ast.parse(path.read_text()).body
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+]
+HEAT = ("throttle", "interrupts", "bios_limit", "max_frequency", "clock", "zone", "cooling")
+BUDGET: dict[str, float] = {"max_ns": 50000, "p99_9_ns": 10000, "interruptions_per_s": 10, "stolen_ppm": 100}
+FORMATS = ("text", "nagios", "junit", "prometheus")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU: none is left for housekeeping"),
+]
+
+
+class Host:
+    """This machine, of which nothing is asked and everything that checks and sensors may say is waived."""
+
+    def __init__(self, tunectl: Run, below: Path) -> None:
+        self._tunectl, self._below = tunectl, below
+        self.limits(**BUDGET)
+        self.measures(result(cpu_result(CPU)))
+        self.says()
+
+    def limits(self, **budget: float) -> None:
+        """The profile, with these limits."""
+        rows = [f'[budget.{key}]\nvalue = {value}\nreason = "a test"\n' for key, value in budget.items()]
+        (self._below / "quiet.toml").write_text("".join(rows))
+
+    def measures(self, document: dict[str, Any]) -> None:
+        """What the probe answers."""
+        program = self._below / "tunectl-probe"
+        program.write_text(f"#!{sys.executable}\nprint({json.dumps(document)!r})\n")
+        program.chmod(0o755)
+
+    def says(self, text: str = "") -> None:
+        """The host file, with this in it."""
+        waived = [f"check.{name}" for name in CHECKS] + [f"thermal.{name}" for name in HEAT]
+        waivers = [f'[[waivers]]\nknob = "{knob}"\nreason = "a test"\nuntil = 2999-01-01\n' for knob in waived]
+        first = f'profile = "quiet.toml"\nisolated = "{CPU}"\nallow_split_siblings = true\n'
+        (self._below / "host.toml").write_text(first + text + "".join(waivers))
+
+    def preflight(self, *words: str) -> Ran:
+        """With the document as JSON unless the words say otherwise."""
+        places = ("--host", self._below / "host.toml", "--state", self._below / "state")
+        given = ("preflight", "--intrude", "--window", "0.1", "--format", "json", *places, *words)
+        return self._tunectl(*given, env={"TUNECTL_PROBE": str(self._below / "tunectl-probe")})
+
+
+@pytest.fixture
+def host(tunectl: Run, tmp_path: Path) -> Host:
+    return Host(tunectl, tmp_path)
+
+
+def drawn(document: dict[str, Any], fmt: str) -> str:
+    parts = [document["verify"], document["check"], document["thermal"]]
+    findings = tuple(finding_of(one) for part in parts for one in part["findings"])
+    return render(Document("preflight", HostId(**document["host"]), document["at"], document, findings), fmt, width=200)
+
+
+def says_go(text: str, fmt: str) -> bool:
+    if fmt == "prometheus":
+        return 'verdict{report="preflight",verdict="go"} 1.0' in text
+    if fmt == "junit":
+        return re.search(r'<testcase name="verdict" classname="tunectl" ?/>', text) is not None
+    return text.startswith(("GO ", "TUNECTL OK")) or "ready to trade" in text
+
+
+def test_measured_and_within_every_limit_is_go_and_the_headline_says_on_what_terms(host: Host) -> None:
+    ran = host.preflight()
+    assert (ran.code, ran.json["verdict"], ran.json["reasons"]) == (0, "go", [])
+    count = len(CHECKS) + len(HEAT)
+    assert ran.json["headline"].startswith(
+        f"this host is ready to trade; {count} waivers stand, the next expires on 2999"
+    )
+    assert (ran.json["waivers"]["standing"], ran.json["waivers"]["expired"]) == (count, 0)
+    assert ran.json["looser"] == []
+    assert [fmt for fmt in FORMATS if says_go(drawn(ran.json, fmt), fmt)] == list(FORMATS)
+
+
+def test_a_limit_that_permits_more_than_the_profiles_is_named_with_both_figures_in_every_format(host: Host) -> None:
+    host.says("[budget]\nmax_ns = 60000\nstolen_ppm = 90\n")
+    host.measures(result(cpu_result(CPU, max_ns=60000, stolen_ppm=90)))
+    ran = host.preflight()
+    assert ran.json["verdict"] == "go"
+    assert ran.json["looser"] == [
+        {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "quiet.toml"},
+    ]
+    for fmt in ("text", "nagios", "junit"):
+        assert "max_ns 60000 (profile 50000)" in " ".join(drawn(ran.json, fmt).split()), fmt
+    assert 'tunectl_probe_budget_looser_ratio{limit="max_ns",report="preflight"} 1.2' in drawn(ran.json, "prometheus")
+
+
+UNJUDGED: dict[str, tuple[dict[str, float], dict[str, Any], str]] = {
+    "no budget": ({}, result(cpu_result(CPU)), "no limit is set"),
+    "interrupted": (BUDGET, result(cpu_result(CPU), interrupted=True), "the run was interrupted"),
+    "too short": (BUDGET, result(cpu_result(CPU, duration_ns=10**9, interruptions=5), duration_s=1.0), "needs 5 s"),
+    "starved": (BUDGET, result(cpu_result(CPU, loops=0)), "a CPU was never measured"),
+    "moved": (
+        BUDGET,
+        result(cpu_result(CPU), not_measured=[{"cpu": 0, "reason": "an engine runs there"}]),
+        "an engine",
+    ),
+    "all moved": (
+        BUDGET,
+        result(not_measured=[{"cpu": CPU, "reason": "an engine runs there"}]),
+        "nothing was measured",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNJUDGED)
+def test_a_probe_that_was_not_judged_is_unknown_in_every_format(host: Host, case: str) -> None:
+    budget, document, why = UNJUDGED[case]
+    host.limits(**budget)
+    host.measures(document)
+    ran = host.preflight()
+    assert (ran.code, ran.json["verdict"]) == (1, "unknown")
+    assert why in " ".join(ran.json["reasons"])
+    assert [fmt for fmt in FORMATS if says_go(drawn(ran.json, fmt), fmt)] == []
+
+
+def test_nagios_says_unknown_of_what_was_not_judged(host: Host) -> None:
+    host.limits()
+    ran = host.preflight("--format", "nagios")
+    assert (ran.code, ran.out.startswith("TUNECTL UNKNOWN - unknown: ")) == (3, True)
+
+
+def test_strict_names_each_limit_that_is_missing(host: Host) -> None:
+    host.limits(max_ns=50000)
+    assert host.preflight().json["verdict"] == "go"
+    missing = [key for key in BUDGET if key != "max_ns"]
+    ran = host.preflight("--strict")
+    assert ran.json["verdict"] == "unknown"
+    assert [key for key in missing if any(key in reason for reason in ran.json["reasons"])] == missing

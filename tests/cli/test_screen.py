@@ -1,0 +1,121 @@
+"""A page on a terminal that is too small for it: nothing is hidden without a word, and the keys reach every line."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.places import PROGRAM, environment
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import HostFactory
+from tunectl.cli.screen import Window, asked
+
+
+@given(lines=st.integers(1, 300), height=st.integers(3, 60), top=st.integers(0, 400))
+def test_each_line_is_shown_or_counted(lines: int, height: int, top: int) -> None:
+    window = Window.over(lines, height, top)
+    shown = len(range(lines - 1)[window.shown()])
+    assert shown + window.hidden_above + window.hidden_below == lines - 1
+    said = window.said([False] * (lines - 1), 80, has_keys=True)
+    assert bool(said) == bool(window.hidden_above or window.hidden_below)
+    assert 1 + shown + bool(said) <= height
+
+
+def test_a_page_that_just_fits_says_nothing_and_one_line_more_is_counted() -> None:
+    assert Window.over(24, 24, 0).said([False] * 23, 80, has_keys=True) == ""
+    said = Window.over(25, 24, 0).said([False] * 24, 80, has_keys=True)
+    assert said == "2 lines below; arrows, PgUp/PgDn or j/k scroll, q quits"
+
+
+def test_alerts_that_are_hidden_are_counted() -> None:
+    heads = [True, False, True, False, False, True, False, False]
+    assert Window.over(9, 5, 2).said(heads, 99, has_keys=False) == (
+        "1 alert and 3 lines below, 1 alert and 2 lines above; a taller terminal shows them"
+    )
+    assert Window.over(9, 5, 2).said(heads, 40, has_keys=True) == "1 alert and 3 lines below, 2 lines above"
+    assert len(Window.over(9, 5, 2).said(heads, 20, has_keys=True)) > 0
+
+
+@pytest.mark.parametrize("key", [b"j", b"\x1b[B", b"\x1bOB", b" ", b"\x1b[6~"])
+def test_keys_reach_the_end_and_come_back(key: bytes) -> None:
+    window = Window.over(100, 24, 0)
+    for _ in range(100):
+        window = Window.over(100, 24, window.moved(asked(key).moves))
+    assert window.hidden_below == 0
+    back = {b"j": b"k", b"\x1b[B": b"\x1b[A", b"\x1bOB": b"\x1bOA", b" ": b"b", b"\x1b[6~": b"\x1b[5~"}[key]
+    for _ in range(100):
+        window = Window.over(100, 24, window.moved(asked(back).moves))
+    assert window.hidden_above == 0
+
+
+def test_a_page_down_and_up_again_is_where_it_was() -> None:
+    window = Window.over(200, 24, 50)
+    down = Window.over(200, 24, window.moved(asked(b"\x1b[6~").moves))
+    assert Window.over(200, 24, down.moved(asked(b"\x1b[5~").moves)) == window
+
+
+@given(st.binary(max_size=40))
+def test_any_bytes_are_keys_or_nothing(sent: bytes) -> None:
+    found = asked(sent)
+    assert found.quits or not set(sent) & {*b"qQ\x04"} or b"\x1b" in sent
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "end",
+    [b"q", pytest.param(signal.SIGHUP, marks=pytest.mark.long), pytest.param(signal.SIGQUIT, marks=pytest.mark.long)],
+)
+def test_the_terminal_is_as_it_was_whatever_ends_the_view(
+    host_root: HostFactory, tmp_path: Path, end: bytes | signal.Signals
+) -> None:
+    root = host_root.fresh("lab4", tmp_path, tuned_boot=frozenset({2, 3}))
+    write_host_file(root, LOW_LATENCY)
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 40, 0, 0))
+    before = termios.tcgetattr(slave)
+    process = subprocess.Popen(
+        [*PROGRAM, "monitor", "--watch", "--interval", "5", "--root", str(root)],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=environment({"TERM": "xterm"}),
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
+    )
+    try:
+        assert "j k q" in _shown(master, "j k q")
+        assert termios.tcgetattr(slave) != before
+        os.write(master, b"j")
+        assert "above" in _shown(master, "above")
+        if isinstance(end, bytes):
+            os.write(master, end)
+        else:
+            process.send_signal(end)
+        assert "\x1b[?1049l" in _shown(master, "\x1b[?1049l")
+        assert process.wait(timeout=20) == 0
+        assert termios.tcgetattr(slave) == before
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+        os.close(slave)
+
+
+def _shown(master: int, until: str) -> str:
+    shown, deadline = "", time.monotonic() + 40
+    while until not in shown and time.monotonic() < deadline:
+        if select.select([master], [], [], 0.5)[0]:
+            shown += os.read(master, 65536).decode("utf-8", "replace")
+    return shown

@@ -1,0 +1,46 @@
+"""The limits that a probe is judged by: the profile's, each replaced by the host file's where that has one. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from tunectl.errors import UsageError
+from tunectl.hostfile.shape import Budget
+
+
+class Looser(NamedTuple):
+    """A limit of the host file that permits more than the profile's."""
+
+    key: str
+    limit: float
+    profile_limit: float
+    profile: str  # its name
+
+
+def check_limit(value: float, where: str) -> None:
+    """UsageError, naming `where`, for a figure that limits nothing, or that nothing can keep."""
+    if not 0 < value < math.inf:  # NaN, too: nothing is ever above it
+        raise UsageError(f"{where}: {value:g} is no limit", "a number above zero")
+
+
+def merged(own: Budget, shipped: Mapping[str, float], origin: str) -> dict[str, float]:
+    """Every limit by its key, in the order of [budget]. UsageError, naming `origin` and the key, for no limit."""
+    written = {key: value for key, value in msgspec.structs.asdict(own).items() if value is not None}
+    for key, value in written.items():
+        check_limit(value, f"{origin}: budget.{key}")
+    both = {**shipped, **written}
+    return {key: both[key] for key in KEYS if key in both}
+
+
+def looser(limits: Mapping[str, float], shipped: Mapping[str, float], profile: str) -> tuple[Looser, ...]:
+    """Which limits permit more than the profile's."""
+    return tuple(
+        Looser(key, value, shipped[key], profile) for key, value in limits.items() if value > shipped.get(key, math.inf)
+    )
+
+
+KEYS = tuple(field.name for field in msgspec.structs.fields(Budget))

@@ -1,0 +1,74 @@
+"""What the units that run apply as root may not do: lines of [Service], the same for each of them.
+
+They write /proc, /sys, /etc and the boot loader's files, start update-grub, and talk to systemd. So some of what would
+confine them further cannot be set. ProtectKernelTunables, ProtectControlGroups: they write there. PrivateDevices:
+grub-probe reads the disks. ProtectKernelModules: it hides /usr/lib/modules, which kernel-install reads and writes.
+PrivateNetwork, AF_NETLINK and CAP_NET_ADMIN: the settings of the NICs. CAP_SYS_ADMIN: the kernel asks for it where
+kernel.numa_balancing is written, and os-prober mounts, in a mount namespace of its own. CAP_SYS_NICE: the affinity of
+other threads. CAP_SYS_PTRACE, and no ProtectProc: what the threads of others hold. RestrictSUIDSGID: kernel-install
+copies programs with their modes.
+
+Source: systemd.exec(5), systemd.resource-control(5), systemd-analyze(1), "security".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tunectl.oneline import one_line
+
+_TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
+# Under ProtectSystem=strict all but these, /proc, /sys and /dev is read-only. /run: lvm's locks.
+WRITTEN = "/etc /var -/boot -/efi -/run -/usr/lib/modules"
+_LINES = """\
+# It writes /proc, /sys, /etc and the boot loader's files, runs update-grub and talks to systemd: no more than that.
+NoNewPrivileges=yes
+CapabilityBoundingSet=CAP_SYS_ADMIN CAP_NET_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE
+CapabilityBoundingSet=CAP_DAC_OVERRIDE CAP_DAC_READ_SEARCH CAP_CHOWN CAP_FOWNER
+ProtectSystem=strict
+ReadWritePaths={written}
+ProtectHome=read-only
+PrivateTmp={private}
+DevicePolicy=closed
+DeviceAllow=block-* r
+DeviceAllow=/dev/mapper/control rw
+DeviceAllow=/dev/fuse rw
+ProtectKernelLogs=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=mnt
+RestrictRealtime=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+KeyringMode=private
+RestrictAddressFamilies=AF_UNIX AF_NETLINK
+IPAddressDeny=any
+SystemCallArchitectures=native
+SystemCallFilter=@system-service @mount
+SystemCallErrorNumber=EPERM"""
+
+
+def quoted(word: str) -> str:
+    """One word of ExecStart= as systemd reads it back (systemd.service(5), "Command lines").
+
+    UsageError for one that would end the line: what follows would be a directive of its own.
+    """
+    return _in_quotes(one_line(word, "a word of the unit's command line").replace("$", "$$"))
+
+
+def _in_quotes(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"' if re.search(r"[\s'\"\\;]", word) else escaped
+
+
+def confined(invocation: Sequence[str]) -> str:
+    """The lines for a unit that this command starts: its state directory may be written, wherever it lies."""
+    written = [WRITTEN]
+    for place in dict.fromkeys(after for word, after in pairwise(invocation) if word == "--state"):
+        above = place.rpartition("/")[0]  # the directory itself may have to be made
+        written.append(_in_quotes(f"-{one_line(above or place, '--state')}"))
+    private = not any(word.startswith(_TEMPORARY) for word in invocation)
+    written += [] if private else ["-/tmp"]
+    return _LINES.format(written=" ".join(written), private="yes" if private else "no")

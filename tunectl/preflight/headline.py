@@ -1,0 +1,62 @@
+"""preflight's headline: the verdict in words, and on what terms it was reached. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from tunectl.hostfile.budget import Looser
+from tunectl.model import Target, Waiver
+
+_MEANS = {
+    "go": "this host is ready to trade",
+    "no-go": "do not trade on this host",
+    "pending-reboot": "configured, but not in force before a reboot",
+    "unknown": "could not find out enough to say",
+}
+
+
+class Waivers(NamedTuple):
+    """How many waivers stand in the host file, how many have expired, and which of those that stand expires next."""
+
+    standing: int = 0
+    expired: int = 0
+    next: Waiver | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        soonest = self.next and {"target": _name(self.next), "until": self.next.until, "reason": self.next.reason}
+        return {"standing": self.standing, "expired": self.expired, "next": soonest}
+
+
+def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
+    """`today` is an ISO date; a waiver holds on its last day."""
+    every = tuple(waivers)
+    standing = [one for one in every if one.until >= today]
+    return Waivers(len(standing), len(every) - len(standing), min(standing, key=lambda one: one.until, default=None))
+
+
+def headline(verdict: str, looser: Sequence[Looser], waivers: Waivers) -> str:
+    """One sentence: what the verdict means, each limit that is looser than the profile's, and the waivers."""
+    said = [_MEANS[verdict]]
+    if looser:
+        each = ", ".join(f"{one.key} {_figure(one.limit)} (profile {_figure(one.profile_limit)})" for one in looser)
+        said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")
+    return "; ".join([*said, _waivers(waivers)])
+
+
+def _waivers(waivers: Waivers) -> str:
+    expired = f", {waivers.expired} expired" if waivers.expired else ""
+    if not waivers.next:
+        return f"no waiver stands{expired}"
+    which = f"until {waivers.next.until}" if waivers.standing == 1 else f"the next expires on {waivers.next.until}"
+    stand = "1 waiver stands" if waivers.standing == 1 else f"{waivers.standing} waivers stand"
+    return f"{stand}, {which} ({_name(waivers.next)}){expired}"
+
+
+def _name(waiver: Waiver) -> str:
+    return str(Target(waiver.knob, waiver.instance or ""))
+
+
+def _figure(value: float) -> str:
+    return f"{value:.10g}"

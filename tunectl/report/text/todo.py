@@ -1,0 +1,34 @@
+"""What to do, in the order to do it: the first thing on a page that says no."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tunectl.report.actions import Todo, todo
+from tunectl.report.text.page import TextPage, heading, line, prose
+
+MAX_COMMANDS = 3  # of an action that is one command for each of many targets
+
+
+def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]]) -> None:
+    """A document's `actions`, numbered; nothing where there is nothing to do."""
+    listed = todo(actions)
+    if listed:
+        heading(page, "To do, in this order")
+    for number, one in enumerate(listed, 1):
+        _one(page, one, f"{number}. ".rjust(len(str(len(listed))) + 2))
+
+
+def _one(page: TextPage, one: Todo, label: str) -> None:
+    indent = 2 + len(label)
+    for number, command in enumerate(one.commands[:MAX_COMMANDS]):
+        # A command is not wrapped: it is there to be copied.
+        line(page, "  ", (label if number == 0 else " " * len(label), "dim"), (command, "bold"))
+    if len(one.commands) > MAX_COMMANDS:
+        prose(page, f"and {len(one.commands) - MAX_COMMANDS} more; --format json has each", indent=indent)
+    if one.decide:
+        prose(page, f"by hand: {one.decide}", indent=2, label=label)
+    if one.note:
+        prose(page, one.note, indent=indent)
+    prose(page, one.said, indent=indent, style="dim")

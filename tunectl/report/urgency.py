@@ -1,0 +1,129 @@
+"""What needs attention, in short: severity by severity, and what could not be found out, by its reason. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tunectl.model import Finding, Outcome, Scalar, Severity
+from tunectl.report.actions import Rank, steps_of
+from tunectl.report.escape import shown
+from tunectl.report.figures import budget_of
+from tunectl.report.findings import Group, Row, cost, finding_of, groups, name_of, spread
+
+COSTS = {
+    Severity.STALL: "a trading thread stands still for milliseconds",
+    Severity.INTERRUPT: "something runs on an isolated CPU for microseconds",
+    Severity.SLOWER: "each step takes longer",
+    Severity.HYGIENE: "nothing now, but the other settings are not safe",
+}
+MAX_ROWS = 8  # different values shown for one group: the most frequent ones
+SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
+_ATTENTION = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
+_MENDED = (Rank.APPLY, Rank.WORDS, Rank.REBOOT)
+
+
+class Line(NamedTuple):
+    """Targets of one knob with the same value; `why` is "" where the values and the list of what to do say enough."""
+
+    name: str
+    observed: str
+    desired: str
+    why: str
+
+
+class Urgent(NamedTuple):
+    """Everything of one severity. None: documents of an earlier version, and the monitor's conditions."""
+
+    severity: Severity | None
+    groups: tuple[Group, ...]
+
+    @property
+    def targets(self) -> int:
+        """How many there are."""
+        return sum(len(group.instances) for group in self.groups)
+
+    def lines(self, *, every_reason: bool = False) -> list[Line]:
+        """One for each value; a group's reason stands at its last."""
+        return [line for group in self.groups for line in _lines(group, every_reason)]
+
+
+def needs_attention(group: Group) -> bool:
+    """Is there something to do about it, or to find out?"""
+    return group.harmful if group.outcome is Outcome.REFUSED else group.outcome in _ATTENTION
+
+
+def urgent_of(findings: Iterable[Finding]) -> list[Urgent]:
+    """What needs attention, the worst severity first; within one the worst outcome first."""
+    gathered = [group for group in groups(findings) if needs_attention(group)]
+    severities = sorted(dict.fromkeys(group.severity for group in gathered), key=cost)
+    return [Urgent(one, tuple(group for group in gathered if group.severity is one)) for one in severities]
+
+
+def known(findings: Iterable[Finding]) -> list[Finding]:
+    """Without those that could not be found out."""
+    return [finding for finding in findings if finding.outcome is not Outcome.UNREADABLE]
+
+
+def unknown(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    """(the targets' names, the reason) of what could not be found out."""
+    gathered: dict[str, list[str]] = {}
+    for group in groups(finding for finding in findings if finding.outcome is Outcome.UNREADABLE):
+        gathered.setdefault(group.reason or "no reason is given", []).append(name_of(group.knob, group.instances, 6))
+    return [(", ".join(names), reason) for reason, names in gathered.items()]
+
+
+def kept(group: Group) -> tuple[Sequence[Row], int]:
+    """A group's most frequent values, and how many others there are; many CPU sets in one are one value."""
+    rows = group.rows
+    if len(rows) <= MAX_ROWS:
+        return rows, 0
+    if within := spread([row.observed for row in rows], [row.desired for row in rows]):
+        return (Row(group.instances, within, rows[0].desired),), 0
+    return sorted(rows, key=lambda row: -len(row.instances))[:MAX_ROWS], len(rows) - MAX_ROWS
+
+
+def outcome_of(group: Group) -> str:
+    """`pending reboot`; `refused, harmful`."""
+    return group.outcome.value.replace("-", " ") + (", harmful" if group.outcome is Outcome.REFUSED else "")
+
+
+def _lines(group: Group, every_reason: bool) -> Iterator[Line]:
+    rows, left_out = kept(group)
+    word = "" if group.outcome is Outcome.DRIFTED else f" ({outcome_of(group)})"
+    more = f"and {left_out} more values; --format json lists each" if left_out else ""
+    why = "; ".join(filter(None, (more, group.reason if every_reason or not _says_enough(group) else "")))
+    for row in rows:
+        yield Line(name_of(group.knob, row.instances, 6) + word, *_values(row), why if row is rows[-1] else "")
+
+
+def _values(row: Row) -> tuple[str, str]:
+    """What is observed and what is wanted; only the first where they are equal, since `why` says what is wrong then."""
+    if row.observed == row.desired:
+        return ("" if row.observed is None else _said(row.observed)), ""
+    return _said(row.observed), f"should be {_said(row.desired)}"
+
+
+def _said(value: Scalar) -> str:
+    return "not set" if value is None else shown(value)
+
+
+def _says_enough(group: Group) -> bool:
+    """Is it a setting with its values, which `apply` or a reboot mends?"""
+    has_values = any(row.observed is not None or row.desired is not None for row in group.rows)
+    mended = bool(group.fix) and all(step.rank in _MENDED for step in steps_of(group.fix))
+    return has_values and mended and not group.knob.startswith(("check.", "thermal."))
+
+
+def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
+    """A section's findings, typed. A body that was just made holds them typed already."""
+    found = (section or {}).get("findings", ())
+    return tuple(one if isinstance(one, Finding) else finding_of(one) for one in found)
+
+
+def other_reasons(body: Mapping[str, Any]) -> list[str]:
+    """The reasons of a preflight that are neither a finding's nor a limit's: those stand elsewhere on its page."""
+    broken = set(map(str, budget_of(body.get("probe") or {}).get("broken") or ()))
+    knobs = tuple(finding.knob for name in SECTIONS for finding in findings_in(body.get(name)))
+    reasons = map(str, body.get("reasons") or ())
+    return [one for one in reasons if one.removeprefix("probe: ") not in broken and not one.startswith(knobs)]
