@@ -55,6 +55,16 @@ SYSTEM = "etc/systemd/system"
             "for c in 2 3; do echo powersave > /sys/devices/system/cpu/cpu$c/cpufreq/scaling_governor; done",
             [(1, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
         ),
+        (
+            "CPUS='2 3'\nfor c in $CPUS; do\n"
+            "echo powersave > /sys/devices/system/cpu/cpu$c/cpufreq/scaling_governor; done",
+            [(3, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
+        ),
+        ("for n in a b; do echo 1 > /sys/$n/$n; done", [(1, f"/sys/{n}/{n}", "1") for n in "ab"]),
+        ("n=1; nn=2; echo $n > /sys/$nn/$n", [(1, "/sys/2/1", "1")]),
+        ("x86_energy_perf_policy -a 6", [(1, "x86_energy_perf_policy", "6")]),
+        ("swapon -p 5 /dev/sdb", [(1, "swapon -p 5 /dev/sdb", "on")]),
+        ("cpupower frequency-set -u " + "9" * 400, [(1, "cpupower frequency-set -u", "")]),
         (f"echo \\\n always > {THP}", [(1, THP, "always")]),
         (f"echo alw\\\nays > {THP}", [(1, THP, "always")]),
         (f"# a comment is not continued \\\necho always > {THP}", [(2, THP, "always")]),
@@ -116,6 +126,10 @@ SYSTEM = "etc/systemd/system"
         ("sysctl vm.swappiness", []),
         ("cpupower frequency-info", []),
         ("swapon --show", []),
+        ("swapon --noheadings --show=NAME", []),
+        ("swapon --bytes", []),
+        ("tuned-adm profile", []),
+        ("x86_energy_perf_policy", []),
         ("ethtool -c eth0", []),
         ("tuned-adm active", []),
         ("echo 'never closed > x", []),
@@ -168,6 +182,20 @@ def test_a_line_that_is_never_run_writes_nothing_as_bash_says_too(tmp_path: Path
     for script, is_run in ((text, False), (nearest, True)):
         subprocess.run(["bash", "-c", script.replace(THP, str(written))], capture_output=True)
         assert (written.exists(), bool(list(writes_of(script)))) == (is_run, is_run)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A=xxxxxxxx\n" + "A=$A$A\n" * 60 + "echo $A > /sys/$A",
+        f"for n in {' '.join(map(str, range(64)))}; do\nfor m in {' '.join(map(str, range(64)))}; do\n"
+        + "".join(f"v{i}=$n$m\n" for i in range(8))
+        + "echo 1 > /sys/$v0/$v1/$v2/$v3/$v4/$v5/$v6/$v7\ndone; done",
+    ],
+    ids=["a word that doubles", "a product of lists"],
+)
+def test_no_script_takes_for_ever(text: str) -> None:
+    assert len(list(writes_of(text))) <= 400
 
 
 def program(path: str, text: str, mode: int = 0o755) -> Any:

@@ -38,7 +38,8 @@ _DIRECTORY = "PWD"
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"  # what only the running script knows, within a text
 _INTO = (">", ">>", ">|", "&>", "&>>")
 _BRACES = re.compile(r"\{[0-9]+\.\.[0-9]+\}|\{[0-9]+(?:,[0-9]+)+\}|\[[^]/]+\]\*?")
-_MOST = 400  # lines of a script that are looked at
+_MOST = 400  # lines of a script that are looked at, and what one word may be
+_LONGEST = 4096  # characters of a word: a variable that is doubled again and again has no end
 
 
 def writes_of(text: str, depth: int = 1) -> Iterator[Write]:
@@ -166,7 +167,8 @@ def _of_command(words: list[str], known: dict[str, list[str]], depth: int) -> It
         elif not part:
             continue
         elif part[0] == "for" and len(part) > 2 and part[2] == "in":
-            known[part[1]] = [value for word in part[3:] for value in _expanded(word, known)]
+            values = (value for word in part[3:] for value in _expanded(word, known))
+            known[part[1]] = [one for value in values for one in value.split()][:_MOST]
         elif part[0] in ("cd", "pushd", "popd") and len(pipeline) == 1:
             known[_DIRECTORY] = _directory(part, known)
         else:
@@ -212,16 +214,25 @@ def _starts(word: str) -> bool:
 
 def _expanded(word: str, known: Mapping[str, Sequence[str]]) -> list[str]:
     """What a word may be: a variable in it that holds a list makes it several."""
-    match = _VARIABLE.search(word)
-    if match is None:
-        return [word]
-    values = _given(match, known)
-    # A counter, such as $cpu in cpu$cpu/, stands for any number.
-    if values is None or any("$" in value or "`" in value for value in values):
-        values = [_UNKNOWN]
-    return [
-        one for value in values[:64] for one in _expanded(word[: match.start()] + value + word[match.end() :], known)
-    ]
+    found: list[str] = []
+    waiting = [word]
+    while waiting and len(found) < _MOST:
+        one = waiting.pop()
+        match = _VARIABLE.search(one)
+        if match is None or len(one) > _LONGEST:
+            found.append(one if match is None and len(one) <= _LONGEST else _UNKNOWN)
+            continue
+        values = _given(match, known)
+        # A counter, such as $cpu in cpu$cpu/, stands for any number.
+        if values is None or any("$" in value or "`" in value for value in values):
+            values = [_UNKNOWN]
+        waiting += [_with(one, match[0], value) for value in reversed(values[:64])]
+    return found
+
+
+def _with(word: str, variable: str, value: str) -> str:
+    """The word with a value in each place of one variable."""
+    return _VARIABLE.sub(lambda found: value if found[0] == variable else found[0], word)
 
 
 def _value(word: str, known: Mapping[str, Sequence[str]]) -> str:
