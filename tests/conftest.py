@@ -33,6 +33,7 @@ settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("tunectl")
 MEMORY = Path("/dev/shm")
 NOT_QUICK = ("slow", "long", "lab")
+QUICK = pytest.StashKey[frozenset[str]]()  # the quick ring, as far as this run has collected it
 LOW_LATENCY = 'profile = "low-latency"\nisolated = "2-3"\n'
 
 
@@ -66,6 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for cases in tests.values():
         for item in cases if len(cases) <= 2 else cases[::16]:
             item.add_marker(pytest.mark.quick)
+    if items:
+        items[0].config.stash[QUICK] = frozenset(one.nodeid for one in items if one.get_closest_marker("quick"))
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 

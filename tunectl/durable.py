@@ -71,7 +71,9 @@ def _create(path: str, beside: str, mode: int | None) -> tuple[int, str]:
     """A new file to write to, private until it is complete: descriptor and path."""
     if not beside:
         return tempfile.mkstemp(prefix=".tunectl-", dir=os.path.dirname(os.path.abspath(path)))
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = (
+        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    )  # no FIFO is waited for
     return os.open(beside, flags, 0o666 if mode is None else 0o600), beside
 
 

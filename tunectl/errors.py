@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tunectl.shortened import shortened
+
 
 class TunectlError(Exception):
     """A failure that ends the command: `message` says what and where, `hint` what would be right."""
@@ -9,6 +11,7 @@ class TunectlError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, hint: str | None = None) -> None:
+        message = shortened(message)
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -25,15 +25,14 @@ def read_regular(path: str, largest: int, *, follow: bool = True) -> bytes:
 
 def read_up_to(fd: int, largest: int) -> bytes:
     """All that an open file still has. OSError for more than `largest` bytes: files of /proc do not say their size."""
-    chunks, size = [], 0
-    while chunk := os.read(fd, _CHUNK):
+    chunks, size = [], os.fstat(fd).st_size
+    while size <= largest and (chunk := os.read(fd, _CHUNK)):
         chunks.append(chunk)
-        size += len(chunk)
-        if size > largest:
-            raise OSError(errno.EFBIG, f"is larger than {shown_size(largest)}")
+        size = sum(map(len, chunks))
+    if size > largest:
+        raise OSError(errno.EFBIG, f"is larger than {_shown(largest)}")
     return b"".join(chunks)
 
 
-def shown_size(size: int) -> str:
-    """1 MiB for 1048576."""
+def _shown(size: int) -> str:
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"

@@ -1,15 +1,17 @@
 """The host file's keys in Ansible's words, made from the product's own schema (docs/schema/hostfile.schema.json).
 
 `python -m tests.ansible.generate` writes them where the collection needs them: the module's arguments, its
-documentation, the role's argument_specs. A test compares, so a new key of the host file is one line in
-tunectl/hostfile/shape.py and this command.
+documentation, the role's argument_specs; and the variables of each role into its README. A test compares, so a new key
+of the host file is one line in tunectl/hostfile/shape.py and this command.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from tests.ansible.units import COLLECTION, ROOT
 
 SCHEMA = ROOT / "docs/schema/hostfile.schema.json"
 BEGIN, END = "# The host file's keys, from docs/schema/hostfile.schema.json: begin", "# end"
+_TABLE = "<!-- The variables, from meta/argument_specs.yml: begin -->\n"
 _WIDTH = 118
+_CODE = re.compile(r"C[(]([^)]*)[)]")
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _PROPOSAL = "With proposal as the isolated CPUs, "
 # What the module adds to the host file's keys, or has otherwise.
@@ -150,10 +154,31 @@ def _role() -> str:
     return _yaml({f"tunectl_host_{key}": spec for key, spec in options("options").items()}, 6)
 
 
+def _variables(role: str) -> str:
+    """The table of a role's variables for its README; of a key of the host file without its inner keys."""
+    import yaml  # type: ignore[import-untyped]  # comes with Ansible, and only a README needs it
+
+    specs = yaml.safe_load((COLLECTION / "roles" / role / "meta/argument_specs.yml").read_text())["argument_specs"]
+    rows = ["", "| variable | type | default | meaning |", "|---|---|---|---|"]
+    for name, spec in specs["main"].get("options", {}).items():
+        default = "required" if spec.get("required") else _default(spec)
+        said = spec["description"] if isinstance(spec["description"], str) else " ".join(spec["description"])
+        meaning = _CODE.sub(r"`\1`", said)
+        rows.append(f"| `{name}` | {spec['type']} | {default} | {meaning} |")
+    return "\n".join([*rows, ""])
+
+
+def _default(spec: dict[str, Any]) -> str:
+    if spec.get("default") in (None, ""):
+        return ""
+    return f"`{json.dumps(spec['default']) if not isinstance(spec['default'], str) else spec['default']}`"
+
+
 PLACES: dict[Path, tuple[int, Callable[[], str]]] = {
     COLLECTION / "plugins/module_utils/hostfile.py": (0, lambda: _python(without_words(options("options"), "options"))),
     COLLECTION / "plugins/modules/tunectl.py": (6, lambda: _yaml(options("suboptions"), 6)),
     COLLECTION / "roles/tunectl_tune/meta/argument_specs.yml": (6, _role),
+    **{path / "README.md": (0, partial(_variables, path.name)) for path in sorted((COLLECTION / "roles").iterdir())},
 }
 
 
@@ -161,9 +186,10 @@ def written(path: Path) -> str:
     """The file's text with the block between the two marks made again."""
     indent, make = PLACES[path]
     text, pad = path.read_text(), " " * indent
-    head, _, rest = text.partition(f"{pad}{BEGIN}\n")
-    _, _, tail = rest.partition(f"{pad}{END}\n")
-    return f"{head}{pad}{BEGIN}\n{make()}\n{pad}{END}\n{tail}"
+    begin, end = (f"{pad}{BEGIN}\n", f"{pad}{END}\n") if path.suffix != ".md" else (_TABLE, "<!-- end -->\n")
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}{make()}\n{end}{tail}"
 
 
 if __name__ == "__main__":

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.ansible.conftest import program
-from tests.ansible.units import COLLECTION
+from tests.ansible.units import COLLECTION, ROOT
 
 # What an installed collection has to hold, whichever way it came.
 NEEDED = {
+    ".ansible-lint",
+    "LICENSE",
     "MANIFEST.json",
     "README.md",
     "meta/runtime.yml",
@@ -26,7 +28,7 @@ NEEDED = {
     "roles/tunectl_install/files/look.py",
     "roles/tunectl_tune/meta/argument_specs.yml",
 }
-KEPT_OUT = {"ansible.cfg", ".ansible-lint", "tests"}
+KEPT_OUT = {"ansible.cfg", "tests"}
 GET_PIP = '"""Stands in for get-pip.py: the pip that this Python brings."""\nimport ensurepip\nensurepip.bootstrap()\n'
 
 
@@ -90,6 +92,18 @@ def test_it_is_installed_from_the_repository_and_from_an_archive(run, repository
     assert contents["git"] == contents["folder"] == contents["archive"]
 
 
+def test_what_galaxy_asks_for_is_there() -> None:
+    """Addresses that a reader can follow, a licence that is the project's, and a README for the collection."""
+    yaml = pytest.importorskip("yaml", reason="Ansible is not installed: pip install -e '.[test]'")
+    galaxy = yaml.safe_load((COLLECTION / "galaxy.yml").read_text())
+    for key in ("repository", "issues", "homepage", "documentation"):
+        assert galaxy[key].startswith("https://"), key
+        assert "example." not in galaxy[key], key
+    assert galaxy["license"] == ["Apache-2.0"]
+    assert (COLLECTION / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    assert (COLLECTION / galaxy["readme"]).exists()
+
+
 @pytest.mark.slow
 def test_ansible_doc_explains_the_module_and_the_roles(run) -> None:  # type: ignore[no-untyped-def]
     module = json.loads(run("ansible-doc", "-j", "tunectl.host.tunectl"))["tunectl.host.tunectl"]
@@ -119,6 +133,17 @@ def test_every_playbook_is_understood(run) -> None:  # type: ignore[no-untyped-d
 def test_ansible_lint_is_silent_with_the_production_profile(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     program("ansible-lint")
     run("ansible-lint", "--nocolor", cwd=COLLECTION, env={"XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)})
+
+
+@pytest.mark.long
+def test_ansible_lint_is_silent_on_the_installed_copy(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    """Our .ansible-lint comes with it: it names the oldest Ansible, which the linter by itself knows no more."""
+    run("ansible-galaxy", "collection", "build", COLLECTION, "--output-path", tmp_path)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    there = {"ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    run("ansible-galaxy", "collection", "install", archive, "-p", tmp_path, env=there)
+    copy = tmp_path / "ansible_collections/tunectl/host"
+    run("ansible-lint", "--nocolor", "--profile", "production", cwd=copy, env=there)
 
 
 @pytest.mark.long  # and asks PyPI

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from tests.ansible import wheels
-from tests.ansible.conftest import Play
+from tests.ansible.conftest import Play, recorded
+from tests.hosts.builder import HostFactory
+from tests.trees import differences, picture
 
 pytestmark = pytest.mark.slow
 
@@ -44,6 +46,13 @@ def test_a_wheel_is_installed_once_and_again_when_it_changes(play: Play, tmp_pat
 
     if not changes:
         return
+    (prefix / "bin/tunectl-probe").write_text("#!/bin/sh\nexit 1\n")
+    halved = play(playbook, hosts, "--check")
+    assert (halved.code, halved.counts("one")["changed"] > 0) == (0, True), halved.out
+    assert "would install tunectl-1.0-py3-none-any.whl" in halved.out
+    assert play(playbook, hosts).counts("one")["changed"] > 0
+    assert subprocess.run([prefix / "bin/tunectl-probe"], capture_output=True).returncode == 0
+
     settings["tunectl_install_wheel"] = str(wheels.tunectl(tmp_path / "dist", "1.1"))
     upgraded = play(playbook, hosts)
     assert (upgraded.code, upgraded.counts("one")["changed"] > 0) == (0, True), upgraded.out
@@ -82,3 +91,42 @@ def test_what_cannot_be_installed_is_refused_before_the_first_change(play: Play,
         assert said in done.said(name), name
     assert not (tmp_path / "opt").exists()
     assert not list(occupied.iterdir())
+
+
+@pytest.mark.long
+def test_a_program_that_does_not_start_is_not_called_installed(play: Play, tmp_path: Path) -> None:
+    """The wheel brings no tunectl-probe: the role says neither changed nor ok, and would install it again."""
+    playbook = tmp_path / "install.yml"
+    playbook.write_text(PLAYBOOK)
+    wheel = wheels.tunectl(tmp_path / "dist", "1.0", programs=("tunectl",))
+    host = {
+        "tunectl_install_wheel": str(wheel),
+        "tunectl_install_wheelhouse": str(wheels.wheelhouse(tmp_path / "wheelhouse")),
+        "tunectl_install_prefix": str(tmp_path / "opt"),
+        "tunectl_install_link": "",
+    }
+    done = play(playbook, {"one": host})
+    assert (done.code, done.counts("one")["failed"]) == (2, 1), done.out
+    assert "tunectl-probe" in done.out.partition("Start each program once")[2]
+    assert not (tmp_path / "opt/installed-by-ansible").exists()
+
+
+@pytest.mark.long
+def test_check_mode_on_a_bare_host_says_what_is_not_judged(play: Play, host_root: HostFactory, tmp_path: Path) -> None:
+    root = host_root.fresh("lab4", tmp_path)
+    host = recorded(
+        root,
+        tunectl_install_wheel=str(wheels.tunectl(tmp_path / "dist", "1.0")),
+        tunectl_install_wheelhouse=str(wheels.wheelhouse(tmp_path / "wheelhouse")),
+        tunectl_install_prefix=str(tmp_path / "opt"),
+        tunectl_install_link=str(tmp_path / "tunectl"),
+    )
+    host["tunectl_environment"]["TUNECTL_PROGRAM"] = str(tmp_path / "opt/bin/tunectl")
+    before = picture(root)
+    done = play("tunectl.host.provision", {"one": host}, "--check", "--diff")
+    assert (done.code, done.counts("one")["failed"]) == (0, 0), done.out
+    assert "would install tunectl-1.0-py3-none-any.whl with the 2 wheels of " in done.out
+    assert "not judged: the tunectl of this run is not there yet" in done.out
+    assert f"not judged, whether a reboot would be pending: there is no {tmp_path}/opt/bin/tunectl" in done.out
+    assert not differences(before, root)
+    assert not (tmp_path / "opt").exists()

@@ -60,6 +60,18 @@ def test_main_is_a_table_of_contents(role: Path) -> None:
     assert (role / "README.md").exists()
 
 
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_the_readmes_example_has_variables_that_the_roles_know(role: Path) -> None:
+    """Its table is made from meta/argument_specs.yml (test_hostfile.py compares); its example is written by hand."""
+    (example,) = re.findall(r"```yaml\n(.*?)```", (role / "README.md").read_text(), re.DOTALL)
+    ((play,),) = [yaml.safe_load(example)]
+    ((used),) = play["roles"]
+    known = {name for one in ROLES for options in entry_points(one).values() for name in options}
+    assert used.pop("role") == f"tunectl.host.{role.name}"
+    assert used
+    assert used.keys() <= known
+
+
 def test_no_role_knows_linux() -> None:
     knob = re.compile(r"/(proc|sys)(/|\b)|isolcpus|governor|nohz|rcu_|cpuidle|sysctl")
     for role in ROLES:

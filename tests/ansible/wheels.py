@@ -6,6 +6,7 @@ import base64
 import hashlib
 import shutil
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,12 @@ def _digest(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
 
 
-def tunectl(folder: Path, version: str) -> Path:
+def tunectl(folder: Path, version: str, programs: Sequence[str] = ("tunectl", "tunectl-probe")) -> Path:
     """A tunectl that needs another wheel."""
     entry = f"tunectl-{version}.dist-info/entry_points.txt"
     files = {
         "tunectl_dummy.py": _MAIN.format(version=version),
-        entry: "[console_scripts]\ntunectl = tunectl_dummy:main\n",
+        entry: "[console_scripts]\n" + "".join(f"{name} = tunectl_dummy:main\n" for name in programs),
     }
     return make(folder, "tunectl", version, files, "tunectl-needs")
 

@@ -6,12 +6,12 @@ import os
 
 import pytest
 
-from tunectl.checking.measure import measure, measure_spinning, timers_under_spinner
+from tunectl.checking.measure import measure, measure_spinning, soon_on, timers_under_spinner
 from tunectl.checking.outcomes import Settled
 from tunectl.errors import TunectlError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.timers import TICK
+from tunectl.host.timers import TICK, Armed
 from tunectl.model import Outcome
 from tunectl.probe.runner import find_program
 
@@ -62,3 +62,9 @@ def test_without_the_probe_it_is_not_known(monkeypatch: pytest.MonkeyPatch, last
     assert settled.value.outcome == Outcome.UNREADABLE
     with pytest.raises(Settled, match="nowhere to spin"):
         measure_spinning(Sysroot(), frozenset(), 0.1)
+
+
+@pytest.mark.parametrize(("in_ns", "soon"), [(100_000_000, ["tick"]), (100_000_001, [])])
+def test_a_timer_is_named_that_may_come_ten_times_a_second(in_ns: int, soon: list[str]) -> None:
+    """A tick of 10 a second is never further away than a tenth of a second; what expires later is no cause."""
+    assert soon_on(2, [Armed(2, "tick", in_ns), Armed(3, "other", 1)]) == soon

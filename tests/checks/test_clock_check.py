@@ -37,6 +37,41 @@ def test_a_tsc_the_kernel_gave_up_is_found(lab4: Path, judge: Judge) -> None:
     assert "took the TSC out of its list" in finding.reason
 
 
+@pytest.mark.parametrize(
+    ("available", "word", "is_cause"),
+    [
+        ("hpet", "tsc=unstable", True),
+        ("hpet", "notsc", True),
+        ("hpet", "tsc=reliable", False),
+        ("tsc hpet", "clocksource=hpet", True),
+        ("tsc hpet", "clocksource=acpi_pm", False),
+    ],
+)
+def test_an_argument_that_chose_the_clock_is_the_cause(
+    lab4: Path, judge: Judge, available: str, word: str, is_cause: bool
+) -> None:
+    """And neither firmware nor whoever wrote current_clocksource."""
+    _set(lab4, "hpet", available)
+    line = lab4 / "proc/cmdline"
+    line.write_text(f"{line.read_text().rstrip()} {word}\n")
+    finding = judge(lab4, {2}, CHECK)["check.clocksource"]
+    assert finding.outcome == Outcome.DRIFTED
+    assert (f"this boot had {word}" in finding.reason) is is_cause
+    assert (f"take {word} out of the kernel command line" in finding.fix) is is_cause
+    assert ("firmware" in finding.fix) is (not is_cause and available == "hpet")
+
+
+@pytest.mark.parametrize(
+    ("current", "outcome"),
+    [("kvm-clock", "compliant"), ("hyperv_clocksource_tsc_page", "compliant"), ("xen", "drifted"), ("hpet", "drifted")],
+)
+def test_a_clock_that_the_hypervisor_shares_costs_no_system_call(
+    lab4: Path, judge: Judge, current: str, outcome: str
+) -> None:
+    _set(lab4, current, f"{current} tsc acpi_pm")
+    assert judge(lab4, {2}, CHECK)["check.clocksource"].outcome == outcome
+
+
 def test_a_machine_without_a_steady_counter_is_not_blamed(lab4: Path, judge: Judge) -> None:
     _set(lab4, "hpet", "hpet acpi_pm")
     cpuinfo = lab4 / "proc/cpuinfo"

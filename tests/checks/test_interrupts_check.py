@@ -41,6 +41,7 @@ def test_interrupts_elsewhere_and_those_of_no_device_are_silent(lab4: Path, judg
 
 def test_private_interrupts_of_an_arm_cpu_are_no_devices(lab4: Path, judge: Judge) -> None:
     rows = [Row("3", "GICv3  27 Level     arch_timer", {2: 250.0}), Row("7", "GICv3  23 Level     arm-pmu", {2: 9.0})]
+    rows.append(Row("5", "RISC-V INTC   5 Edge      riscv-timer", {2: 250.0}))
     with FakeKernel(lab4, CPUS, [*rows, Row("48", "xen-percpu    -virq      timer0", {2: 90.0})]):
         found = judge(lab4, {2}, CHECK)
     assert found["check.device_interrupts[2]"].outcome == Outcome.COMPLIANT

@@ -77,6 +77,17 @@ def test_shootdowns_name_the_process_that_shares_its_memory(lab4: Path, judge: J
     assert found["check.ipis[3]"].outcome == Outcome.COMPLIANT
 
 
+@pytest.mark.parametrize(("calls_per_s", "named"), [(80.0 + PER_S, False), (80.0 + PER_S + 1, True)])
+def test_a_reader_is_named_for_the_calls_that_were_no_shootdowns(
+    lab4: Path, judge: Judge, calls_per_s: float, named: bool
+) -> None:
+    rows = [Row("CAL", CALLS, {2: calls_per_s}), Row("TLB", FLUSHES, {2: 80.0})]
+    with FakeKernel(lab4, range(4), rows, [HOME, HELPER, replace(READER, opened=("/dev/cpu/2/msr",))]):
+        hit = judge(lab4, {2, 3}, CHECK)["check.ipis[2]"]
+    assert ("rdmsr-loop" in hit.reason) is named
+    assert "alloc (tid 701)" in hit.reason
+
+
 def test_irq_work_is_the_cpus_own_and_names_a_cpu_timer(lab4: Path, judge: Judge) -> None:
     """arch_irq_work_raise() interrupts the CPU that it is called on: no other CPU is to blame."""
     timed = replace(HOME, files={"timers": "ID: 0\nsignal: 14/0\nnotify: signal/pid.700\nClockID: -5598\n"})
@@ -124,7 +135,7 @@ def named(host: Sysroot, trace: IpiTrace, *processes: Process, kind: Kind = Kind
     module = runpy.run_path(str(shipped_checks() / CHECK))
     subject = Subject(host, scope_of(host, frozenset({2, 3})), 2.0, {}, print)
     vars(subject)["ipi_trace"] = trace
-    with FakeKernel(Path(host.root), range(4), [Row("CAL", CALLS, {3: 190.0})], processes):
+    with FakeKernel(Path(host.root), range(4), [Row("CAL", CALLS, {3: 190.0})], list(processes)):
         seen = measure(host, 2.0)
         found: tuple[list[str], list[str]] = module["_named"](3, [Sent(kind, 380, 2.0)], seen, subject)
     return found

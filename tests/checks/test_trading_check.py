@@ -67,6 +67,16 @@ def test_a_thread_that_runs_otherwise(lab4: Path, judge: Judge, process: Process
     assert fix in finding.fix
 
 
+def test_what_chrt_cannot_set_is_the_programs_own_to_ask_for(lab4: Path, judge: Judge) -> None:
+    """SCHED_DEADLINE needs a runtime and a deadline, which nobody declared: `chrt -d -p 0` is refused."""
+    declared = FEED._replace(policy="deadline", priority=0)
+    with FakeKernel(quiet(lab4), range(4), processes=[RX]):
+        finding = judge(lab4, {2, 3}, CHECK, trading=(declared,))["check.trading_thread[rx]"]
+    assert "scheduled as fifo 50, not deadline" in finding.reason
+    assert "sched_setattr(2) of tid 700" in finding.fix
+    assert "chrt" not in finding.fix
+
+
 def test_a_thread_that_does_not_run_is_no_verdict(lab4: Path, judge: Judge) -> None:
     wrong_unit = replace(RX, files={**FILES, "cgroup": "0::/system.slice/feed.service.d/x.service\n"})
     found = found_on(quiet(lab4), judge, wrong_unit, ORDERBOOK)

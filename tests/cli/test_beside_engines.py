@@ -181,6 +181,7 @@ def judge(words: Sequence[str], document: dict[str, Any], running: Sequence[Engi
         assert all(one["percentiles"] == "not measured" for one in document["beside"])
         assert any("--intrude" in reason for reason in document["reasons"])
     found = document["check"]["findings"] if words[0] == "preflight" else document.get("findings", [])
+    assert [one for one in found if one["outcome"] == "unreadable" and not one["reason"]] == []
     for one in found:
         if one["knob"] in ("check.tick_off", "check.movable_threads", "check.trading_thread"):
             blamed = one["outcome"] == "drifted" and any(name in one["reason"] for name in names)

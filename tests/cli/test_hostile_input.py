@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,3 +67,100 @@ def test_a_recorded_hosts_profile_is_a_file_of_that_host(tunectl: Run, lab4: Pat
     elsewhere = tmp_path / "host.toml"  # one that the operator named is this machine's, and so is what it names
     elsewhere.write_text(f'profile = "{outside}"\nisolated = "2-3"\n')
     assert tunectl("verify", "--root", lab4, "--host", elsewhere).code == 3
+
+
+# --- files that never answer, never end, or hold what no kernel writes
+
+
+@pytest.mark.parametrize("words", ["verify", "plan", "apply --yes", "check", "show", "monitor --once"])
+def test_a_fifo_where_the_host_file_should_be(tunectl: Run, lab4: Path, words: str) -> None:
+    (lab4 / "etc/tunectl/host.toml").unlink()
+    os.mkfifo(lab4 / "etc/tunectl/host.toml")
+    before = picture(lab4)
+    line = complaint(tunectl(*words.split(), "--root", lab4), 2)
+    assert line == f"cannot read {lab4}/etc/tunectl/host.toml: not a regular file"
+    assert not differences(before, lab4)
+
+
+HUGE = 11 << 30
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("etc/tunectl/host.toml", 2, "host.toml: is larger than 1 MiB (no host file and no profile is)"),
+        ("var/lib/tunectl/journal.jsonl", 1, "journal.jsonl: is larger than 64 MiB"),
+    ],
+)
+def test_a_huge_file_is_not_read_to_its_end(tunectl: Run, lab4: Path, path: str, code: int, said: str) -> None:
+    (lab4 / path).parent.mkdir(parents=True, exist_ok=True)
+    with (lab4 / path).open("ab") as file:
+        file.truncate(HUGE)
+    assert complaint(tunectl("verify", "--root", lab4), code).endswith(said)
+
+
+def test_a_huge_file_of_the_host_is_unreadable_and_the_rest_is_judged(tunectl: Run, lab4: Path) -> None:
+    paths = ("proc/interrupts", "etc/default/grub", "etc/sysctl.d/90-x.conf", "sys/kernel/mm/ksm/run")
+    for path in paths:
+        (lab4 / path).parent.mkdir(parents=True, exist_ok=True)
+        with (lab4 / path).open("ab") as file:
+            file.truncate(HUGE)
+    done = tunectl("verify", "--root", lab4, "--format", "json")
+    assert (done.code, done.err) == (3, "")
+    assert len(done.json["findings"]) > 30
+
+
+def test_devices_and_endless_files_are_no_profiles(tunectl: Run, lab4: Path, tmp_path: Path) -> None:
+    """Of a host file that the operator names; one in the tree names a file of the tree."""
+    host = tmp_path / "host.toml"
+    for name in ("/dev/zero", "/dev/tty", "/proc/kmsg", str(tmp_path)):
+        host.write_text(f'profile = "{name}/"\nisolated = "2-3"\n'.replace('/"', '"'))
+        assert complaint(tunectl("verify", "--root", lab4, "--host", host), 2).startswith(f"cannot read {name}: ")
+    write_host_file(lab4, 'profile = "/dev/zero"\nisolated = "2-3"\n')
+    said = complaint(tunectl("verify", "--root", lab4), 2)
+    assert said.endswith(f"profile: cannot read {lab4}/dev/zero: No such file or directory")
+
+
+def test_a_fifo_beside_a_file_to_be_written_is_not_waited_for(tunectl: Run, lab4: Path) -> None:
+    os.mkfifo(lab4 / "proc/sys/vm/swappiness.tunectl-tmp")
+    done = tunectl("apply", "--yes", "--root", lab4, "--format", "json")
+    assert done.code in (0, 1, 3, 4)
+    assert tunectl("restore", "--root", lab4).code == 0
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "9" * 99, "x" * 5116, "\x1b[2J" * 900])
+def test_what_no_kernel_writes_is_unreadable_in_a_short_line(tunectl: Run, lab4: Path, text: str) -> None:
+    for path in ("proc/sys/vm/swappiness", "sys/kernel/mm/ksm/run", "sys/kernel/mm/transparent_hugepage/enabled"):
+        (lab4 / path).write_text(f"{text}\n")
+    done = tunectl("verify", "--root", lab4, "--format", "json")
+    found = {one["knob"]: one for one in done.json["findings"]}
+    assert found["mm.swappiness"]["outcome"] == "unreadable"
+    for name in ("mm.swappiness", "mm.thp_enabled"):
+        assert len(found[name]["reason"]) < 400, found[name]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'profile = "{"x" * 5116}"\nisolated = "2-3"\n',
+        f'profile = "low-latency"\nisolated = "{"9" * 5116}"\n',
+        f'profile = "low-latency"\nisolated = "{"9, " * 1700}"\n',
+        f"{LOW_LATENCY}{'x' * 5116} = 1\n",
+        f"{LOW_LATENCY}x = {'9' * 5116}\n",
+        f'{LOW_LATENCY}bootloader = "{"x" * 5116}"\n',
+        f'{LOW_LATENCY}[knobs]\n"mm.swappiness" = "{"x y" * 1700}"\n',
+        f'{LOW_LATENCY}[monitor.prometheus]\nlisten = "{"x" * 5116}"\n',
+        f'{LOW_LATENCY}[[waivers]]\nknob = "mm.ksm"\ntarget = "{"x" * 5116}"\nreason = "r"\nuntil = "{"x" * 5116}"\n',
+    ],
+)
+def test_a_bad_value_is_echoed_by_its_beginning(tunectl: Run, lab4: Path, text: str) -> None:
+    write_host_file(lab4, text)
+    line = complaint(tunectl("verify", "--root", lab4), 2)
+    assert len(line) < 700 + len(str(lab4))
+    assert "characters)" in line or "Exceeds" in line or "Invalid" in line
+
+
+def test_an_option_is_echoed_by_its_beginning(tunectl: Run, lab4: Path) -> None:
+    for words in (["--host", "x" * 5116], ["--format", "z" * 5116]):
+        line = complaint(tunectl("verify", "--root", lab4, *words), 2)
+        assert len(line) < 700

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.places import PROGRAM, environment
-from tests.conftest import LOW_LATENCY, HostFactory, write_host_file
+from tests.conftest import LOW_LATENCY, write_host_file
+from tests.hosts.builder import HostFactory
 from tunectl.cli.screen import Window, asked
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
+from tests.conftest import examples
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.probe.document import read_document
@@ -82,6 +83,7 @@ def changed(*path: Any, to: Any) -> str:
         (changed("cpus", 0, "interruptions", to=True), "FILE: cpus[0].interruptions: Expected `int`, got `bool`"),
         (changed("cpus", 0, "events", 3, to=[1, 2]), "FILE: cpus[0].events[3]: Expected `array` of length 3"),
         (changed("cpus", 0, "events", 3, to=[9, 2, ""]), "FILE: cpus[0].events[3]: ends before it begins"),
+        (changed("cpus", 0, "events", 3, to=[9, 9, ""]), "FILE: cpus[0].events[3]: ends before it begins, or at once"),
         (changed("cpus", 0, "histogram", 0, to=[9, 2, 1]), "FILE: cpus[0].histogram: a bucket ends before it begins"),
         (changed("cpus", 0, "histogram", to=[]), "FILE: cpus[0].histogram: holds 0 of "),
         (changed("cpus", to=[]), "FILE: cpus: no CPU was measured"),
@@ -113,8 +115,14 @@ def test_no_file(tmp_path: Path) -> None:
         read_document(tmp_path)
 
 
+EDGES = [0, 1, 2**63 - 1, [5, 5, ""]]
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**25), 10**25) | st.floats(allow_nan=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.sampled_from(EDGES)
+    | st.integers(-(10**25), 10**25)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
@@ -123,11 +131,13 @@ places = st.sampled_from(
         *[(key,) for key in GOOD],
         *[("cpus", 0, key) for key in GOOD["cpus"][0]],
         *[("clock", "hz"), ("host", "hostname"), ("cpus", 0, "events", 2, 0), ("cpus", 0, "histogram", 1, 2)],
+        *[("cpus", 0, "events", 2), ("cpus", 0, "events", 2, 1), ("cpus", 0, "histogram", 1)],
         *[("cpus", 0, "series"), ("cpus", 0, "causes"), ("cpus", 0, "counters", "irq"), ("budget", "broken")],
     ]
 )
 
 
+@settings(max_examples=examples(50))
 @given(places, anything)
 def test_any_value_anywhere_is_compared_or_refused(
     tmp_path_factory: pytest.TempPathFactory, place: tuple[Any, ...], value: Any

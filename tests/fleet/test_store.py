@@ -177,7 +177,7 @@ def test_a_broken_list_is_an_error(tmp_path: Path) -> None:
 
 def test_a_list_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "session.json")
-    with pytest.raises(TunectlError, match=r"session\.json: is not a regular file"):
+    with pytest.raises(TunectlError, match=r"session\.json: not a regular file"):
         read_session(tmp_path)
 
 

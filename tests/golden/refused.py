@@ -79,7 +79,7 @@ COMMAND_LINES = (
     ("verify --root bare4", False),
     ("plan --root bare4", False),
     ("apply --yes --root bare4", False),
-    ("check --root bare4", False),
+    ("check --root lab4 --host none.toml", False),
     ("show --root lab4 --host none.toml", False),
     ("preflight --root lab4 --host none.toml", False),
     ("apply --root lab4", False),

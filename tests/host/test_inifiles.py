@@ -19,7 +19,14 @@ from tunectl.host.inifiles import parse_ini, values_of
     ],
 )
 def test_options(text: str, options: list[tuple[str, str, str, int]]) -> None:
-    assert list(parse_ini(text)) == options
+    assert [one[:4] for one in parse_ini(text)] == options
+
+
+def test_the_last_line_of_an_option_and_of_a_file() -> None:
+    assert [(one.value, one.line, one.last) for one in parse_ini("[S]\na=1 \\\n# no\n 2\nb=3 \\")] == [
+        ("1  2", 2, 4),
+        ("3", 5, 6),
+    ]
 
 
 def test_a_backslash_is_a_backslash_where_lines_do_not_go_on() -> None:

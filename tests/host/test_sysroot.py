@@ -49,10 +49,47 @@ def test_a_value_is_without_its_newline(tree: Path) -> None:
 @pytest.mark.slow
 def test_a_long_file_is_read_to_its_end(tree: Path) -> None:
     root = Sysroot(str(tree))
-    for size in (0, 1, 4095, 4096, 4097, 8192, 3_000_000):
-        (tree / "etc/long").write_bytes(b"1" * size)
+    for size in (0, 1, 4095, 4096, 4097, 8192, 300_000):
+        (tree / "etc/long").write_bytes((b"1," * size)[:size])
         assert len(root.read_value("etc/long")) == size
         assert len(root.read_text("etc/long")) == size
+
+
+def test_a_list_or_file_without_an_end_is_refused(tree: Path) -> None:
+    root = Sysroot(str(tree))
+    (tree / "etc/long").write_bytes(b"1," * ((2 << 20) + 4096))
+    with pytest.raises(OSError, match="longer than any list of CPUs"):
+        root.read_value("etc/long")
+    assert len(root.read_text("etc/long")) == (4 << 20) + 8192
+    os.truncate(tree / "etc/long", (64 << 20) + 1)
+    with pytest.raises(OSError, match="is larger than 64 MiB"):
+        root.read_text("etc/long")
+
+
+def test_a_number_that_no_host_has_is_refused(tree: Path) -> None:
+    root = Sysroot(str(tree))
+    (tree / "etc/long").write_bytes(b"a " + b"9" * 99 + b"\n")
+    assert root.get_text("etc/long")
+    (tree / "etc/long").write_bytes(b"a " + b"9" * 100 + b"\n")
+    for read in (root.read_value, root.read_text):
+        with pytest.raises(OSError, match="holds a number of more than 100 digits"):
+            read("etc/long")
+    assert len(root.read_bytes("etc/long")) == 103  # a before-image is brought back whatever it holds
+
+
+def test_no_question_is_answered_outside_of_the_tree(tree: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "below").mkdir(parents=True)
+    (outside / "link").symlink_to("x")
+    (outside / "file").write_text("theirs")
+    (tree / "out").symlink_to(outside)
+    root = Sysroot(str(tree))
+    assert (root.readlink("out/link"), root.get("out/file"), list(root.walk("out"))) == ("", "", [])
+    assert not root.exists("out/below")
+    with pytest.raises(FileNotFoundError):
+        root.lstat("out/file")
+    with pytest.raises(FileNotFoundError):
+        root.open("out/file")
 
 
 def test_an_attribute_that_is_no_list_is_a_page_at_most(tree: Path) -> None:

@@ -38,6 +38,7 @@ AGAINST = [
     ["# a comment", "", 'SUBSYSTEM=="net",ENV{SYSTEMD_WANTS}=""'],
     ['  , SUBSYSTEM == "net" ENV{SYSTEMD_WANTS} = "a \\"quoted\\" word",'],
     ['SUBSYSTEM=="net", GOTO="nowhere"', 'ENV{SYSTEMD_WANTS}=""'],
+    ['SUBSYSTEM=="net", \\', "# why", '  ENV{SYSTEMD_WANTS}=""'],
     ['LABEL="before"', 'SUBSYSTEM=="net", GOTO="before"', 'ENV{SYSTEMD_WANTS}=""'],
     ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}:="other.service", TAG-="systemd", RUN{program}+="/bin/true"'],
 ]
@@ -131,6 +132,6 @@ def test_lines_of_a_rule() -> None:
 def test_the_rules_of_a_distribution_take_nothing_away(tmp_path: Path) -> None:
     for path in PACKAGED.glob("*.rules"):
         write(tmp_path, f"usr/lib/udev/rules.d/{path.name}", path.read_text())
-        lines = [one for one in continued_lines(path.read_text(), "", comments=True) if one.text.strip()]
+        lines = [one for one in continued_lines(path.read_text(), "", comments="#", anywhere=True) if one.text.strip()]
         assert len(list(parse_rules(path.read_text(), path.name))) == len(lines)  # none is taken for invalid
     assert against_units(card(tmp_path, ""), OURS) is None

@@ -174,7 +174,13 @@ def test_a_sites_own_profile_inherits_limits_and_replaces_them(tmp_path: Path) -
     mine = tmp_path / "mine.toml"
     mine.write_text('inherits = "low-latency"\n[budget.max_ns]\nvalue = 70000\nreason = "our own"\n')
     found = config(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
-    assert (found.budget["max_ns"], found.budget["stolen_ppm"], found.looser) == (70000, 100, ())
+    assert (found.budget["max_ns"], found.budget["stolen_ppm"]) == (70000, 100)
+    # It does not make tunectl's own limit any wider, and what it has alone is its own measure.
+    assert found.looser == (Looser("max_ns", 70000, 50000, "low-latency"),)
+    mine.write_text('[budget.max_ns]\nvalue = 70000\nreason = "our own"\n')
+    own = 'profile = "mine.toml"\nisolated = "2-3"\n[budget]\nmax_ns = {}\nstolen_ppm = 1\n'
+    assert config(tmp_path, own.format(70000)).looser == ()
+    assert config(tmp_path, own.format(70001)).looser == (Looser("max_ns", 70001, 70000, "mine.toml"),)
     for value in ("0", "inf", "nan", "-1"):
         mine.write_text(f'[budget.max_ns]\nvalue = {value}\nreason = "our own"\n')
         with pytest.raises(UsageError, match=rf"mine\.toml: budget\.max_ns\.value: {re.escape(value)} is no limit"):
@@ -358,6 +364,9 @@ MONITOR_REFUSED = [
     ('[[monitor.webhooks]]\nurl = "https://x/\\u001b[31m"\n', "monitor.webhooks[0].url: "),
     ('[[monitor.webhooks]]\nurl = "http://x/"\ntoken_file = "/t"\n', "monitor.webhooks[0].url: "),
     ('[[monitor.webhooks]]\nurl = "https://x"\ntoken_file = "/a\\u0000"\n', "monitor.webhooks[0].token_file: "),
+    ("[[monitor.webhooks]]\n", "monitor.webhooks[0]: needs url or url_file"),
+    ('[[monitor.webhooks]]\nurl = "https://x"\nurl_file = "/u"\n', "monitor.webhooks[0]: needs url or url_file"),
+    ('[[monitor.webhooks]]\nurl_file = "desk"\n', "monitor.webhooks[0].url_file: "),
     ('[[monitor.webhooks]]\nurl = "https://x"\nca_file = "/a\\u0000"\n', "monitor.webhooks[0].ca_file: "),
     ("[[monitor.hooks]]\ncommand = []\n", "monitor.hooks[0].command: "),
     ('[[monitor.hooks]]\ncommand = ["page-me"]\n', "monitor.hooks[0].command: "),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tunectl.cpulist import Isolcpus
+from tunectl.errors import UsageError
+from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.codecs import CHOICE, CPULIST, CPUMASK, INVERTED, ISOLCPUS, RESUME_LATENCY, SWITCH, satisfies
-from tunectl.model import Match, Scope
+from tunectl.knobs.drivers.pseudofile import read_value
+from tunectl.model import Match, Scope, State
 
 SCOPE = Scope(frozenset(range(4)), frozenset(range(4)), frozenset({2, 3}), 4)
 
@@ -68,6 +72,47 @@ def test_an_empty_set_is_within_nothing() -> None:
 def test_sets_survive_the_kernels_text(cpus: frozenset[int]) -> None:
     assert CPULIST.decode(CPULIST.encode(cpus)) == cpus
     assert CPUMASK.decode(CPUMASK.encode(cpus)) == cpus
+
+
+LONG = ["9" * 5000, "-" + "9" * 5000, "9" * 400, "f" * 5000, "0-" + "9" * 5000, "x" * 5116, f"a [{'x' * 5000}]"]
+ODD = ["", "\n", "9" * 20, "9" * 21, "[", "[]", "1_0", "nan", "inf", "1e400", "0x" + "f" * 400, "N", "all", "0-N:1/0"]
+HOSTILE = (
+    st.text(max_size=40)
+    | st.sampled_from([*LONG, *ODD, ",".join("9" * 900)])
+    | st.binary(max_size=40).map(lambda data: data.decode("utf-8", "backslashreplace"))
+)
+
+
+@given(HOSTILE)
+def test_whatever_a_file_holds_is_a_value_or_refused_in_a_short_line(text: str) -> None:
+    """Of every codec of the table: what it takes can be shown and written, and what it refuses is one of two errors."""
+    for name, knob in KNOBS.items():
+        found = read_value(Shown(text), "x", knob.codec)
+        assert found.state in (State.READ, State.UNREADABLE), name
+        assert len(found.reason) < 500, name
+        if found.state is State.READ:
+            shown = str(knob.codec.show(found.value))
+            assert len(shown) < (500 if isinstance(found.value, str) else 12_000), name
+            knob.codec.encode(found.value)
+
+
+@given(st.none() | st.booleans() | st.integers() | st.floats() | HOSTILE)
+def test_whatever_a_host_file_asks_for_is_a_value_or_refused(value: object) -> None:
+    for knob in KNOBS.values():
+        with suppress(ValueError, UsageError):
+            knob.codec.show(knob.codec.want(value, SCOPE))
+
+
+class Shown(Sysroot):
+    """A host all of whose attributes hold one text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    def read_value(self, path: str) -> str:
+        """The text."""
+        return self.text
 
 
 @pytest.mark.parametrize("name", list(KNOBS))

@@ -99,6 +99,8 @@ DECISIONS: frozenset[str] = frozenset(
         "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
         "or see as root whether a fair server serves there: tunectl check",
         "check again while they come",
+        "…, then reboot",
+        "have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid …",
         "check again as root while no thread is at work on an isolated CPU",
         "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a "
         "program that shares memory with a thread there",
@@ -188,6 +190,9 @@ ELSEWHERE: dict[str, str] = {
     ),
     "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
     "echo 0 > /…": "tests/checks/test_ipis_check.py",
+    "echo … > /sys/devices/system/clocksource/clocksource0/current_clocksource; for the next boot, …": (
+        "tests/checks/test_clock_check.py"
+    ),
     "sudo mount -t tracefs tracefs /sys/kernel/tracing": "tests/checks/test_ipis_check.py",
     "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; then: "
     "echo 0 > /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",

@@ -15,7 +15,7 @@ import pytest
 
 from .cage import WITHOUT, Cage
 from .lab import Lab
-from .product import WRITTEN, findings, tunectl, verify
+from .product import EMULATED_BUDGET, WRITTEN, findings, tunectl, verify
 from .sweep import session_name
 from .test_product import difference, volatile
 
@@ -56,7 +56,13 @@ def bare(lab: Lab, second: Lab, wheels: tuple[Path, Path], tmp_path_factory: pyt
     shutil.copytree(needed, wheelhouse)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "download", "--no-deps", "-d", wheelhouse, "pip"], check=True)
-    return Cage({"alpha": lab, "beta": second}, place, wheel, wheelhouse, {"tunectl_host_waivers": WAIVERS})
+    return Cage(
+        {"alpha": lab, "beta": second},
+        place,
+        wheel,
+        wheelhouse,
+        {"tunectl_host_waivers": WAIVERS, "tunectl_host_budget": EMULATED_BUDGET},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +101,7 @@ def test_a_second_run_changes_nothing(cage: Cage) -> None:
 def test_the_cage_may_trade(cage: Cage) -> None:
     """NO-GO only for what emulation cannot give; each of these is a waiver above."""
     for host in cage.hosts.values():
-        ran = tunectl(host, "preflight --duration 2 --format json")
+        ran = tunectl(host, "preflight --format json", timeout=600)
         assert (ran.code, ran.json["verdict"]) == (0, "go"), ran.json["reasons"]
     if (cage.place / "collections/ansible_collections/tunectl/host/plugins/action/fleet_preflight.py").exists():
         done = cage.play("preflight", tunectl_fleet_store=str(cage.place / "sessions"), tunectl_session="lab")

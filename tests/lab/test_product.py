@@ -2,13 +2,14 @@
 
 import json
 import re
+import tomllib
 from typing import Any
 
 import pytest
 
 from .evidence import cpus
 from .lab import PREFIX, Lab
-from .product import WRITTEN, findings, tunectl, verify
+from .product import EMULATED_BUDGET, WRITTEN, findings, tunectl, verify
 
 BOOT_NAMES = ["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "skew_tick", "nosoftlockup", "tsc"]
 BOOT = {f"boot.{name}" for name in BOOT_NAMES}
@@ -57,6 +58,48 @@ def test_after_the_reboot_everything_is_in_force(tuned: Lab) -> None:
         assert finding["knob"] == "irq.affinity"
         assert finding["harmful"] is False
         assert "isolated CPUs only" in finding["reason"]
+
+
+def loosened(host_file: str) -> str:
+    """The same with limits that emulation can keep, and a waiver for the clock that it has not."""
+    for key, limit in EMULATED_BUDGET.items():
+        host_file, times = re.subn(rf"^{key} = .*$", f"{key} = {limit}", host_file, flags=re.MULTILINE)
+        assert times == 1, host_file
+    waiver = 'knob = "thermal.clock"\nreason = "emulation has no clock of its own"\nuntil = 2099-12-31\n'
+    return f"{host_file}\n[[waivers]]\n{waiver}"
+
+
+def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None:
+    """propose, plan, apply, reboot, verify, preflight: apply and the reboot are behind this host."""
+    proposed = tunectl(tuned, "propose --format toml").out
+    assert (tomllib.loads(proposed)["profile"], tomllib.loads(proposed)["isolated"]) == ("low-latency", "2-3")
+    assert tomllib.loads(proposed)["budget"].keys() == EMULATED_BUDGET.keys()
+    tuned.write("/etc/tunectl/host.toml", loosened(proposed))
+    assert tunectl(tuned, "plan --format json").json["changes"] == []
+    assert tunectl(tuned, "verify").code == 0
+    ran = tunectl(tuned, "preflight --format json", timeout=600)
+    assert (ran.code, ran.json["verdict"]) == (0, "go"), ran.json["reasons"]
+    budget = ran.json["probe"]["budget"]
+    assert (budget["verdict"], budget["limits"]) == ("within", EMULATED_BUDGET)
+    assert {one["cpu"] for one in ran.json["probe"]["cpus"]} == {2, 3}
+    assert {one["key"] for one in ran.json["looser"]} == EMULATED_BUDGET.keys()
+    assert "max_ns 2000000000 (profile 50000)" in ran.json["headline"]
+    assert ran.json["headline"].endswith("1 waiver stands, until 2099-12-31 (thermal.clock)")
+
+
+def test_nothing_less_than_that_is_go(tuned: Lab) -> None:
+    as_proposed = tunectl(tuned, "propose --format toml").out
+    loose = loosened(as_proposed)
+    tuned.write("/etc/tunectl/host.toml", loose)
+    short = tunectl(tuned, "preflight --duration 2 --format json")
+    assert (short.code, short.json["verdict"]) == (1, "unknown"), short.json["reasons"]
+    assert any(reason.startswith("probe: not judged: stolen_ppm") for reason in short.json["reasons"])
+    tuned.write("/etc/tunectl/host.toml", loose.replace(f"max_ns = {EMULATED_BUDGET['max_ns']}\n", "max_ns = 1\n", 1))
+    broken = tunectl(tuned, "preflight --duration 2 --format nagios")
+    assert (broken.code, broken.out.startswith("TUNECTL CRITICAL - no-go: ")) == (2, True), broken.out
+    tuned.write("/etc/tunectl/host.toml", loose)
+    tuned.write("/proc/sys/vm/swappiness", "60")
+    assert tunectl(tuned, "preflight --duration 1 -q").code == 3
 
 
 def shared_queues(lab: Lab) -> dict[str, set[int]]:

@@ -184,7 +184,7 @@ one_condition = st.builds(
 one_look = st.tuples(st.lists(one_condition, max_size=7), st.sampled_from([None, *Freshness]))
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(one_look, max_size=40), st.sets(st.integers(0, 39)))
 def test_fire_and_resolve_alternate_and_a_restart_changes_nothing(
     series: list[tuple[list[Condition], Freshness | None]], restarts: set[int]

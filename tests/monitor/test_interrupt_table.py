@@ -52,6 +52,29 @@ def test_arm_names_its_rows_otherwise(host_root: HostFactory) -> None:
     assert list(table.on(CALLS).values()) == list(rows["IPI1"].counts)
 
 
+@pytest.mark.parametrize(
+    ("description", "landed"),
+    [
+        ("GICv3  23 Level     arm-pmu", False),
+        ("GICv3  31 Level     vgic", False),
+        ("GICv3  32 Level     eth0", True),
+        ("RISC-V INTC   5 Edge      riscv-timer", False),
+        ("xen-percpu    -virq      timer0", False),
+        ("xen-dyn    -event     eth0", True),
+    ],
+)
+def test_what_belongs_to_a_cpu_is_no_device(tmp_path: Path, description: str, landed: bool) -> None:
+    """Nobody moved it there, and nobody can move it away: as check.device_interrupts."""
+    (tmp_path / "proc").mkdir()
+    table = InterruptTable(Sysroot(str(tmp_path)), frozenset({1}))
+    for count in (3, 9):
+        (tmp_path / "proc/interrupts").write_text(
+            f"           CPU0       CPU1\n  7:          0          {count}  {description}\n"
+        )
+        table.read()
+        assert bool(table.landed) is landed
+
+
 def test_only_what_came_to_an_isolated_cpu_counts_and_says_where(tmp_path: Path) -> None:
     host = watch(tmp_path, "xeon2s", {2, 18})
     table = host.watched_host.table

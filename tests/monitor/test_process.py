@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ import tunectl
 from tests.cli.places import needs_mounts
 from tests.conftest import write_host_file
 from tests.hosts.builder import HostFactory
-from tests.monitor.process import HOST_FILE, Systemd, limit_of, notified, running
+from tests.monitor.process import HOST_FILE, Monitor, Systemd, limit_of, notified, running
 from tests.monitor.receivers.receiver import receiving
 from tests.monitor.receivers.test_prometheus import series
 from tunectl.cpulist import parse_shown
@@ -187,6 +188,10 @@ def test_a_host_file_that_was_removed_keeps_the_old_settings(host: Path, tmp_pat
     assert said.endswith("the old settings stay in force")
 
 
+def says(monitor: Monitor, text: str) -> bool:
+    return any(text in line for line in monitor.said())
+
+
 def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_path: Path) -> None:
     place = host / "etc/tunectl/host.toml"
     place.unlink()
@@ -198,7 +203,7 @@ def test_without_a_host_file_a_reload_finds_one_and_keeps_it(host: Path, tmp_pat
         ):
             act()
             monitor.process.send_signal(signal.SIGHUP)
-            monitor.wait_for(lambda wanted=wanted: any(wanted in line for line in monitor.said()))
+            monitor.wait_for(partial(says, monitor, wanted))
         assert monitor.end() == 0
 
 

@@ -64,6 +64,12 @@ def test_a_thread_that_never_left_its_cpu_spins_though_little_was_charged_to_it(
     assert seen(state="S", run_s=1.9, slices=3).spins
 
 
+@pytest.mark.parametrize(("run_s", "spins"), [(1.8, False), (1.81, True)])
+def test_a_spinner_has_its_cpu_for_more_than_nine_tenths(run_s: float, spins: bool) -> None:
+    """Of two seconds; one that slept for longer has timers of its own."""
+    assert seen(state="S", run_s=run_s, slices=3).spins is spins
+
+
 @pytest.mark.parametrize("strict", [False, True])
 def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     good = (Finding("mm.ksm", "", Outcome.COMPLIANT),)

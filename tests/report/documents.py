@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tunectl.model import Document, Finding, HostId, Outcome
+from tunectl.model import Document, Finding, HostId, Outcome, Severity
 from tunectl.report.findings import finding_body, finding_of
 
 _BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
@@ -45,6 +45,7 @@ findings = st.builds(
     fix=hostile,
     harmful=st.booleans(),
     points=st.none() | st.dictionaries(st.sampled_from(["asked", "next_boot", "this_boot", "kernel"]), scalars),
+    severity=st.none() | st.sampled_from(Severity),
 )
 
 

@@ -89,6 +89,12 @@ def test_decisions_that_differ_only_in_their_target_are_one() -> None:
     assert (action["decide"], len(action["mends"])) == ("IRQ N is the kernel's: fewer queues for it", 2)
 
 
+def test_a_decision_about_one_target_is_in_the_words_of_its_fix() -> None:
+    fix = "take /etc/sysctl.d/90-site.conf:2 out, or say vm.swappiness = 1 there"
+    (action,) = actions_of([drifted("check.other_tuners", fix, "sysctl.d")])
+    assert action["decide"] == fix
+
+
 def test_commands_for_many_targets_are_one_line_on_a_page_and_all_in_the_document() -> None:
     found = [drifted("check.movable_threads", f"taskset -cp 0-1 {tid}; or declare it", str(tid)) for tid in range(40)]
     actions = actions_of(found)
@@ -123,12 +129,28 @@ def test_a_decision_is_never_called_a_command(fix: str) -> None:
         ("systemctl disable --now x; or waive it", "systemctl disable --now x", "or waive it"),
         ("sudo grub-editenv x unset y, then sudo update-grub", "sudo grub-editenv x unset y && sudo update-grub", ""),
         ("sudo sed -i 's/a: b; c//' /etc/x", "sudo sed -i 's/a: b; c//' /etc/x", ""),
-        ("echo > /x/set_event; rmdir /x/instances/y", "echo > /x/set_event; rmdir /x/instances/y", ""),
     ],
 )
 def test_the_explanation_is_no_part_of_the_command(fix: str, command: str, note: str) -> None:
     (step,) = steps_of(fix)
     assert (step.command, step.note) == (command, note)
+
+
+def test_several_commands_of_one_fix_are_steps_in_its_order() -> None:
+    first, second = "IRQ 36 is the kernel's: fewer queues for it", "echo 0 > /proc/irq/42/x"
+    fix = f"{first}; {second}; sudo sed 's/; kill 7//' y; kill 7; or wait"
+    assert [(step.command or step.decide, step.note) for step in steps_of(fix)] == [
+        (first, ""),
+        (second, ""),
+        ("sudo sed 's/; kill 7//' y", ""),
+        ("kill 7", "or wait"),
+    ]
+
+
+def test_a_list_that_is_cut_off_is_no_part_of_a_command() -> None:
+    steps = list(steps_of("taskset -cp 0 15; taskset -cp 0 16 and 10 more"))
+    assert [step.command for step in steps] == ["taskset -cp 0 15", "taskset -cp 0 16"]
+    assert {step.note for step in steps} == {"10 more of this kind: the next run names them"}
 
 
 def test_the_schema_takes_it() -> None:

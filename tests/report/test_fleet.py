@@ -33,9 +33,10 @@ def test_text_names_everybody_the_worst_first() -> None:
         lines.index(head) for head in ("NO-GO: 1 host", "UNKNOWN: 2 hosts", "pending reboot: 1 host", "GO: 8 hosts")
     ]
     assert heads == sorted(heads)
-    assert lines[heads[1] + 1 : heads[1] + 3] == [
-        "  tx-10",
-        "    1. unreachable: ssh: connect to host tx-10 port 22: No route to host",
+    assert lines[heads[1] + 1 : heads[1] + 4] == [
+        "  tx-[10-11]",
+        "   1. unreachable: ssh: connect to host tx-10 port 22: No route to host",
+        "      1 host: tx-10",
     ]
     assert lines[heads[3] + 1] == "  tx-[01-08]"
 
@@ -48,14 +49,14 @@ def test_text_shows_who_is_unlike_its_peers() -> None:
 
 
 def test_text_gathers_hosts_that_say_the_same() -> None:
-    reasons = [f"reason {n}" for n in range(5)]
+    reasons = [f"{word} is wrong" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")]
     hosts = [asked(f"h{n}", preflight(f"h{n}", "no-go", reasons=reasons)) for n in range(200)]
     made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts))
     lines = text(made)
-    assert len(lines) < 30
+    assert len(lines) < 35
     assert "  h[0-199]" in lines
-    assert "2 more reasons: -v shows all, --format json has them by host" in lines
-    assert any("reason 4" in line for line in text(made._replace(verbose=1)))
+    assert "  and 1 more cause: -v shows all, --format json has the reasons by host" in lines
+    assert any("nine is wrong" in line for line in text(made._replace(verbose=1)))
 
 
 def test_history() -> None:

@@ -163,6 +163,19 @@ def test_a_quiet_cpu_and_a_probe_that_did_not_run() -> None:
     assert "The probe did not run." in page(file("preflight", {**body("preflight"), "probe": None})).words
 
 
+def test_a_go_is_repeated_with_its_terms_and_only_where_it_was_judged() -> None:
+    within = {**body("probe.jitter"), "budget": {"limits": {"max_ns": 5e9}, "verdict": "within", "broken": []}}
+    go = {**body("preflight"), "verdict": "go", "headline": "ready; max_ns 9 (profile 5)", "reasons": []}
+    drawn = page(file("preflight", {**go, "probe": within})).words
+    assert "ready; max_ns 9 (profile 5)" in drawn
+    assert "UNKNOWN" not in drawn
+    for probe in (None, {**within, "budget": {"limits": {}, "verdict": "not-judged", "broken": []}}):
+        drawn = page(file("preflight", {**go, "probe": probe})).words
+        assert "UNKNOWN" in drawn
+        assert "ready" not in drawn
+        assert "its probe was held to no limit" in drawn
+
+
 def test_a_wake_cell_without_messages_has_its_reason() -> None:
     nothing: dict[str, Any] = {
         "n": 0,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from junitparser import JUnitXml
 
+from tests.conftest import examples
 from tests.report.documents import body, document, findings, hostile, verify_of
 from tunectl.model import Document, Finding, HostId, Outcome
 from tunectl.report import render
@@ -95,6 +96,7 @@ def test_it_is_read_back_by_junitparser() -> None:
     assert sum(len(each) for each in read) == read.tests == 52
 
 
+@settings(max_examples=examples(40))
 @given(st.lists(findings), hostile, hostile)
 def test_no_name_breaks_the_xml(found: list[Finding], verdict: str, hostname: str) -> None:
     made = verify_of(found, verdict=verdict)

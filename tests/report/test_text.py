@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.conftest import examples
 from tests.report.documents import AT, HOST, NAMES, body, document, findings, hostile, replaced, verify_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Document, Finding, Outcome
@@ -223,6 +224,7 @@ def test_no_string_reaches_the_terminal_raw(name: str, text: str) -> None:
         assert line.isprintable(), repr(line)
 
 
+@settings(max_examples=examples(50))
 @given(st.lists(findings), st.integers(1, 200))
 def test_any_findings_at_any_width(found: list[Finding], width: int) -> None:
     rendered = render(verify_of(found), "text", width=width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,19 @@ SYSTEM = "etc/systemd/system"
             "for c in 2 3; do echo powersave > /sys/devices/system/cpu/cpu$c/cpufreq/scaling_governor; done",
             [(1, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
         ),
+        (
+            "CPUS='2 3'\nfor c in $CPUS; do\n"
+            "echo powersave > /sys/devices/system/cpu/cpu$c/cpufreq/scaling_governor; done",
+            [(3, f"/sys/devices/system/cpu/cpu{n}/cpufreq/scaling_governor", "powersave") for n in (2, 3)],
+        ),
+        ("for n in a b; do echo 1 > /sys/$n/$n; done", [(1, f"/sys/{n}/{n}", "1") for n in "ab"]),
+        ("n=1; nn=2; echo $n > /sys/$nn/$n", [(1, "/sys/2/1", "1")]),
+        ("x86_energy_perf_policy -a 6", [(1, "x86_energy_perf_policy", "6")]),
+        ("swapon -p 5 /dev/sdb", [(1, "swapon -p 5 /dev/sdb", "on")]),
+        ("cpupower frequency-set -u " + "9" * 400, [(1, "cpupower frequency-set -u", "")]),
         (f"echo \\\n always > {THP}", [(1, THP, "always")]),
+        (f"echo alw\\\nays > {THP}", [(1, THP, "always")]),
+        (f"# a comment is not continued \\\necho always > {THP}", [(2, THP, "always")]),
         ("sysctl -q -w vm.swappiness=60", [(1, "vm.swappiness", "60")]),
         ("cpupower -c all frequency-set -g powersave", [(1, "cpupower frequency-set -g", "powersave")]),
         ("cpupower frequency-set -u 2.5GHz", [(1, "cpupower frequency-set -u", "2500000")]),
@@ -113,6 +126,10 @@ SYSTEM = "etc/systemd/system"
         ("sysctl vm.swappiness", []),
         ("cpupower frequency-info", []),
         ("swapon --show", []),
+        ("swapon --noheadings --show=NAME", []),
+        ("swapon --bytes", []),
+        ("tuned-adm profile", []),
+        ("x86_energy_perf_policy", []),
         ("ethtool -c eth0", []),
         ("tuned-adm active", []),
         ("echo 'never closed > x", []),
@@ -120,6 +137,65 @@ SYSTEM = "etc/systemd/system"
 )  # fmt: skip
 def test_what_a_script_writes(text: str, found: list[tuple[int, str, str]]) -> None:
     assert [(one.line, one.key, one.value) for one in writes_of(text)] == found
+
+
+MAY_BE_RUN = [
+    (f"if [ -e /x ]; then\n  exit 0\nfi\necho always > {THP}", [(4, THP, "always")]),
+    (f"[ -e /x ] || exit 0\necho always > {THP}", [(2, THP, "always")]),
+    (f"[ -e /x ] ||\nexit 0\necho always > {THP}", [(3, THP, "always")]),
+    (f"case $1 in\nstop) exit 0 ;;\nesac\necho always > {THP}", [(4, THP, "always")]),
+    (f"case $1 in\nstop)\n  exit 0\n  ;;\nesac\necho always > {THP}", [(6, THP, "always")]),
+    (f"(exit 0)\n{{ true; }}; exec >/tmp/log 2>&1\necho always > {THP}", [(3, THP, "always")]),
+    (f"done() {{ exit 0; }}\necho always > {THP}\nexit 0", [(2, THP, "always")]),
+    (f"set_it() {{\n  echo always > {THP}\n}}\nset_it", [(2, THP, "always")]),
+    (f"function set_it {{\n  echo always > {THP}\n}}\n[ -e /x ] && set_it", [(2, THP, "always")]),
+    (f"a()\n{{\n  echo always > {THP}\n}}\nb () {{ a; }}\ntrap 'b; exit' EXIT", [(3, THP, "always")]),
+    (f"start() {{ echo always > {THP}; }}\nstop() {{ true; }}\n\"$1\"", [(1, THP, "always")]),
+    (f"start() {{ echo always > {THP}; }}\ncase $1 in start) start;; esac", [(1, THP, "always")]),
+    (f"exec /bin/sh -c 'echo always > {THP}'", [(1, THP, "always")]),
+]  # fmt: skip
+NEVER_RUN = [  # and the nearest that is run
+    (f"exit 0\necho always > {THP}", f"true\necho always > {THP}"),
+    (f"true; exit; echo always > {THP}", f"true; (exit); echo always > {THP}"),
+    (
+        f"if true; then\n  true\nfi\nexit 0\nfor x in 1; do echo always > {THP}; done",
+        f"if false; then\n  exit 0\nfi\nfor x in 1; do echo always > {THP}; done",
+    ),
+    (f"exec /opt/engine --cpu 3\necho always > {THP}", f"exec 2>&1\necho always > {THP}"),
+    (
+        f"set_it() {{\n  if true; then echo always > {THP}; fi\n}}\nother() {{ true; }}\nother",
+        f"set_it() {{\n  if true; then echo always > {THP}; fi\n}}\nother() {{ set_it; }}\nother",
+    ),
+    (f"a() {{ echo always > {THP}; }}\nb() {{ a; }}\ntrue", f"a() {{ echo always > {THP}; }}\nb() {{ a; }}\nb"),
+    (f"/bin/sh -c 'exit 0; echo always > {THP}'", f"/bin/sh -c 'true || exit 0; echo always > {THP}'"),
+]
+
+
+@pytest.mark.parametrize(("text", "found"), MAY_BE_RUN)
+def test_a_line_that_may_be_run_counts(text: str, found: list[tuple[int, str, str]]) -> None:
+    assert [(one.line, one.key, one.value) for one in writes_of(text)] == found
+
+
+@pytest.mark.parametrize(("text", "nearest"), NEVER_RUN)
+def test_a_line_that_is_never_run_writes_nothing_as_bash_says_too(tmp_path: Path, text: str, nearest: str) -> None:
+    written = tmp_path / "enabled"
+    for script, is_run in ((text, False), (nearest, True)):
+        subprocess.run(["bash", "-c", script.replace(THP, str(written))], capture_output=True)
+        assert (written.exists(), bool(list(writes_of(script)))) == (is_run, is_run)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A=xxxxxxxx\n" + "A=$A$A\n" * 60 + "echo $A > /sys/$A",
+        f"for n in {' '.join(map(str, range(64)))}; do\nfor m in {' '.join(map(str, range(64)))}; do\n"
+        + "".join(f"v{i}=$n$m\n" for i in range(8))
+        + "echo 1 > /sys/$v0/$v1/$v2/$v3/$v4/$v5/$v6/$v7\ndone; done",
+    ],
+    ids=["a word that doubles", "a product of lists"],
+)
+def test_no_script_takes_for_ever(text: str) -> None:
+    assert len(list(writes_of(text))) <= 400
 
 
 def program(path: str, text: str, mode: int = 0o755) -> Any:
@@ -322,6 +398,15 @@ def test_what_two_lines_should_say_is_said_once(tmp_path: Path) -> None:
     fix = against(tmp_path, program("etc/rc.local", f"#!/bin/sh\n{SET}\n{SET}\n"))["rc.local"][1]
     assert fix.startswith("take /etc/rc.local:2, /etc/rc.local:3 out, or say ")
     assert fix.count(" = ") == 1
+
+
+@pytest.mark.parametrize("end", ["sys.exit(0)", "raise SystemExit", "exit()", "exit;", "__END__"])
+def test_what_stands_behind_the_end_of_another_languages_script_writes_nothing(tmp_path: Path, end: str) -> None:
+    def act(text: str) -> Any:
+        return program("etc/cron.hourly/x", f"#!/usr/bin/python3\n{text}\nopen('{THP}', 'w').write('always')\n")
+
+    assert "cron.hourly/x:3" in against(tmp_path, act(f"    {end}"))["cron"][0]  # in a condition
+    assert against(tmp_path, act(end)) == {}
 
 
 def test_rc_local_has_one_row_and_its_line_is_the_fix(tmp_path: Path) -> None:

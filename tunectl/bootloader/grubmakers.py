@@ -96,7 +96,7 @@ def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, ma
 
 def _commands(text: str) -> Iterator[Line]:
     """The commands of a script, lines that a backslash continues joined, without comments."""
-    for line in continued_lines(text, comments=True):
+    for line in continued_lines(text, comments="#"):
         if bare := line.text.strip():
             yield line._replace(text=bare)
 

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet
+from tunectl.host.interrupts import PRIVATE
 
 # Two threads that take turns get half of a CPU each; more than that is a spinner, or as good as one.
 BUSY = 0.5
-# GIC interrupts 16 to 31 belong to one CPU each (timer, performance counters), and so do Xen's per-CPU event
-# channels: they have numbers, but are no device's and cannot be moved.
-_PRIVATE_ROW = re.compile(r"GIC\S*\s+(1[6-9]|2\d|3[01])\s|xen-percpu")
+_PRIVATE_ROW = re.compile(PRIVATE)
 
 
 class Landed(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError
 from tunectl.host.occupants import Key, Occupant
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.timers import TIMER_LIST, parse_timer_list
+from tunectl.host.timers import TIMER_LIST, Armed, parse_timer_list
 from tunectl.probe.runner import run_jitter
 
 STILL = "the counters stand still: a recorded host does not run"
@@ -104,9 +104,14 @@ def timers_under_spinner(root: Sysroot, cpu: int, *, taken: bool = False) -> lis
         spinning = pool.submit(_wait if taken else _spin_again, cpu)
         while not spinning.done():
             armed = parse_timer_list(root.get_text(TIMER_LIST))
-            soon.update(dict.fromkeys(one.function for one in armed if one.cpu == cpu and one.in_ns <= _SOON_NS))
+            soon.update(dict.fromkeys(soon_on(cpu, armed)))
             time.sleep(_LOOK_S)
     return list(soon) if spinning.exception() is None else []
+
+
+def soon_on(cpu: int, armed: Iterable[Armed]) -> list[str]:
+    """The functions of the timers that may come ten times a second or more often. Pure."""
+    return [one.function for one in armed if one.cpu == cpu and one.in_ns <= _SOON_NS]
 
 
 def _spin_again(cpu: int) -> None:

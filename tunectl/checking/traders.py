@@ -15,7 +15,7 @@ from tunectl.model import Trading
 
 POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle", 6: "deadline"}  # include/uapi/linux/sched.h
 REAL_TIME = ("fifo", "rr", "deadline")
-_CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i", "deadline": "-d"}
+_CHRT = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
 
 
 class Trader(NamedTuple):
@@ -95,10 +95,14 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
     if (policy, thread.rt_priority) != (declared.policy, declared.priority):
         wanted = f"{declared.policy} {declared.priority}" if declared.priority else declared.policy
         seen = f"{policy} {thread.rt_priority}" if thread.rt_priority else policy
-        found.append(
-            (f"it is scheduled as {seen}, not {wanted}", f"chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}")
-        )
+        found.append((f"it is scheduled as {seen}, not {wanted}", _reschedule(declared, tid)))
     return found
+
+
+def _reschedule(declared: Trading, tid: int) -> str:
+    if declared.policy == "deadline":  # needs a runtime and a deadline, which the host file does not have
+        return f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}"
+    return f"chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}"
 
 
 def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:

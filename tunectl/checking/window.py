@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tunectl.host.interrupts import Interrupts, parse_interrupts
+from tunectl.host.interrupts import TIMERS, Interrupts, parse_interrupts
 from tunectl.host.procs import Thread, read_threads
 from tunectl.host.sysroot import Sysroot
 
@@ -20,8 +20,8 @@ CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0"
 
 
 def is_timer_row(name: str, description: str) -> bool:
-    """Is it the per-CPU timer? It has a row of its own on x86, and a numbered one named after it on ARM."""
-    return name == "LOC" or description.endswith("arch_timer")
+    """Is it the per-CPU timer? It has a row of its own on x86, and a numbered one named after it on ARM and RISC-V."""
+    return name == "LOC" or description.endswith(TIMERS)
 
 
 class Counters(NamedTuple):

@@ -14,6 +14,7 @@ import click
 from tunectl.cli import exits
 from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError
+from tunectl.shortened import shortened
 
 # name -> what it does; the function is tunectl.cli.<name>:command
 COMMANDS = {
@@ -130,7 +131,7 @@ def _is_of_output(error: OSError) -> bool:
 def _complain(message: str, code: int) -> int:
     from tunectl.report.escape import printable  # a file's name or key may hold a terminal's control sequences
 
-    line = printable(" ".join(message.split()))
+    line = printable(shortened(" ".join(message.split())))
     click.echo(f"tunectl: {line}", err=True)
     if _nagios_wanted():
         with suppress(OSError):  # the line may be about the output itself

@@ -9,7 +9,7 @@ import termios
 import tty
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # What a terminal sends for a key: one character, or a sequence (ECMA-48; xterm's "PC-style function keys").
 _SENT = re.compile(rb"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[^\x1b]", re.DOTALL)
@@ -98,7 +98,7 @@ class Keyboard:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._before: list[object] | None = None
+        self._before: Any = None
         # A process in the background that changes the terminal's mode is stopped.
         with suppress(OSError):
             if os.tcgetpgrp(fd) == os.getpgrp():

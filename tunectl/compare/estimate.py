@@ -50,9 +50,9 @@ def arrival_percentile(sample: Sample, share: float, confidence: float) -> Inter
     whole, budget = sample.whole, share * sample.run_ns
     value = whole.wait_exceeded(budget)
     waited = whole.waited(value)
-    if not waited or not budget:
+    deciding = independent_waits(sample, value, confidence) * budget / waited if waited else 0.0
+    if not deciding:  # one gap as long as a year leaves nothing of the others
         return Interval(value, 0.0, math.inf)
-    deciding = independent_waits(sample, value, confidence) * budget / waited
     few, many = binomial_range(max(int(deciding / share), 1), share, confidence)
     high = whole.wait_exceeded(budget * few / deciding) if few else math.inf
     low = whole.wait_exceeded(budget * many / deciding)

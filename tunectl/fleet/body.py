@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tunectl.fleet.causes import Cause, Told, by_text, rank
 from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
-from tunectl.fleet.records import Asked, Figures, Session, Summary
+from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
+from tunectl.fleet.todo import todo_body
 from tunectl.probe.shapes import Hardware
 
 
@@ -22,10 +24,60 @@ def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
         "session": session_body(session),
         "counts": {"hosts": len(judged), **counts(judged)},
         "hosts": [host_body(one) | {"group": place.get(one.name)} for one in judged],
+        "actions": _todo(judged),
+        "causes": causes_body(judged),
         "groups": [_group(group) for group in groups],
         "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
         "outlier_rule": {"score": SCORE, "fewest": FEWEST},
         "warnings": list(_warnings(session, judged)),
+    }
+
+
+def causes_body(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+    """Why hosts are not GO, each cause once for each verdict: the worst verdict and the most urgent cause first."""
+    found: dict[tuple[str, Cause], list[tuple[str, Told]]] = {}
+    for one in judged:
+        for told in _told(one):
+            found.setdefault((one.verdict, told.cause), []).append((one.name, told))
+    ordered = sorted(found.items(), key=lambda one: (VERDICTS.index(one[0][0]), *rank(one[0][1]), -len(one[1])))
+    return [_cause(verdict, cause, of) for (verdict, cause), of in ordered]
+
+
+def _told(one: Judged) -> Iterator[Told]:
+    """Its causes: those of its document's findings, where its document's reasons count, and every other reason."""
+    document = one.asked.document
+    own = document.reasons if document else ()
+    if document and _counts(one):
+        yield from document.told
+    left = set(document.unexplained) if document else set()
+    yield from by_text(reason for reason in one.reasons if reason not in own or reason in left)
+
+
+def _todo(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+    """What to do on the hosts that are not GO."""
+    documents = [(one.name, one.asked.document) for one in judged if _counts(one)]
+    return todo_body((name, document.todo) for name, document in documents if document)
+
+
+def _counts(one: Judged) -> bool:
+    """Is it judged by what its document says? An old one says nothing of now."""
+    document = one.asked.document
+    return document is not None and bool(set(document.reasons) & set(one.reasons))
+
+
+def _cause(verdict: str, cause: Cause, of: Sequence[tuple[str, Told]]) -> dict[str, Any]:
+    hosts = list(dict.fromkeys(name for name, _ in of))
+    return {
+        "verdict": verdict,
+        "knob": cause.knob,
+        "instances": cause.instances,
+        "outcome": cause.outcome,
+        "severity": cause.severity,
+        "cause": cause.data,
+        "hosts": hosts,
+        "targets": sum(told.targets for _, told in of),
+        "texts": len({told.text for _, told in of}),
+        "example": {"host": of[0][0], "text": of[0][1].text},
     }
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from tunectl.fleet.causes import Told, told_by, unexplained
+from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
 
 
@@ -59,6 +61,9 @@ class Summary(NamedTuple):
     headline: str = ""  # the verdict in words, with the terms on which it was reached
     looser: tuple[str, ...] = ()  # keys of [budget] that permit more than the profile does
     waivers: int = 0  # that stand
+    told: tuple[Told, ...] = ()  # why it is not GO, by its findings
+    todo: tuple[Doing, ...] = ()
+    unexplained: tuple[str, ...] = ()  # those of `reasons` that no finding and no limit explains
 
 
 def summary_of(document: Preflight) -> Summary:
@@ -77,6 +82,9 @@ def summary_of(document: Preflight) -> Summary:
         document.headline,
         tuple(one.key for one in document.looser),
         document.waivers.standing,
+        told_by(document),
+        doings(document.actions),
+        unexplained(document),
     )
 
 

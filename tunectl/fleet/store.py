@@ -24,10 +24,12 @@ from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import read_document
 from tunectl.probe.shapes import Preflight
+from tunectl.regular import read_regular
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
 _LARGEST_NOTE = 1 << 20  # bytes; a note that says why there is no document is never larger
+_LARGEST_LIST = 64 << 20
 
 
 def default_store() -> Path:
@@ -93,10 +95,8 @@ def read_session(directory: Path, hosts: Sequence[str] | None = None) -> Session
     """A session by its directory. If it has no list of hosts, `hosts` is that list. A plain directory of documents
     is a session, too, of the hosts that have a document there."""
     directory = directory.absolute()
-    if (directory / LIST).exists() and not (directory / LIST).is_file():  # a pipe would be waited for
-        raise TunectlError(f"{directory / LIST}: is not a regular file")
     try:
-        data = (directory / LIST).read_bytes()
+        data = read_regular(str(directory / LIST), _LARGEST_LIST)
     except FileNotFoundError:
         if not directory.is_dir():
             raise TunectlError(f"{directory}: no such session") from None

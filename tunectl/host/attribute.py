@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 _VALUE_SIZE = 4096  # a sysfs attribute is at most one page, and one read(2) returns all of it
+_LIST_SIZE = 4 << 20
 _OF_LISTS = b"0123456789abcdef,-"
 
 
 def read_attribute(fd: int) -> bytes:
     """A whole attribute, in one read where it fits a page. Closes the file."""
     try:
-        data = os.read(fd, _VALUE_SIZE)
-        while len(data) % _VALUE_SIZE == 0 and not data.strip(_OF_LISTS) and (more := os.read(fd, _VALUE_SIZE)):
-            data += more  # only a list or mask of CPUs in /proc may be longer than a page
-        return data
+        chunks = [os.read(fd, _VALUE_SIZE)]
+        # only a list or mask of CPUs in /proc may be longer than a page
+        while len(chunks[-1]) == _VALUE_SIZE and not chunks[-1].strip(_OF_LISTS):
+            if len(chunks) * _VALUE_SIZE > _LIST_SIZE:
+                raise OSError(errno.EFBIG, "is longer than any list of CPUs")
+            chunks.append(os.read(fd, _VALUE_SIZE))
+        return b"".join(chunks)
     finally:
         os.close(fd)
 

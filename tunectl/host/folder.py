@@ -46,7 +46,7 @@ class Folder:
             return self._root.read_value(f"{self._path}/{path}")  # the file itself may be a link
         text = self._texts.get(data)
         if text is None:
-            text = self._texts[data] = text_of(data)
+            text = self._texts[data] = text_of(self._root.checked_numbers(data))
         return text
 
 

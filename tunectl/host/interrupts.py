@@ -10,6 +10,12 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
+# Rows with a number that are no device's, belong to one CPU each and cannot be moved: the GIC's interrupts 16 to 31
+# (timer, performance counters), a RISC-V hart's own, and Xen's event channels of a CPU. As /proc/interrupts describes
+# them: drivers/irqchip/irq-gic*.c, irq-riscv-intc.c; drivers/xen/events/events_base.c.
+PRIVATE = r"GIC\S*\s+(1[6-9]|2\d|3[01])\s|RISC-V INTC|xen-percpu"
+# The timer of a CPU among them, by its handler's name.
+TIMERS = ("arch_timer", "riscv-timer")
 _CPU_COLUMN = re.compile(r"CPU(\d+)")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 
@@ -14,14 +14,22 @@ class Line(NamedTuple):
     last: int
 
 
-def continued_lines(text: str, between: str = " ", *, comments: bool = False) -> Iterator[Line]:
+def continued_lines(text: str, between: str = " ", *, comments: str = "", anywhere: bool = False) -> Iterator[Line]:
     """The lines of a text; `between` stands in the place of each backslash at an end. One at the very end is dropped.
 
-    `comments`: a line that begins with # is left out, and no backslash continues it (a shell's, udev's).
+    `comments`: a line that begins with one of these is left out, and no backslash continues it (a shell's, udev's);
+    with `anywhere` also between lines that are joined.
     """
+    yield from join_lines(enumerate(text.split("\n"), 1), between, comments=comments, anywhere=anywhere)
+
+
+def join_lines(
+    numbered: Iterable[tuple[int, str]], between: str = " ", *, comments: str = "", anywhere: bool = False
+) -> Iterator[Line]:
+    """The same of lines that have their numbers. It takes no more of them than it has yielded."""
     waiting, first = "", 0
-    for number, line in enumerate(text.split("\n"), 1):
-        if comments and not waiting and line.lstrip().startswith("#"):
+    for number, line in numbered:
+        if comments and (anywhere or not waiting) and line.lstrip().startswith(tuple(comments)):
             continue
         first = first if waiting else number
         if line.endswith("\\"):

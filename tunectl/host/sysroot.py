@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,8 +18,11 @@ from tunectl.durable import NOT_REGULAR, require_regular
 from tunectl.host import ethtool
 from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.refusals import DENIED, Refusals
+from tunectl.regular import read_up_to
 
-_CHUNK = 1 << 20
+_LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
+# No kernel and no program writes such a number, and int() refuses it with an error that nobody expects.
+_ENDLESS_NUMBER = re.compile(rb"[0-9]{100}")
 _NULL = os.makedev(1, 3)  # systemd masks a file by a link to it. Documentation/admin-guide/devices.txt
 _READ = os.O_RDONLY | os.O_CLOEXEC
 _KERNELS_OWN = ("proc/", "sys/")  # nobody makes a FIFO or a device there
@@ -99,8 +103,11 @@ class Sysroot:
 
     def _open_recorded(self, path: str) -> int:
         """Opens a file of a recorded host; where a link is on the way, what it means inside the root."""
+        if not self._is_straight(path[: path.rfind("/") + 1]):
+            as_directory = "/." if path.endswith("/.") else ""
+            return os.open(self.resolve(path) + as_directory, self._flags)
         try:
-            fd = os.open(self._prefix + path, self._flags)
+            return os.open(self._prefix + path, self._flags)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOENT):
                 raise
@@ -108,14 +115,25 @@ class Sysroot:
             if place == self._prefix + path:
                 raise
             return os.open(place, self._flags)
-        directory = path[: path.rfind("/") + 1]
-        if directory not in self._straight:
-            # The kernel followed links of directories as this machine's own: where did that lead?
-            if not os.readlink(f"/proc/self/fd/{fd}").startswith(self._prefix):
-                os.close(fd)
-                return os.open(self.resolve(path), self._flags)
+
+    def _is_straight(self, directory: str) -> bool:
+        """Does the kernel, which follows a link as this machine's own, find this directory inside the root?
+
+        It is not opened for that: what a device outside does when it is opened is not ours to find out.
+        """
+        if directory in self._straight:
+            return True
+        try:
+            fd = os.open(self._prefix + directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            straight = f"{os.readlink(f'/proc/self/fd/{fd}')}/".startswith(self._prefix)
+        finally:
+            os.close(fd)
+        if straight:
             self._straight.add(directory)
-        return fd
+        return straight
 
     def resolve(self, path: str) -> str:
         """The real path of `path`, every link followed as the host would: inside its root.
@@ -143,24 +161,27 @@ class Sysroot:
 
     def read_value(self, path: str) -> str:
         """An attribute, in one read where it fits a page, without its trailing newline."""
-        return text_of(read_attribute(self.open(path)))
+        return text_of(self.checked_numbers(read_attribute(self.open(path))))
 
     def read_bytes(self, path: str, size: int | None = None, offset: int = 0) -> bytes:
-        """A whole file, however long; or at most `size` bytes of it."""
+        """A whole file, and OSError where that is larger than any that is read; or at most `size` bytes of it."""
         fd = self.open(path)
         try:
             if size is not None:
                 return os.pread(fd, size, offset)
-            chunks = []
-            while chunk := os.read(fd, _CHUNK):
-                chunks.append(chunk)
-            return b"".join(chunks)
+            return read_up_to(fd, _LARGEST)
         finally:
             os.close(fd)
 
     def read_text(self, path: str) -> str:
         """A whole file as text; bytes that are not UTF-8 are shown as escapes."""
-        return self.read_bytes(path).decode("utf-8", "backslashreplace")
+        return self.checked_numbers(self.read_bytes(path)).decode("utf-8", "backslashreplace")
+
+    def checked_numbers(self, data: bytes) -> bytes:
+        """The bytes. OSError where a file of a recorded host holds a number that no host has."""
+        if not self.live and _ENDLESS_NUMBER.search(data):
+            raise OSError(errno.EINVAL, "holds a number of more than 100 digits")
+        return data
 
     def get(self, path: str, default: str = "") -> str:
         """A short attribute, or `default` where it is absent or cannot be read. Never raises."""
@@ -238,12 +259,12 @@ class Sysroot:
 
     def lstat(self, path: str) -> os.stat_result:
         """lstat(2) of a path."""
-        return os.lstat(self._prefix + path)
+        return os.lstat(self._place(path))
 
     def readlink(self, path: str) -> str:
         """Where a link points, or "" where it is none. Never raises."""
         try:
-            return os.readlink(self._prefix + path)
+            return os.readlink(self._place(path))
         except OSError as error:
             self._note(path, error)
             return ""
@@ -252,7 +273,8 @@ class Sysroot:
         """Every file and link below a directory, as paths from the root. Never raises."""
         for name in sorted(self.listdir(path)):
             below = f"{path}/{name}"
-            if os.path.isdir(self._prefix + below) and not os.path.islink(self._prefix + below):
+            place = self._place(below)
+            if os.path.isdir(place) and not os.path.islink(place):
                 yield from self.walk(below)
             else:
                 yield below

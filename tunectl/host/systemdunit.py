@@ -57,24 +57,11 @@ def _is_null(root: Sysroot, path: str) -> bool:
 
 def read_unit(root: Sysroot, unit: str) -> list[Said]:
     """Every assignment of a unit, in the order in which systemd reads them. Never raises."""
-    return [said for file in files_of(root, unit) for said in _of_file(root.get_text(file), file)]
-
-
-def _of_file(text: str, file: str) -> list[Said]:
-    lines = text.split("\n")
-    found = []
-    for one in parse_ini(text):
-        found.append(Said(one.section, one.key, one.value, file, one.line, _last(lines, one.line)))
-    return found
-
-
-def _last(lines: Sequence[str], number: int) -> int:
-    """The last line of what begins in this one: comments may stand between lines that are joined."""
-    while number < len(lines) and (
-        lines[number - 1].rstrip().endswith("\\") or lines[number - 1].startswith(("#", ";"))
-    ):
-        number += 1
-    return number
+    return [
+        Said(one.section, one.key, one.value, file, one.line, one.last)
+        for file in files_of(root, unit)
+        for one in parse_ini(root.get_text(file))
+    ]
 
 
 def in_force(said: Iterable[Said], section: str, *keys: str) -> list[Said]:

@@ -75,7 +75,7 @@ class Against(NamedTuple):
 
 def parse_rules(text: str, file: str) -> Iterator[Rule]:
     """The rules of one file; a backslash at the end of a line continues a rule. One that udev ignores is none."""
-    for line in continued_lines(text, between="", comments=True):
+    for line in continued_lines(text, between="", comments="#", anywhere=True):
         if keys := _keys(line.text):
             yield Rule(file, line.first, line.last, keys)
 

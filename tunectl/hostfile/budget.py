@@ -12,8 +12,15 @@ from tunectl.errors import UsageError
 from tunectl.hostfile.shape import Budget
 
 
+class Measure(NamedTuple):
+    """What a limit is compared with: the one of a profile that tunectl ships, where the site's own inherits one."""
+
+    limit: float
+    profile: str  # its name
+
+
 class Looser(NamedTuple):
-    """A limit of the host file that permits more than the profile's."""
+    """A limit that permits more than the profile's."""
 
     key: str
     limit: float
@@ -36,10 +43,12 @@ def merged(own: Budget, shipped: Mapping[str, float], origin: str) -> dict[str, 
     return {key: both[key] for key in KEYS if key in both}
 
 
-def looser(limits: Mapping[str, float], shipped: Mapping[str, float], profile: str) -> tuple[Looser, ...]:
+def looser(limits: Mapping[str, float], measures: Mapping[str, Measure]) -> tuple[Looser, ...]:
     """Which limits permit more than the profile's."""
     return tuple(
-        Looser(key, value, shipped[key], profile) for key, value in limits.items() if value > shipped.get(key, math.inf)
+        Looser(key, value, *measures[key])
+        for key, value in limits.items()
+        if key in measures and value > measures[key].limit
     )
 
 

@@ -85,7 +85,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | No
         origin,
         hostfile.bootloader,
         trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
-        looser(limits, shipped, hostfile.profile),
+        looser(limits, profile.measures),
     )
 
 

@@ -16,6 +16,7 @@ from tunectl.model import Scope
 _LISTEN_HINT = '"127.0.0.1:9750", "[::1]:9750", or "0.0.0.0:9750" for every network'
 _TEXTFILE_HINT = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
 _HOOK_HINT = 'command = ["/usr/local/bin/page-me"]'
+_URL_FILE_HINT = 'url_file = "/run/credentials/tunectl-monitor.service/desk"'
 _PORT_DIGITS = 5
 
 
@@ -66,14 +67,28 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
         check_hook(hook, f"{where}.hooks[{number}]")
 
 
-def check_webhook(webhook: Webhook, where: str) -> Address:
-    """Where it posts to. UsageError, which does not repeat the URL: it may hold a secret."""
+def check_webhook(webhook: Webhook, where: str) -> Address | None:
+    """Where it posts to; None where a file says that, which is read at each try.
+
+    UsageError, which does not repeat the URL: it may hold a secret.
+    """
+    if bool(webhook.url) == (webhook.url_file is not None):
+        raise UsageError(f"{where}: needs url or url_file, one of them", 'url = "https://alerts.example:9093"')
+    if webhook.url_file is None:
+        return address_of(webhook.url, f"{where}.url", webhook)
+    if not os.path.isabs(webhook.url_file):
+        raise UsageError(f"{where}.url_file: {webhook.url_file!r} is no whole path", _URL_FILE_HINT)
+    return None
+
+
+def address_of(url: str, where: str, webhook: Webhook) -> Address:
+    """UsageError, which does not repeat the URL, where `webhook` cannot post to it."""
     try:
-        address = parse_url(webhook.url)
+        address = parse_url(url)
     except ValueError as error:
-        raise UsageError(f"{where}.url: cannot be used: {error}") from None
+        raise UsageError(f"{where}: cannot be used: {error}") from None
     if webhook.token_file and not address.tls and not address.loopback:
-        raise UsageError(f"{where}.url: the token would cross the network in the clear", "use https://")
+        raise UsageError(f"{where}: the token would cross the network in the clear", "use https://")
     return address
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
-from tunectl.hostfile.budget import check_limit
+from tunectl.hostfile.budget import Measure, check_limit
 from tunectl.hostfile.shape import Budget, Value
 from tunectl.hostfile.toml import read_toml
 from tunectl.oneline import one_line
@@ -56,6 +56,7 @@ class Profile(NamedTuple):
 
     knobs: dict[str, Line]
     budget: dict[str, Limit]
+    measures: dict[str, Measure]  # by key of [budget]: what tells a looser limit
 
 
 def shipped() -> list[str]:
@@ -81,10 +82,14 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
     budget = {key: limit for key, limit in msgspec.structs.asdict(profile.budget).items() if limit is not None}
     for key, limit in budget.items():
         check_limit(limit.value, f"{path}: budget.{key}.value")
-    if not profile.inherits:
-        return Profile(profile.knobs, budget)
-    inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path), root)
-    return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget})
+    inherited = Profile({}, {}, {})
+    if profile.inherits:
+        inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path), root)
+    # A site's own profile does not make a limit of ours any wider: where it inherits one, that one stays the measure.
+    own = {key: Measure(limit.value, name) for key, limit in budget.items()}
+    is_ours = os.path.realpath(os.path.dirname(path)) == os.path.realpath(SHIPPED)
+    measures = {**inherited.measures, **own} if is_ours else {**own, **inherited.measures}
+    return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget}, measures)
 
 
 def _place(root: Sysroot | None, relative_to: str, name: str) -> str:

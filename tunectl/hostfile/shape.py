@@ -44,11 +44,14 @@ class Prometheus(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Webhook(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[[monitor.webhooks]]. The secret is in a file, never in this one."""
+    """[[monitor.webhooks]]. A secret is in a file of its own, never in this one: everybody may read it."""
 
-    url: Annotated[str, Meta(description="The address to post to.")]
+    url: Annotated[str, Meta(description="The address to post to; this or url_file.")] = ""
     format: Annotated[Literal["alertmanager", "json"], Meta(description="The form of what is posted.")] = "json"
     token_file: Annotated[str | None, Meta(description="A file with the secret, sent as Authorization: Bearer.")] = None
+    url_file: Annotated[
+        str | None, Meta(description="A file with the address, where that is a secret; only its owner may read it.")
+    ] = None
     ca_file: Annotated[str | None, Meta(description="The certificates to trust.")] = None
     timeout_s: Annotated[_Seconds, Meta(description="How long to wait for an answer.")] = 5.0
     resend_s: Annotated[

@@ -25,6 +25,9 @@ from tunectl.errors import UsageError
 from tunectl.model import Match, Scalar, Scope
 from tunectl.oneline import control_in
 
+_DIGITS = 21  # of 64 bits, with a sign
+_LETTERS = 255  # more than any name in the kernel
+
 
 class Codec(NamedTuple):
     """How one kind of kernel text is read, written, shown and asked for."""
@@ -37,8 +40,12 @@ class Codec(NamedTuple):
     want: Callable[[Any, Scope], Any]
 
 
-def _integer(text: str) -> int:
-    return int(text.strip(), 10)
+def integer(text: str) -> int:
+    """A number as a kernel or a file shows it. ValueError for anything else, and for more digits than 64 bits have."""
+    bare = text.strip()
+    if len(bare) > _DIGITS:
+        raise ValueError(f"no number has {len(bare):,} digits")
+    return int(bare, 10)
 
 
 def _want_integer(value: Any, scope: Scope) -> int:
@@ -47,7 +54,7 @@ def _want_integer(value: Any, scope: Scope) -> int:
     return value
 
 
-INT = Codec("int", "a whole number", _integer, str, lambda value: int(value), _want_integer)
+INT = Codec("int", "a whole number", integer, str, lambda value: int(value), _want_integer)
 
 
 def _want_natural(value: Any, scope: Scope) -> int:
@@ -64,7 +71,7 @@ def _want_khz(value: Any, scope: Scope) -> int | str:
 
 
 # The two words stand for cpuinfo_max_freq and cpuinfo_min_freq of the CPU in question.
-KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', _integer, str, lambda value: value, _want_khz)
+KHZ = Codec("khz", 'kHz, "hardware-max" or "hardware-min"', integer, str, lambda value: value, _want_khz)
 
 
 def _want_count(value: Any, scope: Scope) -> int | str:
@@ -83,13 +90,20 @@ def _want_word(value: Any, scope: Scope) -> str:
     return value
 
 
-WORD = Codec("word", "a word", str.strip, str, str, _want_word)
+def _decode_word(text: str) -> str:
+    word = text.strip()
+    if len(word) > _LETTERS:
+        raise ValueError(f"no word has {len(word):,} characters")
+    return word
+
+
+WORD = Codec("word", "a word", _decode_word, str, str, _want_word)
 
 
 def _decode_choice(text: str) -> str:
     """`always madvise [never]` -> `never`; a plain word stands for itself."""
     _, bracket, rest = text.partition("[")
-    return rest.partition("]")[0] if bracket else text.strip()
+    return _decode_word(rest.partition("]")[0] if bracket else text)
 
 
 CHOICE = Codec("choice", "one of the words the kernel lists", _decode_choice, str, str, _want_word)
@@ -169,7 +183,7 @@ def _decode_resume_latency(text: str) -> float:
     bare = text.strip()
     if bare == "n/a":
         return 0
-    return int(bare) or math.inf
+    return integer(bare) or math.inf
 
 
 def _encode_resume_latency(value: float) -> str:

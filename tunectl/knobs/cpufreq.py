@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tunectl.host.thermal import Capping, cooling_advice, package_of, read_capping
-from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, mapped
+from tunectl.knobs.codecs import CHOICE, INVERTED, KHZ, NATURAL, SWITCH, Codec, integer, mapped
 from tunectl.knobs.drivers.pseudofile import FirstOf, PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob, View, judge_value
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Scope, Severity
@@ -38,7 +38,7 @@ def _want_bias(value: Any, scope: Scope) -> int:
 
 
 def _decode_bias(text: str) -> int:
-    return _BIASES[text.strip()] if text.strip() in _BIASES else int(text)
+    return _BIASES[text.strip()] if text.strip() in _BIASES else integer(text)
 
 
 def _show_bias(value: int) -> Scalar:

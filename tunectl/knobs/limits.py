@@ -7,7 +7,7 @@ from typing import Any
 
 from tunectl.host.limits import LOGIN_FILES, Limit, read_logins, read_services
 from tunectl.host.systemdconf import MANAGER, patterns_of
-from tunectl.knobs.codecs import NATURAL, Codec
+from tunectl.knobs.codecs import NATURAL, Codec, integer
 from tunectl.knobs.drivers.dropin import DropIn
 from tunectl.knobs.row import Knob, View
 from tunectl.model import Lifetime, Match, Scope, Severity
@@ -27,7 +27,7 @@ def _text(value: float) -> str:
 _KIB = Codec(
     "memory limit",
     'KiB, or "unlimited"',
-    lambda text: math.inf if text.strip() == _UNLIMITED else float(int(text)),
+    lambda text: math.inf if text.strip() == _UNLIMITED else float(integer(text)),
     _text,
     lambda value: _UNLIMITED if value == math.inf else int(value),
     _want,

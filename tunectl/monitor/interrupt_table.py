@@ -19,6 +19,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.host.interrupts import PRIVATE, TIMERS
 from tunectl.host.sysroot import Sysroot
 
 _CPU = re.compile(rb"CPU(\d+)")
@@ -127,7 +128,9 @@ _PIECE = 1 << 17
 _BLOCK = 4  # lines that are compared at once
 TIMER, CALLS, RESCHEDULES, THERMAL = "LOC", "CAL", "RES", "TRM"
 # The same by name, for ARM numbers its IPIs (arch/arm64/kernel/smp.c) and has a device interrupt for its timer.
-_NAMED = {"Rescheduling interrupts": RESCHEDULES, "Function call interrupts": CALLS, "arch_timer": TIMER}
+_NAMED = {"Rescheduling interrupts": RESCHEDULES, "Function call interrupts": CALLS, **dict.fromkeys(TIMERS, TIMER)}
+_PRIVATE = re.compile(PRIVATE.encode())
+_TIMERS = tuple(name.encode() for name in TIMERS)
 _LOCAL = frozenset({TIMER, CALLS, RESCHEDULES, THERMAL})
 
 
@@ -281,7 +284,7 @@ class InterruptTable:
             return row.label
         if row.label.startswith("IPI"):
             return _NAMED.get(description_of(line, row, self._layout), "")
-        if row.label.isdigit() and b"arch_timer" in line:
+        if row.label.isdigit() and any(name in line for name in _TIMERS):
             return _NAMED.get(name_of(line, row, self._layout), "")
         return ""
 
@@ -297,6 +300,8 @@ class InterruptTable:
                 self._land(line, row, counts, frozenset(where))
 
     def _land(self, line: bytes, row: Row, counts: tuple[int, ...], where: CpuSet) -> None:
+        if _PRIVATE.search(line):
+            return
         cpus = where or frozenset(cpu for cpu, count in zip(self._layout.wanted, counts, strict=False) if count)
         self.landings += 1
         self.landed[int(row.label)] = Landed(sum(counts), name_of(line, row, self._layout), cpus)

@@ -95,8 +95,8 @@ def _check_jitter(result: Jitter, path: Path) -> None:
     for place, cpu in enumerate(result.cpus):
         _check_histogram(cpu.histogram, cpu.interruptions, f"{path}: cpus[{place}].histogram")
         for number, (start, end, _) in enumerate(cpu.events):
-            if end < start:
-                raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins")
+            if end <= start:
+                raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins, or at once")
 
 
 def _check_wake(result: Wake, path: Path) -> None:

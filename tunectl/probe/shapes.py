@@ -187,17 +187,51 @@ class Waivers(msgspec.Struct, frozen=True):
     standing: Count = 0
 
 
+class JudgedTarget(msgspec.Struct, frozen=True):
+    """A finding of tunectl.verify/1 and others."""
+
+    knob: str
+    target: str
+    outcome: str
+    observed: str | int | float | bool | None = None
+    desired: str | int | float | bool | None = None
+    reason: str = ""
+    fix: str = ""
+    severity: str = ""
+    harmful: bool = True
+    points: dict[str, str | int | float | bool | None] | None = None
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of a preflight with findings of its own."""
+
+    findings: list[JudgedTarget] = []
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What to do about a host: a command that is typed as it stands, or what is to be decided."""
+
+    command: str = ""
+    decide: str = ""
+    mends: list[str] = []
+    reboot: bool = False
+
+
 class Preflight(msgspec.Struct, frozen=True):
     """tunectl.preflight/1"""
 
     verdict: str
     probe: Jitter | None
     reasons: list[str] = []
+    actions: list[Action] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say
     cpu_sets: CpuSets = CpuSets()
     headline: str = ""
     looser: list[Looser] = []
     waivers: Waivers = Waivers()
+    verify: Section | None = None
+    check: Section | None = None
+    thermal: Section | None = None
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""

@@ -26,7 +26,9 @@ _REBOOT = re.compile(r"(?:(?P<head>.+?), (?:then|and) )?reboot(?P<how> .+)?", re
 _WORD = re.compile(r"add (.+) to the kernel command line yourself", re.DOTALL)
 # Where a command ends and its explanation begins: at a mark that is followed by a word which is no program.
 _EXPLAINED = re.compile(r"(?:; |: |, )(?!(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)(?=[a-z`])")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+_NEXT = re.compile(r"; (?=(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)")
+_CUT = re.compile(r" and ([0-9]+) more$")  # the end of a list that is cut off
+_QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"")  # an apostrophe within a word quotes nothing
 
 
 class Rank(IntEnum):
@@ -57,18 +59,33 @@ def steps_of(fix: str, *, first: bool = False) -> Iterator[Step]:
     if head and (words := _WORD.fullmatch(head)):
         yield Step(Rank.WORDS, decide=words[1])
     elif head:
-        yield _step(head, Rank.FIRST if first or applied else None)
+        yield from _parts(head, Rank.FIRST if first or applied else None)
     if applied:
         yield Step(Rank.APPLY, APPLY)
     if booted:
         yield Step(Rank.REBOOT, REBOOT, note=(booted["how"] or "").strip())
 
 
+def _parts(text: str, rank: Rank | None) -> Iterator[Step]:
+    """Several things to do, one after the other: each command is a step of its own."""
+    cut = _CUT.search(text)
+    whole = text[: cut.start()] if cut else text
+    hidden, begin = _hidden(whole), 0
+    for end in [*(found.start() for found in _NEXT.finditer(hidden)), len(whole)]:
+        step = _step(whole[begin:end].removeprefix("; "), rank)
+        yield step._replace(note=f"{cut[1]} more of this kind: the next run names them") if cut else step
+        begin = end
+
+
+def _hidden(text: str) -> str:
+    """The text without what stands in quotes, at the same places."""
+    return _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+
+
 def _step(text: str, rank: Rank | None) -> Step:
     if text.split(" ", 1)[0] not in _PROGRAMS:
         return Step(Rank.DECISION if rank is None else rank, decide=text)
-    hidden = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
-    end = _EXPLAINED.search(hidden)
+    end = _EXPLAINED.search(_hidden(text))
     command, note = (text[: end.start()], text[end.end() :]) if end else (text, "")
     if note.startswith("then ") and note.split(" ")[1] in _PROGRAMS:
         command, note = f"{command} && {note.removeprefix('then ')}", ""
@@ -138,7 +155,7 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _body(step: Step, mends: Sequence[Finding]) -> dict[str, Any]:
-    what = {"command": step.command} if step.command else {"decide": step.decide}
+    what = {"command": step.command} if step.command else {"decide": _decide(step, mends)}
     waits = step.rank in (Rank.WORDS, Rank.REBOOT) or any(map(_waits, mends))
     return {
         **what,
@@ -146,6 +163,13 @@ def _body(step: Step, mends: Sequence[Finding]) -> dict[str, Any]:
         "mends": [finding.target for finding in mends],
         "reboot": waits,
     }
+
+
+def _decide(step: Step, mends: Sequence[Finding]) -> str:
+    """What is to be decided; of one target in the fix's own words, of several with N for each."""
+    if step.rank is not Rank.DECISION or len(mends) > 1:
+        return step.decide
+    return next(one.decide for one in steps_of(mends[0].fix) if one.decide)
 
 
 class Todo(NamedTuple):
@@ -189,7 +213,8 @@ def todo(actions: Iterable[Mapping[str, Any]]) -> list[Todo]:
         )
         if made and command and _alike(made[-1], one):
             before = made.pop()
-            one = one._replace(commands=before.commands + one.commands, mends=before.mends + one.mends)
+            mends = tuple(dict.fromkeys(before.mends + one.mends))
+            one = one._replace(commands=before.commands + one.commands, mends=mends)
         made.append(one)
     return made
 

@@ -72,12 +72,14 @@ MEASURES = {
 }
 
 
-class Alike(NamedTuple):
-    """Hosts with the same verdict and the same reasons."""
+class Why(NamedTuple):
+    """A cause for people: the hosts that it holds back, and one of their sentences."""
 
-    verdict: str
-    reasons: tuple[str, ...]
+    title: str
+    severity: str
+    said: str
     hosts: tuple[str, ...]
+    example: str  # "" where the title is what they all say
 
 
 def tally(counts: Mapping[str, int]) -> str:
@@ -87,14 +89,54 @@ def tally(counts: Mapping[str, int]) -> str:
     return f"{hosts:,} host{'' if hosts == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
 
 
-def alike(hosts: Iterable[Mapping[str, Any]]) -> list[Alike]:
-    """The hosts grouped by verdict and reasons: the worst verdict first, then the largest group."""
-    found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for host in hosts:
-        found.setdefault((host["verdict"], tuple(host["reasons"])), []).append(host["name"])
-    made = [Alike(verdict, reasons, tuple(names)) for (verdict, reasons), names in found.items()]
-    order = {verdict: place for place, verdict in enumerate(VERDICTS)}
-    return sorted(made, key=lambda one: (order.get(one.verdict, 1), -len(one.hosts)))
+def causes(body: Mapping[str, Any], verdict: str) -> list[Why]:
+    """Why the hosts of this verdict are not GO, the most urgent first, as the document has them."""
+    return [_why(one) for one in body.get("causes") or () if one["verdict"] == verdict]
+
+
+def _why(one: Mapping[str, Any]) -> Why:
+    hosts, targets, texts = len(one["hosts"]), one["targets"], one["texts"]
+    name = f"{one['knob']}[{one['instances']}]" if one["instances"] else str(one["knob"])
+    text = str(one["example"]["text"])
+    if not one["knob"] and texts == 1:  # all of them say this very sentence
+        return Why(text, "", _counted(hosts, targets), tuple(one["hosts"]), "")
+    title = f"{name} {one['outcome']}" if one["knob"] else str(one["cause"])
+    if one["outcome"] == "broken":
+        title = f"over the budget: {one['cause']}"
+    more = f", one of {texts:,} such sentences" if texts > 1 else ""
+    example = f"{text} ({one['example']['host']}{more})"
+    return Why(title, str(one["severity"]), _counted(hosts, targets), tuple(one["hosts"]), example)
+
+
+def _counted(hosts: int, targets: int) -> str:
+    return f"{hosts:,} host{'' if hosts == 1 else 's'}" + (f", {targets:,} targets" if targets > hosts else "")
+
+
+class Do(NamedTuple):
+    """An action on several hosts, for people."""
+
+    what: str
+    is_command: bool
+    said: str
+    hosts: tuple[str, ...]
+
+
+def to_do(body: Mapping[str, Any]) -> list[Do]:
+    """A fleet's `actions`. A command that is another one on each host is told from one that can be typed."""
+    made = []
+    for one in body.get("actions") or ():
+        said = _counted(len(one["hosts"]), one["targets"])
+        if alike := one.get("alike"):
+            made.append(Do(str(alike), False, f"{said}, each with other numbers", tuple(one["hosts"])))
+        else:
+            what = str(one.get("command") or f"by hand: {one.get('decide')}")
+            made.append(Do(what, bool(one.get("command")), said, tuple(one["hosts"])))
+    return made
+
+
+def named(hosts: Iterable[Mapping[str, Any]], verdict: str) -> list[str]:
+    """The names of the hosts with this verdict, in the document's order."""
+    return [str(host["name"]) for host in hosts if host["verdict"] == verdict]
 
 
 def word(verdict: str) -> str:

@@ -20,7 +20,7 @@ COSTS = {
 MAX_ROWS = 8  # different values shown for one group: the most frequent ones
 SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
 _ATTENTION = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
-_MENDED = (Rank.APPLY, Rank.REBOOT)
+_MENDED = (Rank.APPLY, Rank.WORDS, Rank.REBOOT)
 
 
 class Line(NamedTuple):
@@ -94,9 +94,14 @@ def _lines(group: Group, every_reason: bool) -> Iterator[Line]:
     more = f"and {left_out} more values; --format json lists each" if left_out else ""
     why = "; ".join(filter(None, (more, group.reason if every_reason or not _says_enough(group) else "")))
     for row in rows:
-        has_values = row.observed is not None or row.desired is not None
-        values = (_said(row.observed), f"should be {_said(row.desired)}") if has_values else ("", "")
-        yield Line(name_of(group.knob, row.instances, 6) + word, *values, why if row is rows[-1] else "")
+        yield Line(name_of(group.knob, row.instances, 6) + word, *_values(row), why if row is rows[-1] else "")
+
+
+def _values(row: Row) -> tuple[str, str]:
+    """What is observed and what is wanted; only the first where they are equal, since `why` says what is wrong then."""
+    if row.observed == row.desired:
+        return ("" if row.observed is None else _said(row.observed)), ""
+    return _said(row.observed), f"should be {_said(row.desired)}"
 
 
 def _said(value: Scalar) -> str:

@@ -57,7 +57,7 @@ _BUILT_IN = "its own choice"
 
 def parse_assignments(text: str) -> Iterator[Option]:
     """`NAME="value" # why` lines as options without a section."""
-    return (Option("", one.name, one.value, one.line) for one in assignments(text))
+    return (Option("", one.name, one.value, one.line, one.line) for one in assignments(text))
 
 
 def read_tlp(root: Sysroot) -> tuple[Setting, ...] | None:

@@ -26,6 +26,7 @@ _SCRIPT_BYTES = 1 << 16
 _MASKS = re.compile(r"^/proc/irq/(?:[0-9N*]+)/smp_affinity$")
 # A script that is not the shell's: a place of the kernel's in a line that opens or writes a file.
 _PLACE = re.compile(r"(/(?:sys|proc)/[\w./*{}$-]+)")
+_END = re.compile(r"(?:sys\.exit|os\._exit|exit|quit)\s*(?:\(|;|$)|raise SystemExit|__END__")  # in the first column
 _WRITING = re.compile(r"""write|['"](?:w|a|r\+)b?['"]|>""")
 
 
@@ -122,6 +123,8 @@ def _of_script(root: Sysroot, path: str) -> Iterator[Write]:
         yield from writes_of(text)
         return
     for number, line in enumerate(text.split("\n"), 1):
+        if _END.match(line):
+            return
         if not line.lstrip().startswith("#") and _WRITING.search(line):
             yield from (Write(number, path=place, key=place) for place in _PLACE.findall(line))
 

@@ -13,6 +13,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from tunectl.host.lines import join_lines
+from tunectl.tuners.shellflow import Flow
 from tunectl.tuners.tools import TOOLS, Write
 
 _KERNEL = ("/sys/", "/proc/")
@@ -36,7 +38,8 @@ _DIRECTORY = "PWD"
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"  # what only the running script knows, within a text
 _INTO = (">", ">>", ">|", "&>", "&>>")
 _BRACES = re.compile(r"\{[0-9]+\.\.[0-9]+\}|\{[0-9]+(?:,[0-9]+)+\}|\[[^]/]+\]\*?")
-_MOST = 400  # lines of a script that are looked at
+_MOST = 400  # lines of a script that are looked at, and what one word may be
+_LONGEST = 4096  # characters of a word: a variable that is doubled again and again has no end
 
 
 def writes_of(text: str, depth: int = 1) -> Iterator[Write]:
@@ -50,23 +53,38 @@ def commands_of(text: str, depth: int = 1) -> Iterator[list[Write]]:
 
     An empty list is a command that does something else; what only leads the others (`for`, `test`, `sleep`) is none.
     """
+    flow = Flow()
+    found = list(_followed(text, depth, flow))
+    yield from (writes for function, writes in found if not function or flow.is_called(function))
+
+
+def _followed(text: str, depth: int, flow: Flow) -> Iterator[tuple[str, list[Write]]]:
+    """(the function that it stands in, "" for none; its writes) of each command up to the end of the script."""
     known: dict[str, list[str]] = {}
     outside: list[dict[str, list[str]]] = []  # what was known before each subshell that is open
     for number, line in _lines(text):
-        for command in _commands(line):
+        flow.new_line()
+        for sign, command in _split(line):
+            flow.step(sign, command)
             if command == _OPENS:
                 outside.append(dict(known))
-                continue
-            if command == _CLOSES:
+            elif command == _CLOSES:
                 known = outside.pop() if outside else known
-                continue
-            bare = _without_prefixes(command)
-            if depth and (inner := _given_to_shell(bare)) is not None:
-                yield from ([one._replace(line=number) for one in some] for some in commands_of(inner, depth - 1))
-                continue
-            writes = [one._replace(line=number) for one in _of_command(command, known, depth)]
-            if writes or (bare and bare[0] not in _LEADING | _DECLARING and not _ASSIGNMENT.match(bare[0])):
-                yield writes
+            else:
+                yield from ((flow.function, some) for some in _of_simple(command, known, depth, number))
+            if flow.ended:
+                return
+
+
+def _of_simple(command: list[str], known: dict[str, list[str]], depth: int, number: int) -> Iterator[list[Write]]:
+    """The writes of one simple command; of a shell's script those of each of its commands."""
+    bare = _without_prefixes(command)
+    if depth and (inner := _given_to_shell(bare)) is not None:
+        yield from ([one._replace(line=number) for one in some] for some in commands_of(inner, depth - 1))
+        return
+    writes = [one._replace(line=number) for one in _of_command(command, known, depth)]
+    if writes or (bare and bare[0] not in _LEADING | _DECLARING and not _ASSIGNMENT.match(bare[0])):
+        yield writes
 
 
 def _given_to_shell(words: Sequence[str]) -> str | None:
@@ -91,16 +109,13 @@ def script_of(command: str) -> str:
 def _lines(text: str) -> Iterator[tuple[int, str]]:
     """(number of the first line, the line with those that go on); a here-document as `<<< 'its text'`."""
     lines = text.split("\n")[:_MOST]
-    number = 0
-    while number < len(lines):
-        first, line = number + 1, lines[number]
-        number += 1
-        while line.endswith("\\") and number < len(lines):
-            line, number = line[:-1] + " " + lines[number], number + 1
-        if (here := _HERE.search(line)) and (end := _end_of(here, lines, number)) is not None:
-            body = "\n".join(lines[number:end])
+    rest = enumerate(lines, 1)
+    for line, first, last in join_lines(rest, "", comments="#"):
+        if (here := _HERE.search(line)) and (end := _end_of(here, lines, last)) is not None:
+            body = "\n".join(lines[last:end])
             line = f"{line[: here.start()]} <<< {shlex.quote(body)}{line[here.end() :]}"
-            number = end + 1
+            for _ in lines[last : end + 1]:
+                next(rest)
         yield first, line
 
 
@@ -112,21 +127,26 @@ def _end_of(here: re.Match[str], lines: Sequence[str], start: int) -> int | None
 
 def _commands(line: str) -> list[list[str]]:
     """The simple commands of a line, each with its redirections; none where its quotes do not close."""
+    return [words for _, words in _split(line) if words]
+
+
+def _split(line: str) -> list[tuple[str, list[str]]]:
+    """(the separator before it, a simple command); one without words stands between two separators."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&()<>")
     lexer.whitespace_split, lexer.commenters = True, "#"
     try:
         tokens = list(lexer)
     except ValueError:
         return []
-    found: list[list[str]] = [[]]
+    found: list[tuple[str, list[str]]] = [("", [])]
     for token in (sign for one in tokens for sign in _signs(one)):
         if token in ("(", ")"):
-            found += [[token], []]
+            found += [("", [token]), ("", [])]
         elif token in _BREAKS and token != "|":
-            found.append([])
+            found.append((token, []))
         else:  # what is piped on is kept: `echo 1 | tee FILE` is one write
-            found[-1].append(token)
-    return [one for one in found if one]
+            found[-1][1].append(token)
+    return found
 
 
 def _signs(token: str) -> list[str]:
@@ -147,7 +167,8 @@ def _of_command(words: list[str], known: dict[str, list[str]], depth: int) -> It
         elif not part:
             continue
         elif part[0] == "for" and len(part) > 2 and part[2] == "in":
-            known[part[1]] = [value for word in part[3:] for value in _expanded(word, known)]
+            values = (value for word in part[3:] for value in _expanded(word, known))
+            known[part[1]] = [one for value in values for one in value.split()][:_MOST]
         elif part[0] in ("cd", "pushd", "popd") and len(pipeline) == 1:
             known[_DIRECTORY] = _directory(part, known)
         else:
@@ -193,16 +214,25 @@ def _starts(word: str) -> bool:
 
 def _expanded(word: str, known: Mapping[str, Sequence[str]]) -> list[str]:
     """What a word may be: a variable in it that holds a list makes it several."""
-    match = _VARIABLE.search(word)
-    if match is None:
-        return [word]
-    values = _given(match, known)
-    # A counter, such as $cpu in cpu$cpu/, stands for any number.
-    if values is None or any("$" in value or "`" in value for value in values):
-        values = [_UNKNOWN]
-    return [
-        one for value in values[:64] for one in _expanded(word[: match.start()] + value + word[match.end() :], known)
-    ]
+    found: list[str] = []
+    waiting = [word]
+    while waiting and len(found) < _MOST:
+        one = waiting.pop()
+        match = _VARIABLE.search(one)
+        if match is None or len(one) > _LONGEST:
+            found.append(one if match is None and len(one) <= _LONGEST else _UNKNOWN)
+            continue
+        values = _given(match, known)
+        # A counter, such as $cpu in cpu$cpu/, stands for any number.
+        if values is None or any("$" in value or "`" in value for value in values):
+            values = [_UNKNOWN]
+        waiting += [_with(one, match[0], value) for value in reversed(values[:64])]
+    return found
+
+
+def _with(word: str, variable: str, value: str) -> str:
+    """The word with a value in each place of one variable."""
+    return _VARIABLE.sub(lambda found: value if found[0] == variable else found[0], word)
 
 
 def _value(word: str, known: Mapping[str, Sequence[str]]) -> str:

@@ -104,7 +104,7 @@ def _frequency(found: Mapping[str, str], said: str) -> Iterator[Write]:
 
 
 def _khz(text: str) -> str:
-    match = re.fullmatch(r"([0-9.]+)\s*(|hz|khz|mhz|ghz)", text.lower())
+    match = re.fullmatch(r"([0-9.]{1,20})\s*(|hz|khz|mhz|ghz)", text.lower())
     if match is None or match[1].count(".") > 1 or match[1] == ".":
         return ""
     return str(round(float(match[1]) * {"": 1, "hz": 0.001, "khz": 1, "mhz": 1000, "ghz": 1_000_000}[match[2]]))
@@ -115,15 +115,18 @@ def _cpufreq_set(arguments: list[str]) -> Iterator[Write]:
 
 
 def _tuned_adm(arguments: list[str]) -> Iterator[Write]:
-    if arguments[:1] == ["profile"] or arguments[:1] == ["auto_profile"]:
+    words = [word for word in arguments if not word.startswith("-")]  # `tuned-adm profile` lists them
+    if (words[:1] == ["profile"] and len(words) > 1) or words[:1] == ["auto_profile"]:
         yield Write(0, knob="cpufreq.governor", key=" ".join(["tuned-adm", *arguments]))
 
 
 def _energy(arguments: list[str]) -> Iterator[Write]:
     word = next((word for word in arguments if word in _BIAS), "")
     found = _options(arguments)
-    if word or {"-a", "--all"} & found.keys():
-        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=_BIAS.get(word, ""))
+    of_all = next((found[name] for name in ("-a", "--all") if name in found), "")
+    if word or of_all:
+        value = _BIAS.get(word, of_all if of_all.isdecimal() else "")
+        yield Write(0, knob="cpufreq.energy_perf_bias", key="x86_energy_perf_policy", value=value)
     for name in ("-b", "--epb"):
         if name in found:
             value = _BIAS.get(found[name], _clean(found[name]))
@@ -131,7 +134,9 @@ def _energy(arguments: list[str]) -> Iterator[Write]:
 
 
 def _swapon(arguments: list[str]) -> Iterator[Write]:
-    if arguments and not {"-s", "--show", "--summary", "-h", "--help", "-V"} & set(arguments):
+    shows = any(word in ("-s", "--summary", "-h", "--help", "-V") or word.startswith("--show") for word in arguments)
+    starts = any(word in ("-a", "--all") or not word.startswith("-") for word in arguments)
+    if starts and not shows:
         yield Write(0, knob="mm.swap", key=" ".join(["swapon", *arguments]), value="on")
 
 

@@ -30,7 +30,7 @@ from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held
 NAME = "journal.jsonl"
 _MODE = 0o644  # what apply writes is no secret, and without root `verify` must know it
 _SHOWN = 3  # names in a list that a sentence holds
-_LARGEST = 256 << 20  # bytes; apply on 4,096 interrupts writes 3 MiB
+_LARGEST = 64 << 20  # bytes; apply on 4,096 interrupts writes 3 MiB
 _BLOCK = 512  # no disk writes less at a time
 _PATH = re.compile(rb'"path":"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
 # What a record says of an entry that was announced before: the field, and its type.

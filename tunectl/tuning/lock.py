@@ -108,6 +108,6 @@ def _take(path: str) -> int | None:
 def _holder(path: str) -> str:
     try:
         with open(path) as file:
-            return file.readline().strip() or "an unnamed process"
+            return file.readline(200).strip() or "an unnamed process"
     except OSError:
         return "an unnamed process"

@@ -7,6 +7,7 @@ What a value may be, and whether it fits the host, is for `tunectl plan --candid
 
 from __future__ import annotations
 
+import copy
 import difflib
 import json
 import re
@@ -17,6 +18,8 @@ PROPOSAL = "proposal"
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OWN = ("nic", "count", "renew")  # how to come to a proposal: no part of the file
+_ADDRESS = re.compile(r"""(?m)^(\s*url\s*=\s*["'][a-z]+://[^/"'?#]*)([/?#][^"']+)(["'])""")
+_HIDDEN = "(hidden)"
 _VARIABLE = "tunectl_host_"
 _HEAD = "# Written by Ansible (tunectl.host.tunectl): edit the inventory, not this file.\n"
 
@@ -67,9 +70,10 @@ OPTIONS: dict[str, Any] = {
                 "type": "list",
                 "elements": "dict",
                 "options": {
-                    "url": {"type": "str", "required": True},
+                    "url": {"type": "str"},
                     "format": {"type": "str", "choices": ["alertmanager", "json"]},
                     "token_file": {"type": "str"},
+                    "url_file": {"type": "str"},
                     "ca_file": {"type": "str"},
                     "timeout_s": {"type": "float"},
                     "resend_s": {"type": "float"},
@@ -113,6 +117,29 @@ OPTIONS: dict[str, Any] = {
     },
 }
 # end
+
+
+def arguments() -> dict[str, Any]:
+    """OPTIONS for the module: Ansible shows no address of a webhook, in no result and on no log."""
+    made = copy.deepcopy(OPTIONS)
+    made["monitor"]["options"]["webhooks"]["options"]["url"]["no_log"] = True
+    return made
+
+
+def redacted(text: str) -> str:
+    """A host file's text without the part of an address that may be a secret: all behind the host's name."""
+    return _ADDRESS.sub(rf"\1/{_HIDDEN}\3", text)
+
+
+def exposed(host: dict[str, Any]) -> list[str]:
+    """The webhooks of which an address with more than a host would stand in a file that everybody may read."""
+    webhooks = (host.get("monitor") or {}).get("webhooks") or []
+    return [f"monitor.webhooks[{number}]" for number, one in enumerate(webhooks) if _is_exposed(one)]
+
+
+def _is_exposed(webhook: dict[str, Any]) -> bool:
+    path = (webhook.get("url") or "").partition("://")[2].partition("/")[2]
+    return path.rstrip("/") not in ("", "api/v2/alerts")
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

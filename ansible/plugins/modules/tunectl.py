@@ -166,9 +166,8 @@ options:
             elements: dict
             suboptions:
               url:
-                description: The address to post to.
+                description: The address to post to; this or url_file.
                 type: str
-                required: true
               format:
                 description: The form of what is posted.
                 type: str
@@ -177,6 +176,9 @@ options:
                   - json
               token_file:
                 description: 'A file with the secret, sent as Authorization: Bearer.'
+                type: str
+              url_file:
+                description: A file with the address, where that is a secret; only its owner may read it.
                 type: str
               ca_file:
                 description: The certificates to trust.
@@ -481,7 +483,7 @@ _JUDGING = ("plan", "apply", "configure", "verify", "check", "preflight", "probe
 
 ARGUMENTS: dict[str, Any] = {
     "command": {"type": "str", "required": True, "choices": list(commands.SCHEMAS)},
-    "host": {"type": "dict", "options": hostfile.OPTIONS},
+    "host": {"type": "dict", "options": hostfile.arguments()},
     "program": {"type": "path", "fallback": (env_fallback, ["TUNECTL_PROGRAM"])},
     "root": {"type": "path"},
     "host_file": {"type": "path"},
@@ -568,6 +570,11 @@ class Tool:
         """Judges the wanted host file on this host and, for `write`, puts it in place: the candidate's path."""
         wanted = self.params["host"]
         isolated = wanted["isolated"] if wanted["isolated"] != hostfile.PROPOSAL else self._proposal(wanted)
+        for name in hostfile.exposed(wanted):
+            self.module.warn(
+                f"{name}.url: everybody on the host may read the host file; where its path is a secret, "
+                "put it into a file that only root may read and name that in url_file (docs/ansible.md)"
+            )
         try:
             text = hostfile.render(wanted, isolated)
         except ValueError as error:
@@ -581,7 +588,7 @@ class Tool:
         self.result["host_file_changed"] = before != text
         if before != text:
             self.result["changed"] = self.params["command"] != "plan"
-            self.diff.append(outcome.difference(path, before, text))
+            self.diff.append(outcome.difference(path, hostfile.redacted(before), hostfile.redacted(text)))
             if write and not self.module.check_mode:
                 self._put(candidate, path)
         return candidate

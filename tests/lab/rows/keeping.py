@@ -313,7 +313,7 @@ IN_CI = (  # played in a round of CI, with rows of other kinds
         ("check.other_tuners[rc.local]",),
         command="check",
         who="a guide of ten years ago",
-        innocent=f"{put(_RC, '#!/bin/sh', 'sysctl vm.swappiness', 'exit 0')}; chmod +x {_RC}; {_RELOAD}",
+        innocent=f"{put(_RC, '#!/bin/sh', 'exit 0', 'sysctl -w vm.swappiness=60')}; chmod +x {_RC}; {_RELOAD}",
         says=("/etc/rc.local:2",),
     ),
 )

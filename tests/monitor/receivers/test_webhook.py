@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -170,6 +171,44 @@ def test_a_token_does_not_cross_the_network_in_the_clear(token_file: Path) -> No
         open_webhook(Webhook("http://alerts.example/", token_file=str(token_file)), HOST)
     for url in ("http://localhost:1/", "http://[::1]:1/", "https://alerts.example/"):
         assert open_webhook(Webhook(url, token_file=str(token_file)), HOST).name.startswith("webhook-")
+
+
+@pytest.mark.parametrize("form", ["json", "alertmanager"])
+def test_a_secret_address_stands_in_a_file_of_its_owners(
+    receiver: Receiver, tmp_path: Path, form: Literal["json", "alertmanager"]
+) -> None:
+    """It is read at each try; a file that others may read is refused with the command that mends it."""
+    path = tmp_path / "desk"
+    path.write_text(f"{receiver.url}\n")
+    path.chmod(0o640)
+    webhook = Webhook(url_file=str(path), format=form)
+    error = failure(webhook)
+    assert error.retry
+    assert str(error).endswith(f"(mode 0640): chmod 600 {path}")
+    path.chmod(0o600)
+    notifier = open_webhook(webhook, HOST)
+    assert "s3cret" not in notifier.name
+    notifier.deliver([fired()])
+    path.write_text(f"{receiver.url}/renewed")
+    notifier.deliver([fired()])
+    first = "/hooks/pa7h-s3cret"
+    end = "/api/v2/alerts" if form == "alertmanager" else ""
+    assert [request.path for request in receiver.taken] == [f"{first}{end}", f"{first}/renewed{end}"]
+
+
+@pytest.mark.parametrize("content", ["", "ftp://x/pa7h-s3cret", "https://a.example/pa7h-s3cret\nhttps://b.example"])
+def test_a_file_that_holds_no_address(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "desk"
+    path.write_text(content)
+    path.chmod(0o600)
+    assert f"url file {path}" in str(failure(Webhook(url_file=str(path))))
+
+
+def test_a_token_does_not_follow_an_address_of_a_file_into_the_clear(tmp_path: Path, token_file: Path) -> None:
+    path = tmp_path / "desk"
+    path.write_text("http://alerts.example/pa7h-s3cret")
+    path.chmod(0o600)
+    assert "in the clear" in str(failure(Webhook(url_file=str(path), token_file=str(token_file))))
 
 
 def test_the_name_holds_no_secret_and_tells_receivers_apart() -> None:

@@ -105,7 +105,7 @@ samples = st.builds(
 )
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.lists(samples, max_size=30), min_size=1, max_size=12))
 def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(rows: list[list[Sample]]) -> None:
     watch = Watch(Limits(p99_9_ns=5, max_ns=5, isolated=ISOLATED))

@@ -17,7 +17,7 @@ from tunectl.host.folder import Folder, open_folder
 from tunectl.host.nics import read_local_cpus, read_vectors
 from tunectl.host.sysroot import ABSENT_ERRNOS
 from tunectl.knobs.drivers.nicfile import absent, interfaces
-from tunectl.knobs.row import Batch, Knob, Step, View
+from tunectl.knobs.row import Batch, Knob, Step, View, missing
 from tunectl.model import Reading, State
 
 
@@ -38,10 +38,12 @@ class IrqAffinity:
         good: dict[tuple[str, str], CpuSet] = {}  # thousands of interrupts share a few pairs of texts
         with open_folder(view.root, "proc/irq") as folder:
             numbers = sorted(filter(str.isdecimal, folder.names), key=int)
-            if folder.problem:
+            if gone := missing(knob.name, view, "proc/irq"):
+                yield gone
+            elif folder.problem:
                 yield _unlisted(knob, "", folder.problem)
             elif not numbers:
-                yield Reading(knob.name, "", State.ABSENT, reason="this host has no /proc/irq")
+                yield Reading(knob.name, "", State.ABSENT, reason="/proc/irq lists no interrupt")
             for number in numbers:
                 yield self.read(knob, view, folder, number, want, good)
 

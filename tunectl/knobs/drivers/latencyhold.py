@@ -13,13 +13,14 @@ from typing import Any
 
 from tunectl.host.inifiles import values_of
 from tunectl.host.sysroot import Sysroot
-from tunectl.knobs.row import Batch, Knob, Step, View, if_readable
+from tunectl.knobs.row import Batch, Knob, Step, View, if_readable, missing
 from tunectl.model import Reading, State
 
 NAME = "tunectl-latency.service"
 UNIT = f"etc/systemd/system/{NAME}"
 LINK = f"etc/systemd/system/multi-user.target.wants/{NAME}"
 _SYSTEM = "etc/systemd/system"
+_DEVICE = "dev/cpu_dma_latency"
 _GROUP = f"sys/fs/cgroup/system.slice/{NAME}"
 
 
@@ -85,15 +86,15 @@ class LatencyHold:
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading. The device is not opened: a request of one's own wakes idle CPUs when it goes."""
+        for path in (_SYSTEM, _DEVICE) if view.root.live else (_SYSTEM,):
+            if gone := missing(knob.name, view, path):
+                yield gone
+                return
         with view.root.noting() as denied:
             found = self._look(knob, view.root)
         yield if_readable(found, denied)
 
     def _look(self, knob: Knob, root: Sysroot) -> Reading:
-        if not root.exists(_SYSTEM):
-            return Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{_SYSTEM}")
-        if root.live and not root.exists("dev/cpu_dma_latency"):
-            return Reading(knob.name, "", State.ABSENT, reason="this kernel has no /dev/cpu_dma_latency")
         text = root.get_text(UNIT)
         limit = _limit_of(text)
         problem = ""

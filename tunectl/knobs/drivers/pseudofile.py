@@ -14,6 +14,7 @@ from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 from tunectl.knobs.codecs import Codec
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
+from tunectl.shortened import shortened
 
 # isolcpus=domain and nohz_full=, as this boot's kernel took them
 KERNEL_ISOLATED = (ISOLATED, "sys/devices/system/cpu/nohz_full")
@@ -186,7 +187,7 @@ def read_value(root: Sysroot, path: str, codec: Codec) -> ReadResult:
     try:
         return ReadResult(State.READ, codec.decode(text))
     except (ValueError, UsageError) as error:
-        return ReadResult(State.UNREADABLE, None, f"/{path} holds {text[:60]!r}: {error}")
+        return ReadResult(State.UNREADABLE, None, shortened(f"/{path} holds {text[:60]!r}: {error}"))
 
 
 def _present(value: Any, view: View) -> Any:

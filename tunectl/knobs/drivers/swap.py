@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tunectl.host.swap import SWAPS, Starter, read_starters, read_swaps
-from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, with_unseen
+from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing, with_unseen
 from tunectl.model import Outcome, Reading, State
 
 OFF, ON, NEXT = "off", "on", "off until the next boot"
@@ -25,8 +25,8 @@ class Swap(NamedTuple):
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading."""
-        if not view.root.exists(SWAPS):
-            yield Reading(knob.name, "", State.ABSENT, reason=f"this host has no /{SWAPS}: its kernel cannot swap")
+        if gone := missing(knob.name, view, SWAPS):
+            yield gone
             return
         try:
             swaps = read_swaps(view.root)

@@ -1,18 +1,21 @@
 """Webhooks: Alertmanager's API, and one JSON document an alert for anything else.
 
-The token stands in a file that is read at each try, so that it can be renewed under a running monitor. It goes into
-one header and nowhere else, and only over TLS or to this very host.
+Secrets stand in files that are read at each try, so that they can be renewed under a running monitor. The token goes
+into one header and nowhere else, and only over TLS or to this very host. An address that is a secret has a file, too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import stat
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tunectl import __version__
-from tunectl.hostfile.monitor import Address, check_webhook
+from tunectl.errors import UsageError
+from tunectl.hostfile.monitor import Address, address_of, check_webhook
 from tunectl.hostfile.shape import Webhook
 from tunectl.model import HostId
 from tunectl.monitor.model import Alert, AlertState
@@ -23,22 +26,27 @@ from tunectl.monitor.receivers.naming import JOB, annotations_of, labels_of
 from tunectl.monitor.receivers.receiver import DeliveryError, Receiver
 
 _API = "/api/v2/alerts"
-_LONGEST_TOKEN = 16_384  # bytes; a device or a log named by mistake is not read to its end
+_LONGEST_SECRET = 16_384  # bytes; a device or a log named by mistake is not read to its end
+_CREDENTIALS = "/run/credentials/"
+# systemd lets the unit's user read a credential by an ACL, whose mask stands where the group's mode would:
+# systemd.exec(5), "Credentials".
+_OF_CREDENTIALS = 0o440
+_OWNERS_ALONE = 0o600
 
 
 def open_webhook(webhook: Webhook, host: HostId, number: int = 0) -> Receiver:
     """The receiver that posts to `webhook`. UsageError, which does not repeat the URL, where it cannot be used."""
     address = check_webhook(webhook, f"monitor.webhooks[{number}]")
-    digest = hashlib.sha256(webhook.url.encode()).hexdigest()[:8]
-    name = f"webhook-{address.host.replace(':', '_')}-{digest}"
+    digest = hashlib.sha256((webhook.url_file or webhook.url).encode()).hexdigest()[:8]
+    name = f"webhook-{address.host.replace(':', '_') if address else 'file'}-{digest}"
     if webhook.format == "alertmanager":
-        path = address.path if address.path.endswith(_API) else address.path.rstrip("/") + _API
-        return Receiver(name, _alertmanager(webhook, address._replace(path=path), host), repeat_s=webhook.resend_s)
+        return Receiver(name, _alertmanager(webhook, address, host), repeat_s=webhook.resend_s)
     return Receiver(name, _plain(webhook, address, host))
 
 
-def _plain(webhook: Webhook, address: Address, host: HostId) -> Callable[[Sequence[Alert]], None]:
+def _plain(webhook: Webhook, known: Address | None, host: HostId) -> Callable[[Sequence[Alert]], None]:
     def deliver(alerts: Sequence[Alert]) -> None:
+        address = known or _address(webhook)
         for alert in alerts:
             body = document(alert, host).encode()
             _post(webhook, address, body, {"Idempotency-Key": delivery_id(alert, host)})
@@ -46,11 +54,26 @@ def _plain(webhook: Webhook, address: Address, host: HostId) -> Callable[[Sequen
     return deliver
 
 
-def _alertmanager(webhook: Webhook, address: Address, host: HostId) -> Callable[[Sequence[Alert]], None]:
+def _alertmanager(webhook: Webhook, known: Address | None, host: HostId) -> Callable[[Sequence[Alert]], None]:
     def deliver(alerts: Sequence[Alert]) -> None:
-        _post(webhook, address, json.dumps([posted(alert, host) for alert in alerts]).encode(), {})
+        address = known or _address(webhook)
+        path = address.path if address.path.endswith(_API) else address.path.rstrip("/") + _API
+        body = json.dumps([posted(alert, host) for alert in alerts]).encode()
+        _post(webhook, address._replace(path=path), body, {})
 
     return deliver
+
+
+def _address(webhook: Webhook) -> Address:
+    """What stands in its url_file. DeliveryError, without the URL, where nothing can be posted there."""
+    path = webhook.url_file or ""
+    url = _secret(path, "url file", private=True)
+    said = ""
+    try:
+        return address_of(url, f"url file {path}", webhook)
+    except UsageError as error:
+        said = str(error)
+    raise DeliveryError(said)
 
 
 def posted(alert: Alert, host: HostId) -> dict[str, object]:
@@ -85,21 +108,25 @@ def _later(since: str, at: str) -> str:
 def _post(webhook: Webhook, address: Address, body: bytes, headers: dict[str, str]) -> None:
     whole = {"Content-Type": "application/json", "User-Agent": f"tunectl/{__version__}", **headers}
     if webhook.token_file:
-        whole["Authorization"] = f"Bearer {_token(webhook.token_file)}"
+        whole["Authorization"] = f"Bearer {_secret(webhook.token_file, 'token file')}"
     post(address, body, whole, timeout_s=webhook.timeout_s, ca_file=webhook.ca_file)
 
 
-def _token(path: str) -> str:
+def _secret(path: str, kind: str, *, private: bool = False) -> str:
+    """The one line of a file. With `private`, DeliveryError where others than its owner may read it."""
     failed = ""
-    token = b""
+    held = b""
     try:
         with open(path, "rb") as file:
-            token = file.read(_LONGEST_TOKEN + 1).strip()
+            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+            held = file.read(_LONGEST_SECRET + 1).strip()
     except OSError as error:
         failed = error.strerror or "cannot be read"
     if failed:
-        raise DeliveryError(f"token file {path}: {failed}")
+        raise DeliveryError(f"{kind} {path}: {failed}")
+    if private and mode & ~(_OF_CREDENTIALS if path.startswith(_CREDENTIALS) else _OWNERS_ALONE):
+        raise DeliveryError(f"{kind} {path}: others than its owner may read it (mode {mode:04o}): chmod 600 {path}")
     # What is no header's value would be quoted in http.client's own complaint.
-    if not token or len(token) > _LONGEST_TOKEN or not all(0x21 <= byte <= 0x7E for byte in token):
-        raise DeliveryError(f"token file {path} holds no token: one line of letters, digits and signs")
-    return token.decode("ascii")
+    if not held or len(held) > _LONGEST_SECRET or not all(0x21 <= byte <= 0x7E for byte in held):
+        raise DeliveryError(f"{kind} {path} holds none: one line of letters, digits and signs")
+    return held.decode("ascii")

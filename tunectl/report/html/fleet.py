@@ -6,7 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.report.charts import LogScale
-from tunectl.report.hosts import MEANS, MEASURES, alike, folded, machine_name, odd_hosts, tally, times, word, written
+from tunectl.report.hosts import (
+    MEANS,
+    MEASURES,
+    VERDICTS,
+    causes,
+    folded,
+    machine_name,
+    named,
+    odd_hosts,
+    tally,
+    times,
+    to_do,
+    word,
+    written,
+)
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
@@ -24,21 +38,32 @@ def fleet_view(body: Mapping[str, Any]) -> dict[str, Any]:
         "tally": tally(body["counts"]),
         "means": MEANS.get(body["verdict"], ""),
         "warnings": body["warnings"],
+        "todo": [
+            {"what": one.what, "is_command": one.is_command, "said": f"{one.said}: {', '.join(folded(one.hosts))}"}
+            for one in to_do(body)
+        ],
         "failing": [
-            {
-                "word": word(one.verdict),
-                "look": _look(one.verdict),
-                "hosts": ", ".join(folded(one.hosts)),
-                "reasons": one.reasons,
-            }
-            for one in alike(body["hosts"])
-            if one.verdict != "go"
+            _failing(body, verdict) for verdict in VERDICTS if verdict != "go" and named(body["hosts"], verdict)
         ],
         "score": body["outlier_rule"]["score"],
         "odd": [_odd(one) for _, found in odd_hosts(body["outliers"]) for one in found],
         "groups": [_group(group, place, body, odd) for place, group in enumerate(body["groups"])],
         "titles": list(MEASURES.values()),
         "rows": [_row(host, odd) for host in body["hosts"]],
+    }
+
+
+def _failing(body: Mapping[str, Any], verdict: str) -> dict[str, Any]:
+    """The hosts of one verdict, and why, each cause once."""
+    return {
+        "word": word(verdict),
+        "look": _look(verdict),
+        "hosts": ", ".join(folded(named(body["hosts"], verdict))),
+        "causes": [
+            {"title": one.title, "severity": one.severity, "said": one.said, "example": one.example}
+            | {"hosts": ", ".join(folded(one.hosts))}
+            for one in causes(body, verdict)
+        ],
     }
 
 

@@ -11,19 +11,21 @@ from tunectl.report.hosts import (
     MEANS,
     MEASURES,
     VERDICTS,
-    Alike,
-    alike,
+    Do,
+    causes,
     folded,
     machine_name,
+    named,
     odd_hosts,
     tally,
     times,
+    to_do,
     word,
     written,
 )
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
 
-_FEW = 3  # reasons shown for a host without -v
+_FEW = 8  # causes shown of a verdict, and actions, without -v
 _ODDEST = 20  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
@@ -35,35 +37,52 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
     session = body["session"]
     said = [f"session {session['name']}", session["selection"], f"began {session['at']}" if session["at"] else ""]
     prose(page, " · ".join(printable(part) for part in said if part), indent=2, style="dim")
-    hidden, gathered = 0, alike(body["hosts"])
-    for named in VERDICTS:
-        hidden += _verdict(page, named, [one for one in gathered if one.verdict == named])
-    if hidden:
-        page.line()
-        prose(page, f"{hidden:,} more reasons: -v shows all, --format json has them by host", style="dim")
+    _to_do(page, to_do(body))
+    for one in VERDICTS:
+        _verdict(page, body, one)
     _outliers(page, body["outliers"])
     for group in body["groups"]:
         _group(page, group)
     notes(page, body["warnings"], "Warnings")
 
 
-def _verdict(page: TextPage, verdict: str, gathered: Sequence[Alike]) -> int:
-    """The hosts of one verdict, grouped by their reasons; returns how many reasons were left out."""
-    if not gathered:
-        return 0
-    hosts = sum(len(one.hosts) for one in gathered)
+def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
+    """What to do on which hosts, in the order to do it."""
+    if listed:
+        heading(page, "To do, in this order", "; `tunectl preflight` of a host has its own list")
+    for number, one in enumerate(listed if page.verbose else listed[:_FEW], 1):
+        label = f"{number}. ".rjust(4)
+        if one.is_command:
+            line(page, "  ", (label, "dim"), (one.what, "bold"))
+        else:
+            prose(page, one.what, indent=2, label=label)
+        prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
+    if len(listed) > _FEW and not page.verbose:
+        prose(page, f"and {len(listed) - _FEW:,} more: -v shows all", indent=2, style="dim")
+
+
+def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
+    """The hosts of one verdict, and what holds them back: each cause once, the most urgent first."""
+    hosts = named(body["hosts"], verdict)
+    if not hosts:
+        return
     page.line()
-    line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), f": {hosts:,} host{'' if hosts == 1 else 's'}")
-    for one in gathered:
-        prose(page, ", ".join(folded(one.hosts)), indent=2, style="bold" if one.reasons else "")
-        shown = one.reasons if page.verbose else one.reasons[:_FEW]
-        for number, reason in enumerate(shown, 1):
-            prose(page, reason, indent=4, label=f"{number}. ".rjust(len(str(len(shown))) + 2))
-    return _left_out(page, gathered)
-
-
-def _left_out(page: TextPage, gathered: Sequence[Alike]) -> int:
-    return 0 if page.verbose else sum(max(len(one.reasons) - _FEW, 0) for one in gathered)
+    counted = f": {len(hosts):,} host{'' if len(hosts) == 1 else 's'}"
+    line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
+    found = causes(body, verdict)
+    prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if found else "")
+    for number, one in enumerate(found if page.verbose else found[:_FEW], 1):
+        label = f"{number}. ".rjust(4)
+        prose(page, one.title + (f" ({one.severity})" if one.severity else ""), indent=2, label=label)
+        if len(hosts) > 1:
+            who = ", ".join(folded(one.hosts)) if len(one.hosts) < len(hosts) else "all of them"
+            prose(page, f"{one.said}: {who}", indent=6, style="dim")
+        if one.example:
+            prose(page, one.example, indent=6)
+    if len(found) > _FEW and not page.verbose:
+        left = len(found) - _FEW
+        more = f"and {left:,} more cause{'' if left == 1 else 's'}: -v shows all, --format json has the reasons by host"
+        prose(page, more, indent=2, style="dim")
 
 
 def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:

@@ -28,7 +28,7 @@ def _one(page: TextPage, one: Todo, label: str) -> None:
     if len(one.commands) > MAX_COMMANDS:
         prose(page, f"and {len(one.commands) - MAX_COMMANDS} more; --format json has each", indent=indent)
     if one.decide:
-        prose(page, f"decide: {one.decide}", indent=2, label=label)
+        prose(page, f"by hand: {one.decide}", indent=2, label=label)
     if one.note:
         prose(page, one.note, indent=indent)
     prose(page, one.said, indent=indent, style="dim")

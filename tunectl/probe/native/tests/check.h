@@ -49,5 +49,6 @@ void test_sentinel(void);
 void test_threshold(void);
 void test_housekeeping(void);
 void test_tasks(void);
+void test_claims(void);
 
 #endif

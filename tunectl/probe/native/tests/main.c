@@ -28,6 +28,7 @@ int main(void)
     test_threshold();
     test_housekeeping();
     test_tasks();
+    test_claims();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

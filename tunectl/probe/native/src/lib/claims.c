@@ -121,7 +121,7 @@ void claims_look(struct claims *claims, claim_heard heard, void *context)
         struct task now;
         if (!task_read(&now, r->task.pid, r->task.tid))
             continue;
-        if (now.state == 'R' || slices != r->slices)
+        if ((now.state == 'R' || slices != r->slices) && is_near(claims, now.cpu))
             heard(&now, context);
         r->slices = slices;
     }

@@ -1,0 +1,152 @@
+"""Why hosts are not GO: one cause is one, whatever counters, numbers and names its sentences have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from tests.fleet.made import asked, preflight, session
+from tunectl.fleet.body import fleet_body
+from tunectl.fleet.causes import without_numbers
+
+PROPERTIES = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.fleet-1.json").read_text())["properties"]
+SCHEMA, ACTIONS = PROPERTIES["causes"], PROPERTIES["actions"]
+
+
+def finding(target: str, reason: str = "", **more: Any) -> dict[str, Any]:
+    made = {"knob": target.partition("[")[0], "target": target, "outcome": "drifted", "observed": 1, "desired": 0}
+    return {**made, "reason": reason, "fix": "sudo tunectl apply", "severity": "interrupt", **more}
+
+
+def host(name: str, *findings: dict[str, Any], verdict: str = "no-go", **more: Any) -> dict[str, Any]:
+    reasons = [f"{one['target']} is {one['observed']}: {one['reason']}" for one in findings]
+    return preflight(name, verdict, **{"reasons": reasons, "verify": {"findings": list(findings)}, **more})
+
+
+def causes(*documents: dict[str, Any]) -> list[dict[str, Any]]:
+    hosts = [asked(one["host"]["hostname"], one) for one in documents]
+    made: list[dict[str, Any]] = fleet_body(session(*(one.name for one in hosts)), hosts)["causes"]
+    Draft202012Validator(SCHEMA).validate(made)
+    return made
+
+
+def test_counters_and_interrupt_numbers_do_not_split_a_cause() -> None:
+    hosts = [
+        host(
+            f"tx-{n}",
+            finding(f"irq.affinity[{40 + n}]", f"interrupt {40 + n} (eth{n}-rx-{n}) came {n * 977} times", observed=n),
+        )
+        for n in range(52)
+    ]
+    (cause,) = causes(*hosts)
+    assert (cause["knob"], cause["instances"], cause["outcome"]) == ("irq.affinity", "N", "drifted")
+    assert (len(cause["hosts"]), cause["targets"], cause["texts"]) == (52, 52, 52)
+    assert cause["example"] == {
+        "host": "tx-0",
+        "text": "irq.affinity[40] is 0, should be 0: interrupt 40 (eth0-rx-0) came 0 times",
+    }
+
+
+def test_what_differs_in_its_data_is_another_cause() -> None:
+    points = {"asked": "2-3", "next_boot": None, "this_boot": None, "kernel": ""}
+    found = [
+        finding("mm.thp_enabled", observed="always"),
+        finding("mm.thp_enabled", observed="madvise"),
+        finding("mm.swap", fix="sudo swapoff -a"),
+        finding("mm.swap"),
+        finding("net.rx_usecs[eth0]"),
+        finding("net.rx_usecs[bond0]"),
+        finding("boot.isolcpus", points=points),
+        finding("boot.isolcpus", points={**points, "next_boot": "2-3"}),
+        finding("irq.affinity[7]", outcome="refused", harmful=True),
+        finding("irq.affinity[7]"),
+    ]
+    assert len(causes(*(host(f"h{n}", one) for n, one in enumerate(found)))) == len(found)
+
+
+def test_what_fails_nothing_is_no_cause() -> None:
+    quiet = [
+        finding("mm.ksm", outcome="waived"),
+        finding("irq.affinity[9]", outcome="refused", harmful=False),
+        finding("mm.swap", outcome="unreadable"),
+    ]
+    document = host("a", finding("irq.affinity[7]"), verify={"findings": [finding("irq.affinity[7]"), *quiet]})
+    assert [cause["knob"] for cause in causes(document)] == ["irq.affinity"]
+
+
+def test_a_limit_is_named_by_its_key_and_comes_first() -> None:
+    documents = []
+    for n in range(2):
+        document = host(f"h{n}", finding("mm.swap", severity="stall"))
+        broken = [f"CPU 15: the longest interruption: {n + 60}000 ns, allowed 50000 ns (max_ns)"]
+        document["probe"]["budget"] = {"verdict": "broken", "broken": broken}
+        document["reasons"] += [f"probe: {broken[0]}"]
+        documents.append(document)
+    limit, knob = causes(*documents)
+    assert (limit["knob"], limit["outcome"], limit["cause"], len(limit["hosts"])) == ("probe", "broken", "max_ns", 2)
+    assert knob["knob"] == "mm.swap"
+
+
+def test_the_worst_verdict_comes_first_then_the_worst_severity_then_most_hosts() -> None:
+    slow, stall, wide = finding("cpufreq.governor[1]", severity="slower"), finding("mm.swap", severity="stall"), {}
+    wide = finding("irq.affinity[7]")
+    made = causes(
+        host("u", verdict="unknown", reasons=["probe: no CPU"]),
+        host("a", slow, stall),
+        host("b", slow, wide),
+        host("c", slow),
+    )
+    assert [(one["verdict"], one["knob"]) for one in made] == [
+        ("no-go", "mm.swap"),
+        ("no-go", "irq.affinity"),
+        ("no-go", "cpufreq.governor"),
+        ("unknown", ""),
+    ]
+
+
+def test_a_reason_that_no_finding_explains_is_a_cause_without_its_numbers() -> None:
+    made = causes(*(host(f"h{n}", reasons=[f"fan {n} failed at 0{n}:15"]) for n in range(3)))
+    assert [(one["cause"], one["texts"], len(one["hosts"])) for one in made] == [("fan N failed at N", 3, 3)]
+
+
+def test_a_host_without_an_answer_has_that_as_its_cause_and_not_its_old_findings() -> None:
+    old = host("a", finding("mm.swap"), at="2026-11-01T08:00:00Z")
+    (cause,) = causes(old)
+    assert (cause["verdict"], cause["knob"]) == ("unknown", "")
+    assert "and the session began at" in cause["cause"]
+
+
+def test_a_host_that_is_go_has_no_cause() -> None:
+    assert causes(host("a", finding("mm.ksm", outcome="waived"), verdict="go", reasons=[])) == []
+
+
+def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> None:
+    apply = {"command": "sudo tunectl apply", "mends": ["mm.swap", "mm.ksm"], "reboot": False}
+    reboot = {"command": "sudo reboot", "mends": ["boot.tsc"], "reboot": True}
+    moved = [{"command": f"taskset -cp 0 {tid}", "mends": ["check.movable_threads[2]"]} for tid in (7, 8)]
+    decide = {"decide": "use a NIC near the others", "mends": ["check.nic_node[eth0]"], "reboot": False}
+    documents = [
+        host("a", finding("mm.swap"), actions=[moved[0], apply, reboot, decide]),
+        host("b", finding("mm.swap"), actions=[moved[1], apply]),
+        host("old", finding("mm.swap"), at="2026-11-01T08:00:00Z", actions=[apply]),
+        host("go", verdict="go", reasons=[], actions=[]),
+    ]
+    hosts = [asked(one["host"]["hostname"], one) for one in documents]
+    made = fleet_body(session(*(one.name for one in hosts)), hosts)["actions"]
+    Draft202012Validator(ACTIONS).validate(made)
+    assert made == [
+        {"alike": "taskset -cp N N", "hosts": ["a", "b"], "targets": 2, "reboot": False},
+        {"command": "sudo tunectl apply", "hosts": ["a", "b"], "targets": 4, "reboot": False},
+        {"command": "sudo reboot", "hosts": ["a"], "targets": 1, "reboot": True},
+        {"decide": "use a NIC near the others", "hosts": ["a"], "targets": 1, "reboot": False},
+    ]
+
+
+@given(st.text(max_size=40))
+def test_numbers_never_stay(text: str) -> None:
+    assert not set(without_numbers(text)) & set("0123456789")

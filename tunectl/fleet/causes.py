@@ -1,0 +1,126 @@
+"""Why hosts are not GO: by knob, kind of instance and cause, so that one cause on 52 hosts is one. Pure.
+
+A reason is a sentence, with counters, numbers of interrupts and names of devices in it. What it is about stands in the
+finding's fields: those are compared. Only a reason that no finding and no limit explains is compared as text, and then
+without its numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
+from tunectl.probe.shapes import JudgedTarget, Preflight
+from tunectl.verdict import fails_gate
+
+PROBE = "probe"  # what a broken limit is named by, with the limit's key as its cause
+BROKEN = "broken"
+_NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
+_LIMIT = re.compile(r"\((\w+)\)$")
+_PLACES = {severity.value: place for place, severity in enumerate(Severity)}  # the worst first
+_NOT_NOW = (Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
+
+
+class Cause(NamedTuple):
+    """What hosts have in common. `knob` is "" for a reason that is known as text only; then `data` is that text."""
+
+    knob: str
+    instances: str  # what kind of: "" for the host's only one, N for a number, ethN for an interface
+    outcome: str
+    severity: str
+    data: str  # what the finding says besides: a word observed, the point at which a boot argument fails, its fix
+
+
+class Told(NamedTuple):
+    """A cause on one host: how many targets, and one of its reasons."""
+
+    cause: Cause
+    targets: int
+    text: str
+
+
+def told_by(document: Preflight) -> tuple[Told, ...]:
+    """The causes that a document's findings and broken limits show."""
+    found: dict[Cause, list[str]] = {}
+    for finding in _decisive(document):
+        found.setdefault(_cause(finding), []).append(_sentence(finding))
+    for text in document.probe.budget.broken if document.probe else ():
+        limit = _LIMIT.search(text)
+        key = limit[1] if limit else without_numbers(text)
+        found.setdefault(Cause(PROBE, "", BROKEN, "", key), []).append(f"probe: {text}")
+    return tuple(Told(cause, len(texts), texts[0]) for cause, texts in found.items())
+
+
+def by_text(reasons: Iterable[str]) -> Iterator[Told]:
+    """Each reason as a cause of its own."""
+    for reason in reasons:
+        yield Told(Cause("", "", "", "", without_numbers(reason)), 1, reason)
+
+
+def unexplained(document: Preflight) -> tuple[str, ...]:
+    """The reasons that are neither a finding's nor a limit's."""
+    knobs = tuple({finding.knob for finding in _decisive(document)})
+    broken = {f"probe: {text}" for text in document.probe.budget.broken} if document.probe else set()
+    return tuple(one for one in document.reasons if one not in broken and not (knobs and one.startswith(knobs)))
+
+
+def _decisive(document: Preflight) -> list[Finding]:
+    """The findings that the document's reasons are about: what fails, or else what waits or is not known."""
+    sections = (document.verify, document.check, document.thermal)
+    found = [_finding(one) for section in sections if section for one in section.findings]
+    failing = [finding for finding in found if fails_gate(finding)]
+    spent = {finding.knob for finding in failing}
+    others = [one for one in found if one.outcome in _NOT_NOW and one.knob not in spent]
+    return failing + [one for one in others if any(text.startswith(one.knob) for text in document.reasons)]
+
+
+def _finding(one: JudgedTarget) -> Finding:
+    severity = next((each for each in Severity if each.value == one.severity), None)
+    target = parse_target(one.target, one.knob)
+    # A word that this version does not know fails nothing here: the document's own verdict stands.
+    outcome = next((each for each in Outcome if each.value == one.outcome), Outcome.UNSUPPORTED)
+    values = (one.observed, one.desired, one.reason, one.fix, one.harmful, one.points)
+    return Finding(one.knob, target.instance, outcome, *values, severity=severity)
+
+
+def _cause(finding: Finding) -> Cause:
+    severity = finding.severity.value if finding.severity else ""
+    instances = without_numbers(finding.instance)
+    return Cause(finding.knob, instances, finding.outcome.value, severity, "; ".join(filter(None, _data(finding))))
+
+
+def _data(finding: Finding) -> Iterator[str]:
+    observed = finding.observed
+    if isinstance(observed, str) and not _NUMBERS.search(observed):
+        yield observed
+    if finding.points:
+        yield _point(finding.points)
+    yield without_numbers(finding.fix)
+
+
+def _point(points: Mapping[str, Any]) -> str:
+    """At which point a boot argument fails first."""
+    lacks = [point for point in ("next_boot", "this_boot", "kernel") if points.get(point) != points.get("asked")]
+    return f"not in {', '.join(lacks).replace('_', ' ')}" if lacks else ""
+
+
+def without_numbers(text: str) -> str:
+    """`N` in place of each number and each list of numbers."""
+    return _NUMBERS.sub("N", text)
+
+
+def _sentence(finding: Finding) -> str:
+    has_values = finding.observed is not None or finding.desired is not None
+    values = f" is {_shown(finding.observed)}, should be {_shown(finding.desired)}" if has_values else ""
+    return f"{finding.target}{values}" + (f": {finding.reason}" if finding.reason else "")
+
+
+def _shown(value: Scalar) -> str:
+    return "not set" if value is None else "empty" if value == "" else str(value)
+
+
+def rank(cause: Cause) -> tuple[bool, int, bool]:
+    """What was measured to be too long comes first, then the worst severity, then what is known as text only."""
+    return cause.outcome != BROKEN, _PLACES.get(cause.severity, len(_PLACES)), not cause.knob

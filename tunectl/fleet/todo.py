@@ -1,0 +1,69 @@
+"""What to do on which hosts: the `actions` of their documents, each once, in the order of a host's own list. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tunectl.fleet.causes import without_numbers
+from tunectl.probe.shapes import Action
+
+_APPLY, _REBOOT = "sudo tunectl apply", "sudo reboot"
+
+
+class Doing(NamedTuple):
+    """One action of one host. `stage` says where it stands between the others: before apply, apply, ..."""
+
+    stage: int
+    command: str  # "" where there is something to decide
+    decide: str
+    targets: int
+    reboot: bool
+
+    @property
+    def alike(self) -> tuple[int, str, str]:
+        """What it has in common with the same action on another host."""
+        return self.stage, without_numbers(self.command), without_numbers(self.decide)
+
+
+def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
+    """A document's actions, each with its place."""
+    commands = [one.command for one in actions]
+    return tuple(
+        Doing(_stage(commands, place), one.command, one.decide, len(one.mends), one.reboot)
+        for place, one in enumerate(actions)
+    )
+
+
+def _stage(commands: Sequence[str], place: int) -> int:
+    own, later = commands[place], commands[place + 1 :]
+    if own in (_APPLY, _REBOOT):
+        return 1 if own == _APPLY else 3
+    if _APPLY in later:
+        return 0
+    return 2 if _REBOOT in later else 0 if own and not {_APPLY, _REBOOT} & set(commands) else 4
+
+
+def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:
+    """[{command | alike | decide, hosts, targets, reboot}]: `alike` is a command that differs in its numbers."""
+    found: dict[tuple[int, str, str], dict[str, list[Doing]]] = {}
+    for name, each in hosts:
+        for one in each:
+            found.setdefault(one.alike, {}).setdefault(name, []).append(one)
+    ordered = sorted(found.items(), key=lambda one: (one[0][0], -len(one[1])))
+    return [_body(of) for _, of in ordered]
+
+
+def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
+    every = [one for each in of.values() for one in each]
+    first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
+    if first.command:
+        what = {"command": first.command} if same else {"alike": without_numbers(first.command)}
+    else:
+        what = {"decide": first.decide if same else without_numbers(first.decide)}
+    return {
+        **what,
+        "hosts": list(of),
+        "targets": sum(one.targets for one in every),
+        "reboot": any(one.reboot for one in every),
+    }
