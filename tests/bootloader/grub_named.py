@@ -28,7 +28,6 @@ NAMED: dict[str, tuple[Files, str]] = {
         {"grub.cfg": "menuentry 'more' { configfile $prefix/x.cfg; }\n" + MENU, "x.cfg": OTHER + MENU},
         "/k2",
     ),
-    "the last linux of an entry": ({"grub.cfg": "menuentry 'a' { linux /k1; linux /k2 x; initrd /i; }\n"}, "/k2"),
     "grub-reboot": (
         {
             "grub.cfg": "load_env\nset default=$next_entry\n" + MENU + OTHER,

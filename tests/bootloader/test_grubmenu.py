@@ -9,7 +9,7 @@ import pytest
 
 from tests.bootloader.trees import grub_cfg, write
 from tunectl.bootloader.grubmenu import BootEntry, evaluate
-from tunectl.bootloader.grubrun import parse_grubenv
+from tunectl.bootloader.grubrun import SECOND_KERNEL, parse_grubenv
 from tunectl.bootloader.grubscript import expand_all, kernel_text, split_words
 
 SIMPLE = BootEntry("Debian GNU/Linux", "/boot/vmlinuz-6.1.0-39-amd64", "root=UUID=5f3c ro console=ttyS0 quiet", False)
@@ -219,3 +219,18 @@ def test_a_file_of_megabytes_is_not_followed() -> None:
     most = 1 << 20
     assert isinstance(boots(text.ljust(most, "x")), BootEntry)
     assert boots(text.ljust(most + 1, "x")) == "/boot/grub/grub.cfg has more than 1 MiB"
+
+
+def test_a_second_kernel_of_an_entry_may_lose_its_arguments() -> None:
+    """GRUB for BIOS loses them; tests/lab/test_grub_lab.py asks it."""
+    entry = "menuentry 'a' {{\n  linux /k1 quiet\n  {}\n  initrd /i\n}}\n"
+    assert SECOND_KERNEL in str(boots(entry.format("linux /k2 isolcpus=2-3")))
+    assert SECOND_KERNEL in str(boots("linux /k0\n" + entry.format("true")))
+    assert SECOND_KERNEL in str(boots(entry.format("if [ x = x ]; then linuxefi /k2 isolcpus=2-3; fi")))
+
+
+@pytest.mark.parametrize("line", ["true", "if [ x = y ]; then linux /k2; fi", "linux"])
+def test_one_kernel_of_an_entry_has_its_arguments(line: str) -> None:
+    found = boots(f"menuentry 'b' {{\n  {line}\n  linux /k1 quiet\n  initrd /i\n}}\n")
+    assert isinstance(found, BootEntry)
+    assert (found.image, found.args) == ("/k1", "quiet")

@@ -8,6 +8,7 @@ from tests.bootloader.grub_named import BLOCK, CUSTOM, MENU, NAMED, OTHER
 from tests.bootloader.grub_scripts import Files, made
 from tests.bootloader.trees import grub_cfg, write
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry, evaluate
+from tunectl.bootloader.grubrun import SECOND_KERNEL
 from tunectl.bootloader.grubscript import kernel_text
 
 from .grub.disk import UUID, GrubDisk
@@ -217,6 +218,15 @@ def test_a_configuration(name: str, grub: GrubDisk) -> None:
     files, lines = CONFIGURATIONS[name]
     laid_out(grub, files)
     assert tuple(agree(grub) for _ in lines) == lines
+
+
+def test_a_second_kernel_has_lost_its_arguments(grub: GrubDisk) -> None:
+    """GRUB for BIOS hands it what stands at address 0; so we do not say that these arguments come."""
+    laid_out(grub, {"grub.cfg": "menuentry 'a' {\n  linux /k1 a\n  linux /k2 isolcpus=2-3\n  initrd /i\n}\n"})
+    assert "isolcpus" not in (agree(grub) or "")
+    ours = foretold(grub)
+    assert isinstance(ours, NoEntry)
+    assert (ours.known, SECOND_KERNEL in ours.why) == (False, True)
 
 
 @pytest.mark.long

@@ -35,6 +35,8 @@ _FEATURES = (
     "chainloader_bpb ntldr platform_search_hint default_font_path all_video_module menuentry_id menuentry_options "
     "200_final nativedisk_cmd timeout_style"
 )
+# When it takes the place of another, the other's arguments go, and the new ones with them (docs/kernel-facts.md).
+SECOND_KERNEL = "a second kernel that it loads, whose arguments GRUB for BIOS loses"
 _BLOCK = "# GRUB Environment Block\n"
 _MAX_STEPS = 50_000
 _MAX_DEPTH = 64
@@ -435,6 +437,9 @@ class Script:
             return False
         if texts[0] in LOADERS and not why and self._lacks_kernel(texts[1]):
             return False
+        before = self.state.loaded
+        if before and before.command.startswith("linux") and texts[0].startswith("linux"):
+            why = why or f"{SECOND_KERNEL} ({node.at})"
         self.state.loaded = Loaded(texts[0], tuple(texts[1:]), why)
         return True
 

@@ -88,7 +88,7 @@ class GrubDisk:
             finally:
                 qemu.kill()
         _, booted, line = shown.partition(_BOOTED)
-        return line.partition(_END)[0].decode() if booted else None
+        return line.partition(_END)[0].decode(errors="replace") if booted else None
 
     def refresh(self) -> None:
         """Take back into the tree what GRUB wrote: the environment block is all that it can write."""
