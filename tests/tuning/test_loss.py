@@ -317,6 +317,7 @@ def test_a_host_on_which_apply_never_ran_or_everything_was_restored_misses_no_jo
 
 def test_a_recording_of_a_tuned_host_holds_no_journal_and_misses_none(host: Path) -> None:
     shutil.rmtree(host / "var/lib/tunectl")
+    write(host, "tunectl-recording.json", "{}\n")  # `tunectl snapshot` leaves its mark
     assert inspection_on(host).journal_gone() is None
 
 

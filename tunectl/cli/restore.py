@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import emit, is_terminal, now, tunectl_command
+from tunectl.cli.command import emit, is_terminal, now, today, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document, HostId
+from tunectl.tuning.evidence import may_be_tuned
+from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 
 
@@ -36,7 +38,7 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
         if not yes and is_terminal(sys.stdin):
             _ask(options, root, identity, force)
         undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
-    emit(options, "restore", identity, _body(undone))
+    emit(options, "restore", identity, _body(undone) | {"may_be_tuned": _may_be_tuned(options, root, undone)})
     if not undone.complete or undone.set_aside:
         return FAILED
     return DRIFTED if any(one.result == "changed-since" for one in undone.outcome.results) else OK
@@ -55,6 +57,18 @@ def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool)
         raise TunectlError("nothing was restored: the answer was no")
 
 
+def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> list[str]:
+    """Where the journal did not tell all: the values that may be ours, by what the host file asks for."""
+    if not undone.standing:
+        return []
+    try:
+        found = open_inspection(root, options.host_path, options.state_path, options.invocation, today()).assess()
+    except TunectlError:  # restore needs no host file
+        return []
+    known = [target for one in undone.outcome.results for target in one.targets]
+    return list(map(str, may_be_tuned(found.findings, known)))
+
+
 def _body(undone: Undone) -> dict[str, Any]:
     outcome = undone.outcome
     programs = ("update-grub", "grub2-mkconfig", "grub-mkconfig", "kernel-install")
@@ -65,6 +79,8 @@ def _body(undone: Undone) -> dict[str, Any]:
     )
     return {
         "results": [{**one._asdict(), "targets": list(map(str, one.targets))} for one in outcome.results],
+        "standing": list(undone.standing),
+        "may_be_tuned": [],
         "not_run": outcome.not_run,
         "notes": [*outcome.failed_commands, *undone.notes],
         "reboot_required": boot or rewritten,

@@ -9,6 +9,7 @@ addresses and serial numbers, keys, logs, the operator's own files, and MSRs.
 
 from __future__ import annotations
 
+MARK = "tunectl-recording.json"  # tells a recording from any other tree below a root
 _CPU = "sys/devices/system/cpu"
 _ONE = f"{_CPU}/cpu[0-9]*"
 _NET = "sys/class/net/*"

@@ -19,7 +19,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.durable import replace_file
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.ethtool import paths_of
-from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, PRESENCE
+from tunectl.host.recorded_paths import DIRECTORIES, DISTURBING_ZONE, FILES, INTERRUPTS_ITS_CPU, MARK, PRESENCE
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 _CPU_OF = re.compile(r"/(?:cpu|policy)(\d+)/")
@@ -149,7 +149,7 @@ def record(
         recorder.members["proc/sys/kernel/arch"] = _Member(f"{os.uname().machine}\n".encode(), None, 0o444)
     skipped = [{"path": "/" + path, "reason": reason} for path, reason in sorted(recorder.skipped.items())]
     note = {"schema": "tunectl.recording/1", "tunectl_version": __version__, "skipped": skipped}
-    recorder.members["tunectl-recording.json"] = _Member((json.dumps(note, indent=1) + "\n").encode(), None, 0o644)
+    recorder.members[MARK] = _Member((json.dumps(note, indent=1) + "\n").encode(), None, 0o644)
     _write(out_path, recorder.members)
     count = sum(member.data is not None for member in recorder.members.values())
     return {"file": out_path, "files": count, "bytes": os.path.getsize(out_path), "skipped": skipped}

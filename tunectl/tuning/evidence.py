@@ -1,14 +1,17 @@
-"""What an earlier apply left outside of its state directory: it tells that there was a journal once."""
+"""What an apply left outside of its state directory: it tells of a journal that is gone, or is an older one."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tunectl.bootloader.families import FAMILIES, detect
+from tunectl.host.recorded_paths import MARK
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
+from tunectl.model import Finding, Lifetime, Outcome, Target
 from tunectl.tuning.journal import Journal, few
 
 
@@ -17,29 +20,84 @@ def signs(root: Sysroot, bootloader: str = "") -> tuple[str, ...]:
 
     The apply service's unit is none: `tunectl service install` writes it, too.
     """
-    files = dict.fromkeys(path[1:] for knob in KNOBS.values() for path in knob.driver.describe())
-    ours = [f"/{path}" for path in files if path.startswith("etc/") and path not in (UNIT, LINK)]
-    standing = [path for path in ours if _is_ours(root, path[1:])]
-    family = FAMILIES.get(detect(root, bootloader).name)
-    return (*standing, *(f"the boot argument {word}" for word in (family.ours(root, {}) if family else ())))
+    return (*_files(root), *_boot_words(root, bootloader))
 
 
-def journal_lost(root: Sysroot, journal: Journal, bootloader: str = "") -> str:
+def unnamed(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, ...]:
+    """The signs that this journal does not account for: what it names, and what `--adopt` took for the original."""
+    written = [entry for entry in journal.entries.values() if entry.errno is None]
+    known = {*journal.adopted, *(f"/{entry.path}" for entry in written)}
+    # Of boot arguments only the file is journaled, which may have any name.
+    own_words = any(target.knob.startswith("boot.") for entry in written for target in entry.targets)
+    found = (*_files(root), *(() if own_words else _boot_words(root, bootloader)))
+    return tuple(one for one in found if one not in known)
+
+
+def journal_lost(root: Sysroot, journal: Journal, bootloader: str = "", *, in_full: bool = False) -> str:
     """What is wrong where apply ran here and its journal is gone or holds no record; "" where nothing is missing."""
-    # A recording holds no journal. Only where its state directory was made is one missing there.
-    if not journal.is_new or not (root.live or os.path.isdir(journal.directory)):
+    if not journal.is_new or _is_recording(root, journal):
         return ""
     found = signs(root, bootloader)
-    return f"{journal.path} {_state(journal.path)}, and tunectl applied here before ({few(found)})" if found else ""
+    names = ", ".join(found) if in_full else few(found)
+    return f"{journal.path} {_state(journal.path)}, and tunectl applied here before ({names})" if found else ""
 
 
-def left_standing(root: Sysroot, known: Iterable[str]) -> str:
-    """What of ours stands besides the `known` paths after a restore that did not have the whole journal; else ""."""
-    found = [one for one in signs(root) if one not in set(known)]
-    if not found:
+def journal_short(root: Sysroot, journal: Journal, bootloader: str = "") -> str:
+    """What is wrong where the journal is an older one, which ends before the newest apply; "" where nothing is."""
+    if journal.is_new or journal.unreadable:
         return ""
-    verb = "stands" if len(found) == 1 else "stand"
-    return f"{few(found)} of an earlier apply still {verb}: what the journal had on that is lost"
+    found = unnamed(root, journal, bootloader)
+    return f"{journal.path} is not the newest: it does not name what tunectl wrote here ({few(found)})" if found else ""
+
+
+def own_group(root: Sysroot) -> bool:
+    """Is there an isolated partition of ours? Restore takes away the unit that tells."""
+    return IsolatedPartition().stands(root)
+
+
+def left_standing(root: Sysroot, journal: Journal, *, had_group: bool) -> tuple[str, ...]:
+    """What of ours stands after a restore, and was not in its journal. `had_group`: own_group() before it."""
+    named = {entry.path for entry in journal.entries.values()}
+    group = had_group and PARTITION_FILE not in named and root.get(PARTITION_FILE).startswith("isolated")
+    return (*unnamed(root, journal), *((f"/{PARTITION_FILE}",) if group else ()))
+
+
+def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target]) -> list[Target]:
+    """The runtime values that are as the host file asks, and of which no before-image was known.
+
+    Nobody knows which of them were so before tunectl.
+    """
+    known = set(restored)
+    return [
+        target
+        for one in findings
+        if (target := Target(one.knob, one.instance)) not in known
+        if one.outcome is Outcome.COMPLIANT and _is_value(one.knob)
+    ]
+
+
+def _is_value(name: str) -> bool:
+    knob = KNOBS.get(name)
+    if not knob or knob.lifetime is not Lifetime.RUNTIME:
+        return False
+    return not any(path.startswith("/etc/") for path in knob.driver.describe())
+
+
+def _files(root: Sysroot) -> Iterator[str]:
+    files = dict.fromkeys(path for knob in KNOBS.values() for path in knob.driver.describe())
+    for path in files:
+        if path.startswith("/etc/") and path[1:] not in (UNIT, LINK) and _is_ours(root, path[1:]):
+            yield path
+
+
+def _boot_words(root: Sysroot, bootloader: str) -> Iterator[str]:
+    family = FAMILIES.get(detect(root, bootloader).name)
+    return (f"the boot argument {word}" for word in (family.ours(root, {}) if family else ()))
+
+
+def _is_recording(root: Sysroot, journal: Journal) -> bool:
+    """A snapshot holds no journal. Only where its state directory was made is one missing there."""
+    return not root.live and root.exists(MARK) and not os.path.isdir(journal.directory)
 
 
 def _state(path: str) -> str:

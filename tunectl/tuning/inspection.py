@@ -25,7 +25,7 @@ from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.evidence import journal_lost
+from tunectl.tuning.evidence import journal_lost, journal_short
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
@@ -133,14 +133,16 @@ class Inspection:
         return self.journal_gone()
 
     def journal_gone(self) -> Finding | None:
-        """The finding where apply ran here and its journal is gone: without it much else is not known."""
+        """The finding where apply ran here and its journal is gone, or an older one: much else is not known then."""
         lost = journal_lost(self.root, self.journal, self.config.bootloader)
-        if not lost:
+        short = journal_short(self.root, self.journal, self.config.bootloader)
+        if not (lost or short):
             return None
         path = self.journal.path
-        reason = f"{lost}: what stood there before tunectl, {_NOTED} is not known any more"
+        reason = f"{lost or short}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
-        return Finding(JOURNAL, "", Outcome.DRIFTED, "gone", "there", reason, fix, severity=Severity.HYGIENE)
+        observed = "gone" if lost else "older"
+        return Finding(JOURNAL, "", Outcome.DRIFTED, observed, "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
@@ -165,7 +167,7 @@ class Inspection:
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
-        gone = trouble and not self.journal.damaged
+        gone = trouble and self.journal.is_new
         unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if gone else ""
         lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}

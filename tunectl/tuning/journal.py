@@ -49,6 +49,7 @@ class Journal:
     entries: dict[int, Entry] = field(default_factory=dict)
     root: str = ""  # of the host it belongs to; "" in a new one
     created: tuple[str, ...] = ()  # directories made to hold it
+    adopted: tuple[str, ...] = ()  # what an earlier apply had left when it began, taken for the original
     damaged: tuple[int, ...] = ()  # line numbers
     lost: tuple[str, ...] = ()  # paths that are known to have been written, and of which there is no entry
     torn: bool = False  # the last line was cut off
@@ -75,15 +76,20 @@ class Journal:
         one = len(self.damaged) == 1
         return f"{self.path}: {'line' if one else 'lines'} {few(self.damaged)} {'is' if one else 'are'} damaged"
 
-    def start(self, boot_id: str, root: str, created: tuple[str, ...]) -> None:
-        """A run on the host below `root` begins; `created` are the directories made for the state."""
+    def start(self, boot_id: str, root: str, created: tuple[str, ...], adopted: tuple[str, ...] = ()) -> None:
+        """A run on the host below `root` begins; `created` are the directories made for the state.
+
+        `adopted` is what an earlier apply left, and what `restore` shall leave as it is.
+        """
         self.created = _united(self.created, created)
+        self.adopted = _united(self.adopted, adopted)
         self.root = root
         self._first = self._seq + 1
         self._append(self._start(boot_id))
 
     def _start(self, boot_id: str) -> dict[str, Any]:
-        return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created)}
+        adopted = {"adopted": list(self.adopted)} if self.adopted else {}
+        return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created), **adopted}
 
     @property
     def is_new(self) -> bool:
@@ -256,7 +262,10 @@ class Journal:
         return tuple(one for one in made if f"{self.directory}/".startswith(f"{one}/") and one.startswith(inside))
 
     def set_aside(self) -> str:
-        """A damaged journal is kept under another name. Returns it. TunectlError where it cannot be renamed."""
+        """A journal that does not tell all is kept under another name. Returns it.
+
+        TunectlError where it cannot be renamed.
+        """
         number = 1
         while os.path.lexists(aside := f"{self.path}.damaged.{number}"):
             number += 1
@@ -374,7 +383,7 @@ def peek(directory: str, *, follow: bool = True) -> Journal:
 
 
 def _united(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
-    """Directories, each before what is in it."""
+    """Each once, in order: of directories, each before what is in it."""
     return tuple(sorted({*one, *other}))
 
 
@@ -388,6 +397,7 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
         raise TypeError("no number of a line, or no type")
     if kind == "start":
         journal.created = _united(journal.created, texts(record["created"]))
+        journal.adopted = _united(journal.adopted, texts(record.get("adopted", [])))
         (journal.root,) = texts([record["root"]])
     elif kind == "end":
         texts(record.get("wrote", []))

@@ -17,9 +17,9 @@ from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
-from tunectl.tuning.evidence import journal_lost, left_standing
+from tunectl.tuning.evidence import journal_lost, left_standing, own_group, signs, unnamed
 from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
+from tunectl.tuning.journal import NAME, Journal, few, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
 
@@ -81,10 +81,10 @@ def _locked_apply(
             _require_whole(journal)
             _require_boot_id(root, inspection.identity.boot_id)
             inspection = replace(inspection, root=root, journal=journal)
-            _require_journal(inspection, adopt)
+            adopted = _adopted(inspection, adopt)
             first = is_first(journal, inspection.identity.boot_id)
             journal.prune(inspection.identity.boot_id)
-            journal.start(inspection.identity.boot_id, root.root, created)
+            journal.start(inspection.identity.boot_id, root.root, created, adopted)
             decide_open_writes(root, journal)
             return _passes(inspection, root, runtime_only, first)
 
@@ -128,12 +128,16 @@ def _require_whole(journal: Journal) -> None:
         )
 
 
-def _require_journal(inspection: Inspection, adopt: bool) -> None:
-    """What an earlier apply wrote must not pass for the original because nobody knows of it any more."""
+def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
+    """What of an earlier apply this run takes for the original: all of it where a journal begins or `adopt` says so.
+
+    What an earlier apply wrote must not pass for the original because nobody knows of it any more.
+    """
     gone = inspection.journal_gone()
     if gone and not adopt:
         hint = f"put {inspection.journal.path} back, or take what stands now for the original: apply --adopt"
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
+    return signs(inspection.root, inspection.config.bootloader) if gone or inspection.journal.is_new else ()
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
@@ -181,6 +185,7 @@ class Undone(NamedTuple):
     notes: list[str]
     complete: bool
     set_aside: bool
+    standing: tuple[str, ...] = ()  # what of ours the journal did not name, and restore so left
 
 
 def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: float, force: bool = False) -> Undone:
@@ -207,14 +212,16 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         _refuse_lost(root, journal)
         notes = _of_damage(journal)
         notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
+        had_group = own_group(root)
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
-        set_aside = bool(journal.damaged)
+        standing = () if failed else left_standing(root, journal, had_group=had_group)
+        set_aside = bool(journal.damaged or standing)
         left = [one.path for one in outcome.results if one.result == "changed-since"]
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
-            notes.append(f"the damaged journal is kept as {journal.set_aside()}")
+            notes.append(f"the {'damaged ' if journal.damaged else ''}journal is kept as {journal.set_aside()}")
         elif left:
             journal.held = None  # what is in force now is nobody's wish
             numbers = [seq for seq, entry in journal.entries.items() if "/" + entry.path in left]
@@ -224,12 +231,10 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
             journal.remove()
         if journal.torn:
             notes.append("the journal's last line is cut off or unreadable")
-        incomplete = journal.torn or set_aside or not journal.ended  # then more than that line may be missing
-        standing = left_standing(root, left) if incomplete and not failed else ""
-        notes += [standing] if standing else []
+        notes += _of_standing(standing)
     kept = [] if failed else journal.remove_directories(root.root)
     kept += [lock.trouble] if lock.trouble else []
-    return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside)
+    return Undone(outcome, [*notes, *kept], not (failed or kept or standing), set_aside, standing)
 
 
 def _is_directory(path: str) -> bool:
@@ -244,12 +249,12 @@ def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> 
     """What run_restore() would do. Nothing is locked, removed or written."""
     journal = peek(state, follow=root.live)
     _refuse_lost(root, journal)
-    notes = ["nothing was written: --dry-run", *_of_damage(journal)]
+    standing = unnamed(root, journal)
+    notes = ["nothing was written: --dry-run", *_of_damage(journal), *_of_standing(standing)]
     if journal.unreadable:
         notes.append(f"{journal.path} is root's: what there is to restore is not known here")
-    return Undone(
-        backwards.preview(root, journal, boot_id, force=force), notes, not journal.unreadable, bool(journal.damaged)
-    )
+    outcome = backwards.preview(root, journal, boot_id, force=force)
+    return Undone(outcome, notes, not (journal.unreadable or standing), bool(journal.damaged), standing)
 
 
 def _require_same_host(journal: Journal, root: WritableSysroot, state: str) -> None:
@@ -294,7 +299,7 @@ def require_private(root: WritableSysroot, state: str) -> None:
 
 def _refuse_lost(root: Sysroot, journal: Journal) -> None:
     """What stands of ours without a journal can not be undone, and must not pass for a host without any of it."""
-    lost = journal_lost(root, journal)
+    lost = journal_lost(root, journal, in_full=True)
     if lost:
         hint = f"put {journal.path} back from a backup, and run restore again"
         raise TunectlError(f"{lost}: what stood there before tunectl is not known; nothing was restored", hint)
@@ -304,6 +309,17 @@ def _kept_aside(journal: Journal) -> list[str]:
     """That an earlier journal was damaged is not forgotten with the restore that found it out."""
     aside = f"{journal.path}.damaged.1"
     return [f"an earlier journal was damaged, and is kept as {aside}"] if os.path.lexists(aside) else []
+
+
+def _of_standing(standing: Sequence[str]) -> list[str]:
+    """What a journal that was cut off, or that is an older one, leaves as tunectl wrote it."""
+    if not standing:
+        return []
+    verb = "stands" if len(standing) == 1 else "stand"
+    return [
+        f"{few(standing)} of an earlier apply still {verb}: what the journal had on that is lost; put the newest "
+        "journal back from a backup and run restore again, or take them away by hand"
+    ]
 
 
 def _of_damage(journal: Journal) -> list[str]:

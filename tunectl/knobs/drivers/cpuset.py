@@ -20,7 +20,7 @@ ROOT = "sys/fs/cgroup"
 SLICE = "isolated.slice"
 CGROUP = f"{ROOT}/{SLICE}"
 _CONTROL = f"{ROOT}/cgroup.subtree_control"
-_CPUS, _PARTITION = f"{CGROUP}/cpuset.cpus", f"{CGROUP}/cpuset.cpus.partition"
+_CPUS, PARTITION_FILE = f"{CGROUP}/cpuset.cpus", f"{CGROUP}/cpuset.cpus.partition"
 _EFFECTIVE = f"{CGROUP}/cpuset.cpus.effective"
 # A partition that became invalid shows "isolated invalid (why)"; writing `isolated` again is what restores it.
 PARTITION = WORD._replace(name="partition", encode=lambda value: str(value).partition(" ")[0])
@@ -62,7 +62,7 @@ class IsolatedPartition:
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading: the CPUs the partition isolates now, none where there is no valid one."""
         root = view.root
-        shown = root.get(_PARTITION).strip()
+        shown = root.get(PARTITION_FILE).strip()
         problem = lack_of(root) or _without_partitions(root)
         cpus = read_cpu_list(root, _CPUS)
         effective = read_cpu_list(root, _EFFECTIVE) if shown == "isolated" else frozenset[int]()
@@ -75,7 +75,7 @@ class IsolatedPartition:
         root = view.root
         for _, change in batch:
             if change.value is None:
-                yield Step("value", _PARTITION, "member", (change,), PARTITION)
+                yield Step("value", PARTITION_FILE, "member", (change,), PARTITION)
                 yield Step("value", _CPUS, "", (change,), CPULIST)
                 continue
             if not _enabled(root.get(_CONTROL)):
@@ -84,25 +84,25 @@ class IsolatedPartition:
                 yield Step("directory", CGROUP, "directory", (change,))
             if read_cpu_list(root, _CPUS) != change.value:
                 yield Step("value", _CPUS, CPULIST.encode(change.value), (change,), CPULIST)
-            if " invalid" in root.get(_PARTITION):
+            if " invalid" in root.get(PARTITION_FILE):
                 # Up to 6.6 the kernel leaves an invalid partition as it is, for whatever word but this one.
-                yield Step("value", _PARTITION, "member", (change,), PARTITION)
-            if root.get(_PARTITION).strip() != "isolated":
-                yield Step("value", _PARTITION, "isolated", (change,), PARTITION)
+                yield Step("value", PARTITION_FILE, "member", (change,), PARTITION)
+            if root.get(PARTITION_FILE).strip() != "isolated":
+                yield Step("value", PARTITION_FILE, "isolated", (change,), PARTITION)
 
     def stands(self, root: Sysroot) -> bool:
         """Is a partition of ours there? Ours is the one whose slice we wrote."""
         ours = root.get_text(f"etc/systemd/system/{SLICE}").startswith("# Written by `tunectl apply`")
-        return ours and root.get(_PARTITION).startswith("isolated")
+        return ours and root.get(PARTITION_FILE).startswith("isolated")
 
     def describe(self) -> tuple[str, ...]:
         """The files of the control group."""
-        return tuple("/" + path for path in (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL))
+        return tuple("/" + path for path in (PARTITION_FILE, _CPUS, _EFFECTIVE, _CONTROL))
 
     def reads(self) -> tuple[str, ...]:
         """These files, the controllers that the kernel offers, and the CPUs that other control groups name."""
         groups = (f"{ROOT}/cgroup.controllers", f"{ROOT}/*/cpuset.cpus")
-        return (_PARTITION, _CPUS, _EFFECTIVE, _CONTROL, ISOLATED, *groups, f"etc/systemd/system/{SLICE}")
+        return (PARTITION_FILE, _CPUS, _EFFECTIVE, _CONTROL, ISOLATED, *groups, f"etc/systemd/system/{SLICE}")
 
 
 def lack_of(root: Sysroot) -> str:
@@ -115,7 +115,7 @@ def lack_of(root: Sysroot) -> str:
 
 
 def _without_partitions(root: Sysroot) -> str:
-    return f"this kernel has no /{_PARTITION}" if root.exists(_CPUS) and not root.exists(_PARTITION) else ""
+    return f"this kernel has no /{PARTITION_FILE}" if root.exists(_CPUS) and not root.exists(PARTITION_FILE) else ""
 
 
 def _others(root: Sysroot, want: CpuSet) -> tuple[str, ...]:

@@ -143,7 +143,18 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
     found = Counter(result["result"] for result in results)
     words = [f"{found[word]} {word.replace('-', ' ')}" for word in reversed(_RESULTS) if found[word]]
     said = f"{plural(len(results), 'file')}: {', '.join(words)}." if results else "Nothing to restore."
-    prose(page, said, style="bold" if set(found) <= {"restored", "would-restore", "already"} else "bold yellow")
+    standing: Sequence[str] = body.get("standing") or ()
+    if standing:
+        said += f" {plural(len(standing), 'more thing')} that tunectl wrote and the journal does not name: left."
+    well = not standing and set(found) <= {"restored", "would-restore", "already"}
+    prose(page, said, style="bold" if well else "bold yellow")
+    if standing:
+        heading(page, f"Still stands: the journal does not name it ({len(standing)})")
+        for path in standing:
+            prose(page, printable(path), indent=2)
+    if tuned := body.get("may_be_tuned"):
+        heading(page, f"May still be tuned: as the host file asks, and what it was before is not known ({len(tuned)})")
+        _in_brief(page, [{"targets": tuned}])
     for result, (title, in_full) in _RESULTS.items():
         members = [each for each in results if each["result"] == result]
         if members:
