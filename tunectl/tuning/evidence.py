@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from tunectl.bootloader.families import FAMILIES, detect
+from tunectl.bootloader.grubsettings import DROPIN
 from tunectl.host.recorded_paths import MARK
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
@@ -13,6 +14,8 @@ from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
 from tunectl.model import Finding, Lifetime, Outcome, Target
 from tunectl.tuning.journal import Journal, few
+
+_HEADS = (WRITTEN_BY_APPLY, "# Written by tunectl: the boot arguments")  # how the files begin that are ours
 
 
 def signs(root: Sysroot, bootloader: str = "") -> tuple[str, ...]:
@@ -50,16 +53,16 @@ def journal_short(root: Sysroot, journal: Journal, bootloader: str = "") -> str:
     return f"{journal.path} is not the newest: it does not name what tunectl wrote here ({few(found)})" if found else ""
 
 
-def own_group(root: Sysroot) -> bool:
-    """Is there an isolated partition of ours? Restore takes away the unit that tells."""
-    return IsolatedPartition().stands(root)
+def own_group(root: Sysroot) -> tuple[str, ...]:
+    """The isolated partition, where it is ours. Restore takes away the unit that tells."""
+    return (f"/{PARTITION_FILE}",) if IsolatedPartition().stands(root) else ()
 
 
-def left_standing(root: Sysroot, journal: Journal, *, had_group: bool) -> tuple[str, ...]:
-    """What of ours stands after a restore, and was not in its journal. `had_group`: own_group() before it."""
-    named = {entry.path for entry in journal.entries.values()}
-    group = had_group and PARTITION_FILE not in named and root.get(PARTITION_FILE).startswith("isolated")
-    return (*unnamed(root, journal), *((f"/{PARTITION_FILE}",) if group else ()))
+def left_standing(root: Sysroot, journal: Journal, group: Iterable[str]) -> tuple[str, ...]:
+    """What of ours stands after a restore, and was not in its journal. `group`: own_group() before it."""
+    known = {*journal.adopted, *(f"/{entry.path}" for entry in journal.entries.values())}
+    groups = (one for one in group if one not in known and root.get(one[1:]).startswith("isolated"))
+    return (*unnamed(root, journal), *groups)
 
 
 def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target]) -> list[Target]:
@@ -84,8 +87,8 @@ def _is_value(name: str) -> bool:
 
 
 def _files(root: Sysroot) -> Iterator[str]:
-    files = dict.fromkeys(path for knob in KNOBS.values() for path in knob.driver.describe())
-    for path in files:
+    described = (path for knob in KNOBS.values() for path in knob.driver.describe())
+    for path in dict.fromkeys((*described, f"/{DROPIN}")):
         if path.startswith("/etc/") and path[1:] not in (UNIT, LINK) and _is_ours(root, path[1:]):
             yield path
 
@@ -105,4 +108,4 @@ def _state(path: str) -> str:
 
 
 def _is_ours(root: Sysroot, path: str) -> bool:
-    return root.exists(path) and root.get_text(path).startswith(WRITTEN_BY_APPLY)
+    return root.exists(path) and root.get_text(path).startswith(_HEADS)

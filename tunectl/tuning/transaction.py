@@ -137,7 +137,9 @@ def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
     if gone and not adopt:
         hint = f"put {inspection.journal.path} back, or take what stands now for the original: apply --adopt"
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
-    return signs(inspection.root, inspection.config.bootloader) if gone or inspection.journal.is_new else ()
+    if not (gone or inspection.journal.is_new):
+        return ()
+    return (*signs(inspection.root, inspection.config.bootloader), *own_group(inspection.root))
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
@@ -212,10 +214,10 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         _refuse_lost(root, journal)
         notes = _of_damage(journal)
         notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
-        had_group = own_group(root)
+        group = own_group(root)
         outcome = backwards.restore(root, journal, boot_id, force=force)
         failed = bool(outcome.failed_commands) or any(one.result == "failed" for one in outcome.results)
-        standing = () if failed else left_standing(root, journal, had_group=had_group)
+        standing = () if failed else left_standing(root, journal, group)
         set_aside = bool(journal.damaged or standing)
         left = [one.path for one in outcome.results if one.result == "changed-since"]
         if failed:
