@@ -156,7 +156,7 @@ def _role() -> str:
 
 def _variables(role: str) -> str:
     """The table of a role's variables for its README; of a key of the host file without its inner keys."""
-    import yaml  # type: ignore[import-untyped]  # comes with Ansible, and only a README needs it
+    import yaml  # comes with Ansible, and only a README needs it
 
     specs = yaml.safe_load((COLLECTION / "roles" / role / "meta/argument_specs.yml").read_text())["argument_specs"]
     rows = ["", "| variable | type | default | meaning |", "|---|---|---|---|"]

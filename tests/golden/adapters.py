@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from tests.monitor.receivers.receiver import Receiver, receiving
 from tests.monitor.receivers.samples import HOST, fired, over, status
