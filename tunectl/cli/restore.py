@@ -66,7 +66,7 @@ def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> li
     except TunectlError:  # restore needs no host file
         return []
     known = [target for one in undone.outcome.results for target in one.targets]
-    return list(map(str, may_be_tuned(found.findings, known)))
+    return list(map(str, may_be_tuned(found.findings, known, undone.standing)))
 
 
 def _body(undone: Undone) -> dict[str, Any]:

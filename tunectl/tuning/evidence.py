@@ -12,7 +12,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
-from tunectl.model import Finding, Lifetime, Outcome, Target
+from tunectl.model import Finding, Outcome, Target
 from tunectl.tuning.journal import Journal, few
 
 _HEADS = (WRITTEN_BY_APPLY, "# Written by tunectl: the boot arguments")  # how the files begin that are ours
@@ -65,25 +65,23 @@ def left_standing(root: Sysroot, journal: Journal, group: Iterable[str]) -> tupl
     return (*unnamed(root, journal), *groups)
 
 
-def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target]) -> list[Target]:
-    """The runtime values that are as the host file asks, and of which no before-image was known.
+def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target], standing: Iterable[str]) -> list[Target]:
+    """What is as the host file asks, of which no before-image was known, and which no file in `standing` tells.
 
     Nobody knows which of them were so before tunectl.
     """
-    known = set(restored)
+    known, told = set(restored), set(standing)
     return [
         target
         for one in findings
         if (target := Target(one.knob, one.instance)) not in known
-        if one.outcome is Outcome.COMPLIANT and _is_value(one.knob)
+        if one.outcome is Outcome.COMPLIANT and _bears_no_mark(one.knob, told)
     ]
 
 
-def _is_value(name: str) -> bool:
-    knob = KNOBS.get(name)
-    if not knob or knob.lifetime is not Lifetime.RUNTIME:
-        return False
-    return not any(path.startswith("/etc/") for path in knob.driver.describe())
+def _bears_no_mark(name: str, told: set[str]) -> bool:
+    """Is it a kernel's value, a line of the operator's own file, or the service that he may have installed himself?"""
+    return name in KNOBS and not name.startswith("boot.") and told.isdisjoint(KNOBS[name].driver.describe())
 
 
 def _files(root: Sysroot) -> Iterator[str]:
