@@ -1,10 +1,11 @@
 """The clock that timestamps are taken from."""
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
-from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
+from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.window import CLOCKSOURCE, Window
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootline import by_hand_fix
+from tunectl.wording import seconds_of
 
 # The counters that user space reads without a system call.
 _COUNTERS = ("tsc", "arch_sys_counter")
@@ -64,6 +65,7 @@ def _asked_for(host: Sysroot, current: str) -> str:
 
 
 @costs(Severity.SLOWER)
+@watches(1.0)
 def test_clocksource_stable(window: Window) -> None:
     """A clock that is replaced under way makes time stamps jump, and each one costs more from then on.
 
@@ -72,7 +74,7 @@ def test_clocksource_stable(window: Window) -> None:
     before, after = window.before.clocksource, window.after.clocksource
     if before != after:
         failing(
-            f"the clocksource changed from {before} to {after} within {window.seconds:.1f} s",
+            f"the clocksource changed from {before} to {after} within {seconds_of(window.seconds)}",
             "see why: dmesg | grep -i clocksource",
             observed=after,
             desired=before,

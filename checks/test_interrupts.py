@@ -1,14 +1,16 @@
 """Interrupts of devices and the isolated CPUs."""
 
-from tunectl.checking import Severity, costs, failing
+from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.judges import Landed, device_interrupts, some
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
+from tunectl.wording import seconds_of
 
 
 @costs(Severity.INTERRUPT)
+@watches(1.0)
 def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, scope: Scope) -> None:
     """A device interrupt takes the CPU from the trading thread for the handler and the softirq work behind it.
 
@@ -23,7 +25,7 @@ def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, sco
     where = format_cpulist(scope.housekeeping & scope.online)
     fixes = [_fix(one, where, host.mode(f"proc/irq/{one.irq}/smp_affinity_list")) for one in landed]
     failing(
-        f"in {window.seconds:.1f} s CPU {isolated_cpu} took {some(seen)}",
+        f"in {seconds_of(window.seconds)} CPU {isolated_cpu} took {some(seen)}",
         some(fixes),
         observed=sum(one.times for one in landed),
         desired=0,

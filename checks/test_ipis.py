@@ -2,8 +2,8 @@
 
 import os
 
-from tunectl.checking import Severity, costs, failing
-from tunectl.checking.ipis import PER_S, Kind, Sent, allowed, sharing, too_many
+from tunectl.checking import Severity, costs, failing, watches
+from tunectl.checking.ipis import PER_S, SHORTEST_S, Kind, Sent, allowed, sharing, too_many
 from tunectl.checking.judges import some
 from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
 from tunectl.checking.subject import Subject
@@ -12,6 +12,7 @@ from tunectl.host.openfiles import find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.timers import has_cpu_timer
+from tunectl.wording import seconds_of
 
 _WORDS = {
     Kind.CALL: "function calls",
@@ -24,6 +25,7 @@ _FORGOTTEN = "<...>"  # a trace knows the names of so many threads only
 
 
 @costs(Severity.INTERRUPT)
+@watches(SHORTEST_S)
 def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
     """Other CPUs interrupt this one to have it run a function, forget an address or look for work: its thread waits.
 
@@ -49,7 +51,7 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
             reasons.append(f"{times}: {some(_work_of(isolated_cpu, window, subject.root))}")
             fixes.append(f"leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU {isolated_cpu}")
     failing(
-        f"in {window.seconds:.1f} s {'; '.join(reasons)}",
+        f"in {seconds_of(window.seconds)} {'; '.join(reasons)}",
         some(dict.fromkeys(fixes)),
         observed=round(loud[0].per_s, 1),
         desired=PER_S,

@@ -1,6 +1,6 @@
 """Threads and the isolated CPUs."""
 
-from tunectl.checking import Severity, costs, failing
+from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.groups import Group, group_of
 from tunectl.checking.judges import Trespass, some, trespassers
 from tunectl.checking.kthreads import interrupt_of, read_placement, strays
@@ -14,6 +14,7 @@ from tunectl.model import Scope
 
 
 @costs(Severity.STALL)
+@watches(1.0)
 def test_movable_threads(
     isolated_cpu: int, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader], subject: Subject
 ) -> None:

@@ -3,11 +3,11 @@
 import pytest
 
 from tunectl.bootloader.cmdline import parse_cmdline
-from tunectl.checking import costs, unknown, unsupported
+from tunectl.checking import costs, unknown, unsupported, watches
 from tunectl.checking.judges import some
 from tunectl.checking.measure import Spinning, timers_under_spinner
 from tunectl.checking.subject import Subject
-from tunectl.checking.tick import SEVERITY, meaning_of, settle
+from tunectl.checking.tick import SEVERITY, SHORTEST_S, meaning_of, settle
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.openfiles import perf_users
@@ -24,6 +24,7 @@ _ALONE = (
 
 
 @costs(SEVERITY)
+@watches(SHORTEST_S)
 def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, request: pytest.FixtureRequest) -> None:
     """The tick interrupts a thread 100 to 1000 times a second; with nohz_full in force, one that is alone has none.
 

@@ -1,6 +1,6 @@
 """The operator's own threads, as [[threads]] in the host file declares them."""
 
-from tunectl.checking import Severity, costs, failing, unknown, unsupported
+from tunectl.checking import Severity, costs, failing, unknown, unsupported, watches
 from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.traders import (
     REAL_TIME,
@@ -50,6 +50,7 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
 
 
 @costs(Severity.STALL)
+@watches(1.0)
 def test_trading_alone(
     trading_thread: Trader, window: Window, scope: Scope, cpu_facts: CpuFacts, traders: list[Trader]
 ) -> None:

@@ -12,6 +12,11 @@ def value_of(value: Scalar) -> str:
     return "not set" if value is None else "empty" if value == "" else str(value)
 
 
+def seconds_of(seconds: float) -> str:
+    """A time in a sentence: `2.0 s`, `0.01 s`."""
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
+
+
 def standing(finding: Finding, match: Match = Match.EQUAL) -> str:
     """`is 5, should be at most 2`; "" where the finding has neither value, or nothing that could have one.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
+import runpy
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -303,3 +305,44 @@ def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
         "check.trading_thread",
         "check.whole_core",
     }
+
+
+@pytest.mark.parametrize(("least_s", "wanted"), [(0.1, Outcome.COMPLIANT), (0.101, Outcome.UNREADABLE)])
+def test_silence_proves_nothing_where_the_host_was_watched_for_too_short_a_time(
+    root: Sysroot, mine: Path, least_s: float, wanted: Outcome
+) -> None:
+    """What was seen was seen, though: only `compliant` needs the time."""
+    text = f"""
+        from tunectl.checking import compliant, failing, unsupported, watches
+
+        @watches({least_s})
+        def test_quiet(): pass
+
+        @watches({least_s})
+        def test_fine(): compliant("all is well")
+
+        @watches({least_s})
+        def test_loud(): failing("it is 3")
+
+        @watches({least_s})
+        def test_absent(): unsupported("no such thing")
+    """
+    found = run(root, mine, text)
+    assert [found[f"check.{name}"].outcome for name in ("quiet", "fine")] == [wanted, wanted]
+    if wanted is Outcome.UNREADABLE:
+        assert found["check.quiet"].reason == "watched for 0.1 s, needs 0.101 s (--window 0.101)"
+    assert (found["check.loud"].outcome, found["check.absent"].outcome) == (Outcome.DRIFTED, Outcome.UNSUPPORTED)
+
+
+def test_each_shipped_check_that_watches_says_for_how_long() -> None:
+    watching = {"window", "threads", "spinning", "spinner_window"}
+    for path in shipped_checks().glob("test_*.py"):
+        module = runpy.run_path(str(path))
+        for name, check in module.items():
+            if not name.startswith("test_"):
+                continue
+            source = inspect.getsource(check)
+            measures = watching & set(inspect.signature(check).parameters) or 'getfixturevalue("spinning")' in source
+            stated = [mark.args[0] for mark in getattr(check, "pytestmark", ()) if mark.name == "watches"]
+            assert bool(stated) == bool(measures), name
+            assert all(0.5 <= least_s <= 2 for least_s in stated), name  # `--window` is 2 s unless it is given

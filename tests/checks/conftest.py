@@ -49,6 +49,7 @@ def judge() -> Judge:
         settings: Mapping[str, Any] | None = None,
         interfaces: tuple[str, ...] = (),
         trading: Sequence[Trading] = (),
+        live_s: float = WINDOW_S,
     ) -> dict[str, Finding]:
         host = Sysroot(str(root))
         scope, paths = scope_of(host, frozenset(isolated)), [str(shipped_checks() / check)]
@@ -57,7 +58,7 @@ def judge() -> Judge:
                 host,
                 scope,
                 paths=paths,
-                window_s=WINDOW_S if host.live else 10 * WINDOW_S,
+                window_s=live_s if host.live else 10 * WINDOW_S,
                 settings=settings,
                 interfaces=interfaces,
                 trading=trading,

@@ -109,11 +109,20 @@ def test_a_limit_that_permits_more_than_the_profiles_is_named_with_both_figures_
     ran = host.preflight()
     assert ran.json["verdict"] == "go"
     assert ran.json["looser"] == [
-        {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "quiet.toml"},
+        {"key": "max_ns", "limit": 60000, "profile_limit": 50000, "profile": "low-latency"},
     ]
     for fmt in ("text", "nagios", "junit"):
         assert "max_ns 60000 (profile 50000)" in " ".join(drawn(ran.json, fmt).split()), fmt
     assert 'tunectl_probe_budget_looser_ratio{limit="max_ns",report="preflight"} 1.2' in drawn(ran.json, "prometheus")
+
+
+def test_a_sites_own_profile_does_not_set_its_own_measure(host: Host) -> None:
+    """It inherits nothing of ours: no GO says nothing of limits that low-latency would not permit."""
+    host.limits(**(BUDGET | {"max_ns": 60000}))
+    host.measures(result(cpu_result(CPU, max_ns=60000)))
+    ran = host.preflight()
+    assert ran.json["verdict"] == "go"
+    assert "looser limits than profile low-latency has: max_ns 60000 (profile 50000)" in ran.json["headline"]
 
 
 UNJUDGED: dict[str, tuple[dict[str, float], dict[str, Any], str]] = {
@@ -151,10 +160,9 @@ def test_nagios_says_unknown_of_what_was_not_judged(host: Host) -> None:
     assert (ran.code, ran.out.startswith("TUNECTL UNKNOWN - unknown: ")) == (3, True)
 
 
-def test_strict_names_each_limit_that_is_missing(host: Host) -> None:
+def test_a_limit_that_nobody_set_is_named_and_is_no_go(host: Host) -> None:
     host.limits(max_ns=50000)
-    assert host.preflight().json["verdict"] == "go"
     missing = [key for key in BUDGET if key != "max_ns"]
-    ran = host.preflight("--strict")
-    assert ran.json["verdict"] == "unknown"
+    ran = host.preflight()
+    assert (ran.code, ran.json["verdict"]) == (1, "unknown")
     assert [key for key in missing if any(key in reason for reason in ran.json["reasons"])] == missing

@@ -21,6 +21,7 @@ from tests.cli.places import PROGRAM, environment
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tunectl.cli.screen import Window, asked
+from tunectl.cli.watch import places_of
 
 
 @given(lines=st.integers(1, 300), height=st.integers(3, 60), top=st.integers(0, 400))
@@ -28,24 +29,42 @@ def test_each_line_is_shown_or_counted(lines: int, height: int, top: int) -> Non
     window = Window.over(lines, height, top)
     shown = len(range(lines - 1)[window.shown()])
     assert shown + window.hidden_above + window.hidden_below == lines - 1
-    said = window.said([False] * (lines - 1), 80, has_keys=True)
+    said = window.said([], 80, has_keys=True)
     assert bool(said) == bool(window.hidden_above or window.hidden_below)
     assert 1 + shown + bool(said) <= height
 
 
 def test_a_page_that_just_fits_says_nothing_and_one_line_more_is_counted() -> None:
-    assert Window.over(24, 24, 0).said([False] * 23, 80, has_keys=True) == ""
-    said = Window.over(25, 24, 0).said([False] * 24, 80, has_keys=True)
+    assert Window.over(24, 24, 0).said([], 80, has_keys=True) == ""
+    said = Window.over(25, 24, 0).said([], 80, has_keys=True)
     assert said == "2 lines below; arrows, PgUp/PgDn or j/k scroll, q quits"
 
 
 def test_alerts_that_are_hidden_are_counted() -> None:
-    heads = [True, False, True, False, False, True, False, False]
-    assert Window.over(9, 5, 2).said(heads, 99, has_keys=False) == (
+    alerts = [range(2), range(2, 5), range(5, 8)]
+    window = Window.over(9, 5, 2)
+    assert window.said(alerts, 99, has_keys=False) == (
         "1 alert and 3 lines below, 1 alert and 2 lines above; a taller terminal shows them"
     )
-    assert Window.over(9, 5, 2).said(heads, 40, has_keys=True) == "1 alert and 3 lines below, 2 lines above"
-    assert len(Window.over(9, 5, 2).said(heads, 20, has_keys=True)) > 0
+    assert window.said(alerts, 40, has_keys=True) == "1 alert and 3 lines below, 2 lines above"
+    assert window.said(alerts, 20, has_keys=True) == "1 alert below; j k q"
+
+
+def test_an_alert_that_is_not_whole_on_the_screen_is_hidden() -> None:
+    window = Window.over(9, 5, 2)  # lines 2 to 4
+    for one, below, above in ((range(2, 5), 0, 0), (range(2, 6), 1, 0), (range(1, 5), 0, 1), (range(1, 6), 1, 0)):
+        said = window.said([one], 99, has_keys=False)
+        assert said.startswith(f"{'1 alert and ' * below}3 lines below, {'1 alert and ' * above}2 lines above"), said
+
+
+def test_alerts_that_the_page_only_counts_are_where_it_does() -> None:
+    fires = [{"severity": "critical", "identity": f"FrequencyDrop cpu{n}"} for n in range(5)]
+    lines = ["Firing", "  critical  FrequencyDrop cpu0  since", "    slow", "    fix  cool it"]
+    lines += ["  critical  FrequencyDrop cpu1  since", "    slow", "  and 3 more FrequencyDrop", "CPUs", "cpu0"]
+    assert places_of(fires, lines) == [range(1, 4), range(4, 6), *[range(6, 7)] * 3]
+    assert "5 alerts and 7 lines below" in Window.over(10, 4, 0).said(places_of(fires, lines), 40, has_keys=False)
+    assert Window.over(10, 9, 0).said(places_of(fires, lines), 20, has_keys=False) == "2 lines below"
+    assert places_of([], lines) == []
 
 
 @pytest.mark.parametrize("key", [b"j", b"\x1b[B", b"\x1bOB", b" ", b"\x1b[6~"])

@@ -165,9 +165,25 @@ def test_the_host_file_replaces_the_profiles_limits_one_by_one(tmp_path: Path, k
 
 
 def test_no_host_file_can_do_without_a_limit(tmp_path: Path) -> None:
-    for text in ("", "[budget]\n", "[budget]\nmax_ns = 1e300\n"):
+    for text in ("", "[budget]\n", "[budget]\nmax_ns = 8e13\n"):
         assert tuple(config(tmp_path, LOW + text).budget) == KEYS
-    assert config(tmp_path, f"{LOW}[budget]\nmax_ns = 1e300\n").looser[0].limit == 1e300
+    assert config(tmp_path, f"{LOW}[budget]\nmax_ns = 8e13\n").looser[0].limit == 8e13
+
+
+@pytest.mark.parametrize(
+    ("key", "ceiling"),
+    [("max_ns", 86_400e9), ("p99_9_ns", 86_400e9), ("interruptions_per_s", 1e9), ("stolen_ppm", 1e6)],
+)
+def test_a_limit_that_no_run_can_break_is_none(tmp_path: Path, key: str, ceiling: float) -> None:
+    """A day's gap, an interruption in each nanosecond, the whole time; in the host file and in a site's profile."""
+    low, mine = f"{LOW}[budget]\n{key} = {{}}\n", tmp_path / "mine.toml"
+    assert config(tmp_path, low.format(ceiling * 0.999999)).looser[0].key == key
+    with pytest.raises(UsageError, match=rf"budget\.{key}: \S+ is no limit") as refused:
+        config(tmp_path, low.format(ceiling))
+    assert f"below {ceiling:.10g}, which no run reaches" in (refused.value.hint or "")
+    mine.write_text(f'[budget.{key}]\nvalue = {ceiling}\nreason = "our own"\n')
+    with pytest.raises(UsageError, match=rf"mine\.toml: budget\.{key}\.value: \S+ is no limit"):
+        load_profile(str(mine))
 
 
 def test_a_sites_own_profile_inherits_limits_and_replaces_them(tmp_path: Path) -> None:
@@ -175,12 +191,13 @@ def test_a_sites_own_profile_inherits_limits_and_replaces_them(tmp_path: Path) -
     mine.write_text('inherits = "low-latency"\n[budget.max_ns]\nvalue = 70000\nreason = "our own"\n')
     found = config(tmp_path, 'profile = "mine.toml"\nisolated = "2-3"\n')
     assert (found.budget["max_ns"], found.budget["stolen_ppm"]) == (70000, 100)
-    # It does not make tunectl's own limit any wider, and what it has alone is its own measure.
+    # It does not make tunectl's own limit any wider, and where it inherits none low-latency's is the measure.
     assert found.looser == (Looser("max_ns", 70000, 50000, "low-latency"),)
     mine.write_text('[budget.max_ns]\nvalue = 70000\nreason = "our own"\n')
     own = 'profile = "mine.toml"\nisolated = "2-3"\n[budget]\nmax_ns = {}\nstolen_ppm = 1\n'
-    assert config(tmp_path, own.format(70000)).looser == ()
-    assert config(tmp_path, own.format(70001)).looser == (Looser("max_ns", 70001, 70000, "mine.toml"),)
+    assert config(tmp_path, own.format(50000)).looser == ()
+    assert config(tmp_path, own.format(50001)).looser == (Looser("max_ns", 50001, 50000, "low-latency"),)
+    assert config(tmp_path, own.partition("[")[0]).looser == (Looser("max_ns", 70000, 50000, "low-latency"),)
     for value in ("0", "inf", "nan", "-1"):
         mine.write_text(f'[budget.max_ns]\nvalue = {value}\nreason = "our own"\n')
         with pytest.raises(UsageError, match=rf"mine\.toml: budget\.max_ns\.value: {re.escape(value)} is no limit"):
@@ -323,7 +340,7 @@ def key(name: str, value: object) -> str:
         ("monitor.sla.window_s", (0.1, 3600), (0.099, 3600.1)),
         ("thermal.min_ratio", (0.001, 1), (0, 1.001)),
         ("thermal.base_frequency_khz", (1,), (0, -1)),
-        ("budget.max_ns", (0.001,), (0, -1, "inf", "nan")),
+        ("budget.max_ns", (0.001, 86_399e9), (0, -1, 86_400e9, "inf", "nan")),
     ],
 )
 def test_a_number_may_be_at_its_limit_and_not_beside_it(

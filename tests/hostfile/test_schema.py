@@ -42,6 +42,7 @@ def test_the_example_satisfies_it() -> None:
         {"bootloader": "lilo"},
         {"budget": {"max_ns": "50"}},
         {"budget": {"stolen_ppm": 0}},
+        {"budget": {"stolen_ppm": 1e6}},
         {"knobs": {"mm.no_such_knob": 1}},
         {"threads": [{"policy": "fifo"}]},
         {"monitor": {"log": "paper"}},

@@ -12,6 +12,7 @@ from tests.hosts.builder import build_named
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 from tunectl.preflight.run import Flight, Request, run_preflight
+from tunectl.preflight.thermal import NAMES
 
 CPU = "sys/devices/system/cpu"
 Edit = Callable[[], object]
@@ -104,3 +105,14 @@ def test_a_waiver_holds_for_heat_too(lab4: Path) -> None:
     flight = flown(lab4)
     assert throttled(flight) == []
     assert not any(reason.startswith("thermal.") for reason in flight.reasons)
+
+
+def test_a_waiver_for_a_thermal_finding_that_there_is_not_is_named(lab4: Path) -> None:
+    """A misspelt name is listed as that of a knob or a check is; one that had nothing to waive today is no mistake."""
+    waivers = ("throttel", *(name.removeprefix("thermal.") for name in sorted(NAMES)))
+    rows = [f'[[waivers]]\nknob = "thermal.{name}"\nreason = "r"\nuntil = 2099-01-01\n' for name in waivers]
+    write_host_file(lab4, LOW_LATENCY + "".join(rows))
+    flight = flown(lab4)
+    idle = [one for one in flight.findings if one.knob == "waiver" and one.instance.startswith("thermal.")]
+    assert [(one.target, one.outcome) for one in idle] == [("waiver[thermal.throttel]", Outcome.UNSUPPORTED)]
+    assert "host.toml: waivers[0]: the waiver for thermal.throttel covers nothing" in idle[0].reason

@@ -14,7 +14,7 @@ from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.thermal import read_thermal
 from tunectl.model import Finding, Outcome, Scope
-from tunectl.preflight.thermal import judge_thermal
+from tunectl.preflight.thermal import NAMES, judge_thermal
 
 CPU = "sys/devices/system/cpu"
 Edit = Callable[[Path], None]
@@ -183,6 +183,7 @@ def test_the_probes_clock_is_judged(xeon: Path) -> None:
     assert drifted(bad) == ["thermal.clock[2]"]
     assert by_target(bad)["thermal.clock[2]"].observed == 1200000
     assert by_target(bad)["thermal.clock[18]"].outcome == Outcome.UNREADABLE
+    assert {one.knob for one in good["findings"]} == NAMES
     assert bad["evidence"]["core_khz"]["2"] == {"before": 3600000.0, "after": 1200000.0}
 
 

@@ -108,9 +108,10 @@ def lasting(seconds: float) -> dict[str, Any]:
         # No shorter than what comes once a second.
         ({"max_ns": 50_000}, "max_ns", 1),
         ({"interruptions_per_s": 1000}, "interruptions_per_s", 1),
-        # A limit that another implies, or that nothing can break.
-        ({"max_ns": 1e9, "p99_9_ns": 1e9}, "p99_9_ns", 1),
-        ({"max_ns": 1e9, "stolen_ppm": 1e6}, "stolen_ppm", 1),
+        # A limit that another implies.
+        ({"max_ns": 5e8, "p99_9_ns": 5e8}, "p99_9_ns", 1),
+        # There has to be room for what breaks it.
+        ({"max_ns": 5e9}, "max_ns", 10),
     ],
 )
 def test_a_limit_is_judged_once_the_run_is_long_enough_for_ten_observations(

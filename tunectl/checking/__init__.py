@@ -1,10 +1,11 @@
 """Behavioural checks: pytest modules run on the host. What a check may import is here.
 
 A check that returns is `compliant`; `assert` or `failing()` makes it `drifted`; `unsupported()` says that the
-machine has no such thing, `unknown()` that it could not be found out. `@costs(Severity.STALL)` says how bad it is.
+machine has no such thing, `unknown()` that it could not be found out. `@costs(Severity.STALL)` says how bad it is,
+`@watches(1.0)` for how many seconds the host has to be watched at least before silence proves anything.
 """
 
-from tunectl.checking.outcomes import Settled, compliant, costs, failing, unknown, unsupported
+from tunectl.checking.outcomes import Settled, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.model import Severity
 
-__all__ = ["Settled", "Severity", "compliant", "costs", "failing", "unknown", "unsupported"]
+__all__ = ["Settled", "Severity", "compliant", "costs", "failing", "unknown", "unsupported", "watches"]

@@ -51,6 +51,17 @@ def costs(severity: Severity) -> pytest.MarkDecorator:
     return pytest.mark.costs(severity)
 
 
+def watches(least_s: float) -> pytest.MarkDecorator:
+    """Decorates a check with the least seconds for which a host must be watched before silence says that it behaves."""
+    return pytest.mark.watches(least_s)
+
+
+def least_s_of(item: pytest.Item) -> float:
+    """What the check said with `watches`; 0 where it said nothing."""
+    mark = item.get_closest_marker("watches")
+    return float(mark.args[0]) if mark else 0.0
+
+
 def severity_of(item: pytest.Item) -> Severity:
     """What the check said with `costs`; OF_CHECKS where it said nothing."""
     mark = item.get_closest_marker("costs")

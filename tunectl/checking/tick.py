@@ -22,7 +22,7 @@ SEVERITY = Severity.INTERRUPT  # of that check
 TICKS_PER_S = 10.0
 _SLOWEST_TICK_PER_S = 100.0
 # In a shorter time a few single timers look like a tick: what may come in half a second may always come.
-_SHORTEST_S = 0.5
+SHORTEST_S = 0.5
 _NOT_NAMED = "what can bring them: the tick itself, for {tick}; or a timer of its own, such as a perf clock event"
 _KEEPS = "a second runnable thread or a POSIX CPU timer"
 _SERVES = "a second runnable thread, a POSIX CPU timer or the deadline server for ordinary threads (fair server)"
@@ -54,7 +54,7 @@ class TickCount(NamedTuple):
     @property
     def allowed(self) -> float:
         """How many timer interrupts a CPU without a tick may take in this time."""
-        return TICKS_PER_S * max(self.seconds, _SHORTEST_S)
+        return TICKS_PER_S * max(self.seconds, SHORTEST_S)
 
     @property
     def per_s(self) -> float:

@@ -69,14 +69,20 @@ class Window(NamedTuple):
         """Of the page's lines without the first."""
         return slice(self.top, self.top + self.room)
 
-    def said(self, heads: Sequence[bool], width: int, *, has_keys: bool) -> str:
+    def said(self, alerts: Sequence[range], width: int, *, has_keys: bool) -> str:
         """The last line: how much is hidden, and how to see it; "" where nothing is.
 
-        `heads` says of each line of the page without the first whether an alert begins there.
+        `alerts` has for each alert its lines on the page without the first; one that is not whole on the screen counts.
         """
-        below, above = sum(heads[self.top + self.room :]), sum(heads[: self.top])
+        end = self.top + self.room
+        below = sum(one.stop > end for one in alerts)
+        above = sum(one.start < self.top and one.stop <= end for one in alerts)
         hints = _HINTS if has_keys else ("; a taller terminal shows them", "")
-        told = [self._told(below, above), self._told(below, 0), self._told(0, 0)]
+        told = [self._told(below, above), self._told(below, 0)]
+        if below:
+            alone = f"{_plural(below, 'alert')} below"
+            told += [f"{alone}, {_plural(self.hidden_above, 'line')} above"] if self.hidden_above else []
+            told.append(alone)
         # The narrower the terminal, the less is said: first of the keys, then of what is above.
         every = [said + hint for said in told for hint in (*hints, "")] if told[0] else [""]
         return next((said for said in every if len(said) <= width), told[-1])
@@ -90,7 +96,11 @@ class Window(NamedTuple):
 def _counted(alerts: int, lines: int) -> str:
     """`2 alerts and 22 lines`"""
     found = [(alerts, "alert")] if alerts else []
-    return " and ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in [*found, (lines, "line")])
+    return " and ".join(_plural(count, word) for count, word in [*found, (lines, "line")])
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 class Keyboard:

@@ -122,9 +122,9 @@ class _View:
         self._top = window.moved(moves)
         window = Window.over(len(lines), console.height, self._top)
         seen = [*lines[:1], *lines[1:][window.shown()]]
-        heads = [any(_is_head(line.plain, alert) for alert in body["alerts"]) for line in lines[1:]]
+        alerts = places_of(body["alerts"], [line.plain for line in lines[1:]])
         has_keys = self._keyboard is not None and self._keyboard.is_open
-        if said := window.said(heads, console.width, has_keys=has_keys):
+        if said := window.said(alerts, console.width, has_keys=has_keys):
             seen.append(Text(said, "reverse" if _coloured() else ""))
         self._live.update(Text("\n", no_wrap=True, overflow="crop").join(seen), refresh=True)
 
@@ -133,6 +133,17 @@ class _View:
         text = render(document, "text", width=width, colour=_coloured())
         whole = Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
         return list(whole.split("\n", allow_blank=False))
+
+
+def places_of(alerts: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> list[range]:
+    """The lines of each alert that fires; those that the page only counts have the line that counts them. Pure."""
+    at = next((n for n, text in enumerate(lines) if any(_is_head(text, one) for one in alerts)), 0)
+    found: list[range] = []
+    while at < len(lines) and len(found) < len(alerts) and any(_is_head(lines[at], one) for one in alerts):
+        end = next((n for n in range(at + 1, len(lines)) if not lines[n].startswith("    ")), len(lines))
+        found.append(range(at, end))
+        at = end
+    return found + [range(at, at + 1)] * (len(alerts) - len(found))
 
 
 def _is_head(line: str, alert: Mapping[str, Any]) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from tunectl.errors import UsageError
-from tunectl.hostfile.shape import Budget
+from tunectl.hostfile.shape import CEILINGS, Budget
 
 
 class Measure(NamedTuple):
-    """What a limit is compared with: the one of a profile that tunectl ships, where the site's own inherits one."""
+    """What a limit is compared with: the one of a profile that tunectl ships."""
 
     limit: float
     profile: str  # its name
@@ -28,17 +27,20 @@ class Looser(NamedTuple):
     profile: str  # its name
 
 
-def check_limit(value: float, where: str) -> None:
-    """UsageError, naming `where`, for a figure that limits nothing, or that nothing can keep."""
-    if not 0 < value < math.inf:  # NaN, too: nothing is ever above it
-        raise UsageError(f"{where}: {value:g} is no limit", "a number above zero")
+def check_limit(key: str, value: float, where: str) -> None:
+    """UsageError, naming `where`, for a figure that no run can break, or that none can keep."""
+    if not 0 < value < CEILINGS[key]:  # NaN, too: nothing is ever above it
+        most = f"{CEILINGS[key]:.10g}"
+        raise UsageError(
+            f"{where}: {value:.10g} is no limit", f"a number above zero and below {most}, which no run reaches"
+        )
 
 
 def merged(own: Budget, shipped: Mapping[str, float], origin: str) -> dict[str, float]:
     """Every limit by its key, in the order of [budget]. UsageError, naming `origin` and the key, for no limit."""
     written = {key: value for key, value in msgspec.structs.asdict(own).items() if value is not None}
     for key, value in written.items():
-        check_limit(value, f"{origin}: budget.{key}")
+        check_limit(key, value, f"{origin}: budget.{key}")
     both = {**shipped, **written}
     return {key: both[key] for key in KEYS if key in both}
 

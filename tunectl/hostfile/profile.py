@@ -14,6 +14,8 @@ from tunectl.hostfile.shape import Budget, Value
 from tunectl.hostfile.toml import read_toml
 from tunectl.oneline import one_line
 
+# What a site's own profile is measured by where it inherits none of ours: the strictest.
+_MEASURE = "low-latency"
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(__file__)), "profiles")
 
 
@@ -70,7 +72,8 @@ def load_profile(name: str, relative_to: str = ".", asked_by: str = "", root: Sy
     UsageError, naming file and key, for a missing, malformed or circular profile; `asked_by` is the `FILE: KEY` that
     names it. Of a recorded host (`root`) a profile that its own host file names is a file of that host.
     """
-    return _load(name, relative_to, asked_by, (), root)
+    profile = _load(name, relative_to, asked_by, (), root)
+    return profile if profile.measures else profile._replace(measures=_load(_MEASURE, ".", "", (), None).measures)
 
 
 def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], root: Sysroot | None) -> Profile:
@@ -81,15 +84,14 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
     profile: ProfileFile = read_toml(path, ProfileFile)
     budget = {key: limit for key, limit in msgspec.structs.asdict(profile.budget).items() if limit is not None}
     for key, limit in budget.items():
-        check_limit(limit.value, f"{path}: budget.{key}.value")
+        check_limit(key, limit.value, f"{path}: budget.{key}.value")
     inherited = Profile({}, {}, {})
     if profile.inherits:
         inherited = _load(profile.inherits, os.path.dirname(path), f"{path}: inherits", (*heirs, path), root)
-    # A site's own profile does not make a limit of ours any wider: where it inherits one, that one stays the measure.
-    own = {key: Measure(limit.value, name) for key, limit in budget.items()}
+    # A site's own profile makes no limit of ours any wider, so only ours are measures.
     is_ours = os.path.realpath(os.path.dirname(path)) == os.path.realpath(SHIPPED)
-    measures = {**inherited.measures, **own} if is_ours else {**own, **inherited.measures}
-    return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget}, measures)
+    own = {key: Measure(limit.value, name) for key, limit in budget.items()} if is_ours else {}
+    return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget}, {**inherited.measures, **own})
 
 
 def _place(root: Sysroot | None, relative_to: str, name: str) -> str:

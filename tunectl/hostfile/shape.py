@@ -102,26 +102,40 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     interfaces: Annotated[list[str], Meta(description="The network cards that carry market data.")] = []
 
 
-_ABOVE_ZERO = {"exclusiveMinimum": 0}  # only for the schema: hostfile/budget.py says it with the file and the key
+# What no run can reach, by key of [budget]: a limit there would permit everything. The longest run takes a day; an
+# interruption takes a nanosecond or more; nobody can take more than the whole time.
+CEILINGS = {"max_ns": 86_400e9, "p99_9_ns": 86_400e9, "interruptions_per_s": 1e9, "stolen_ppm": 1e6}
+
+
+def _between(key: str) -> dict[str, float]:
+    """Only for the schema: hostfile/budget.py says it with the file and the key."""
+    return {"exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
 
 
 class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[budget]: limits for each probed CPU, each in place of the profile's. A limit left out is the profile's."""
 
-    max_ns: Annotated[float | None, Meta(description="The longest gap.", extra_json_schema=_ABOVE_ZERO)] = None
+    max_ns: Annotated[float | None, Meta(description="The longest gap.", extra_json_schema=_between("max_ns"))] = None
     p99_9_ns: Annotated[
         float | None,
         Meta(
             description="The 99.9th percentile of a randomly timed message's wait.",
-            extra_json_schema=_ABOVE_ZERO,
+            extra_json_schema=_between("p99_9_ns"),
         ),
     ] = None
     interruptions_per_s: Annotated[
-        float | None, Meta(description="How often the loop is interrupted.", extra_json_schema=_ABOVE_ZERO)
+        float | None,
+        Meta(
+            description="How often the loop is interrupted.",
+            extra_json_schema=_between("interruptions_per_s"),
+        ),
     ] = None
     stolen_ppm: Annotated[
         float | None,
-        Meta(description="The part of the time that is lost, in millionths.", extra_json_schema=_ABOVE_ZERO),
+        Meta(
+            description="The part of the time that is lost, in millionths.",
+            extra_json_schema=_between("stolen_ppm"),
+        ),
     ] = None
 
 

@@ -56,10 +56,9 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     if verdict_of(parts.verify) == "unreadable" and not missed:
         unknown.append("no knob could be read")
     unknown += _gathered(missed)
-    if strict:
-        unknown += [f"probe: neither the profile nor the host file limits {key}" for key in parts.unlimited]
-        if parts.thermal_verdict == "unknown":
-            unknown.append(f"thermal state: {parts.thermal_reason}")
+    unknown += [f"probe: neither the profile nor the host file limits {key}" for key in parts.unlimited]
+    if strict and parts.thermal_verdict == "unknown":
+        unknown.append(f"thermal state: {parts.thermal_reason}")
     pending = [finding for finding in every if finding.outcome is Outcome.PENDING_REBOOT]
     verdict = "no-go" if reasons else "unknown" if unknown else "pending-reboot" if pending else "go"
     return verdict, reasons + unknown + _gathered(pending)

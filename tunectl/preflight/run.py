@@ -29,13 +29,13 @@ from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.preflight import beside
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
-from tunectl.preflight.thermal import judge_thermal
+from tunectl.preflight.thermal import NAMES, judge_thermal
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.result import left_out, nothing_measured
 from tunectl.probe.runner import run_jitter
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
-from tunectl.tuning.plan import waive
+from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.verdict import verdict_of
 
 _STOP = "GO needs them stopped, or --intrude"
@@ -244,7 +244,9 @@ def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config
         probe_core_khz=clocks,
     )
     if config and flight.inspection:
-        flight.thermal["findings"] = waive(flight.thermal["findings"], config.waivers, flight.inspection.today)
+        found = waive(flight.thermal["findings"], config.waivers, flight.inspection.today)
+        misspelt = [one for one in config.waivers if one.knob.startswith("thermal.") and one.knob not in NAMES]
+        flight.thermal["findings"] = [*found, *idle_waivers(misspelt, found)]
 
 
 def _clocks(probe: Mapping[str, Any] | None) -> dict[int, tuple[float | None, float | None]]:

@@ -29,6 +29,7 @@ Core = tuple[float | None, float | None]  # the probe's core_khz: before and aft
 # Only these would show a throttled CPU. A permitted maximum is not a speed, and TRM counts nothing where the firmware
 # keeps thermal events to itself.
 _CAN_SEE = frozenset({"thermal.throttle", "thermal.bios_limit", "thermal.clock", "thermal.zone", "thermal.cooling"})
+NAMES = _CAN_SEE | {"thermal.interrupts", "thermal.max_frequency"}  # of all findings here
 
 
 class _Judge(NamedTuple):
