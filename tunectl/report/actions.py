@@ -21,7 +21,14 @@ _PROGRAMS = frozenset(
     {"chrt", "echo", "kill", "rm", "rmdir", "sudo", "swapoff", "sysctl", "systemctl", "taskset", "tunectl"}
 )
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
-_APPLY = re.compile(r"(?:(?P<head>.+?)(?: && |[,;:] then:? ))?(?:sudo )?tunectl apply(?! --)(?:[;,:(].*)?", re.DOTALL)
+_SHELL_WORD = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+"
+_NAMED = rf"(?: --\w+ {_SHELL_WORD})*"  # the options that name the host, before the command's name
+_APPLY = re.compile(
+    r"(?:(?P<head>.+?)(?: && |[,;:] then:? ))??"
+    rf"(?:(?P<propose>sudo tunectl{_NAMED} propose --output {_SHELL_WORD}) && )?"
+    rf"(?:sudo )?(?P<apply>tunectl{_NAMED} apply)(?! --)(?:[;,:(].*)?",
+    re.DOTALL,
+)
 _REBOOT = re.compile(r"(?:(?P<head>.+?), (?:then|and) )?reboot(?P<how> .+)?", re.DOTALL)
 _WORD = re.compile(r"add (.+) to the kernel command line yourself", re.DOTALL)
 # Where a command ends and its explanation begins: at a mark that is followed by a word which is no program.
@@ -34,13 +41,14 @@ _QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"")  # an apostrophe within a wor
 class Rank(IntEnum):
     """The order of doing: what is done later may need what was done before."""
 
-    FIRST = 0  # what decides the next boot, and what keeps apply from writing
-    COMMAND = 1
-    APPLY = 2
-    WORDS = 3  # of a kernel command line that is not tunectl's to write
-    REBOOT = 4
-    DECISION = 5
-    SEARCH = 6  # what only a measurement can tell
+    PROPOSE = 0  # the host file, which says what all the others are about
+    FIRST = 1  # what decides the next boot, and what keeps apply from writing
+    COMMAND = 2
+    APPLY = 3
+    WORDS = 4  # of a kernel command line that is not tunectl's to write
+    REBOOT = 5
+    DECISION = 6
+    SEARCH = 7  # what only a measurement can tell
 
 
 class Step(NamedTuple):
@@ -61,7 +69,9 @@ def steps_of(fix: str, *, first: bool = False) -> Iterator[Step]:
     elif head:
         yield from _parts(head, Rank.FIRST if first or applied else None)
     if applied:
-        yield Step(Rank.APPLY, APPLY)
+        if applied["propose"]:
+            yield Step(Rank.PROPOSE, applied["propose"])
+        yield Step(Rank.APPLY, f"sudo {applied['apply']}")
     if booted:
         yield Step(Rank.REBOOT, REBOOT, note=(booted["how"] or "").strip())
 
