@@ -24,7 +24,7 @@ def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, sco
     fixes = [_fix(one, where, host.mode(f"proc/irq/{one.irq}/smp_affinity_list")) for one in landed]
     failing(
         f"in {window.seconds:.1f} s CPU {isolated_cpu} took {some(seen)}",
-        some(fixes),
+        "; ".join(fixes),
         observed=sum(one.times for one in landed),
         desired=0,
     )
@@ -34,4 +34,4 @@ def _fix(one: Landed, housekeeping: str, mode: int | None) -> str:
     # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
     if mode == 0o444:
         return f"IRQ {one.irq} is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it"
-    return f"echo {housekeeping} > /proc/irq/{one.irq}/smp_affinity_list"
+    return f"echo {housekeeping} | sudo tee /proc/irq/{one.irq}/smp_affinity_list"

@@ -24,7 +24,7 @@ _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 _SHELL_WORD = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+"
 _NAMED = rf"(?: --\w+ {_SHELL_WORD})*"  # the options that name the host, before the command's name
 _APPLY = re.compile(
-    r"(?:(?P<head>.+?)(?: && |[,;:] then:? ))??"
+    r"(?:(?P<head>.+?)(?: && |; |[,;:] then:? ))??"
     rf"(?:(?P<propose>sudo tunectl{_NAMED} propose --output {_SHELL_WORD}) && )?"
     rf"(?:sudo )?(?P<apply>tunectl{_NAMED} apply)(?! --)(?:[;,:(].*)?",
     re.DOTALL,
@@ -34,7 +34,8 @@ _WORD = re.compile(r"add (.+) to the kernel command line yourself", re.DOTALL)
 # Where a command ends and its explanation begins: at a mark that is followed by a word which is no program.
 _EXPLAINED = re.compile(r"(?:; |: |, )(?!(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)(?=[a-z`])")
 _NEXT = re.compile(r"; (?=(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)")
-_CUT = re.compile(r" and ([0-9]+) more$")  # the end of a list that is cut off
+_PLAIN = re.compile(r"[\w@%+:,./-]+")  # a word that a shell takes as it stands
+MAX_COMMANDS = 3  # more of them on a page are one loop
 _QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"")  # an apostrophe within a word quotes nothing
 
 
@@ -78,12 +79,9 @@ def steps_of(fix: str, *, first: bool = False) -> Iterator[Step]:
 
 def _parts(text: str, rank: Rank | None) -> Iterator[Step]:
     """Several things to do, one after the other: each command is a step of its own."""
-    cut = _CUT.search(text)
-    whole = text[: cut.start()] if cut else text
-    hidden, begin = _hidden(whole), 0
-    for end in [*(found.start() for found in _NEXT.finditer(hidden)), len(whole)]:
-        step = _step(whole[begin:end].removeprefix("; "), rank)
-        yield step._replace(note=f"{cut[1]} more of this kind: the next run names them") if cut else step
+    begin = 0
+    for end in [*(found.start() for found in _NEXT.finditer(_hidden(text))), len(text)]:
+        yield _step(text[begin:end].removeprefix("; "), rank)
         begin = end
 
 
@@ -192,6 +190,19 @@ class Todo(NamedTuple):
     reboot: bool
 
     @property
+    def typed(self) -> tuple[str, ...]:
+        """The same commands; many that differ in one word are one loop, which is whole on one line."""
+        words = [command.split(" ") for command in self.commands]
+        if len(words) <= MAX_COMMANDS or len({len(one) for one in words}) > 1:
+            return self.commands
+        differ = [place for place, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
+        if len(differ) != 1 or not all(_PLAIN.fullmatch(one[differ[0]]) for one in words):
+            return self.commands
+        each = " ".join(dict.fromkeys(one[differ[0]] for one in words))
+        body = " ".join("$each" if place == differ[0] else word for place, word in enumerate(words[0]))
+        return (f"for each in {each}; do {body}; done",)
+
+    @property
     def said(self) -> str:
         """`mends 14: mm.thp_enabled, irq.affinity[24,27-30], …`"""
         verb = "puts in force" if self.commands == (REBOOT,) else "mends" if self.mends != ("probe.budget",) else "for"
@@ -234,6 +245,8 @@ def _alike(before: Todo, one: Todo) -> bool:
     if not before.commands or (before.note, before.reboot) != (one.note, one.reboot):
         return False
     programs = {command.removeprefix("sudo ").split(" ", 1)[0] for command in (*before.commands, *one.commands)}
-    return len(programs) == 1 and {parse_target(name).knob for name in before.mends + one.mends} == {
-        parse_target(one.mends[0]).knob
-    }
+    return (
+        len(programs) == 1
+        and programs != {"tunectl"}
+        and {parse_target(name).knob for name in before.mends + one.mends} == {parse_target(one.mends[0]).knob}
+    )
