@@ -86,7 +86,6 @@ DECISIONS: frozenset[str] = frozenset(
     {
         "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         "see why: dmesg | grep -i clocksource",
-        "IRQ … is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
         'decide which one it is: thread = "…" (tid …)',
@@ -151,7 +150,8 @@ DECISIONS: frozenset[str] = frozenset(
         "find out who has the kernel's … run … on CPU …",
         'isolation = "boot" in the host file isolates with boot arguments',
         "take these CPUs out of the AllowedCPUs= (cpuset.cpus) of …, then sudo tunectl apply",
-        "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off",
+        "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off; "
+        "or use fewer queues",
         "ask for another value of … in the host file, or … = unmanaged",
         "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log",
         "the firmware holds it down: look for a failed fan, dust, a power cap or a hot aisle; "

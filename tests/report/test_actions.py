@@ -186,6 +186,34 @@ def test_what_changes_a_host_is_typed_with_sudo(fix: str) -> None:
             assert command.startswith(("sudo ", "x")) or "| sudo tee " in command, command
 
 
+KEPT_OFF = "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off"
+
+
+@pytest.mark.parametrize(
+    "fix", [APPLY, "add isolcpus=managed_irq,domain,2-3 to the kernel command line yourself, then reboot"]
+)
+def test_an_argument_that_is_on_the_list_already_is_not_decided_again(fix: str) -> None:
+    found = [
+        drifted("check.device_interrupts", f"{KEPT_OFF}; echo 0 | sudo tee /proc/irq/42/smp_affinity_list", "3"),
+        drifted("irq.affinity", KEPT_OFF, "36", outcome=Outcome.REFUSED),
+        drifted("boot.isolcpus", fix, points=POINTS)._replace(desired="managed_irq,domain,2-3"),
+    ]
+    alone = words(found[2:])
+    assert words(found) == ["echo 0 | sudo tee /proc/irq/42/smp_affinity_list", *alone]
+    *_, reboot = actions_of(found)
+    assert set(reboot["mends"]) == {"check.device_interrupts[3]", "irq.affinity[36]", "boot.isolcpus"}
+
+
+@pytest.mark.parametrize("asked", [{"desired": "domain,2-3"}, {"outcome": Outcome.COMPLIANT}])
+def test_one_that_is_not_asked_for_is_decided_once(asked: dict[str, Any]) -> None:
+    found = [
+        drifted("check.device_interrupts", KEPT_OFF, "3"),
+        drifted("irq.affinity", KEPT_OFF, "36", outcome=Outcome.REFUSED),
+        drifted("boot.isolcpus", points=POINTS)._replace(**asked),
+    ]
+    assert words(found).count(KEPT_OFF) == 1
+
+
 def test_the_schema_takes_it() -> None:
     from jsonschema import Draft202012Validator
 

@@ -80,7 +80,7 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
 
 def _actions(flight: Flight, how: Typed) -> list[dict[str, Any]]:
     over_budget = budget_of(flight.probe or {}).get("verdict") == "broken"
-    made = actions_of(map(how.finding, flight.findings), over_budget=over_budget)
+    made = actions_of(map(how.finding, flight.findings), over_budget=over_budget, unproved=flight.unproved)
     return [{key: how.text(value) if isinstance(value, str) else value for key, value in one.items()} for one in made]
 
 

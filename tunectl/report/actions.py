@@ -34,9 +34,13 @@ _WORD = re.compile(r"add (.+) to the kernel command line yourself", re.DOTALL)
 # Where a command ends and its explanation begins: at a mark that is followed by a word which is no program.
 _EXPLAINED = re.compile(r"(?:; |: |, )(?!(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)(?=[a-z`])")
 _NEXT = re.compile(r"; (?=(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)")
+_BOOT_WITH = re.compile(r"boot with (?P<name>\w+)=(?P<flag>\w+)")
 _PLAIN = re.compile(r"[\w@%+:,./-]+")  # a word that a shell takes as it stands
 MAX_COMMANDS = 3  # more of them on a page are one loop
 _QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"")  # an apostrophe within a word quotes nothing
+
+
+_BUDGET = Finding("probe.budget", "", Outcome.UNREADABLE)
 
 
 class Rank(IntEnum):
@@ -100,19 +104,25 @@ def _step(text: str, rank: Rank | None) -> Step:
     return Step(Rank.COMMAND if rank is None else rank, command, note=note)
 
 
-def actions_of(findings: Iterable[Finding], *, over_budget: bool = False) -> list[dict[str, Any]]:
+def actions_of(
+    findings: Iterable[Finding], *, over_budget: bool = False, unproved: Iterable[str] = ()
+) -> list[dict[str, Any]]:
     """[{command | decide, note, mends: [targets], reboot}], in the order to do them.
 
     `note` is there where the fix says more; `mends` has the worst target first; `reboot`: some of it holds only after
     a reboot. `over_budget`: the probe measured more than the budget allows, which a setting need not explain.
+    `unproved`: what is to be done so that the probe can be judged.
     """
     gathered: dict[Step, dict[str, Finding]] = {}
-    for finding in findings:
-        for step in _steps(finding):
+    every = tuple(findings)
+    booted = {one.knob: one for one in every if one.knob.startswith("boot.") and _waits(one)}
+    for finding in every:
+        for step in _covered(_steps(finding), booted):
             gathered.setdefault(step, {})[finding.target] = finding
     actions = [(step, _worst_first(mends.values())) for step, mends in _merged(gathered).items()]
     actions.sort(key=_place)
     made = [_body(step, mends) for step, mends in actions]
+    made += [_body(_step(text, Rank.SEARCH), [_BUDGET]) for text in unproved]
     if over_budget:
         search = {"command": "sudo tunectl probe jitter --attribute", "note": "says what interrupts each CPU"}
         made.append({**search, "mends": ["probe.budget"], "reboot": False})
@@ -135,6 +145,15 @@ def _steps(finding: Finding) -> Iterator[Step]:
         yield step._replace(decide=alike) if step.rank is Rank.DECISION else step
     if _waits(finding):
         yield Step(Rank.REBOOT, REBOOT)
+
+
+def _covered(steps: Iterable[Step], booted: Mapping[str, Finding]) -> Iterator[Step]:
+    """A decision to boot with an argument that is on the list already is what its own finding asks for."""
+    for step in steps:
+        asked = _BOOT_WITH.match(step.decide)
+        own = booted.get(f"boot.{asked['name']}") if asked else None
+        says = own and asked and asked["flag"] in str(own.desired)
+        yield from (_steps(own) if own and says else (step,))
 
 
 def _waits(finding: Finding) -> bool:
@@ -177,7 +196,8 @@ def _decide(step: Step, mends: Sequence[Finding]) -> str:
     """What is to be decided; of one target in the fix's own words, of several with N for each."""
     if step.rank is not Rank.DECISION or len(mends) > 1:
         return step.decide
-    return next(one.decide for one in steps_of(mends[0].fix) if one.decide)
+    said = [one.decide for one in steps_of(mends[0].fix)]
+    return next(one for one in said if generalised(one, mends[0].instance) == step.decide)
 
 
 class Todo(NamedTuple):
