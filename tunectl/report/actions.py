@@ -40,7 +40,7 @@ MAX_COMMANDS = 3  # more of them on a page are one loop
 _QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"")  # an apostrophe within a word quotes nothing
 
 
-_BUDGET = Finding("probe.budget", "", Outcome.UNREADABLE)
+_SEARCH = "sudo tunectl probe jitter --attribute: says what interrupts each CPU"
 
 
 class Rank(IntEnum):
@@ -122,11 +122,16 @@ def actions_of(
     actions = [(step, _worst_first(mends.values())) for step, mends in _merged(gathered).items()]
     actions.sort(key=_place)
     made = [_body(step, mends) for step, mends in actions]
-    made += [_body(_step(text, Rank.SEARCH), [_BUDGET]) for text in unproved]
+    made += map(_of_the_budget, unproved)
     if over_budget:
-        search = {"command": "sudo tunectl probe jitter --attribute", "note": "says what interrupts each CPU"}
-        made.append({**search, "mends": ["probe.budget"], "reboot": False})
+        made.append(_of_the_budget(_SEARCH))
     return made
+
+
+def _of_the_budget(text: str) -> dict[str, Any]:
+    step = _step(text, Rank.SEARCH)
+    what = {"command": step.command} if step.command else {"decide": step.decide}
+    return {**what, **({"note": step.note} if step.note else {}), "mends": ["probe.budget"], "reboot": False}
 
 
 def _place(action: tuple[Step, Sequence[Finding]]) -> tuple[int, bool, int, int]:
