@@ -14,6 +14,7 @@ from tunectl.cli.typed import Typed
 Run = Callable[..., Ran]
 
 
+@pytest.mark.slow
 def test_without_a_host_file_what_is_printed_can_be_typed_from_the_first_line(tunectl: Run, lab4: Path) -> None:
     root = lab4.rename(lab4.parent / "one host")
     (root / "etc/tunectl/host.toml").unlink()
@@ -26,8 +27,6 @@ def test_without_a_host_file_what_is_printed_can_be_typed_from_the_first_line(tu
         assert done.code in (0, 4), done
     assert (root / "etc/tunectl/host.toml").is_file()
     assert (root / "var/lib/tunectl/journal.jsonl").is_file()
-    checked = tunectl("check", "--window", 0.05, "--root", root, "--format", "json").out
-    assert "propose" not in checked  # it is there now
 
 
 @pytest.mark.parametrize("how", ["options", "environment"])

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from tunectl.cli.main import COMMANDS
 from tunectl.model import Finding
 
-_COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(COMMANDS)})\b)")
+_OF_NO_HOST = ("knobs", "compare", "report", "fleet")
+_COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(one for one in COMMANDS if one not in _OF_NO_HOST)})\b)")
 _APPLY = re.compile(r"(?<![\w/.-])(?:sudo )?tunectl apply(?! --)\b")
 _SAID = {"reasons": True, "notes": False, "fix": True}  # fields with commands: may the host file have to come first?
 
