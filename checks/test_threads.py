@@ -41,11 +41,12 @@ def test_movable_threads(
     seen = [group.describe(threads) for group, threads in causes.items() if group]
     fixes = [group.fix(housekeeping) for group in causes if group]
     fixes += [_fix(one, isolated_cpu, housekeeping) for one in alone]
+    said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
         fixes.append("sudo tunectl apply, then reboot")
-        seen.append("the kernel does not isolate it")
+        said += f"; the kernel does not isolate CPU {isolated_cpu}"
     failing(
-        f"CPU {isolated_cpu} is not left alone: {some([*seen, *(_seen(one, isolated_cpu) for one in alone)])}",
+        f"CPU {isolated_cpu} is not left alone: {said}",
         "; ".join(dict.fromkeys(fixes)),
         observed=len(found),
         desired=0,

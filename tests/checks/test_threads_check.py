@@ -79,7 +79,7 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert f"kernel thread {process.comm} (pid {process.pid}) {reason}" in found[TARGET].reason
-    assert found[TARGET].fix == f"taskset {fix}"
+    assert found[TARGET].fix == f"sudo taskset {fix}"
 
 
 def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: Judge) -> None:
@@ -147,6 +147,9 @@ def test_without_isolation_by_the_kernel_the_fix_is_to_isolate(lab4: Path, judge
         found = judge(lab4, {2}, CHECK)
     assert found[TARGET].observed == 8
     assert "and 3 more" in found[TARGET].reason
+    assert found[TARGET].reason.partition(". ")[0].endswith("; the kernel does not isolate CPU 2")
+    moved = "; ".join(f"sudo taskset -cp 0-1,3 {pid}" for pid in range(800, 808))  # each of them, and no "more"
+    assert found[TARGET].fix == f"{moved}; sudo tunectl apply, then reboot"
     (lab4 / "sys/devices/system/cpu/isolated").write_text("2\n")
 
 
