@@ -34,7 +34,7 @@ def test_clocksource(host: Sysroot) -> None:
     available = host.get(f"{CLOCKSOURCE}/available_clocksource").split()
     counter = next((name for name in _COUNTERS if name in available), None)
     if counter:
-        now = f"echo {counter} > /sys/devices/system/clocksource/clocksource0/current_clocksource"
+        now = f"echo {counter} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
         lasting = f"{now}; for the next boot, {by_hand_fix(word)}"
         failing(
             f"the clocksource is {current}, though {counter} is there{asked}",

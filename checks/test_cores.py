@@ -21,7 +21,7 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
         failing(
             f"CPU {isolated} is isolated and its SMT sibling {others} is not: they share one physical core",
             f"isolate {format_cpulist(isolated_core)} together, or switch the sibling off: "
-            f"echo 0 > /sys/devices/system/cpu/cpu{min(left)}/online",
+            f"echo 0 | sudo tee /sys/devices/system/cpu/cpu{min(left)}/online",
             observed=isolated,
             desired=format_cpulist(isolated_core),
         )
@@ -43,7 +43,7 @@ def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> 
         last = busy[-1].thread
         failing(
             f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",
-            f"move one to another isolated core: taskset -cp CPU {last.tid}",
+            f"move one to another isolated core: sudo taskset -cp CPU {last.tid}",
             observed=len(busy),
             desired=1,
         )

@@ -5,6 +5,7 @@ from tunectl.checking.judges import Landed, device_interrupts, some
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
 from tunectl.host.sysroot import Sysroot
+from tunectl.knobs.irq import KEPT_OFF
 from tunectl.model import Scope
 from tunectl.wording import seconds_of
 
@@ -26,7 +27,7 @@ def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, sco
     fixes = [_fix(one, where, host.mode(f"proc/irq/{one.irq}/smp_affinity_list")) for one in landed]
     failing(
         f"in {seconds_of(window.seconds)} CPU {isolated_cpu} took {some(seen)}",
-        some(fixes),
+        "; ".join(dict.fromkeys(fixes)),
         observed=sum(one.times for one in landed),
         desired=0,
     )
@@ -35,5 +36,5 @@ def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, sco
 def _fix(one: Landed, housekeeping: str, mode: int | None) -> str:
     # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
     if mode == 0o444:
-        return f"IRQ {one.irq} is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it"
-    return f"echo {housekeeping} > /proc/irq/{one.irq}/smp_affinity_list"
+        return KEPT_OFF
+    return f"echo {housekeeping} | sudo tee /proc/irq/{one.irq}/smp_affinity_list"

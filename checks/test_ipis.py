@@ -52,7 +52,7 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
             fixes.append(f"leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU {isolated_cpu}")
     failing(
         f"in {seconds_of(window.seconds)} {'; '.join(reasons)}",
-        some(dict.fromkeys(fixes)),
+        "; ".join(dict.fromkeys(fixes)),
         observed=round(loud[0].per_s, 1),
         desired=PER_S,
     )
@@ -97,7 +97,7 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
         for path, on in _MOVERS.items():
             if (value := subject.root.get(path)) and value in on:
                 senders.append(f"/{path} is {value}: the kernel moves or merges pages of processes")
-                fixes.append(f"echo 0 > /{path}")
+                fixes.append(f"echo 0 | sudo tee /{path}")
     hidden = f"the files of {holders.unseen} processes are root's to see" if holders.unseen else ""
     if senders:
         return [*senders, *([f"who else does, may not show here: {hidden}"] if calls and hidden else [])], fixes

@@ -57,5 +57,9 @@ def _of_programs(host: Sysroot, tracing: Tracing) -> list[Residue]:
         return []
     holders = find_holders(host, _PROGRAMS).found
     who = f", held by {some(one.name for one in holders)}" if holders else ""
-    fix = f"end the program that holds them: {some(one.stop for one in holders)}" if holders else "find who loaded them"
+    fix = (
+        f"end the program that holds them: {'; '.join(one.stop for one in holders)}"
+        if holders
+        else "find who loaded them"
+    )
     return [Residue(f"kprobes of a program, by perf or BPF, on {some(armed)}{who}", fix)]

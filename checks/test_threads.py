@@ -42,11 +42,13 @@ def test_movable_threads(
     seen = [group.describe(threads) for group, threads in causes.items() if group]
     fixes = [group.fix(housekeeping) for group in causes if group]
     fixes += [_fix(one, isolated_cpu, housekeeping) for one in alone]
+    said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
-        fixes.append(f"the kernel does not isolate CPU {isolated_cpu}: tunectl apply, and reboot")
+        fixes.append("sudo tunectl apply, then reboot")
+        said += f"; the kernel does not isolate CPU {isolated_cpu}"
     failing(
-        f"CPU {isolated_cpu} is not left alone: {some([*seen, *(_seen(one, isolated_cpu) for one in alone)])}",
-        some(dict.fromkeys(fixes)),
+        f"CPU {isolated_cpu} is not left alone: {said}",
+        "; ".join(dict.fromkeys(fixes)),
         observed=len(found),
         desired=0,
     )
@@ -69,12 +71,12 @@ def _fix(one: Trespass, cpu: int, housekeeping: str) -> str:
     thread = one.run.thread
     if one.pinned:
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
-        calm = f"chrt -o -p 0 {thread.tid}; " if one.run.ran and POLICIES.get(thread.policy) in REAL_TIME else ""
-        move = f"{calm}taskset -cp {housekeeping} {thread.tid}"
+        calm = f"sudo chrt -o -p 0 {thread.tid}; " if one.run.ran and POLICIES.get(thread.policy) in REAL_TIME else ""
+        move = f"{calm}sudo taskset -cp {housekeeping} {thread.tid}"
         return f"{move}; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
     if thread.comm.startswith("kworker/u"):
-        return f"echo {format_cpumask(parse_cpulist(housekeeping))} > /{CPUMASK_FILE}"
+        return f"echo {format_cpumask(parse_cpulist(housekeeping))} | sudo tee /{CPUMASK_FILE}"
     irq = interrupt_of(thread)
     if irq is not None and one.run.ran:
-        return f"echo {housekeeping} > /proc/irq/{irq}/smp_affinity_list"
-    return f"taskset -cp {housekeeping} {thread.tid}"
+        return f"echo {housekeeping} | sudo tee /proc/irq/{irq}/smp_affinity_list"
+    return f"sudo taskset -cp {housekeeping} {thread.tid}"

@@ -28,7 +28,7 @@ def test_an_interrupt_on_an_isolated_cpu_is_found(lab4: Path, judge: Judge) -> N
     assert "CPU 2" in hit.reason
     assert "the handler and the softirq work" in hit.reason
     assert hit.observed == 1000  # 500 a second, for two seconds
-    assert hit.fix == "echo 0-1 > /proc/irq/31/smp_affinity_list"
+    assert hit.fix == "echo 0-1 | sudo tee /proc/irq/31/smp_affinity_list"
     assert clean.outcome == Outcome.COMPLIANT
 
 

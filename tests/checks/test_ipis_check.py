@@ -36,7 +36,7 @@ def test_a_reader_of_msrs_is_named(lab4: Path, judge: Judge) -> None:
     assert hit.outcome == Outcome.DRIFTED
     assert "function calls" in hit.reason
     assert "rdmsr-loop (pid 612) has /dev/cpu/3/msr open" in hit.reason
-    assert hit.fix == "have it leave CPU 3 out, or end it: kill 612"
+    assert hit.fix == "have it leave CPU 3 out, or end it: sudo kill 612"
     assert isinstance(hit.observed, float)
     assert 100 < hit.observed < 300
     assert found["check.ipis[2]"].outcome == Outcome.COMPLIANT
@@ -55,7 +55,7 @@ def test_a_service_is_ended_by_its_unit(lab4: Path, judge: Judge) -> None:
     service = replace(READER, files={"cgroup": "0::/system.slice/turbostat.service\n"})
     with FakeKernel(lab4, range(4), [Row("CAL", CALLS, {3: 190.0})], [service]):
         found = judge(lab4, {2, 3}, CHECK)
-    assert found["check.ipis[3]"].fix.endswith("end it: systemctl stop turbostat.service")
+    assert found["check.ipis[3]"].fix.endswith("end it: sudo systemctl stop turbostat.service")
 
 
 def test_a_reader_of_a_housekeeping_cpu_is_silent(lab4: Path, judge: Judge) -> None:
@@ -151,7 +151,7 @@ def test_senders_that_only_together_send_many_are_all_named(lab4: Path) -> None:
     trace = IpiTrace(line("agent612-612", 4) + line("agent613-613", 3))
     names, fixes = traced(lab4, trace, *readers)
     assert [name.partition(" sent ")[0] for name in names] == ["agent612 (pid 612)", "agent613 (pid 613)"]
-    assert [fix.rpartition(": ")[2] for fix in fixes] == ["kill 612", "kill 613"]
+    assert [fix.rpartition(": ")[2] for fix in fixes] == ["sudo kill 612", "sudo kill 613"]
     names, _ = traced(lab4, IpiTrace(line("agent612-612", 3) + line("agent613-613", 2)), *readers)
     assert names == ["who sends them shows nowhere"]  # five in half a second are what is let pass
 

@@ -51,18 +51,23 @@ def test_a_host_that_traces_nothing_is_silent(quiet: Path, judge: Judge) -> None
 @pytest.mark.parametrize(
     ("path", "text", "reason", "fix"),
     [
-        ("current_tracer", "function\n", "the tracer function", "echo nop > /sys/kernel/tracing/current_tracer"),
+        (
+            "current_tracer",
+            "function\n",
+            "the tracer function",
+            "echo nop | sudo tee /sys/kernel/tracing/current_tracer",
+        ),
         (
             "set_event",
             "sched:sched_switch\nirq:irq_handler_entry\n",
             "events sched:sched_switch; irq:irq_handler_entry",
-            "echo > /sys/kernel/tracing/set_event",
+            "echo | sudo tee /sys/kernel/tracing/set_event",
         ),
         (
             "function_profile_enabled",
             "1\n",
             "every kernel function is timed",
-            "echo 0 > /sys/kernel/tracing/function_profile_enabled",
+            "echo 0 | sudo tee /sys/kernel/tracing/function_profile_enabled",
         ),
     ],
     ids=["tracer", "events", "profile"],
@@ -82,7 +87,8 @@ def test_a_probe_that_is_on_is_named_and_taken_away(quiet: Path, judge: Judge) -
     put(quiet, "sys/kernel/debug/kprobes/list", "ffffffff8111  k  do_nanosleep+0x0    [FTRACE]\n")
     found = tracing(quiet, judge)
     assert "probes of kprobe_events: kprobes:mine" in found.reason
-    assert found.fix == "echo > /sys/kernel/tracing/set_event; echo -:kprobes/mine >> /sys/kernel/tracing/kprobe_events"
+    events, kprobes = "/sys/kernel/tracing/set_event", "/sys/kernel/tracing/kprobe_events"
+    assert found.fix == f"echo | sudo tee {events}; echo -:kprobes/mine | sudo tee -a {kprobes}"
     assert "perf or BPF" not in found.reason
 
 
@@ -102,7 +108,7 @@ def test_a_kprobe_of_a_program_names_who_holds_it(quiet: Path, judge: Judge) -> 
     (quiet / "proc/900/fd/5").symlink_to("anon_inode:[perf_event]")
     found = tracing(quiet, judge)
     assert "kprobes of a program, by perf or BPF, on do_nanosleep, held by bpftrace (pid 900)" in found.reason
-    assert found.fix == "end the program that holds them: kill 900"
+    assert found.fix == "end the program that holds them: sudo kill 900"
 
 
 def test_an_instance_without_an_owner_is_taken_away(quiet: Path, judge: Judge) -> None:
@@ -110,7 +116,7 @@ def test_an_instance_without_an_owner_is_taken_away(quiet: Path, judge: Judge) -
     put(quiet, f"{AT}/instances/left/set_event", "sched:sched_waking\n")
     found = tracing(quiet, judge)
     assert "instance left: events sched:sched_waking" in found.reason
-    assert found.fix == "rmdir /sys/kernel/tracing/instances/left"
+    assert found.fix == "sudo rmdir /sys/kernel/tracing/instances/left"
 
 
 def test_an_instance_in_use_is_no_residue(quiet: Path, judge: Judge) -> None:

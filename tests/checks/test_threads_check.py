@@ -24,13 +24,13 @@ def test_a_sleeping_thread_pinned_to_an_isolated_cpu_is_found(lab4: Path, judge:
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert "stray worker) x (pid 700) is pinned here and sleeps" in found[TARGET].reason
-    assert found[TARGET].fix.startswith("taskset -cp 0-1 700; if it is the trading thread itself, declare")
+    assert found[TARGET].fix.startswith("sudo taskset -cp 0-1 700; if it is the trading thread itself, declare")
     assert found["check.movable_threads[3]"].outcome == Outcome.COMPLIANT
 
 
 def test_a_real_time_spinner_is_calmed_before_it_is_moved(lab4: Path, judge: Judge) -> None:
     """Moved as it is, it would take a housekeeping CPU from everybody; one that sleeps takes none."""
-    for busy, begins in ((0.9, "chrt -o -p 0 700; taskset -cp 0-1 700;"), (0.0, "taskset -cp 0-1 700;")):
+    for busy, begins in ((0.9, "sudo chrt -o -p 0 700; sudo taskset -cp 0-1 700;"), (0.0, "sudo taskset -cp 0-1 700;")):
         spinner = Process(700, "backtest", cpu=2, allowed="2", busy=busy, policy=1, rt_priority=50)
         with FakeKernel(lab4, range(4), processes=[spinner]):
             found = judge(lab4, {2, 3}, CHECK)[TARGET]
@@ -41,9 +41,9 @@ def test_a_real_time_spinner_is_calmed_before_it_is_moved(lab4: Path, judge: Jud
 @pytest.mark.parametrize(
     ("process", "fix"),
     [
-        (Process(701, "cron", cpu=2, allowed="0-3", busy=0.02), "taskset -cp 0-1 701"),
-        (Process(702, "short", cpu=2, allowed="0-3", visits_per_s=40), "taskset -cp 0-1 702"),
-        (Process(703, "rcuop/1", cpu=2, allowed="0-2", flags=KTHREAD, visits_per_s=40), "taskset -cp 0-1 703"),
+        (Process(701, "cron", cpu=2, allowed="0-3", busy=0.02), "sudo taskset -cp 0-1 701"),
+        (Process(702, "short", cpu=2, allowed="0-3", visits_per_s=40), "sudo taskset -cp 0-1 702"),
+        (Process(703, "rcuop/1", cpu=2, allowed="0-2", flags=KTHREAD, visits_per_s=40), "sudo taskset -cp 0-1 703"),
         (Process(704, "irq/33-mlx5", cpu=2, allowed="2", flags=KTHREAD, visits_per_s=40), "/proc/irq/33/"),
         (Process(705, "kworker/u8:1-events", cpu=2, allowed="0-3", flags=BOUND, visits_per_s=40), "workqueue/cpumask"),
     ],
@@ -79,7 +79,7 @@ def test_a_sleeping_kernel_thread_is_named_by_its_mask(
         found = judge(lab4, {2, 3}, CHECK)
     assert found[TARGET].outcome == Outcome.DRIFTED
     assert f"kernel thread {process.comm} (pid {process.pid}) {reason}" in found[TARGET].reason
-    assert found[TARGET].fix == f"taskset {fix}"
+    assert found[TARGET].fix == f"sudo taskset {fix}"
 
 
 def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: Judge) -> None:
@@ -91,7 +91,10 @@ def test_unbound_work_is_named_by_the_mask_of_the_workqueues(lab4: Path, judge: 
         with FakeKernel(lab4, range(4), processes=[worker]):
             finding = judge(lab4, {2, 3}, CHECK)[TARGET]
         outcomes.append(finding.outcome)
-        assert finding.outcome == Outcome.COMPLIANT or finding.fix == "echo 3 > /sys/devices/virtual/workqueue/cpumask"
+        assert (
+            finding.outcome == Outcome.COMPLIANT
+            or finding.fix == "echo 3 | sudo tee /sys/devices/virtual/workqueue/cpumask"
+        )
     assert outcomes == [Outcome.DRIFTED, Outcome.COMPLIANT]
 
 
@@ -144,6 +147,9 @@ def test_without_isolation_by_the_kernel_the_fix_is_to_isolate(lab4: Path, judge
         found = judge(lab4, {2}, CHECK)
     assert found[TARGET].observed == 8
     assert "and 3 more" in found[TARGET].reason
+    assert found[TARGET].reason.partition(". ")[0].endswith("; the kernel does not isolate CPU 2")
+    moved = "; ".join(f"sudo taskset -cp 0-1,3 {pid}" for pid in range(800, 808))  # each of them, and no "more"
+    assert found[TARGET].fix == f"{moved}; sudo tunectl apply, then reboot"
     (lab4 / "sys/devices/system/cpu/isolated").write_text("2\n")
 
 
@@ -168,7 +174,7 @@ def test_a_real_thread_pinned_to_cpu_1_is_found(judge: Judge, stranger: subproce
     finding = found["check.movable_threads[1]"]
     assert finding.outcome == Outcome.DRIFTED
     assert f"(pid {stranger.pid}) is pinned here and ran here" in finding.reason
-    assert f"taskset -cp 0 {stranger.pid}" in finding.fix
+    assert f"sudo taskset -cp 0 {stranger.pid}" in finding.fix
 
 
 SYSTEM = "etc/systemd/system"
@@ -249,4 +255,4 @@ def test_a_thread_that_chose_its_cpu_is_no_units_fault(
 ) -> None:
     cpuset(lab4, group, cpus)
     with FakeKernel(lab4, range(4), processes=[Process(700, "own", 2, allowed, files=of_unit(group))]):
-        assert judge(lab4, {2, 3}, CHECK)[TARGET].fix.startswith("taskset -cp 0-1 700")
+        assert judge(lab4, {2, 3}, CHECK)[TARGET].fix.startswith("sudo taskset -cp 0-1 700")

@@ -53,8 +53,8 @@ def test_threads_as_declared_are_silent(lab4: Path, judge: Judge) -> None:
 @pytest.mark.parametrize(
     ("process", "reason", "fix"),
     [
-        (replace(RX, allowed="2-3"), "it may run on CPUs 2,3, not on CPU 2 alone", "taskset -cp 2 700"),
-        (replace(RX, allowed="3", cpu=3), "it may run on CPUs 3,", "taskset -cp 2 700"),
+        (replace(RX, allowed="2-3"), "it may run on CPUs 2,3, not on CPU 2 alone", "sudo taskset -cp 2 700"),
+        (replace(RX, allowed="3", cpu=3), "it may run on CPUs 3,", "sudo taskset -cp 2 700"),
         (replace(RX, policy=0, rt_priority=0), "scheduled as other, not fifo 50", "chrt -f -p 50 700"),
         (replace(RX, rt_priority=98), "scheduled as fifo 98, not fifo 50", "chrt -f -p 50 700"),
         (replace(RX, policy=2), "scheduled as rr 50, not fifo 50", "chrt -f -p 50 700"),
@@ -111,7 +111,7 @@ def test_the_worker_of_a_pool_that_is_not_pinned_is_named(lab4: Path, judge: Jud
     pool = [Process(701, "orderbook", 0, "0-1"), engine(702, "2", 701), engine(703, "0-1", 701)]
     found = found_on(quiet(lab4), judge, *pool, declared=(FIRST, SECOND))
     assert found["check.trading_thread[one]"].outcome == Outcome.COMPLIANT
-    assert found["check.trading_thread[two]"].fix == "taskset -cp 3 703"
+    assert found["check.trading_thread[two]"].fix == "sudo taskset -cp 3 703"
 
 
 def test_two_threads_of_one_name_and_one_declaration(lab4: Path, judge: Judge) -> None:

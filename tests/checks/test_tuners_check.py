@@ -50,7 +50,7 @@ def test_a_manager_that_touches_our_knobs_is_found_and_one_that_does_not_is_sile
     finding = judge(root, {2, 3}, CHECK, OURS)[f"check.other_tuners[{unit}]"]
     assert finding.outcome == Outcome.DRIFTED
     assert knob in finding.reason
-    assert f"systemctl disable --now {unit}" in finding.fix
+    assert f"sudo systemctl disable --now {unit}" in finding.fix
     others = judge(root, {2, 3}, CHECK, {"mm.swappiness": 1})
     assert others[f"check.other_tuners[{unit}]"].outcome == Outcome.COMPLIANT
 
@@ -89,7 +89,7 @@ def test_irqbalance_restarted_without_its_ban_is_found(tmp_path: Path, judge: Ju
     environ = "PATH=/bin\0IRQBALANCE_BANNED_CPULIST=\0"
     finding = _irqbalance(tmp_path, judge, "IRQBALANCE_BANNED_CPULIST=2-3\n", {2, 3}, environ)
     assert finding.outcome == Outcome.DRIFTED
-    assert finding.fix.startswith("systemctl restart irqbalance")
+    assert finding.fix.startswith("sudo systemctl restart irqbalance")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_second_irqbalance_that_its_service_does_not_know_is_found(tmp_path: P
     (second / "cgroup").write_text("0::/user.slice/user-0.slice/session-1.scope\n")
     finding = judge(root, {2, 3}, CHECK)[target]
     assert finding.outcome == Outcome.DRIFTED
-    assert finding.fix.startswith("kill 50777")
+    assert finding.fix.startswith("sudo kill 50777")
 
 
 def test_one_started_by_hand_whose_list_shows_nowhere_is_neither_a_blame_nor_compliant(
@@ -161,7 +161,7 @@ def test_one_started_by_hand_whose_list_shows_nowhere_is_neither_a_blame_nor_com
     assert "process 50777: its service did not start it, and only root may see with what list" in finding.reason
     (second / "environ").write_text("")  # by `env -i`: it leaves alone what the kernel isolates
     assert judge(root, {2, 3}, CHECK)[target].outcome == Outcome.COMPLIANT
-    assert judge(root, {1, 2, 3}, CHECK)[target].fix.startswith("kill 50777")
+    assert judge(root, {1, 2, 3}, CHECK)[target].fix.startswith("sudo kill 50777")
 
 
 @pytest.mark.parametrize("configuration", ["IRQBALANCE_BANNED_CPULIST=2-3\n", "#unset\n", "IRQBALANCE_BANNED_CPUS=f\n"])

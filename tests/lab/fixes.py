@@ -51,31 +51,34 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     ),
     "sudo update-grub": ("default boot entry edited by hand",),
     "reboot": ("this boot took another entry, once",),
-    "taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
-    "…taskset -cp … …; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = …": (
+    "sudo taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
+    "…sudo taskset -cp … …; if it is the trading thread itself, declare it: "
+    "[[threads]] in the host file, with cpu = …": (
         "thread pinned on an isolated CPU",
         "busy thread on an isolated CPU",
         "a real-time spinner on an isolated CPU",
     ),
     "echo 0 | sudo tee …; where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip "
     "was lowered": ("intel_powerclamp keeps CPUs idle",),
-    "chrt … -p … …": ("the engine's thread is moved and loses its priority",),
-    "kill …: its service did not start it; then systemctl restart irqbalance": ("irqbalance started without its ban",),
-    "systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
+    "sudo chrt … -p … …": ("the engine's thread is moved and loses its priority",),
+    "sudo kill …; sudo systemctl restart irqbalance: its service did not start that process": (
+        "irqbalance started without its ban",
+    ),
+    "sudo systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
         "irqbalance runs with an older configuration",
     ),
     "take … out, or say … there": ("sysctl.d file that wins",),
-    "echo … > /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
+    "echo … | sudo tee /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
     "have it leave CPU … out, or end it: …": ("an agent reads MSRs",),
-    "echo > /…/set_event": ("events left on",),
-    "echo nop > /…/current_tracer": ("function tracer left on",),
-    "echo … >> …/…": ("kprobe left on",),
-    "rmdir …": ("an instance of its own left on",),
-    "sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
+    "echo | sudo tee /…/set_event": ("events left on",),
+    "echo nop | sudo tee /…/current_tracer": ("function tracer left on",),
+    "echo … | sudo tee -a …/…": ("kprobe left on",),
+    "sudo rmdir …": ("an instance of its own left on",),
+    "sudo sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
     "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
         "the journal is gone",
     ),
-    "echo … > /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
+    "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
 }
 
 # A fix that cannot be typed before somebody has decided: it says what there is to decide.
@@ -83,7 +86,6 @@ DECISIONS: frozenset[str] = frozenset(
     {
         "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         "see why: dmesg | grep -i clocksource",
-        "IRQ … is the kernel's to place: boot with isolcpus=managed_irq,..., or fewer queues for it",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
         'decide which one it is: thread = "…" (tid …)',
@@ -148,18 +150,19 @@ DECISIONS: frozenset[str] = frozenset(
         "find out who has the kernel's … run … on CPU …",
         'isolation = "boot" in the host file isolates with boot arguments',
         "take these CPUs out of the AllowedCPUs= (cpuset.cpus) of …, then sudo tunectl apply",
-        "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off",
+        "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off; "
+        "or use fewer queues",
         "ask for another value of … in the host file, or … = unmanaged",
         "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log",
         "the firmware holds it down: look for a failed fan, dust, a power cap or a hot aisle; "
         "check the BMC's event log",
-        "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply",
-        "see who moved it (irqbalance, a driver that was reset, a new device), then: tunectl apply",
+        "see who lowered it (thermald, a cooling device, a profile), then: sudo tunectl apply",
+        "see who moved it (irqbalance, a driver that was reset, a new device), then: sudo tunectl apply",
         "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s",
         "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight",
         "what it watches is unknown now: tunectl monitor --once -v",
         "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file",
-        "its interrupts and queues are new: tunectl verify, then tunectl apply",
+        "its interrupts and queues are new: tunectl verify, then sudo tunectl apply",
     }
 )
 
@@ -168,35 +171,34 @@ DECISIONS: frozenset[str] = frozenset(
 ELSEWHERE: dict[str, str] = {
     "echo … | sudo tee …": "tests/checks/test_threads_check.py",
     "sudo mount -t debugfs debugfs /sys/kernel/debug": "tests/knobs/test_fair_server.py",
-    "tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
+    "sudo tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST=… in its configuration, and restart it": (
         "tests/checks/test_tuners_check.py"
     ),
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
     "… && sudo tunectl apply": "tests/tuning/test_isolation.py",
-    "tunectl apply": "tests/lab/test_monitor_lab.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
-    "the kernel does not isolate CPU …: tunectl apply, and reboot": "tests/checks/test_threads_check.py",
-    "isolate … together, or switch the sibling off: echo 0 > /sys/devices/system/cpu/cpu…/online": (
+    "sudo tunectl apply, then reboot": "tests/checks/test_threads_check.py",
+    "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online": (
         "tests/checks/test_cores_check.py"
     ),
-    "move one to another isolated core: taskset -cp CPU …": "tests/checks/test_cores_check.py",
-    "bring it back: echo 1 > /sys/devices/system/cpu/cpu…/online; then: tunectl verify": (
+    "move one to another isolated core: sudo taskset -cp CPU …": "tests/checks/test_cores_check.py",
+    "bring it back: echo 1 | sudo tee /sys/devices/system/cpu/cpu…/online; then: tunectl verify": (
         "tests/monitor/rules/test_changes.py"
     ),
-    "systemctl disable --now …; or leave those knobs to it, or waive check.other_tuners[…]": (
+    "sudo systemctl disable --now …; or leave those knobs to it, or waive check.other_tuners[…]": (
         "tests/checks/test_tuners_check.py"
     ),
-    "echo … > /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
-    "echo 0 > /…": "tests/checks/test_ipis_check.py",
-    "echo … > /sys/devices/system/clocksource/clocksource0/current_clocksource; for the next boot, …": (
+    "echo … | sudo tee /sys/devices/virtual/workqueue/cpumask": "tests/checks/test_threads_check.py",
+    "echo 0 | sudo tee /…": "tests/checks/test_ipis_check.py",
+    "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource; for the next boot, …": (
         "tests/checks/test_clock_check.py"
     ),
     "sudo mount -t tracefs tracefs /sys/kernel/tracing": "tests/checks/test_ipis_check.py",
     "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; then: "
-    "echo 0 > /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
-    "echo 0 > …/function_profile_enabled": "tests/checks/test_residue_check.py",
+    "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
+    "echo 0 | sudo tee …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
     "sudo … … unset …, then …": "tests/bootloader/test_grub.py",
     "…: it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from tests.lab.fixes import DECISIONS, ELSEWHERE, FOLLOWED
 from tunectl.model import Finding, Outcome, Severity
-from tunectl.report.actions import APPLY, REBOOT, actions_of, steps_of, todo
+from tunectl.report.actions import APPLY, REBOOT, Todo, actions_of, steps_of, todo
 
 POINTS = {"asked": "2-3", "next_boot": None, "this_boot": None, "kernel": ""}
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.preflight-1.json").read_text())
@@ -147,10 +148,70 @@ def test_several_commands_of_one_fix_are_steps_in_its_order() -> None:
     ]
 
 
-def test_a_list_that_is_cut_off_is_no_part_of_a_command() -> None:
-    steps = list(steps_of("taskset -cp 0 15; taskset -cp 0 16 and 10 more"))
-    assert [step.command for step in steps] == ["taskset -cp 0 15", "taskset -cp 0 16"]
-    assert {step.note for step in steps} == {"10 more of this kind: the next run names them"}
+@pytest.mark.parametrize("count", [2, 3, 4, 40])
+def test_a_shell_runs_each_command_of_a_long_list_as_it_is_printed(count: int) -> None:
+    fix = "; ".join(f"echo moved {tid}" for tid in range(count))
+    (one,) = todo(actions_of([drifted("check.movable_threads", fix, "2")]))
+    said = subprocess.run(["sh", "-ec", "\n".join(one.typed)], text=True, capture_output=True, check=True).stdout
+    assert said == "".join(f"moved {tid}\n" for tid in range(count))
+    assert len(one.typed) == (count if count < 4 else 1)
+
+
+@pytest.mark.parametrize("second", ["echo 'a b' c", "echo a; echo b", "echo $x c", "echo b d"])
+def test_commands_that_differ_in_more_than_a_plain_word_stay_apart(second: str) -> None:
+    commands = ("echo a c", second, "echo e c", "echo f c")
+    assert Todo(commands, "", "", ("check.ipis[2]",), False).typed == commands
+
+
+def test_without_a_host_file_it_is_proposed_first_of_all() -> None:
+    propose, apply = "sudo tunectl --root '/a b' propose --output '/a b/host.toml'", "sudo tunectl --root '/a b' apply"
+    found = [
+        drifted("mm.ksm", f"{propose} && {apply}"),
+        drifted("boot.tsc", f"see who lowered it, then: {propose} && {apply}", points={**POINTS, "this_boot": "2-3"}),
+        drifted("check.nic_node", f"sudo sed -i 3d /etc/x && {propose} && {apply}"),
+    ]
+    assert words(found) == [propose, "see who lowered it", "sudo sed -i 3d /etc/x", apply]
+    assert [one.commands for one in todo(actions_of(found[:1]))] == [(propose,), (apply,)]
+
+
+def test_apply_in_a_list_of_commands_is_the_one_apply() -> None:
+    fix = "sudo taskset -cp 0 15; sudo taskset -cp 0 16; sudo tunectl apply, then reboot"
+    assert words([drifted("check.movable_threads", fix, "2")]) == [*fix.split("; ")[:2], APPLY, REBOOT]
+
+
+@pytest.mark.parametrize("fix", sorted({**FOLLOWED, **ELSEWHERE}))
+def test_what_changes_a_host_is_typed_with_sudo(fix: str) -> None:
+    for step in steps_of(fix.replace("…", "x")):
+        for command in filter(None, re.split(r" && |; ", step.command) if "'" not in step.command else [step.command]):
+            assert command.startswith(("sudo ", "x")) or "| sudo tee " in command, command
+
+
+KEPT_OFF = "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off"
+
+
+@pytest.mark.parametrize(
+    "fix", [APPLY, "add isolcpus=managed_irq,domain,2-3 to the kernel command line yourself, then reboot"]
+)
+def test_an_argument_that_is_on_the_list_already_is_not_decided_again(fix: str) -> None:
+    found = [
+        drifted("check.device_interrupts", f"{KEPT_OFF}; echo 0 | sudo tee /proc/irq/42/smp_affinity_list", "3"),
+        drifted("irq.affinity", KEPT_OFF, "36", outcome=Outcome.REFUSED),
+        drifted("boot.isolcpus", fix, points=POINTS)._replace(desired="managed_irq,domain,2-3"),
+    ]
+    alone = words(found[2:])
+    assert words(found) == ["echo 0 | sudo tee /proc/irq/42/smp_affinity_list", *alone]
+    *_, reboot = actions_of(found)
+    assert set(reboot["mends"]) == {"check.device_interrupts[3]", "irq.affinity[36]", "boot.isolcpus"}
+
+
+@pytest.mark.parametrize("asked", [{"desired": "domain,2-3"}, {"outcome": Outcome.COMPLIANT}])
+def test_one_that_is_not_asked_for_is_decided_once(asked: dict[str, Any]) -> None:
+    found = [
+        drifted("check.device_interrupts", KEPT_OFF, "3"),
+        drifted("irq.affinity", KEPT_OFF, "36", outcome=Outcome.REFUSED),
+        drifted("boot.isolcpus", points=POINTS)._replace(**asked),
+    ]
+    assert words(found).count(KEPT_OFF) == 1
 
 
 def test_the_schema_takes_it() -> None:

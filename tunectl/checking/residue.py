@@ -28,12 +28,12 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
     files = sorted({file for file, event in tracing.probes if event in on})
     for file in files:
         names = [event for kind, event in tracing.probes if kind == file and event in on]
-        ends = [f"echo {shlex.quote('-:' + event.replace(':', '/'))} >> {place}/{file}" for event in names]
+        ends = [f"echo {shlex.quote('-:' + event.replace(':', '/'))} | sudo tee -a {place}/{file}" for event in names]
         found.append(Residue(f"probes of {file}: {some(names)}", "; ".join(ends)))
     if tracing.profiled:
-        found.append(Residue("every kernel function is timed", f"echo 0 > {place}/function_profile_enabled"))
+        found.append(Residue("every kernel function is timed", f"echo 0 | sudo tee {place}/function_profile_enabled"))
     if tracing.stack:
-        found.append(Residue("every kernel function's stack is measured", "sysctl kernel.stack_tracer_enabled=0"))
+        found.append(Residue("every kernel function's stack is measured", "sudo sysctl kernel.stack_tracer_enabled=0"))
     return found
 
 
@@ -41,12 +41,12 @@ def _of(trace: Trace) -> list[Residue]:
     where = f"instance {trace.name}: " if trace.name else ""
     found = []
     if trace.tracer not in ("", "nop"):
-        found.append(Residue(f"{where}the tracer {trace.tracer}", f"echo nop > /{trace.path}/current_tracer"))
+        found.append(Residue(f"{where}the tracer {trace.tracer}", f"echo nop | sudo tee /{trace.path}/current_tracer"))
     if trace.events:
-        found.append(Residue(f"{where}events {some(trace.events)}", f"echo > /{trace.path}/set_event"))
+        found.append(Residue(f"{where}events {some(trace.events)}", f"echo | sudo tee /{trace.path}/set_event"))
     if trace.name and found:
         whats = " and ".join(one.what.removeprefix(where) for one in found)
-        return [Residue(where + whats, f"rmdir {shlex.quote('/' + trace.path)}")]
+        return [Residue(where + whats, f"sudo rmdir {shlex.quote('/' + trace.path)}")]
     return found
 
 

@@ -149,7 +149,7 @@ def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_ser
 def _mends(cpu: int, served: bool | None) -> str:
     alone = f"leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event"
     if served:
-        return f"{alone}; then: echo 0 > /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
+        return f"{alone}; then: echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
     return f"{alone}; or see as root whether a fair server serves there: tunectl check" if served is None else alone
 
 

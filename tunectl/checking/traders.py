@@ -90,7 +90,7 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
     tid, cpu = thread.tid, declared.cpu
     if thread.allowed != frozenset({cpu}):
         where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
-        found.append((f"it {where}, not on CPU {cpu} alone", f"taskset -cp {cpu} {tid}"))
+        found.append((f"it {where}, not on CPU {cpu} alone", f"sudo taskset -cp {cpu} {tid}"))
     policy = POLICIES.get(thread.policy, f"policy {thread.policy}")
     if (policy, thread.rt_priority) != (declared.policy, declared.priority):
         wanted = f"{declared.policy} {declared.priority}" if declared.priority else declared.policy
@@ -102,7 +102,7 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
 def _reschedule(declared: Trading, tid: int) -> str:
     if declared.policy == "deadline":  # needs a runtime and a deadline, which the host file does not have
         return f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}"
-    return f"chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}"
+    return f"sudo chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}"
 
 
 def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:

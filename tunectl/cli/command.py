@@ -14,6 +14,7 @@ from typing import IO, Any
 import click
 
 from tunectl.cli.options import Options, merged, shared_options
+from tunectl.cli.typed import Typed
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
@@ -34,7 +35,11 @@ def tunectl_command(
             ctx = click.get_current_context()
             options = merged(ctx, given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
-            return function(options, *args, **own)
+            try:
+                return function(options, *args, **own)
+            except TunectlError as error:
+                error.hint = error.hint and typed(options).text(error.hint)
+                raise
 
         call.__doc__ = function.__doc__
         made: click.Command = click.command(name, cls=click.Command, **attrs)(shared_options(formats=formats)(call))
@@ -46,6 +51,12 @@ def tunectl_command(
 def open_root(options: Options) -> Sysroot:
     """The host to read."""
     return Sysroot(options.root)
+
+
+def typed(options: Options) -> Typed:
+    """How commands are typed that go on from this one."""
+    path = options.host_path
+    return Typed(options.named, "" if options.host or os.path.exists(path) else path)
 
 
 def today() -> str:
@@ -74,9 +85,9 @@ def emit(
     terminal = is_terminal(sys.stdout)
     colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = _width() if terminal or "COLUMNS" in os.environ else 100
-    text = render(
-        Document(name, identity, now(), body, tuple(findings), options.verbose), options.fmt, width=width, colour=colour
-    )
+    how = typed(options)
+    document = Document(name, identity, now(), how.body(body), tuple(map(how.finding, findings)), options.verbose)
+    text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started
             raise OSError(errno.EBADF, "standard output is closed")

@@ -31,6 +31,7 @@ class Options(NamedTuple):
     @classmethod
     def from_given(cls, given: dict[str, Any]) -> Options:
         """Options from the values that were given; the others keep their defaults."""
+        _refuse_empty(given)
         return cls(**{key: value for key, value in given.items() if value})
 
     @property
@@ -60,9 +61,25 @@ class Options(NamedTuple):
         scripts = sysconfig.get_path("scripts", expand=False)
         scripts = os.path.normpath(scripts.format(base=sys.prefix, platbase=sys.exec_prefix))
         words = [_program(os.path.join(scripts, "tunectl"))]
-        words += ["--host", self.host_path] if self.host else []
-        words += ["--state", self.state_path] if self.state else []
-        return tuple(words)
+        return (*words, *self._paths())
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The words that name the same host to another command of ours, whatever its directory and environment."""
+        root = os.path.abspath(self.root)
+        return (*(("--root", root) if root != "/" else ()), *self._paths())
+
+    def _paths(self) -> tuple[str, ...]:
+        host = ("--host", self.host_path) if self.host else ()
+        return (*host, *(("--state", self.state_path) if self.state else ()))
+
+
+def _refuse_empty(given: dict[str, Any]) -> None:
+    """An empty name is a variable of a script that was never set: it must not stand for another host's file."""
+    for name, value in given.items():
+        if value == "" and name in Options._fields:
+            option = "format" if name == "fmt" else name
+            raise UsageError(f"--{option}: is empty", "leave it out for the default")
 
 
 def _program(installed: str) -> str:
@@ -109,6 +126,7 @@ def intrude_option(function: F) -> F:
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:
     """The command's own options, which override the group's. UsageError for a format that the command does not have."""
     options: Options = ctx.find_object(Options) or Options()
+    _refuse_empty(given)
     own = {key: value for key, value in given.items() if value and key in Options._fields}
     options = options._replace(**own)
     if options.fmt not in formats:

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
+from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command, typed
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.typed import Typed
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
@@ -49,11 +50,11 @@ def command(options: Options, duration_s: float | None, window_s: float, intrude
             lambda isolated: stay_off(root, isolated),
         )
         flight = run_preflight(request)
-    emit(options, "preflight", flight.identity, _body(flight, strict, intrude), flight.findings)
+    emit(options, "preflight", flight.identity, _body(flight, strict, intrude, typed(options)), flight.findings)
     return exit_code(flight.verdict, options.fmt)
 
 
-def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
+def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, Any]:
     verify = {"verdict": "unreadable", "findings": [], "notes": []}
     if flight.inspection and flight.plan:
         verify = verify_body(flight.inspection, flight.plan, strict)
@@ -61,7 +62,7 @@ def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
         "verdict": flight.verdict,
         "headline": flight.headline,
         "reasons": flight.reasons,
-        "actions": actions_of(flight.findings, over_budget=budget_of(flight.probe or {}).get("verdict") == "broken"),
+        "actions": _actions(flight, how),
         "waivers": flight.waivers.document(),
         "looser": [one._asdict() for one in flight.looser],
         "strict": strict,
@@ -75,6 +76,12 @@ def _body(flight: Flight, strict: bool, intrude: bool) -> dict[str, Any]:
         "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
         "notes": flight.notes,
     }
+
+
+def _actions(flight: Flight, how: Typed) -> list[dict[str, Any]]:
+    over_budget = budget_of(flight.probe or {}).get("verdict") == "broken"
+    made = actions_of(map(how.finding, flight.findings), over_budget=over_budget, unproved=flight.unproved)
+    return [{key: how.text(value) if isinstance(value, str) else value for key, value in one.items()} for one in made]
 
 
 def _cpu_sets(flight: Flight) -> dict[str, str]:

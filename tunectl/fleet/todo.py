@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tunectl.fleet.causes import without_numbers
 from tunectl.probe.shapes import Action
 
-_APPLY, _REBOOT = "sudo tunectl apply", "sudo reboot"
+_REBOOT = "sudo reboot"
 
 
 class Doing(NamedTuple):
@@ -37,11 +37,17 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
 
 def _stage(commands: Sequence[str], place: int) -> int:
     own, later = commands[place], commands[place + 1 :]
-    if own in (_APPLY, _REBOOT):
-        return 1 if own == _APPLY else 3
-    if _APPLY in later:
+    if _applies(own) or own == _REBOOT:
+        return 1 if _applies(own) else 3
+    if any(map(_applies, later)):
         return 0
-    return 2 if _REBOOT in later else 0 if own and not {_APPLY, _REBOOT} & set(commands) else 4
+    alone = not any(map(_applies, commands)) and _REBOOT not in commands
+    return 2 if _REBOOT in later else 0 if own and alone else 4
+
+
+def _applies(command: str) -> bool:
+    """Is it `sudo tunectl apply`, with whatever options name the host?"""
+    return command.startswith("sudo tunectl ") and command.endswith(" apply")
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:

@@ -64,4 +64,4 @@ def perf_users(root: Sysroot) -> list[str]:
 def stop_of(root: Sysroot, pid: int) -> str:
     """The command that ends a process: its service's, else a signal."""
     unit = service_of(root, pid)
-    return f"systemctl stop {shlex.quote(unit)}" if unit else f"kill {pid}"
+    return f"sudo systemctl stop {shlex.quote(unit)}" if unit else f"sudo kill {pid}"

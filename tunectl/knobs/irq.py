@@ -11,6 +11,11 @@ from tunectl.knobs.drivers.pseudofile import PseudoFile
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
+# Of an interrupt that the kernel places itself.
+KEPT_OFF = (
+    "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off; or use fewer queues"
+)
+
 
 def judge_irq(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
     """An interrupt is where it should be when it is delivered to housekeeping CPUs only."""
@@ -58,7 +63,7 @@ def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, dev
         harmful = False
     else:
         reason = f"{what}; it serves housekeeping CPUs too and fires on CPU {show(found.effective)}{fired}"
-        fix = "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off"
+        fix = KEPT_OFF
         harmful = True
     return Judgement(Outcome.REFUSED, show(reading.value), show(desired), reason, fix, False, harmful)
 

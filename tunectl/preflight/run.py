@@ -30,6 +30,7 @@ from tunectl.preflight import beside
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal
+from tunectl.preflight.unproved import STOP, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.result import left_out, nothing_measured
 from tunectl.probe.runner import run_jitter
@@ -37,8 +38,6 @@ from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import idle_waivers, waive
 from tunectl.verdict import verdict_of
-
-_STOP = "GO needs them stopped, or --intrude"
 
 
 class Request(NamedTuple):
@@ -72,6 +71,7 @@ class Flight:
     probe: dict[str, Any] | None = None
     beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
     thermal: dict[str, Any] = field(default_factory=dict)
+    unproved: tuple[str, ...] = ()  # what to do so that the probe proves something
     notes: list[str] = field(default_factory=list)
     looser: tuple[Looser, ...] = ()
     waivers: Waivers = field(default_factory=Waivers)
@@ -106,6 +106,7 @@ def run_preflight(request: Request) -> Flight:
     problem = _measure(request, flight, config, scope, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
+    flight.unproved = tuple(to_prove(root.live, problem, flight.probe, flight.beside))
     limits = config.budget if config else {}
     parts = Parts(
         flight.plan.findings if flight.plan else (),
@@ -116,7 +117,7 @@ def run_preflight(request: Request) -> Flight:
         flight.probe,
         problem,
         tuple(beside.broken(flight.beside, limits)),
-        tuple(f"{one.shown}; {_STOP}" for one in flight.beside),
+        tuple(f"{one.shown}; {STOP}" for one in flight.beside),
         frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
         tuple(key for key in KEYS if key not in limits) if config else (),
     )
@@ -208,20 +209,20 @@ def _probe(
     duration_s: float,
 ) -> str:
     if not cpus:
-        return f"probe: not run: somebody else's threads run on every isolated CPU; {_STOP}"
+        return f"probe: not run: somebody else's threads run on every isolated CPU; {STOP}"
     try:
         result = run_jitter(cpus, duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
     if nothing := nothing_measured(result):
-        return f"probe: {nothing}; {_STOP}"
+        return f"probe: {nothing}; {STOP}"
     result["not_measured"] = [
         *result.get("not_measured", ()),
         *({"cpu": cpu, "reason": why} for cpu, why in taken.items()),
     ]
     result["budget"] = judge(result, config.budget if config else {})
     flight.probe = result
-    return f"probe: not judged: {left}; {_STOP}" if (left := left_out(result)) else ""
+    return f"probe: not judged: {left}; {STOP}" if (left := left_out(result)) else ""
 
 
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:

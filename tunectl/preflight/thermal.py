@@ -129,7 +129,7 @@ def _limits(judge: _Judge) -> Iterator[Finding]:
         "thermal.max_frequency",
         lambda limits: limits.max_khz,
         "scaling_max_freq",
-        "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply",
+        "see who lowered it (thermald, a cooling device, a profile), then: sudo tunectl apply",
     )
 
 

@@ -21,26 +21,39 @@ _PROGRAMS = frozenset(
     {"chrt", "echo", "kill", "rm", "rmdir", "sudo", "swapoff", "sysctl", "systemctl", "taskset", "tunectl"}
 )
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
-_APPLY = re.compile(r"(?:(?P<head>.+?)(?: && |[,;:] then:? ))?(?:sudo )?tunectl apply(?! --)(?:[;,:(].*)?", re.DOTALL)
+_SHELL_WORD = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"])+"
+_NAMED = rf"(?: --\w+ {_SHELL_WORD})*"  # the options that name the host, before the command's name
+_APPLY = re.compile(
+    r"(?:(?P<head>.+?)(?: && |; |[,;:] then:? ))??"
+    rf"(?:(?P<propose>sudo tunectl{_NAMED} propose --output {_SHELL_WORD}) && )?"
+    rf"(?:sudo )?(?P<apply>tunectl{_NAMED} apply)(?! --)(?:[;,:(].*)?",
+    re.DOTALL,
+)
 _REBOOT = re.compile(r"(?:(?P<head>.+?), (?:then|and) )?reboot(?P<how> .+)?", re.DOTALL)
 _WORD = re.compile(r"add (.+) to the kernel command line yourself", re.DOTALL)
 # Where a command ends and its explanation begins: at a mark that is followed by a word which is no program.
 _EXPLAINED = re.compile(r"(?:; |: |, )(?!(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)(?=[a-z`])")
 _NEXT = re.compile(r"; (?=(?:" + "|".join(sorted(_PROGRAMS)) + r")\b)")
-_CUT = re.compile(r" and ([0-9]+) more$")  # the end of a list that is cut off
+_BOOT_WITH = re.compile(r"boot with (?P<name>\w+)=(?P<flag>\w+)")
+_PLAIN = re.compile(r"[\w@%+:,./-]+")  # a word that a shell takes as it stands
+MAX_COMMANDS = 3  # more of them on a page are one loop
 _QUOTED = re.compile(r"(?<!\w)'[^']*'|\"[^\"]*\"")  # an apostrophe within a word quotes nothing
+
+
+_SEARCH = "sudo tunectl probe jitter --attribute: says what interrupts each CPU"
 
 
 class Rank(IntEnum):
     """The order of doing: what is done later may need what was done before."""
 
-    FIRST = 0  # what decides the next boot, and what keeps apply from writing
-    COMMAND = 1
-    APPLY = 2
-    WORDS = 3  # of a kernel command line that is not tunectl's to write
-    REBOOT = 4
-    DECISION = 5
-    SEARCH = 6  # what only a measurement can tell
+    PROPOSE = 0  # the host file, which says what all the others are about
+    FIRST = 1  # what decides the next boot, and what keeps apply from writing
+    COMMAND = 2
+    APPLY = 3
+    WORDS = 4  # of a kernel command line that is not tunectl's to write
+    REBOOT = 5
+    DECISION = 6
+    SEARCH = 7  # what only a measurement can tell
 
 
 class Step(NamedTuple):
@@ -61,19 +74,18 @@ def steps_of(fix: str, *, first: bool = False) -> Iterator[Step]:
     elif head:
         yield from _parts(head, Rank.FIRST if first or applied else None)
     if applied:
-        yield Step(Rank.APPLY, APPLY)
+        if applied["propose"]:
+            yield Step(Rank.PROPOSE, applied["propose"])
+        yield Step(Rank.APPLY, f"sudo {applied['apply']}")
     if booted:
         yield Step(Rank.REBOOT, REBOOT, note=(booted["how"] or "").strip())
 
 
 def _parts(text: str, rank: Rank | None) -> Iterator[Step]:
     """Several things to do, one after the other: each command is a step of its own."""
-    cut = _CUT.search(text)
-    whole = text[: cut.start()] if cut else text
-    hidden, begin = _hidden(whole), 0
-    for end in [*(found.start() for found in _NEXT.finditer(hidden)), len(whole)]:
-        step = _step(whole[begin:end].removeprefix("; "), rank)
-        yield step._replace(note=f"{cut[1]} more of this kind: the next run names them") if cut else step
+    begin = 0
+    for end in [*(found.start() for found in _NEXT.finditer(_hidden(text))), len(text)]:
+        yield _step(text[begin:end].removeprefix("; "), rank)
         begin = end
 
 
@@ -92,23 +104,34 @@ def _step(text: str, rank: Rank | None) -> Step:
     return Step(Rank.COMMAND if rank is None else rank, command, note=note)
 
 
-def actions_of(findings: Iterable[Finding], *, over_budget: bool = False) -> list[dict[str, Any]]:
+def actions_of(
+    findings: Iterable[Finding], *, over_budget: bool = False, unproved: Iterable[str] = ()
+) -> list[dict[str, Any]]:
     """[{command | decide, note, mends: [targets], reboot}], in the order to do them.
 
     `note` is there where the fix says more; `mends` has the worst target first; `reboot`: some of it holds only after
     a reboot. `over_budget`: the probe measured more than the budget allows, which a setting need not explain.
+    `unproved`: what is to be done so that the probe can be judged.
     """
     gathered: dict[Step, dict[str, Finding]] = {}
-    for finding in findings:
-        for step in _steps(finding):
+    every = tuple(findings)
+    booted = {one.knob: one for one in every if one.knob.startswith("boot.") and _waits(one)}
+    for finding in every:
+        for step in _covered(_steps(finding), booted):
             gathered.setdefault(step, {})[finding.target] = finding
     actions = [(step, _worst_first(mends.values())) for step, mends in _merged(gathered).items()]
     actions.sort(key=_place)
     made = [_body(step, mends) for step, mends in actions]
+    made += map(_of_the_budget, unproved)
     if over_budget:
-        search = {"command": "sudo tunectl probe jitter --attribute", "note": "says what interrupts each CPU"}
-        made.append({**search, "mends": ["probe.budget"], "reboot": False})
+        made.append(_of_the_budget(_SEARCH))
     return made
+
+
+def _of_the_budget(text: str) -> dict[str, Any]:
+    step = _step(text, Rank.SEARCH)
+    what = {"command": step.command} if step.command else {"decide": step.decide}
+    return {**what, **({"note": step.note} if step.note else {}), "mends": ["probe.budget"], "reboot": False}
 
 
 def _place(action: tuple[Step, Sequence[Finding]]) -> tuple[int, bool, int, int]:
@@ -127,6 +150,15 @@ def _steps(finding: Finding) -> Iterator[Step]:
         yield step._replace(decide=alike) if step.rank is Rank.DECISION else step
     if _waits(finding):
         yield Step(Rank.REBOOT, REBOOT)
+
+
+def _covered(steps: Iterable[Step], booted: Mapping[str, Finding]) -> Iterator[Step]:
+    """A decision to boot with an argument that is on the list already is what its own finding asks for."""
+    for step in steps:
+        asked = _BOOT_WITH.match(step.decide)
+        own = booted.get(f"boot.{asked['name']}") if asked else None
+        says = own and asked and asked["flag"] in str(own.desired)
+        yield from (_steps(own) if own and says else (step,))
 
 
 def _waits(finding: Finding) -> bool:
@@ -169,7 +201,8 @@ def _decide(step: Step, mends: Sequence[Finding]) -> str:
     """What is to be decided; of one target in the fix's own words, of several with N for each."""
     if step.rank is not Rank.DECISION or len(mends) > 1:
         return step.decide
-    return next(one.decide for one in steps_of(mends[0].fix) if one.decide)
+    said = [one.decide for one in steps_of(mends[0].fix)]
+    return next(one for one in said if generalised(one, mends[0].instance) == step.decide)
 
 
 class Todo(NamedTuple):
@@ -180,6 +213,19 @@ class Todo(NamedTuple):
     note: str
     mends: tuple[str, ...]
     reboot: bool
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """The same commands; many that differ in one word are one loop, which is whole on one line."""
+        words = [command.split(" ") for command in self.commands]
+        if len(words) <= MAX_COMMANDS or len({len(one) for one in words}) > 1:
+            return self.commands
+        differ = [place for place, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
+        if len(differ) != 1 or not all(_PLAIN.fullmatch(one[differ[0]]) for one in words):
+            return self.commands
+        each = " ".join(dict.fromkeys(one[differ[0]] for one in words))
+        body = " ".join("$each" if place == differ[0] else word for place, word in enumerate(words[0]))
+        return (f"for each in {each}; do {body}; done",)
 
     @property
     def said(self) -> str:
@@ -224,6 +270,8 @@ def _alike(before: Todo, one: Todo) -> bool:
     if not before.commands or (before.note, before.reboot) != (one.note, one.reboot):
         return False
     programs = {command.removeprefix("sudo ").split(" ", 1)[0] for command in (*before.commands, *one.commands)}
-    return len(programs) == 1 and {parse_target(name).knob for name in before.mends + one.mends} == {
-        parse_target(one.mends[0]).knob
-    }
+    return (
+        len(programs) == 1
+        and programs != {"tunectl"}
+        and {parse_target(name).knob for name in before.mends + one.mends} == {parse_target(one.mends[0]).knob}
+    )

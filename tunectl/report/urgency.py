@@ -20,7 +20,7 @@ COSTS = {
 MAX_ROWS = 8  # different values shown for one group: the most frequent ones
 SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
 _ATTENTION = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
-_MENDED = (Rank.APPLY, Rank.WORDS, Rank.REBOOT)
+_MENDED = (Rank.PROPOSE, Rank.APPLY, Rank.WORDS, Rank.REBOOT)
 
 
 class Line(NamedTuple):

@@ -128,7 +128,7 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
     does = "runs" if tuner.active else "writes at each boot"
     return Objection(
         f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: " + ", ".join(map(str, against)),
-        f"systemctl disable --now {name}; or leave those knobs to it, or waive check.other_tuners[{name}]",
+        f"sudo systemctl disable --now {name}; or leave those knobs to it, or waive check.other_tuners[{name}]",
         "active" if tuner.active else "enabled",
         "inactive",
     )
@@ -142,7 +142,7 @@ def stranger(tuner: FoundTuner) -> Objection | None:
 
 
 def _end_of(ban: Ban) -> str:
-    return f"kill {ban.stray_pid}: its service did not start it; then systemctl restart irqbalance"
+    return f"sudo kill {ban.stray_pid}; sudo systemctl restart irqbalance: its service did not start that process"
 
 
 def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
@@ -170,9 +170,9 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     elif tuner.ban and tuner.ban.dropped:
         fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):
-        fix = "systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
+        fix = "sudo systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
     else:
-        fix = f"tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
+        fix = f"sudo tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
     return Objection(
         f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
         + (ban.describe() if ban else "bans the CPUs the kernel isolates")

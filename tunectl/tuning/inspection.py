@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
@@ -216,11 +217,13 @@ def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> di
 def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) -> HostConfig:
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
     if not os.path.exists(host_path):
-        raise UsageError(f"there is no host file {host_path}", f"`tunectl propose --output {host_path}` writes one")
+        raise UsageError(
+            f"there is no host file {host_path}", f"`tunectl propose --output {quote(host_path)}` writes one"
+        )
     return resolve(read_hostfile(host_path), facts, host_path, root)
 
 
-def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, list[str]]:
+def proposed_config(root: Sysroot, facts: CpuFacts, host_path: str) -> tuple[HostConfig | None, list[str]]:
     """What tunectl itself would ask of this host, and what it says of that; None where no CPU can be isolated."""
     from tunectl.tuning.propose import propose  # only without a host file
 
@@ -232,7 +235,7 @@ def proposed_config(root: Sysroot, facts: CpuFacts) -> tuple[HostConfig | None, 
     hostfile = HostFile(profile="low-latency", isolated=isolated)
     return resolve(hostfile, facts, "tunectl's own proposal"), [
         f"no host file: judged against tunectl's own proposal, isolated = {isolated}, profile low-latency; "
-        "`sudo tunectl propose --output /etc/tunectl/host.toml` writes it, and then `sudo tunectl apply` can act"
+        f"`sudo tunectl propose --output {quote(host_path)}` writes it, and then `sudo tunectl apply` can act"
     ]
 
 
@@ -242,7 +245,7 @@ def config_or_proposal(
     """The host file; or, where there is none and none is `required`, tunectl's own proposal, and what it says of it."""
     if required or os.path.exists(host_path):
         return read_config(host_path, facts, root), []
-    return proposed_config(root, facts)
+    return proposed_config(root, facts, host_path)
 
 
 def open_inspection(

@@ -105,7 +105,7 @@ def test_values_and_reasons_are_told_as_they_are_whatever_words_they_hold() -> N
     assert (transition[2].observed, transition[2].expected, transition[2].fix) == (
         "2, desired 3: x",
         "4: y; fix: z",
-        "tunectl apply",
+        "sudo tunectl apply",
     )
     assert transition[2].summary == "boot.nohz_full drifted: observed 2, desired 3: x, desired 4: y; fix: z: a; fix: b"
 

@@ -15,7 +15,7 @@ from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, packages
 
 _HYSTERESIS = 0.02  # of the base frequency, above the least
-_SOFT = "see who lowered it (thermald, a cooling device, a profile), then: tunectl apply"
+_SOFT = "see who lowered it (thermald, a cooling device, a profile), then: sudo tunectl apply"
 
 
 class Kind(NamedTuple):

@@ -8,8 +8,6 @@ from typing import Any
 from tunectl.report.actions import Todo, todo
 from tunectl.report.text.page import TextPage, heading, line, prose
 
-MAX_COMMANDS = 3  # of an action that is one command for each of many targets
-
 
 def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]]) -> None:
     """A document's `actions`, numbered; nothing where there is nothing to do."""
@@ -22,11 +20,9 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]]) -> None:
 
 def _one(page: TextPage, one: Todo, label: str) -> None:
     indent = 2 + len(label)
-    for number, command in enumerate(one.commands[:MAX_COMMANDS]):
+    for number, command in enumerate(one.typed):
         # A command is not wrapped: it is there to be copied.
         line(page, "  ", (label if number == 0 else " " * len(label), "dim"), (command, "bold"))
-    if len(one.commands) > MAX_COMMANDS:
-        prose(page, f"and {len(one.commands) - MAX_COMMANDS} more; --format json has each", indent=indent)
     if one.decide:
         prose(page, f"by hand: {one.decide}", indent=2, label=label)
     if one.note:

@@ -1,0 +1,52 @@
+"""What is to be typed, as it has to be typed here: with the options that name this host, and its host file first."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tunectl.cli.main import COMMANDS
+from tunectl.model import Finding
+
+_OF_NO_HOST = ("knobs", "compare", "report", "fleet")
+_COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(one for one in COMMANDS if one not in _OF_NO_HOST)})\b)")
+_APPLY = re.compile(r"(?<![\w/.-])(?:sudo )?tunectl apply(?! --)\b")
+_SAID = {"reasons": True, "notes": False, "fix": True}  # fields with commands: may the host file have to come first?
+
+
+class Typed(NamedTuple):
+    """How this command's reader types the next one."""
+
+    words: tuple[str, ...]  # --root, --host and --state, as they were given to this command
+    missing: str = ""  # the host file that has to be written before `apply`; "" where it is there
+
+    def text(self, text: str) -> str:
+        """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
+        named = shlex.join(("tunectl", *self.words))
+        return _COMMAND.sub(lambda _: named, text)
+
+    def fix(self, text: str) -> str:
+        """The same of a fix: without a host file `apply` has nothing to go by."""
+        if self.missing:
+            first = f"sudo tunectl propose --output {shlex.quote(self.missing)} && sudo tunectl apply"
+            text = _APPLY.sub(lambda _: first, text)
+        return self.text(text)
+
+    def finding(self, finding: Finding) -> Finding:
+        """The same finding, whose fix can be typed here."""
+        return finding._replace(fix=self.fix(finding.fix))
+
+    def body(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A document's fields, with all that they say to type. What the probe measured says nothing of the kind."""
+        return {key: value if key == "probe" else self._field(key, value) for key, value in body.items()}
+
+    def _field(self, key: str, value: Any) -> Any:
+        if isinstance(value, Finding):
+            return self.finding(value)
+        if isinstance(value, str) and key in _SAID:
+            return self.fix(value) if _SAID[key] else self.text(value)
+        if isinstance(value, dict):
+            return self.body(value)
+        return type(value)(self._field(key, one) for one in value) if type(value) in (list, tuple) else value
