@@ -18,14 +18,6 @@ Verdict = Literal["compliant", "drifted", "pending-reboot", "unreadable"]
 _DECIDED = frozenset({Outcome.COMPLIANT, Outcome.WAIVED, Outcome.PENDING_REBOOT})
 
 
-def may_be_repeated(verdict: str, budget: str) -> bool:
-    """May a reader of a preflight's document repeat its verdict? GO only with a probe that kept within its limits.
-
-    `budget` is the verdict of the probe's budget, "" where there is none. Earlier versions said GO without one.
-    """
-    return verdict != "go" or budget == "within"
-
-
 def fails_gate(finding: Finding, strict: bool = False) -> bool:
     """Does this finding alone fail a gate: drifted, refused with a harmful effect, or (strict) unreadable?"""
     if finding.outcome is Outcome.REFUSED:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.fleet.made import asked, preflight, session
+from tests.fleet.made import NOW, asked, preflight, session
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
@@ -51,7 +51,7 @@ def test_text_shows_who_is_unlike_its_peers() -> None:
 def test_text_gathers_hosts_that_say_the_same() -> None:
     reasons = [f"{word} is wrong" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")]
     hosts = [asked(f"h{n}", preflight(f"h{n}", "no-go", reasons=reasons)) for n in range(200)]
-    made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts))
+    made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
     lines = text(made)
     assert len(lines) < 35
     assert "  h[0-199]" in lines
@@ -91,7 +91,7 @@ def test_html_has_every_section_and_every_host() -> None:
 
 
 def test_html_of_a_fleet_of_nobody() -> None:
-    made = page(Document("fleet", HOST, "", fleet_body(session(), [])))
+    made = page(Document("fleet", HOST, "", fleet_body(session(), [], NOW)))
     assert "no host was asked" in made.words
     assert "UNKNOWN" in made.words
 

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from tunectl.fleet.causes import Cause, Told, by_text, rank
-from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
+from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, time_of
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
 from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
 from tunectl.fleet.todo import todo_body
 from tunectl.probe.shapes import Hardware
+from tunectl.report.hosts import folded
 
 
-def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
-    """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers."""
-    judged = judge(session, asked)
+def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, Any]:
+    """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers.
+
+    `now`: UTC, RFC 3339.
+    """
+    judged = judge(session, asked, now)
     groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     odd = [one for group in groups for one in group.odd]
@@ -29,7 +34,7 @@ def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
         "groups": [_group(group) for group in groups],
         "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
         "outlier_rule": {"score": SCORE, "fewest": FEWEST},
-        "warnings": list(_warnings(session, judged)),
+        "warnings": list(_warnings(session, judged, now)),
     }
 
 
@@ -162,7 +167,7 @@ def _odd(one: Odd) -> dict[str, Any]:
     }
 
 
-def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
+def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[str]:
     """What makes the whole report less certain."""
     if not judged:
         yield "no host was asked, so nothing is known"
@@ -171,14 +176,41 @@ def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
         if judged:
             yield "no list says who was asked: a host that left no document is missing here"
     elif unlisted:
-        yield f"left a document, and was not asked: {', '.join(unlisted)}"
+        yield f"left a document, and was not asked: {', '.join(folded(unlisted))}"
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
-    if loose := [f"{name} ({', '.join(document.looser)})" for name, document in named if document.looser]:
-        yield f"judged by looser limits than their profile has: {', '.join(loose)}"
-    if waived := [f"{name} ({document.waivers})" for name, document in named if document.waivers]:
-        yield f"waivers stand: {', '.join(waived)}"
+    if not time_of(session.at):
+        yield from _ages(named, now)
+    if loose := [(name, ", ".join(document.looser)) for name, document in named if document.looser]:
+        yield f"judged by looser limits than their profile has: {_by_terms(loose)}"
+    if waived := [(name, str(document.waivers)) for name, document in named if document.waivers]:
+        yield f"waivers stand: {_by_terms(waived)}"
     documents = [document for _, document in named]
     yield from _mixed("tunectl", [document.tunectl_version for document in documents])
+
+
+def _ages(named: Iterable[tuple[str, Summary]], now: str) -> Iterator[str]:
+    """How old the oldest document is: where it is not known when the session began, any age is accepted."""
+    known = [(made, name, document.at) for name, document in named if (made := time_of(document.at))]
+    if known and (today := time_of(now)):
+        made, name, at = min(known)
+        yield f"nothing says when they were asked: the oldest document, {name}'s, is of {at}, {_age(today - made)} ago"
+
+
+def _age(age: timedelta) -> str:
+    minutes = max(int(age.total_seconds() // 60), 0)
+    for unit, length in (("day", 1440), ("hour", 60)):
+        if minutes >= 2 * length:
+            return f"{minutes // length:,} {unit}s"
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+
+
+def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:
+    """`tx-[01-15] (4 each), tx-47 (2)`: hosts on the same terms together."""
+    found: dict[str, list[str]] = {}
+    for name, terms in hosts:
+        found.setdefault(terms, []).append(name)
+    each = {terms: f"{terms} each" if len(names) > 1 else terms for terms, names in found.items()}
+    return ", ".join(f"{', '.join(folded(names))} ({each[terms]})" for terms, names in found.items())
 
 
 def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
@@ -187,12 +219,12 @@ def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
         yield f"several versions of {what}: " + ", ".join(f"{value or '?'} ({n})" for value, n in found.items())
 
 
-def history_body(name: str, rounds: Iterable[tuple[Session, Asked]]) -> dict[str, Any]:
+def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -> dict[str, Any]:
     """What became of one host, the oldest session first; `changed` says what is not as it was the time before."""
     rows: list[dict[str, Any]] = []
     before: Judged | None = None
     for session, asked in rounds:
-        (judged,) = judge(session, [asked])
+        (judged,) = judge(session, [asked], now)
         document = asked.document
         row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
         rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})
