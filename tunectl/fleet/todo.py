@@ -23,7 +23,12 @@ class Doing(NamedTuple):
     @property
     def alike(self) -> tuple[int, str, str]:
         """What it has in common with the same action on another host."""
-        return self.stage, without_numbers(self.command), without_numbers(self.decide)
+        return self.stage, _shape(self.command), without_numbers(self.decide)
+
+
+def _shape(command: str) -> str:
+    """A command without its numbers, and what it does to several things (`; `) once."""
+    return "; ".join(dict.fromkeys(without_numbers(command).split("; ")))
 
 
 def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
@@ -58,7 +63,7 @@ def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
     every = [one for each in of.values() for one in each]
     first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
     if first.command:
-        what = {"command": first.command} if same else {"alike": without_numbers(first.command)}
+        what = {"command": first.command} if same else {"alike": _shape(first.command)}
     else:
         what = {"decide": first.decide if same else without_numbers(first.decide)}
     return {
