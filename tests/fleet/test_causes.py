@@ -148,6 +148,23 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
     ]
 
 
+def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
+    listed = [
+        {"command": "echo 0 > /proc/irq/7/smp_affinity", "mends": ["irq.affinity[7]"]},
+        {"command": "sudo tunectl --host /srv/x.toml apply", "mends": ["mm.ksm"]},
+        {"decide": "boot with nohz_full=2-3", "mends": ["boot.nohz_full"]},
+        {"command": "sudo reboot", "mends": ["boot.tsc"], "reboot": True},
+    ]
+    hosts = [
+        asked("b", host("b", finding("mm.ksm"), actions=listed[1:])),
+        asked("a", host("a", finding("mm.ksm"), actions=listed)),
+    ]
+    made = fleet_body(session("b", "a"), hosts, NOW)["actions"]
+    assert [one.get("command") or one["decide"] for one in made] == [
+        one.get("command") or one["decide"] for one in listed
+    ]
+
+
 @given(st.text(max_size=40))
 def test_numbers_never_stay(text: str) -> None:
     assert not set(without_numbers(text)) & set("0123456789")

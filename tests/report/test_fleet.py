@@ -63,7 +63,8 @@ def test_text_gathers_hosts_that_say_the_same() -> None:
 def alike(n: int) -> dict[str, Any]:
     """One of many hosts with the same cause: other threads, other figures."""
     reason = f"CPU 15 is not left alone: thread worker ({n + 4000}) ran there for {n} % of the time"
-    target, fix = "check.movable_threads[15]", f"sudo taskset -cp 0-7 {n + 4000}"
+    target = "check.movable_threads[15]"
+    fix = "; ".join(f"sudo taskset -cp 0-7 {n + thread}" for thread in range(4000, 4001 + n % 3))
     values = {"outcome": "drifted", "observed": n, "desired": 0, "reason": reason, "severity": "stall"}
     drifted = {"knob": "check.movable_threads", "target": target, "fix": fix, **values}
     broken = f"CPU 15: the longest interruption: {n + 60}000 ns, allowed 50000 ns (max_ns)"
@@ -72,7 +73,7 @@ def alike(n: int) -> dict[str, Any]:
         "no-go",
         reasons=[f"{target} is {n}, should be 0: {reason}; fix: {fix}", f"probe: {broken}"],
         check={"verdict": "drifted", "findings": [drifted]},
-        actions=[{"command": "; ".join([fix] * (n % 3 + 1)), "mends": [target], "reboot": False}],
+        actions=[{"command": fix, "mends": [target], "reboot": False}],
         waivers={"standing": 4, "expired": 0, "next": None},
     )
     made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken]}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.fleet.causes import without_numbers
+from tunectl.fleet.causes import shape, without_numbers
 from tunectl.probe.shapes import Action
 
-_APPLY, _REBOOT = "sudo tunectl apply", "sudo reboot"
+_REBOOT = "sudo reboot"
 
 
 class Doing(NamedTuple):
@@ -23,12 +23,7 @@ class Doing(NamedTuple):
     @property
     def alike(self) -> tuple[int, str, str]:
         """What it has in common with the same action on another host."""
-        return self.stage, _shape(self.command), without_numbers(self.decide)
-
-
-def _shape(command: str) -> str:
-    """A command without its numbers, and what it does to several things (`; `) once."""
-    return "; ".join(dict.fromkeys(without_numbers(command).split("; ")))
+        return self.stage, shape(self.command), without_numbers(self.decide)
 
 
 def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
@@ -42,11 +37,18 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
 
 def _stage(commands: Sequence[str], place: int) -> int:
     own, later = commands[place], commands[place + 1 :]
-    if own in (_APPLY, _REBOOT):
-        return 1 if own == _APPLY else 3
-    if _APPLY in later:
+    if _applies(own) or own == _REBOOT:
+        return 1 if _applies(own) else 3
+    if any(map(_applies, later)):
         return 0
-    return 2 if _REBOOT in later else 0 if own and not {_APPLY, _REBOOT} & set(commands) else 4
+    is_before_all = bool(own) and _REBOOT not in commands and not any(map(_applies, commands))
+    return 2 if _REBOOT in later else 0 if is_before_all else 4
+
+
+def _applies(command: str) -> bool:
+    """Is it `tunectl apply`, with whatever options it was asked with?"""
+    words = command.split()
+    return words[:2] == ["sudo", "tunectl"] and "apply" in words
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:
@@ -63,7 +65,7 @@ def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
     every = [one for each in of.values() for one in each]
     first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
     if first.command:
-        what = {"command": first.command} if same else {"alike": _shape(first.command)}
+        what = {"command": first.command} if same else {"alike": shape(first.command)}
     else:
         what = {"decide": first.decide if same else without_numbers(first.decide)}
     return {
