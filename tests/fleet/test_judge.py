@@ -72,8 +72,8 @@ def test_on_what_terms_hosts_are_go_is_a_warning() -> None:
     body = fleet_body(session("tx-01", "tx-02", "tx-03"), hosts, NOW)
     assert body["verdict"] == "go"
     assert body["warnings"] == [
-        "judged by looser limits than their profile has: tx-02 (max_ns, stolen_ppm)",
-        "waivers stand: tx-03 (2)",
+        "judged by looser limits than their profile has: max_ns, stolen_ppm on tx-02",
+        "waivers stand: 2 on tx-03",
     ]
     assert {row["name"]: row["headline"] for row in body["hosts"]} == {
         "tx-01": "",
@@ -256,7 +256,7 @@ def test_warnings() -> None:
     hosts = [asked("a", preflight("a")), asked("b", preflight("b"))._replace(expected=False)]
     four = [asked(f"tx-{n}", preflight(f"tx-{n}", waivers={"standing": 4 - n // 3})) for n in range(4)]
     assert fleet_body(session(*(one.name for one in four)), four, NOW)["warnings"] == [
-        "waivers stand: tx-[0-2] (4 each), tx-3 (3)"
+        "waivers stand: 4 each on 3 hosts (tx-0, tx-1, tx-2), 3 on tx-3"
     ]
     assert fleet_body(session("a"), hosts, NOW)["warnings"] == ["left a document, and was not asked: b"]
     body = fleet_body(session(), [hosts[0], asked("b", preflight("b", tunectl_version="0.2.0"))], NOW)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fleet.made import good, preflight
-from tunectl.report.repeated import doubt_of_go
+from tunectl.verdict import doubt_of_go
 
 Change = Callable[[dict[str, Any]], Any]
 

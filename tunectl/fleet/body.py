@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from typing import Any
 
 from tunectl.fleet.causes import Cause, Told, by_text, rank
-from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, time_of
+from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
 from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
 from tunectl.fleet.todo import todo_body
 from tunectl.probe.shapes import Hardware
-from tunectl.report.hosts import folded
+
+_NAMED = 3  # hosts of a warning; the others are counted
 
 
 def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, Any]:
@@ -176,10 +176,10 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
         if judged:
             yield "no list says who was asked: a host that left no document is missing here"
     elif unlisted:
-        yield f"left a document, and was not asked: {', '.join(folded(unlisted))}"
+        yield f"left a document, and was not asked: {', '.join(unlisted)}"
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
-    if not time_of(session.at):
-        yield from _ages(named, now)
+    if since := oldest(session.at, [(name, document.at) for name, document in named], now):
+        yield since
     if loose := [(name, ", ".join(document.looser)) for name, document in named if document.looser]:
         yield f"judged by looser limits than their profile has: {_by_terms(loose)}"
     if waived := [(name, str(document.waivers)) for name, document in named if document.waivers]:
@@ -188,29 +188,19 @@ def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[
     yield from _mixed("tunectl", [document.tunectl_version for document in documents])
 
 
-def _ages(named: Iterable[tuple[str, Summary]], now: str) -> Iterator[str]:
-    """How old the oldest document is: where it is not known when the session began, any age is accepted."""
-    known = [(made, name, document.at) for name, document in named if (made := time_of(document.at))]
-    if known and (today := time_of(now)):
-        made, name, at = min(known)
-        yield f"nothing says when they were asked: the oldest document, {name}'s, is of {at}, {_age(today - made)} ago"
-
-
-def _age(age: timedelta) -> str:
-    minutes = max(int(age.total_seconds() // 60), 0)
-    for unit, length in (("day", 1440), ("hour", 60)):
-        if minutes >= 2 * length:
-            return f"{minutes // length:,} {unit}s"
-    return f"{minutes} minute{'' if minutes == 1 else 's'}"
-
-
 def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:
-    """`tx-[01-15] (4 each), tx-47 (2)`: hosts on the same terms together."""
+    """`4 each on 15 hosts (tx-01, tx-02, tx-03 and 12 more), 2 on tx-47`: hosts on the same terms together."""
     found: dict[str, list[str]] = {}
     for name, terms in hosts:
         found.setdefault(terms, []).append(name)
-    each = {terms: f"{terms} each" if len(names) > 1 else terms for terms, names in found.items()}
-    return ", ".join(f"{', '.join(folded(names))} ({each[terms]})" for terms, names in found.items())
+    return ", ".join(_on(terms, names) for terms, names in found.items())
+
+
+def _on(terms: str, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"{terms} on {names[0]}"
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{terms} each on {len(names):,} hosts ({', '.join(names[:_NAMED])}{more})"
 
 
 def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """What each host's answer amounts to, and all of them together. Pure.
 
 A host is GO only with a complete document of its own that was made between the beginning of the session and now, and
-that nothing in it contradicts (tunectl.report.repeated). Everything else that does not answer the question is UNKNOWN,
+that nothing in it contradicts (tunectl.verdict). Everything else that does not answer the question is UNKNOWN,
 with the reason. No host is left out.
 """
 
@@ -65,7 +65,7 @@ def _judge(asked: Asked, since: str, now: str) -> Judged:
 
 def _mistimed(at: str, since: str, now: str) -> str:
     """Why the document is not of this session; "" where it is. Any age will do where nobody knows when that began."""
-    began, made, today = time_of(since), time_of(at), time_of(now)
+    began, made, today = _time(since), _time(at), _time(now)
     if made is None:
         return f"its document does not say when it was made: {at!r}"
     if today and made - today > CLOCK_SKEW:
@@ -75,7 +75,28 @@ def _mistimed(at: str, since: str, now: str) -> str:
     return ""
 
 
-def time_of(text: str) -> datetime | None:
+def oldest(since: str, made: Iterable[tuple[str, str]], now: str) -> str:
+    """How old the oldest of the documents is, by host and time; "" where it is known when the session began.
+
+    Nothing else bounds their age then.
+    """
+    known = [(found, name, at) for name, at in made if (found := _time(at))]
+    today = _time(now)
+    if _time(since) or not known or not today:
+        return ""
+    found, name, at = min(known)
+    return f"nothing says when they were asked: the oldest document, {name}'s, is of {at}, {_age(today - found)} ago"
+
+
+def _age(age: timedelta) -> str:
+    minutes = max(int(age.total_seconds() // 60), 0)
+    for unit, length in (("day", 1440), ("hour", 60)):
+        if minutes >= 2 * length:
+            return f"{minutes // length:,} {unit}s"
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+
+
+def _time(text: str) -> datetime | None:
     """A time of RFC 3339; None for anything else."""
     try:
         found = datetime.fromisoformat(text)

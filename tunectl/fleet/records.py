@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from tunectl.fleet.causes import Told, told_by, unexplained
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
-from tunectl.report.repeated import doubt_of_go
+from tunectl.verdict import doubt_of_go
 
 
 class Measure(NamedTuple):

@@ -22,8 +22,8 @@ from tunectl.report.figures import (
 )
 from tunectl.report.findings import brief
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
-from tunectl.report.repeated import doubt_of_go
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
+from tunectl.verdict import doubt_of_go
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
