@@ -149,7 +149,7 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
 
 
 def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
-    listed = [
+    listed: list[dict[str, Any]] = [
         {"command": "echo 0 > /proc/irq/7/smp_affinity", "mends": ["irq.affinity[7]"]},
         {"command": "sudo tunectl --host /srv/x.toml apply", "mends": ["mm.ksm"]},
         {"decide": "boot with nohz_full=2-3", "mends": ["boot.nohz_full"]},
