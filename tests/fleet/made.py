@@ -14,6 +14,7 @@ from tunectl.fleet.store import open_session, record_absent, record_document
 from tunectl.probe.shapes import Preflight
 
 BEGAN = "2026-11-21T08:30:00Z"
+NOW = "2026-11-21T08:40:00Z"
 HARDWARE = {
     "vendor": "Generated Systems",
     "product": "R1",
@@ -28,6 +29,20 @@ HEADER = {
     "tunectl_version": "0.1.0",
     "host": {"hostname": "controller", "kernel": "6.12", "boot_id": "c", "machine": "x86_64"},
 }
+
+
+def good(target: str) -> dict[str, Any]:
+    """A finding that is as it should be."""
+    knob = target.partition("[")[0]
+    return {
+        "knob": knob,
+        "target": target,
+        "outcome": "compliant",
+        "observed": 1,
+        "desired": 1,
+        "reason": "",
+        "fix": "",
+    }
 
 
 def preflight(
@@ -52,8 +67,8 @@ def preflight(
         "reasons": [] if verdict == "go" else [f"the reason of {name}"],
         "cpu_sets": {"online": "0-15", "isolated": "8-15", "housekeeping": "0-7", "from": "/etc/tunectl/host.toml"},
         "hardware": dict(HARDWARE),
-        "verify": {"verdict": "compliant", "findings": []},
-        "check": {"verdict": "compliant", "findings": []},
+        "verify": {"verdict": "compliant", "findings": [good("mm.swappiness")]},
+        "check": {"verdict": "compliant", "findings": [good("check.ipis[15]")]},
         "probe": probe,
         "thermal": {"verdict": "ok", "findings": [], "evidence": {}},
         "notes": [],
@@ -65,7 +80,9 @@ def asked(name: str, document: dict[str, Any] | None = None, problem: str = "it 
     """The host as `store` hands it on."""
     if document is None:
         return Asked(name, Answer.SILENT, problem=problem)
-    return Asked(name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight)), file=f"/s/hosts/{name}.json")
+    return Asked(
+        name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight), document), file=f"/s/hosts/{name}.json"
+    )
 
 
 def session(*hosts: str, **changes: Any) -> Session:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.fleet.made import asked, preflight, session
+from tests.fleet.made import NOW, asked, preflight, session
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.causes import without_numbers
 
@@ -30,7 +30,7 @@ def host(name: str, *findings: dict[str, Any], verdict: str = "no-go", **more: A
 
 def causes(*documents: dict[str, Any]) -> list[dict[str, Any]]:
     hosts = [asked(one["host"]["hostname"], one) for one in documents]
-    made: list[dict[str, Any]] = fleet_body(session(*(one.name for one in hosts)), hosts)["causes"]
+    made: list[dict[str, Any]] = fleet_body(session(*(one.name for one in hosts)), hosts, NOW)["causes"]
     Draft202012Validator(SCHEMA).validate(made)
     return made
 
@@ -122,7 +122,8 @@ def test_a_host_without_an_answer_has_that_as_its_cause_and_not_its_old_findings
 
 
 def test_a_host_that_is_go_has_no_cause() -> None:
-    assert causes(host("a", finding("mm.ksm", outcome="waived"), verdict="go", reasons=[])) == []
+    waived = {"verdict": "compliant", "findings": [finding("mm.ksm", outcome="waived")]}
+    assert causes(host("a", verdict="go", reasons=[], verify=waived)) == []
 
 
 def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> None:
@@ -137,13 +138,30 @@ def test_what_to_do_is_said_once_with_its_hosts_in_the_order_of_each_host() -> N
         host("go", verdict="go", reasons=[], actions=[]),
     ]
     hosts = [asked(one["host"]["hostname"], one) for one in documents]
-    made = fleet_body(session(*(one.name for one in hosts)), hosts)["actions"]
+    made = fleet_body(session(*(one.name for one in hosts)), hosts, NOW)["actions"]
     Draft202012Validator(ACTIONS).validate(made)
     assert made == [
         {"alike": "taskset -cp N N", "hosts": ["a", "b"], "targets": 2, "reboot": False},
         {"command": "sudo tunectl apply", "hosts": ["a", "b"], "targets": 4, "reboot": False},
         {"command": "sudo reboot", "hosts": ["a"], "targets": 1, "reboot": True},
         {"decide": "use a NIC near the others", "hosts": ["a"], "targets": 1, "reboot": False},
+    ]
+
+
+def test_apply_keeps_its_place_with_the_options_it_was_asked_with() -> None:
+    listed: list[dict[str, Any]] = [
+        {"command": "echo 0 > /proc/irq/7/smp_affinity", "mends": ["irq.affinity[7]"]},
+        {"command": "sudo tunectl --host /srv/x.toml apply", "mends": ["mm.ksm"]},
+        {"decide": "boot with nohz_full=2-3", "mends": ["boot.nohz_full"]},
+        {"command": "sudo reboot", "mends": ["boot.tsc"], "reboot": True},
+    ]
+    hosts = [
+        asked("b", host("b", finding("mm.ksm"), actions=listed[1:])),
+        asked("a", host("a", finding("mm.ksm"), actions=listed)),
+    ]
+    made = fleet_body(session("b", "a"), hosts, NOW)["actions"]
+    assert [one.get("command") or one["decide"] for one in made] == [
+        one.get("command") or one["decide"] for one in listed
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fleet.made import BEGAN, HARDWARE, asked, cage, preflight, session
+from tests.fleet.made import BEGAN, HARDWARE, NOW, asked, cage, preflight, session
 from tests.report.documents import hostile
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.judge import Judged, judge
@@ -17,7 +17,7 @@ from tunectl.probe.shapes import Host
 
 
 def one(document: dict[str, Any] | None, **of_session: Any) -> Judged:
-    (judged,) = judge(session("tx-01", **of_session), [asked("tx-01", document)])
+    (judged,) = judge(session("tx-01", **of_session), [asked("tx-01", document)], NOW)
     return judged
 
 
@@ -33,6 +33,10 @@ def test_go() -> None:
         ({"verdict": "GO"}, "its verdict is 'GO'"),
         ({"max_ns": None}, "it says GO, and measured nothing"),
         ({"at": "2026-11-20T08:30:05Z"}, "its document is of 2026-11-20T08:30:05Z, and the session began at"),
+        (
+            {"at": "2099-01-01T00:00:00Z"},
+            f"its document is of 2099-01-01T00:00:00Z, and now it is {NOW}: ",
+        ),
         ({"at": ""}, "does not say when it was made"),
         ({"at": "yesterday"}, "does not say when it was made"),
         ({"at": "0001-01-01T00:00:00+23:59"}, "it is old, or the host's clock is wrong"),
@@ -44,13 +48,20 @@ def test_a_go_that_is_none(changes: dict[str, Any], said: str) -> None:
     assert said in judged.reasons[0]
 
 
-@pytest.mark.parametrize("verdict", ["not-judged", "", "broken"])
-def test_a_go_of_an_earlier_version_without_a_limit_is_none(verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        ("not-judged", "judged nothing: its probe was held to no limit"),
+        ("", "judged nothing: its probe was held to no limit"),
+        ("broken", "its probe broke a limit"),
+    ],
+)
+def test_a_go_that_its_document_contradicts_is_none_for_that_reason(verdict: str, said: str) -> None:
     document = preflight()
     document["probe"]["budget"] = {"limits": {}, "verdict": verdict, "broken": []}
     assert (one(document).verdict, one(document).reasons) == (
         "unknown",
-        ("it says GO, and judged nothing: its probe was held to no limit",),
+        (f"it says GO, and {said}",),
     )
 
 
@@ -58,11 +69,11 @@ def test_on_what_terms_hosts_are_go_is_a_warning() -> None:
     loose = preflight("tx-02", looser=[{"key": "max_ns"}, {"key": "stolen_ppm"}], headline="ready; looser")
     waived = preflight("tx-03", waivers={"standing": 2, "expired": 0, "next": None})
     hosts = [asked(name, document) for name, document in (("tx-02", loose), ("tx-03", waived), ("tx-01", preflight()))]
-    body = fleet_body(session("tx-01", "tx-02", "tx-03"), hosts)
+    body = fleet_body(session("tx-01", "tx-02", "tx-03"), hosts, NOW)
     assert body["verdict"] == "go"
     assert body["warnings"] == [
-        "judged by looser limits than their profile has: tx-02 (max_ns, stolen_ppm)",
-        "waivers stand: tx-03 (2)",
+        "judged by looser limits than their profile has: max_ns, stolen_ppm on tx-02",
+        "waivers stand: 2 on tx-03",
     ]
     assert {row["name"]: row["headline"] for row in body["hosts"]} == {
         "tx-01": "",
@@ -74,7 +85,28 @@ def test_on_what_terms_hosts_are_go_is_a_warning() -> None:
 def test_time() -> None:
     assert one(preflight(at="2026-11-21T08:26:00Z")).verdict == "go"  # a clock that is four minutes off
     assert one(preflight(at="2026-11-21T09:30:05+01:00")).verdict == "go"
+    assert one(preflight(at="2026-11-21T08:45:00Z")).verdict == "go"  # five minutes ahead, which is still allowed
+    assert one(preflight(at="2026-11-21T08:45:01Z")).verdict == "unknown"
     assert one(preflight(at="2026-11-20T08:30:05Z"), at="").verdict == "go"  # nobody wrote down when it began
+    assert one(preflight(at="2099-01-01T00:00:00Z"), at="").verdict == "unknown"
+    assert one(preflight(at=""), at="").verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("at", "age"),
+    [
+        ("2001-01-01T00:00:00Z", "9,455 days"),
+        ("2026-11-19T08:40:00Z", "2 days"),
+        ("2026-11-19T08:41:00Z", "47 hours"),
+        ("2026-11-21T06:41:00Z", "119 minutes"),
+    ],
+)
+def test_without_a_session_the_age_of_the_oldest_document_is_said(at: str, age: str) -> None:
+    hosts = [asked("a", preflight("a")), asked("old", preflight("old", at=at))]
+    body = fleet_body(session("a", "old", at=""), hosts, NOW)
+    assert body["verdict"] == "go"
+    said = f"nothing says when they were asked: the oldest document, old's, is of {at}, {age} ago"
+    assert body["warnings"] == [said]
 
 
 def test_no_document() -> None:
@@ -89,7 +121,7 @@ def test_another_verdict_needs_a_reason() -> None:
 def test_two_names_of_one_machine() -> None:
     twin = preflight("tx-01")
     hosts = [asked("tx-01", twin), asked("alias", twin), asked("tx-02", preflight("tx-02"))]
-    judged = {found.name: found for found in judge(session(), hosts)}
+    judged = {found.name: found for found in judge(session(), hosts, NOW)}
     assert {name: found.verdict for name, found in judged.items()} == {
         "tx-01": "unknown",
         "alias": "unknown",
@@ -97,9 +129,9 @@ def test_two_names_of_one_machine() -> None:
     }
     assert judged["alias"].reasons[0].startswith("the machine that answered is tx-01, too")
     bad = preflight("tx-01", "no-go")
-    verdicts = [found.verdict for found in judge(session(), [asked("tx-01", bad), asked("alias", bad)])]
+    verdicts = [found.verdict for found in judge(session(), [asked("tx-01", bad), asked("alias", bad)], NOW)]
     assert verdicts == ["no-go", "no-go"]  # whoever it was, it must not trade
-    many = judge(session(), [asked(f"n{n}", twin) for n in range(9)])
+    many = judge(session(), [asked(f"n{n}", twin) for n in range(9)], NOW)
     assert many[-1].reasons[0].startswith("the machine that answered is n0, n1, n2 and 5 more, too")
 
 
@@ -115,7 +147,7 @@ def test_two_names_of_one_machine() -> None:
 )
 def test_the_whole_is_the_worst(verdicts: list[str], whole: str) -> None:
     hosts = [asked(f"h{n}", preflight(f"h{n}", verdict)) for n, verdict in enumerate(verdicts)]
-    assert fleet_body(session(*(one.name for one in hosts)), hosts)["verdict"] == whole
+    assert fleet_body(session(*(one.name for one in hosts)), hosts, NOW)["verdict"] == whole
 
 
 texts = hostile | st.sampled_from([BEGAN, *VERDICTS])
@@ -139,7 +171,7 @@ anybody = st.builds(
 
 @given(st.lists(anybody, max_size=8, unique_by=lambda asked: asked.name))
 def test_nobody_is_dropped_and_nothing_improves(hosts: list[Asked]) -> None:
-    body = fleet_body(session(*(one.name for one in hosts)), hosts)
+    body = fleet_body(session(*(one.name for one in hosts)), hosts, NOW)
     assert sorted(one["name"] for one in body["hosts"]) == sorted(one.name for one in hosts)
     assert sum(body["counts"][verdict] for verdict in VERDICTS) == body["counts"]["hosts"] == len(hosts)
     said = {one.name: one.document.verdict if one.document else "" for one in hosts}
@@ -155,7 +187,7 @@ def test_nobody_is_dropped_and_nothing_improves(hosts: list[Asked]) -> None:
 
 
 def test_the_cage() -> None:
-    body = fleet_body(session(*(one.name for one in cage())), cage())
+    body = fleet_body(session(*(one.name for one in cage())), cage(), NOW)
     assert body["verdict"] == "no-go"
     assert body["counts"] == {"hosts": 12, "no-go": 1, "unknown": 2, "pending-reboot": 1, "go": 8}
     assert [one["name"] for one in body["hosts"]][:4] == ["tx-09", "tx-10", "tx-11", "old-1"]
@@ -172,7 +204,7 @@ def peers(*changed: dict[str, Any]) -> dict[str, Any]:
     """Five alike, and one for each of the changes."""
     hosts = [asked(f"p{n}", preflight(f"p{n}")) for n in range(5)]
     hosts += [asked(f"x{n}", preflight(f"x{n}", **changes)) for n, changes in enumerate(changed)]
-    return fleet_body(session(*(one.name for one in hosts)), hosts)
+    return fleet_body(session(*(one.name for one in hosts)), hosts, NOW)
 
 
 @pytest.mark.parametrize(
@@ -220,9 +252,13 @@ def test_a_slow_clock() -> None:
 
 
 def test_warnings() -> None:
-    assert fleet_body(session(), [])["warnings"] == ["no host was asked, so nothing is known"]
+    assert fleet_body(session(), [], NOW)["warnings"] == ["no host was asked, so nothing is known"]
     hosts = [asked("a", preflight("a")), asked("b", preflight("b"))._replace(expected=False)]
-    assert fleet_body(session("a"), hosts)["warnings"] == ["left a document, and was not asked: b"]
-    body = fleet_body(session(), [hosts[0], asked("b", preflight("b", tunectl_version="0.2.0"))])
+    four = [asked(f"tx-{n}", preflight(f"tx-{n}", waivers={"standing": 4 - n // 3})) for n in range(4)]
+    assert fleet_body(session(*(one.name for one in four)), four, NOW)["warnings"] == [
+        "waivers stand: 4 each on 3 hosts (tx-0, tx-1, tx-2), 3 on tx-3"
+    ]
+    assert fleet_body(session("a"), hosts, NOW)["warnings"] == ["left a document, and was not asked: b"]
+    body = fleet_body(session(), [hosts[0], asked("b", preflight("b", tunectl_version="0.2.0"))], NOW)
     assert body["warnings"][0].startswith("no list says who was asked")
     assert body["warnings"][1] == "several versions of tunectl: 0.1.0 (1), 0.2.0 (1)"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.fleet.made import asked, preflight, session
+from tests.fleet.made import NOW, asked, preflight, session
 from tests.report.documents import HOST, body, document, hostile, replaced
 from tests.report.pages import Page
 from tunectl.fleet.body import fleet_body
@@ -51,12 +52,62 @@ def test_text_shows_who_is_unlike_its_peers() -> None:
 def test_text_gathers_hosts_that_say_the_same() -> None:
     reasons = [f"{word} is wrong" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")]
     hosts = [asked(f"h{n}", preflight(f"h{n}", "no-go", reasons=reasons)) for n in range(200)]
-    made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts))
+    made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
     lines = text(made)
     assert len(lines) < 35
     assert "  h[0-199]" in lines
     assert "  and 1 more cause: -v shows all, --format json has the reasons by host" in lines
     assert any("nine is wrong" in line for line in text(made._replace(verbose=1)))
+
+
+def alike(n: int) -> dict[str, Any]:
+    """One of many hosts with the same cause: other threads, other figures."""
+    reason = f"CPU 15 is not left alone: thread worker ({n + 4000}) ran there for {n} % of the time"
+    target = "check.movable_threads[15]"
+    fix = "; ".join(f"sudo taskset -cp 0-7 {n + thread}" for thread in range(4000, 4001 + n % 3))
+    values = {"outcome": "drifted", "observed": n, "desired": 0, "reason": reason, "severity": "stall"}
+    drifted = {"knob": "check.movable_threads", "target": target, "fix": fix, **values}
+    broken = f"CPU 15: the longest interruption: {n + 60}000 ns, allowed 50000 ns (max_ns)"
+    made = preflight(
+        f"tx-{n:02}",
+        "no-go",
+        reasons=[f"{target} is {n}, should be 0: {reason}; fix: {fix}", f"probe: {broken}"],
+        check={"verdict": "drifted", "findings": [drifted]},
+        actions=[{"command": fix, "mends": [target], "reboot": False}],
+        waivers={"standing": 4, "expired": 0, "next": None},
+    )
+    made["probe"]["budget"] |= {"verdict": "broken", "broken": [broken]}
+    return made
+
+
+def test_one_cause_on_fifty_hosts_fits_on_a_screen() -> None:
+    hosts = [asked(f"tx-{n:02}", alike(n)) for n in range(50)]
+    lines = text(Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW)))
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 100
+    expected = (
+        "To do, in this order on tx-[00-49]",
+        "   1. sudo taskset -cp N N",
+        "NO-GO: 50 hosts",
+        "   1. over the budget: max_ns; all of them",
+        "   2. check.movable_threads[N] drifted (stall); all of them",
+        "  - waivers stand: 4 each on 50 hosts (tx-00, tx-01, tx-02 and 47 more)",
+    )
+    assert [line for line in lines if line in expected] == list(expected)
+
+
+def test_what_holds_for_some_hosts_only_names_them_and_v_shows_all() -> None:
+    hosts = [asked(f"tx-{n:02}", alike(n)) for n in range(3)]
+    hosts.append(asked("ny-1", preflight("ny-1", "no-go", reasons=["fan failed"])))
+    made = Document("fleet", HOST, "", fleet_body(session(*(one.name for one in hosts)), hosts, NOW))
+    lines = text(made)
+    place = lines.index("   2. check.movable_threads[N] drifted (stall)")
+    assert lines[place + 1] == "      3 hosts: tx-[00-02]"
+    assert lines[place + 2].startswith("      tx-00: check.movable_threads[15] is 0, should be 0: CPU 15")
+    assert lines[place + 2].endswith(" ...")
+    whole = " ".join(" ".join(text(made._replace(verbose=1))).split())
+    assert "tx-00: check.movable_threads[15] is 0, should be 0: CPU 15 is not left alone" in whole
+    assert "ran there for 0 % of the time (one of 3 such sentences)" in whole
 
 
 def test_history() -> None:
@@ -91,7 +142,7 @@ def test_html_has_every_section_and_every_host() -> None:
 
 
 def test_html_of_a_fleet_of_nobody() -> None:
-    made = page(Document("fleet", HOST, "", fleet_body(session(), [])))
+    made = page(Document("fleet", HOST, "", fleet_body(session(), [], NOW)))
     assert "no host was asked" in made.words
     assert "UNKNOWN" in made.words
 

@@ -107,7 +107,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     found, is_latest = _chosen_session(store, session, _read_names(hosts) if hosts else ())
     if is_latest:
         _check_age(found, max_age_h)
-    body = fleet_body(found, ask(found))
+    body = fleet_body(found, ask(found), now())
     identity = read_identity(open_root(options))
     if save:
         _save(found, identity, body)
@@ -126,7 +126,7 @@ def history(options: Options, store: Path, name: str, last: int) -> int:
     known = list(islice(concerned, last))[::-1]
     if not known:
         raise TunectlError(f"{store}: no session has a host {name!r}", "by its name in the inventory")
-    emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known))
+    emit(options, "fleet.history", read_identity(open_root(options)), history_body(name, known, now()))
     return OK
 
 

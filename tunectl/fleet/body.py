@@ -6,16 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.fleet.causes import Cause, Told, by_text, rank
-from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge
+from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
 from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
 from tunectl.fleet.todo import todo_body
 from tunectl.probe.shapes import Hardware
 
+_NAMED = 3  # hosts of a warning; the others are counted
 
-def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
-    """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers."""
-    judged = judge(session, asked)
+
+def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, Any]:
+    """The fields of tunectl.fleet/1: every host, the worst first, and how each compares with its peers.
+
+    `now`: UTC, RFC 3339.
+    """
+    judged = judge(session, asked, now)
     groups = groups_of({one.name: one.asked.document for one in judged if one.asked.document})
     place = {host: number for number, group in enumerate(groups) for host in group.hosts}
     odd = [one for group in groups for one in group.odd]
@@ -29,7 +34,7 @@ def fleet_body(session: Session, asked: Iterable[Asked]) -> dict[str, Any]:
         "groups": [_group(group) for group in groups],
         "outliers": [_odd(one) for one in sorted(odd, key=lambda one: -abs(one.figure.score))],
         "outlier_rule": {"score": SCORE, "fewest": FEWEST},
-        "warnings": list(_warnings(session, judged)),
+        "warnings": list(_warnings(session, judged, now)),
     }
 
 
@@ -162,7 +167,7 @@ def _odd(one: Odd) -> dict[str, Any]:
     }
 
 
-def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
+def _warnings(session: Session, judged: Sequence[Judged], now: str) -> Iterator[str]:
     """What makes the whole report less certain."""
     if not judged:
         yield "no host was asked, so nothing is known"
@@ -173,12 +178,29 @@ def _warnings(session: Session, judged: Sequence[Judged]) -> Iterator[str]:
     elif unlisted:
         yield f"left a document, and was not asked: {', '.join(unlisted)}"
     named = [(one.name, one.asked.document) for one in judged if one.asked.document]
-    if loose := [f"{name} ({', '.join(document.looser)})" for name, document in named if document.looser]:
-        yield f"judged by looser limits than their profile has: {', '.join(loose)}"
-    if waived := [f"{name} ({document.waivers})" for name, document in named if document.waivers]:
-        yield f"waivers stand: {', '.join(waived)}"
+    if since := oldest(session.at, [(name, document.at) for name, document in named], now):
+        yield since
+    if loose := [(name, ", ".join(document.looser)) for name, document in named if document.looser]:
+        yield f"judged by looser limits than their profile has: {_by_terms(loose)}"
+    if waived := [(name, str(document.waivers)) for name, document in named if document.waivers]:
+        yield f"waivers stand: {_by_terms(waived)}"
     documents = [document for _, document in named]
     yield from _mixed("tunectl", [document.tunectl_version for document in documents])
+
+
+def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:
+    """`4 each on 15 hosts (tx-01, tx-02, tx-03 and 12 more), 2 on tx-47`: hosts on the same terms together."""
+    found: dict[str, list[str]] = {}
+    for name, terms in hosts:
+        found.setdefault(terms, []).append(name)
+    return ", ".join(_on(terms, names) for terms, names in found.items())
+
+
+def _on(terms: str, names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return f"{terms} on {names[0]}"
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{terms} each on {len(names):,} hosts ({', '.join(names[:_NAMED])}{more})"
 
 
 def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
@@ -187,12 +209,12 @@ def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:
         yield f"several versions of {what}: " + ", ".join(f"{value or '?'} ({n})" for value, n in found.items())
 
 
-def history_body(name: str, rounds: Iterable[tuple[Session, Asked]]) -> dict[str, Any]:
+def history_body(name: str, rounds: Iterable[tuple[Session, Asked]], now: str) -> dict[str, Any]:
     """What became of one host, the oldest session first; `changed` says what is not as it was the time before."""
     rows: list[dict[str, Any]] = []
     before: Judged | None = None
     for session, asked in rounds:
-        (judged,) = judge(session, [asked])
+        (judged,) = judge(session, [asked], now)
         document = asked.document
         row = {**host_body(judged), "hardware": hardware_body(document.hardware) if document else None}
         rows.append({"session": session_body(session), **row, "changed": list(_changed(before, judged))})

@@ -97,7 +97,7 @@ def _data(finding: Finding) -> Iterator[str]:
         yield observed
     if finding.points:
         yield _point(finding.points)
-    yield without_numbers(finding.fix)
+    yield shape(finding.fix)
 
 
 def _point(points: Mapping[str, Any]) -> str:
@@ -109,6 +109,11 @@ def _point(points: Mapping[str, Any]) -> str:
 def without_numbers(text: str) -> str:
     """`N` in place of each number and each list of numbers."""
     return _NUMBERS.sub("N", text)
+
+
+def shape(command: str) -> str:
+    """A command without its numbers, and what it does to several things (`; `) once."""
+    return "; ".join(dict.fromkeys(without_numbers(command).split("; ")))
 
 
 def _sentence(finding: Finding) -> str:

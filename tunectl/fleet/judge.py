@@ -1,7 +1,8 @@
 """What each host's answer amounts to, and all of them together. Pure.
 
-A host is GO only with a complete document of its own that was made since the session began and in which something was
-measured. Everything else that does not answer the question is UNKNOWN, with the reason. No host is left out.
+A host is GO only with a complete document of its own that was made between the beginning of the session and now, and
+that nothing in it contradicts (tunectl.verdict). Everything else that does not answer the question is UNKNOWN,
+with the reason. No host is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import NamedTuple
 
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
-from tunectl.verdict import may_be_repeated
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
 
@@ -31,9 +31,9 @@ class Judged(NamedTuple):
         return self.asked.name
 
 
-def judge(session: Session, asked: Iterable[Asked]) -> tuple[Judged, ...]:
-    """Every host, the worst verdict first, then by name."""
-    judged = _without_twins([_judge(one, session.at) for one in asked])
+def judge(session: Session, asked: Iterable[Asked], now: str) -> tuple[Judged, ...]:
+    """Every host, the worst verdict first, then by name. `now`: UTC, RFC 3339; a document of later is none."""
+    judged = _without_twins([_judge(one, session.at, now) for one in asked])
     return tuple(sorted(judged, key=lambda one: (VERDICTS.index(one.verdict), natural(one.name), one.name)))
 
 
@@ -48,36 +48,56 @@ def counts(judged: Iterable[Judged]) -> dict[str, int]:
     return dict.fromkeys(VERDICTS, 0) | Counter(one.verdict for one in judged)
 
 
-def _judge(asked: Asked, since: str) -> Judged:
+def _judge(asked: Asked, since: str, now: str) -> Judged:
     document = asked.document
     if document is None:
         return Judged(asked, "unknown", (asked.problem,))
     if document.verdict not in VERDICTS:
         problem = f"its verdict is {document.verdict!r}, which tunectl does not know"
         return Judged(asked, "unknown", (problem, *document.reasons))
-    if stale := _stale(document.at, since):
-        return Judged(asked, "unknown", (stale,))
-    figures = document.figures
-    if not may_be_repeated(document.verdict, figures.budget if figures else ""):
-        missing = "judged nothing: its probe was held to no limit" if figures else "measured nothing"
-        return Judged(asked, "unknown", (f"it says GO, and {missing}",))
+    if mistimed := _mistimed(document.at, since, now):
+        return Judged(asked, "unknown", (mistimed,))
+    if document.verdict == "go" and document.doubt:
+        return Judged(asked, "unknown", (f"it says GO, and {document.doubt}",))
     reasons = () if document.verdict == "go" else document.reasons or ("it gives no reason",)
     return Judged(asked, document.verdict, reasons)
 
 
-def _stale(at: str, since: str) -> str:
-    """Why the document is not of this session; "" where it is, or where it is not known when that began."""
-    began, made = _time(since), _time(at)
-    if began is None:
-        return ""
+def _mistimed(at: str, since: str, now: str) -> str:
+    """Why the document is not of this session; "" where it is. Any age will do where nobody knows when that began."""
+    began, made, today = _time(since), _time(at), _time(now)
     if made is None:
         return f"its document does not say when it was made: {at!r}"
-    if began - made > CLOCK_SKEW:
+    if today and made - today > CLOCK_SKEW:
+        return f"its document is of {at}, and now it is {now}: the host's clock is wrong, or this one's"
+    if began and began - made > CLOCK_SKEW:
         return f"its document is of {at}, and the session began at {since}: it is old, or the host's clock is wrong"
     return ""
 
 
+def oldest(since: str, made: Iterable[tuple[str, str]], now: str) -> str:
+    """How old the oldest of the documents is, by host and time; "" where it is known when the session began.
+
+    Nothing else bounds their age then.
+    """
+    known = [(found, name, at) for name, at in made if (found := _time(at))]
+    today = _time(now)
+    if _time(since) or not known or not today:
+        return ""
+    found, name, at = min(known)
+    return f"nothing says when they were asked: the oldest document, {name}'s, is of {at}, {_age(today - found)} ago"
+
+
+def _age(age: timedelta) -> str:
+    minutes = max(int(age.total_seconds() // 60), 0)
+    for unit, length in (("day", 1440), ("hour", 60)):
+        if minutes >= 2 * length:
+            return f"{minutes // length:,} {unit}s"
+    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+
+
 def _time(text: str) -> datetime | None:
+    """A time of RFC 3339; None for anything else."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:

@@ -5,12 +5,14 @@ The document itself may hold every gap of every CPU. Of 200 hosts that is more t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tunectl.fleet.causes import Told, told_by, unexplained
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
+from tunectl.verdict import doubt_of_go
 
 
 class Measure(NamedTuple):
@@ -64,10 +66,11 @@ class Summary(NamedTuple):
     told: tuple[Told, ...] = ()  # why it is not GO, by its findings
     todo: tuple[Doing, ...] = ()
     unexplained: tuple[str, ...] = ()  # those of `reasons` that no finding and no limit explains
+    doubt: str = ""  # why its GO cannot be repeated
 
 
-def summary_of(document: Preflight) -> Summary:
-    """The summary that is kept of a document."""
+def summary_of(document: Preflight, body: Mapping[str, Any]) -> Summary:
+    """The summary that is kept of a document, of which `body` is all, as it was read."""
     probe = document.probe
     return Summary(
         document.verdict,
@@ -85,6 +88,7 @@ def summary_of(document: Preflight) -> Summary:
         told_by(document),
         doings(document.actions),
         unexplained(document),
+        doubt_of_go(body),
     )
 
 

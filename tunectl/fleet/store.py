@@ -158,11 +158,11 @@ def _read(path: Path, name: str) -> Asked:
         note = parse_absent(path.read_bytes(), path.name) if path.stat().st_size <= _LARGEST_NOTE else None
         if note:
             return Asked(name, note.kind, problem=f"{note.kind.value}: {note.reason or 'no reason is given'}")
-        result = read_document(path).result
+        read = read_document(path)
     except TunectlError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be used: {error}")
     except OSError as error:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
-    if not isinstance(result, Preflight):
+    if not isinstance(read.result, Preflight):
         return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
-    return Asked(name, Answer.DOCUMENT, summary_of(result), file=str(path))
+    return Asked(name, Answer.DOCUMENT, summary_of(read.result, read.body), file=str(path))

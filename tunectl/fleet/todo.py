@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.fleet.causes import without_numbers
+from tunectl.fleet.causes import shape, without_numbers
 from tunectl.probe.shapes import Action
 
 _REBOOT = "sudo reboot"
@@ -23,7 +23,7 @@ class Doing(NamedTuple):
     @property
     def alike(self) -> tuple[int, str, str]:
         """What it has in common with the same action on another host."""
-        return self.stage, without_numbers(self.command), without_numbers(self.decide)
+        return self.stage, shape(self.command), without_numbers(self.decide)
 
 
 def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
@@ -41,13 +41,14 @@ def _stage(commands: Sequence[str], place: int) -> int:
         return 1 if _applies(own) else 3
     if any(map(_applies, later)):
         return 0
-    alone = not any(map(_applies, commands)) and _REBOOT not in commands
-    return 2 if _REBOOT in later else 0 if own and alone else 4
+    is_before_all = bool(own) and _REBOOT not in commands and not any(map(_applies, commands))
+    return 2 if _REBOOT in later else 0 if is_before_all else 4
 
 
 def _applies(command: str) -> bool:
-    """Is it `sudo tunectl apply`, with whatever options name the host?"""
-    return command.startswith("sudo tunectl ") and command.endswith(" apply")
+    """Is it `tunectl apply`, with whatever options it was asked with?"""
+    words = command.split()
+    return words[:2] == ["sudo", "tunectl"] and words[-1] == "apply"
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:
@@ -64,7 +65,7 @@ def _body(of: Mapping[str, Sequence[Doing]]) -> dict[str, Any]:
     every = [one for each in of.values() for one in each]
     first, same = every[0], len({(one.command, one.decide) for one in every}) == 1
     if first.command:
-        what = {"command": first.command} if same else {"alike": without_numbers(first.command)}
+        what = {"command": first.command} if same else {"alike": shape(first.command)}
     else:
         what = {"decide": first.decide if same else without_numbers(first.decide)}
     return {

@@ -97,7 +97,9 @@ class Budget(msgspec.Struct, frozen=True):
     """How the run was judged."""
 
     verdict: str = "not-judged"
+    limits: dict[str, float | None] = {}
     broken: list[str] = []
+    not_judged: list[str] = []  # a sentence for each limit that the run was too short for
     reason: str = ""
 
 
@@ -205,6 +207,7 @@ class JudgedTarget(msgspec.Struct, frozen=True):
 class Section(msgspec.Struct, frozen=True):
     """A part of a preflight with findings of its own."""
 
+    verdict: str = ""
     findings: list[JudgedTarget] = []
 
 

@@ -90,11 +90,14 @@ def tally(counts: Mapping[str, int]) -> str:
 
 
 def causes(body: Mapping[str, Any], verdict: str) -> list[Why]:
-    """Why the hosts of this verdict are not GO, the most urgent first, as the document has them."""
-    return [_why(one) for one in body.get("causes") or () if one["verdict"] == verdict]
+    """Why the hosts of this verdict are not GO, the most urgent first; limits that the same hosts broke are one."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for place, one in enumerate(each for each in body.get("causes") or () if each["verdict"] == verdict):
+        found.setdefault(tuple(one["hosts"]) if one["outcome"] == "broken" else (f"cause {place}",), []).append(one)
+    return [_why(*alike) for alike in found.values()]
 
 
-def _why(one: Mapping[str, Any]) -> Why:
+def _why(one: Mapping[str, Any], *more_limits: Mapping[str, Any]) -> Why:
     hosts, targets, texts = len(one["hosts"]), one["targets"], one["texts"]
     name = f"{one['knob']}[{one['instances']}]" if one["instances"] else str(one["knob"])
     text = str(one["example"]["text"])
@@ -102,9 +105,9 @@ def _why(one: Mapping[str, Any]) -> Why:
         return Why(text, "", _counted(hosts, targets), tuple(one["hosts"]), "")
     title = f"{name} {one['outcome']}" if one["knob"] else str(one["cause"])
     if one["outcome"] == "broken":
-        title = f"over the budget: {one['cause']}"
-    more = f", one of {texts:,} such sentences" if texts > 1 else ""
-    example = f"{text} ({one['example']['host']}{more})"
+        title = "over the budget: " + ", ".join(str(limit["cause"]) for limit in (one, *more_limits))
+    others = f" (one of {texts:,} such sentences)" if texts > 1 else ""
+    example = f"{one['example']['host']}: {text}{others}"
     return Why(title, str(one["severity"]), _counted(hosts, targets), tuple(one["hosts"]), example)
 
 

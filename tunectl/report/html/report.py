@@ -23,7 +23,7 @@ from tunectl.report.figures import (
 from tunectl.report.findings import brief
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.verdict import may_be_repeated
+from tunectl.verdict import doubt_of_go
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
@@ -81,8 +81,8 @@ def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | Non
     """{word, look, said}: the preflight's verdict, otherwise the budget's."""
     if name == "preflight":
         word, said = str(body["verdict"]), [str(body["headline"])] if body.get("headline") else []
-        if not may_be_repeated(word, budget_of(jitter or {}).get("verdict", "")):
-            word, said = "unknown", ["It says GO, and its probe was held to no limit."]
+        if word == "go" and (doubt := doubt_of_go(body)):
+            word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
     if jitter is None:
         return None

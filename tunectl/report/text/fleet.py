@@ -12,6 +12,7 @@ from tunectl.report.hosts import (
     MEASURES,
     VERDICTS,
     Do,
+    Why,
     causes,
     folded,
     machine_name,
@@ -23,10 +24,12 @@ from tunectl.report.hosts import (
     word,
     written,
 )
-from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
+from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose, wrap
 
+_CUT = " ..."
+_SHORT = 60  # cells; longer lists of hosts are counted in a heading
 _FEW = 8  # causes shown of a verdict, and actions, without -v
-_ODDEST = 20  # outliers shown without -v
+_ODDEST = 8  # outliers shown without -v
 _SHOWN = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm", "loop_ns")
 
 
@@ -48,15 +51,21 @@ def report(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _to_do(page: TextPage, listed: Sequence[Do]) -> None:
     """What to do on which hosts, in the order to do it."""
+    everybody = list(dict.fromkeys(host for one in listed for host in one.hosts))
     if listed:
-        heading(page, "To do, in this order", "; `tunectl preflight` of a host has its own list")
+        where = ", ".join(folded(everybody))
+        heading(page, "To do, in this order", " on ", where if len(where) <= _SHORT else f"{len(everybody):,} hosts")
+        own = "`tunectl preflight` of a host has its own list, with its own numbers in place of N"
+        prose(page, own, indent=2, style="dim")
     for number, one in enumerate(listed if page.verbose else listed[:_FEW], 1):
         label = f"{number}. ".rjust(4)
         if one.is_command:
             line(page, "  ", (label, "dim"), (one.what, "bold"))
         else:
             prose(page, one.what, indent=2, label=label)
-        prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
+        is_for_all = set(one.hosts) == set(everybody)
+        if page.verbose or not is_for_all:
+            prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
     if len(listed) > _FEW and not page.verbose:
         prose(page, f"and {len(listed) - _FEW:,} more: -v shows all", indent=2, style="dim")
 
@@ -72,17 +81,25 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
     found = causes(body, verdict)
     prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if found else "")
     for number, one in enumerate(found if page.verbose else found[:_FEW], 1):
-        label = f"{number}. ".rjust(4)
-        prose(page, one.title + (f" ({one.severity})" if one.severity else ""), indent=2, label=label)
-        if len(hosts) > 1:
-            who = ", ".join(folded(one.hosts)) if len(one.hosts) < len(hosts) else "all of them"
-            prose(page, f"{one.said}: {who}", indent=6, style="dim")
-        if one.example:
-            prose(page, one.example, indent=6)
+        _cause(page, one, number, len(hosts))
     if len(found) > _FEW and not page.verbose:
         left = len(found) - _FEW
         more = f"and {left:,} more cause{'' if left == 1 else 's'}: -v shows all, --format json has the reasons by host"
         prose(page, more, indent=2, style="dim")
+
+
+def _cause(page: TextPage, one: Why, number: int, of: int) -> None:
+    """A cause with its hosts, and one of their sentences: without -v no more than its first line."""
+    is_for_all = len(one.hosts) == of > 1
+    rest = (f" ({one.severity})" if one.severity else "") + ("; all of them" if is_for_all else "")
+    prose(page, one.title + rest, indent=2, label=f"{number}. ".rjust(4))
+    if of > len(one.hosts) or (is_for_all and page.verbose):
+        prose(page, f"{one.said}: {', '.join(folded(one.hosts))}", indent=6, style="dim")
+    if one.example and page.verbose:
+        prose(page, one.example, indent=6)
+    elif one.example:
+        first, *more = wrap(one.example, page.width - 6 - len(_CUT))
+        line(page, " " * 6, (first + (_CUT if more else ""), "dim"))
 
 
 def _outliers(page: TextPage, outliers: Sequence[Mapping[str, Any]]) -> None:
@@ -111,18 +128,27 @@ def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     hosts, compared = group["hosts"], group["compared"]
     page.line()
     prose(page, machine_name(group["hardware"]), style="bold")
-    prose(page, f"{len(hosts):,} host{'' if len(hosts) == 1 else 's'}, {len(compared):,} compared", indent=2)
-    rows = [
-        [MEASURES[name], written(name, one["median"]), f"{written(name, one['low'])} to {written(name, one['high'])}"]
-        for name in _SHOWN
-        if (one := group["usual"].get(name))
-    ]
-    if rows:
-        columns(page, rows, indent=2, right=(1,), header=("", "median", "usual"))
-    if page.verbose or not rows:
+    counted = f"{len(hosts):,} host{'' if len(hosts) == 1 else 's'}, {len(compared):,} compared"
+    known = [(name, one) for name in _SHOWN if (one := group["usual"].get(name))]
+    if known and not page.verbose:
+        medians = ", ".join(f"{MEASURES[name]} {written(name, one['median'])}" for name, one in known)
+        prose(page, f"{counted}; median: {medians}", indent=2)
+    else:
+        prose(page, counted, indent=2)
+        _usual(page, known)
+    if page.verbose or not known:
         prose(page, ", ".join(folded(hosts)), indent=2, style="dim")
     for note in group["notes"]:
         prose(page, note, indent=2, label="- ")
+
+
+def _usual(page: TextPage, known: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    rows = [
+        [MEASURES[name], written(name, one["median"]), f"{written(name, one['low'])} to {written(name, one['high'])}"]
+        for name, one in known
+    ]
+    if rows:
+        columns(page, rows, indent=2, right=(1,), header=("", "median", "usual"))
 
 
 _IN_HISTORY = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
