@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.ran import Ran
+
 from .evidence import cpus
 from .lab import PREFIX, Lab
 from .product import EMULATED_BUDGET, WRITTEN, findings, tunectl, verify
@@ -69,6 +71,17 @@ def loosened(host_file: str) -> str:
     return f"{host_file}\n[[waivers]]\n{waiver}"
 
 
+def judged(lab: Lab) -> Ran:
+    """preflight; again, where emulation gave its spinners less than a fifth of their time: that proves no tick off."""
+    for _ in range(4):
+        ran = tunectl(lab, "preflight --format json", timeout=600)
+        if any(not reason.startswith("check.tick_off[") for reason in ran.json["reasons"]) or ran.code != 1:
+            return ran
+        stolen = [one["stolen_ppm"] for one in ran.json["probe"]["cpus"]]
+        assert max(stolen) > 750_000, ran.json["reasons"]
+    pytest.skip(f"this machine is too busy to emulate a spinner: stolen_ppm {stolen}")
+
+
 def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None:
     """propose, plan, apply, reboot, verify, preflight: apply and the reboot are behind this host."""
     proposed = tunectl(tuned, "propose --format toml").out
@@ -77,7 +90,7 @@ def test_the_story_ends_in_a_go_that_was_measured_and_judged(tuned: Lab) -> None
     tuned.write("/etc/tunectl/host.toml", loosened(proposed))
     assert tunectl(tuned, "plan --format json").json["changes"] == []
     assert tunectl(tuned, "verify").code == 0
-    ran = tunectl(tuned, "preflight --format json", timeout=600)
+    ran = judged(tuned)
     assert (ran.code, ran.json["verdict"]) == (0, "go"), ran.json["reasons"]
     budget = ran.json["probe"]["budget"]
     assert (budget["verdict"], budget["limits"]) == ("within", EMULATED_BUDGET)
