@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ needs_ssh = pytest.mark.skipif(not shutil.which("ssh"), reason="needs an ssh cli
 @pytest.fixture
 def cage(tmp_path: Path, zip_cache: dict[str, str]) -> Cage:
     return Cage(tmp_path, more=zip_cache)
+
+
+def soon() -> str:
+    """In two minutes: after the session begins, and no sign of a wrong clock."""
+    return (datetime.now(UTC) + timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def verdicts(body: Any) -> dict[str, str]:
@@ -78,7 +84,7 @@ def test_a_round_over_recorded_hosts(cage: Cage) -> None:
 
 
 def test_a_part_of_the_cage_that_is_go_and_the_same_session_again(cage: Cage) -> None:
-    at = "2099-01-01T00:00:00Z"  # documents that were made before the round are refused
+    at = soon()  # documents that were made before the round are refused
     cage.canned({f"h{n}": preflight(f"h{n}", "go" if n else "no-go", at=at, max_ns=4000 + 10 * n) for n in range(7)})
     done = cage.run("go", "--limit", "h1:h2:h3:h4:h5:h6")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -100,7 +106,7 @@ def test_a_part_of_the_cage_that_is_go_and_the_same_session_again(cage: Cage) ->
 
 
 def test_a_host_that_cannot_say(cage: Cage) -> None:
-    cage.canned({"good": preflight("good", at="2099-01-01T00:00:00Z"), "empty": {}, "../evil": {}, "slow": {}})
+    cage.canned({"good": preflight("good", at=soon()), "empty": {}, "../evil": {}, "slow": {}})
     cage.program.write_text(
         "#!/bin/sh\ncase $TUNECTL_ROOT in */slow) sleep 60;; esac\nexec cat $TUNECTL_ROOT/document.json\n"
     )

@@ -160,7 +160,7 @@ def test_every_command_that_reads_the_host_file_refuses_it_alike(
 def test_no_host_file(tunectl: Run, host_root: HostFactory, command: str) -> None:
     line = complaint(tunectl(command, "--root", host_root("vm2")), 2)
     assert line.startswith(f"there is no host file {host_root('vm2')}/etc/tunectl/host.toml")
-    assert "tunectl propose --output" in line
+    assert f"tunectl --root {host_root('vm2')} propose --output" in line
 
 
 @pytest.mark.parametrize("command", ["show", "preflight"])
@@ -259,7 +259,7 @@ def test_a_broken_journal(tunectl: Run, lab4: Path, line: bytes) -> None:
     first = looked.json["findings"][0]
     assert (first["target"], first["outcome"], first["observed"]) == ("journal", "drifted", "damaged")
     assert first["reason"].startswith(f"{journal_of(lab4)}: line 4 is damaged")
-    assert first["fix"].endswith("tunectl restore")
+    assert first["fix"].endswith(f"tunectl --root {lab4} restore")
     again = tunectl("apply", "--yes", "--root", lab4, "--format", "json")  # there is nothing to write
     assert (again.code, again.json["findings"][0]["target"]) == (3, "journal")
     looked = tunectl("restore", "--dry-run", "--root", lab4)
@@ -477,7 +477,7 @@ def test_a_full_disk_under_the_journal(lab4: Path, tmp_path: Path, taken: int) -
     applied, restored = with_mounts(FULL, disk, taken, lab4)
     line = complaint(applied, 1)
     assert line.startswith(f"cannot write the journal {disk}/state/journal.jsonl: No space left on device")
-    assert "tunectl restore" in line
+    assert f"tunectl --root {lab4} --state {disk}/state restore" in line
     assert (restored.code, restored.err) == (0, "")
     assert not differences(before, lab4)
 
@@ -520,7 +520,7 @@ def test_a_read_only_sys(lab4: Path) -> None:
     line = complaint(applied, 1)
     assert line.startswith(f"cannot write {lab4}/sys/")
     assert ": Read-only file system (" in line
-    assert "tunectl restore" in line
+    assert f"tunectl --root {lab4} restore" in line
     assert (verified.code, restored.code) == (3, 0)
     assert not differences(before, lab4)
 

@@ -441,7 +441,8 @@ def test_colour_is_for_a_terminal_and_may_be_refused(stock: Path) -> None:
 @pytest.mark.parametrize("command", ["show", "verify", "plan", "knobs", "propose"])
 def test_a_narrow_terminal(tunectl: Run, stock: Path, command: str) -> None:
     done = tunectl(command, "--root", stock, env={"COLUMNS": "80"})
-    assert max(len(line) for line in done.out.splitlines()) <= 80
+    prose = [line for line in done.out.splitlines() if f"--root {stock}" not in line]  # a command is not broken
+    assert max(map(len, prose)) <= 80
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "probe jitter", "probe selftest"])

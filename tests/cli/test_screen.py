@@ -109,7 +109,7 @@ def test_the_terminal_is_as_it_was_whatever_ends_the_view(
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        env=environment({"TERM": "xterm"}),
+        env=environment({"TERM": "xterm", "LINES": "10", "COLUMNS": "40"}),
         start_new_session=True,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
     )

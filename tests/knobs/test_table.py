@@ -299,7 +299,7 @@ def test_sabotage_is_found_by_name_and_mended(tunectl: Run, host: Callable[[str]
     assert set(seen) == with_it
     assert seen[case.target]["knob"] == name
     assert seen[case.target]["outcome"] == "drifted"
-    assert seen[case.target]["fix"] == "sudo tunectl apply"
+    assert seen[case.target]["fix"] == f"sudo tunectl --root {root} apply"
     assert seen[case.target]["reason"]
     apply(root)
     assert verdict(root) == "compliant"
