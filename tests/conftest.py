@@ -24,8 +24,10 @@ from tests.lab.sweep import forget_states
 from tests.ran import Ran
 from tests.starter import Starter, needs_own_interpreter
 
-# The product starts hundreds of times here: compiled once, each start takes half as long.
+# The product starts hundreds of times here: compiled once, each start takes half as long. So does each worker, whose
+# pytest rewrites six thousand assertions.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
 settings.register_profile("tunectl", deadline=None)
