@@ -21,11 +21,13 @@ def inspection_on(host: Path | Sysroot) -> Inspection:
 
 
 def judged(host: Path | Sysroot, *knobs: str) -> dict[str, Finding]:
-    """{target: finding} of these rows, as far as they are asked for, as `verify` judges them; no other is looked at."""
+    """{target: finding} of these rows, as far as they are or were asked for; otherwise as `verify` judges them all."""
     assert set(knobs) <= set(KNOBS)
     inspection = inspection_on(host)
-    settings = tuple(one for one in inspection.config.settings if one.knob in knobs)
-    return {one.target: one for one in inspection.assess(settings).findings}
+    settings = inspection.config.settings
+    if not {one.knob for one in settings}.issuperset(knobs):
+        settings += inspection.leftovers()
+    return {one.target: one for one in inspection.assess(tuple(one for one in settings if one.knob in knobs)).findings}
 
 
 def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:
