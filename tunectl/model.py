@@ -36,6 +36,16 @@ class Severity(StrEnum):
     HYGIENE = "hygiene"  # nothing now: what keeps the other settings in force, and what is written down of them
 
 
+def severity_of(word: object) -> Severity | None:
+    """The severity that a document names; None for a word that this version does not know, and for none."""
+    return next((one for one in Severity if one.value == word), None)
+
+
+def cost(severity: Severity | None) -> int:
+    """Its place among the severities, the worst first; that of no row comes last."""
+    return len(Severity) if severity is None else list(Severity).index(severity)
+
+
 class Lifetime(StrEnum):
     """How long a written value lasts: until the boot ends, or from the next boot on."""
 

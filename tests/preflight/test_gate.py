@@ -71,7 +71,7 @@ THERMAL = {
 }
 KEPT: Mapping[str, Any] = {"budget": {"verdict": "within", "broken": []}}
 STARVED: Mapping[str, Any] = {"budget": {"verdict": "not-judged", "broken": [], "reason": "a CPU was never measured"}}
-BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": [{"text": "max_ns of CPU 7"}]}}
+BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": ["max_ns of CPU 7"]}}
 PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
     (KEPT, "", Given("budget kept", (), "go", "go")),
     (BROKEN, "", Given("budget broken", (), "no-go", "no-go", "probe: max_ns of CPU 7")),

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.knobs import KNOBS
-from tunectl.model import Finding, Match, Outcome
-from tunectl.report.findings import cost
+from tunectl.model import Finding, Match, Outcome, cost
 from tunectl.verdict import fails_gate, verdict_of
-from tunectl.wording import standing
+from tunectl.wording import over_limit, sentence, standing
 
 
 class Parts(NamedTuple):
@@ -102,12 +101,10 @@ def _line(members: list[Finding]) -> str:
     names = [finding.instance for finding in members]
     if all(name.isdecimal() for name in names):
         names = [format_cpulist(map(int, names))]
-    line = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    if stands := standing(first, _match(first.knob)):
-        line += f" {stands}"
+    name = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
     several = len({finding.reason for finding in members})
-    if first.reason:
-        line += f": {first.reason}" + (f" (the first of {several} such reasons)" if several > 1 else "")
+    more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
+    line = sentence(name, standing(first, _match(first.knob)), first.reason) + more
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
@@ -116,5 +113,4 @@ def _match(knob: str) -> Match:
 
 
 def _budget(probe: Mapping[str, Any] | None) -> list[str]:
-    broken = (probe or {}).get("budget", {}).get("broken", [])
-    return [f"probe: {line if isinstance(line, str) else line.get('text', line)}" for line in broken]
+    return list(map(over_limit, (probe or {}).get("budget", {}).get("broken", [])))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
-from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
+from tunectl.model import Finding, Outcome, Scalar, Severity, cost, parse_target, severity_of
 from tunectl.report.escape import printable
 
 # The order on every page: what a person must act on comes first.
@@ -81,8 +81,7 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
     """The inverse of `finding_body`."""
     known = {name: body[name] for name in Finding._fields if name in body}
     target = parse_target(body["target"], body["knob"])
-    severity = next((one for one in Severity if one.value == body.get("severity")), None)
-    made = {"outcome": Outcome(body["outcome"]), "severity": severity}
+    made = {"outcome": Outcome(body["outcome"]), "severity": severity_of(body.get("severity"))}
     return Finding(**{**known, **target._asdict(), **made})
 
 
@@ -156,11 +155,6 @@ def groups(findings: Iterable[Finding]) -> list[Group]:
 def _rank(group: Group) -> tuple[int, bool, int]:
     costs = ORDER.index(group.outcome) < ORDER.index(Outcome.COMPLIANT)
     return ORDER.index(group.outcome), not group.harmful, cost(group.severity) if costs else 0
-
-
-def cost(severity: Severity | None) -> int:
-    """Its place among the severities, the worst first; that of no row comes last."""
-    return len(Severity) if severity is None else list(Severity).index(severity)
 
 
 def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:

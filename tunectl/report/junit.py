@@ -16,10 +16,10 @@ from typing import Any, cast
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from tunectl.model import Document, Finding, Outcome
+from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of
-from tunectl.report.findings import brief, cost
+from tunectl.report.findings import brief
 from tunectl.verdict import fails_gate
 
 _PASSING = ("compliant", "go")

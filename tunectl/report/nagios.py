@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Document, Finding, Outcome
+from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of, worst
-from tunectl.report.findings import brief, cost, counts, groups, name_of
+from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
 
 _STATES = {

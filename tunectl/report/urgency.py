@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.model import Finding, Outcome, Scalar, Severity
+from tunectl.model import Finding, Outcome, Scalar, Severity, cost
 from tunectl.report.actions import Rank, steps_of
 from tunectl.report.escape import shown
 from tunectl.report.figures import budget_of
-from tunectl.report.findings import Group, Row, cost, finding_of, groups, name_of, spread
+from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
+from tunectl.wording import unexplained
 
 COSTS = {
     Severity.STALL: "a trading thread stands still for milliseconds",
@@ -123,7 +124,6 @@ def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
 
 def other_reasons(body: Mapping[str, Any]) -> list[str]:
     """The reasons of a preflight that are neither a finding's nor a limit's: those stand elsewhere on its page."""
-    broken = set(map(str, budget_of(body.get("probe") or {}).get("broken") or ()))
-    knobs = tuple(finding.knob for name in SECTIONS for finding in findings_in(body.get(name)))
-    reasons = map(str, body.get("reasons") or ())
-    return [one for one in reasons if one.removeprefix("probe: ") not in broken and not one.startswith(knobs)]
+    broken = map(str, budget_of(body.get("probe") or {}).get("broken") or ())
+    knobs = {finding.knob for name in SECTIONS for finding in findings_in(body.get(name))}
+    return unexplained(map(str, body.get("reasons") or ()), knobs, broken)
