@@ -10,8 +10,8 @@ from tunectl.wording import over_limit, sentence, standing, subject, unexplained
 
 
 def made(knob: str, instance: str = "", reason: str = "because") -> str:
-    one = Finding(knob, instance, Outcome.DRIFTED, 5, 2, severity=Severity.SLOWER)
-    return sentence(str(Target(knob, instance)), standing(one, Match.AT_MOST), reason)
+    one = Finding(knob, instance, Outcome.DRIFTED, 5, 2, severity=Severity.SLOWER, match=Match.AT_MOST)
+    return sentence(str(Target(knob, instance)), standing(one), reason)
 
 
 def test_a_sentence_has_the_name_the_values_and_the_reason() -> None:

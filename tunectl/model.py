@@ -64,6 +64,11 @@ class Match(StrEnum):
     AT_LEAST = "at least"
 
 
+def match_of(word: object) -> Match:
+    """How a document compares; by equality where it does not say, or names what this version does not know."""
+    return next((one for one in Match if one.value == word), Match.EQUAL)
+
+
 class Target(NamedTuple):
     """One thing that a knob sets. `instance` is the CPU, interrupt or device; "" where the host has only one."""
 
@@ -100,6 +105,7 @@ class Finding(NamedTuple):
     harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
     severity: Severity | None = None  # its row's; None only of what is no row's: a condition of the monitor
+    match: Match = Match.EQUAL  # how `observed` and `desired` are compared
 
     @property
     def target(self) -> str:

@@ -21,7 +21,12 @@ def seconds_of(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
 
 
-def standing(finding: Finding, match: Match = Match.EQUAL) -> str:
+def wanted(value: str, match: Match) -> str:
+    """`at most 5`; the value alone where it is no bound."""
+    return _BOUNDS.get(match, "") + value
+
+
+def standing(finding: Finding) -> str:
     """`is 5, should be at most 2`; "" where the finding has neither value, or nothing that could have one.
 
     A wish for nothing (what an earlier host file asked for) is `should not be there`; a value that is compared with
@@ -35,7 +40,7 @@ def standing(finding: Finding, match: Match = Match.EQUAL) -> str:
         return "could not be read" if unread else ""
     stands = "could not be read" if unread else f"is {value_of(observed)}"
     if desired is not None:
-        return f"{stands}, should be {_BOUNDS.get(match, '')}{value_of(desired)}"
+        return f"{stands}, should be {wanted(value_of(desired), finding.match)}"
     return f"{stands}, should not be there" if finding.outcome is Outcome.DRIFTED and _is_set(finding) else stands
 
 
