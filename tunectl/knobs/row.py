@@ -121,6 +121,7 @@ class Absence(NamedTuple):
 
 JOURNAL_GONE = "is gone"  # apply ran here
 JOURNAL_HIDDEN = "cannot be read"  # by this user
+JOURNAL_IN_PART = "is not whole"  # damaged, or an older one
 
 
 class NextWord(NamedTuple):
@@ -148,7 +149,7 @@ class Facts(NamedTuple):
     kernel: str = ""  # its release
     barred: tuple[Barred, ...] = ()  # modules that are kept from being loaded
     unseen: str = ""  # what of these lines this user was denied
-    journal: str = ""  # why nobody knows what apply noted: JOURNAL_GONE or JOURNAL_HIDDEN
+    journal: str = ""  # why nobody knows what apply noted: one of JOURNAL_...; "" where it is known
     next_words: tuple[NextWord, ...] = ()
 
 
