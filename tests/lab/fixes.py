@@ -18,6 +18,8 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "highres=off for the next boot",
         "fewer CPUs for the next boot",
         "cpufreq.off=1 for the next boot",
+        "notsc for the next boot",
+        "another clock for the next boot",
         "systemd.mask= for the next boot",
         "another target on the next line",
         "a bare word on the next line",

@@ -110,12 +110,13 @@ class Absence(NamedTuple):
     of_drivers: tuple[str, ...] = ()  # boot arguments that take one of the drivers away, and leave room for others
     harmless: str = ""  # why nothing is lost then; "" where something is
     with_cpu: bool = False  # each target is a CPU: an argument that leaves the machine without the CPU takes it away
+    with_tsc: bool = False  # it is about the TSC: so does an argument with which that is not the clock
 
     @property
     def by_words(self) -> bool:
         """May a word of the kernel's command line take it away, so that something is lost?"""
         return not self.harmless and bool(
-            self.arguments or self.hiding or self.with_cpu or self.modules or self.drivers
+            self.arguments or self.hiding or self.with_cpu or self.with_tsc or self.modules or self.drivers
         )
 
 
@@ -129,6 +130,7 @@ class NextWord(NamedTuple):
 
     arg: Arg
     cpus: CpuSet  # those that the machine will not have with it
+    clock: bool  # the TSC is the clock now, and will not be
     place: str  # FILE:LINE with a leading slash, "" where no line is known
     fix: str  # takes the word out
 
