@@ -53,6 +53,15 @@ _KEEPER = Round(
         ),
         Sabotage(
             Kind.UNIT,
+            "drop-in that takes a path away",
+            _override("Service", "InaccessiblePaths=/srv /sys"),
+            _KEPT,
+            who="a hardening script that hides from each service what it need not see",
+            innocent=_override("Service", "InaccessiblePaths=/srv", "ReadOnlyPaths=/mnt"),
+            says=("override.conf", "InaccessiblePaths="),
+        ),
+        Sabotage(
+            Kind.UNIT,
             "drop-in that takes back what it may write",
             _override("Service", "ReadWritePaths="),
             _KEPT,
