@@ -99,7 +99,7 @@ def test_the_cpus_of_a_thread_are_known_whatever_groups_it_is_in(tmp_path: Path,
     write(tmp_path, f"{place}/status", status)
     thread = read_thread(Sysroot(str(tmp_path)), 77, 77, affinity=True)
     assert thread
-    assert (thread.allowed, thread.preempted) == ({3}, 5)
+    assert (thread.allowed, thread.preempted) == (frozenset({3}), 5)
 
 
 def test_this_thread_is_where_the_kernel_says() -> None:

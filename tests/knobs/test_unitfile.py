@@ -14,7 +14,7 @@ import pytest
 
 from tests.knobs.test_table import verdict
 from tests.trees import write
-from tests.tuned import apply, inspection_on
+from tests.tuned import apply, inspection_on, judged
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import Said
 from tunectl.knobs.drivers import allowlists, confined, dropins, hotplug, latencyhold
@@ -103,23 +103,23 @@ def without(path: str, word: str) -> Callable[[Path], object]:
         (without(hotplug.UNIT, "Condition"), "outdated"),
     ],
 )
-def test_what_may_be_wrong_with_the_rule_and_its_unit(lab4: Path, harm: Callable[[Path], object], state: str) -> None:
-    apply(lab4)
-    harm(lab4)
-    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
+def test_what_may_be_wrong_with_the_rule_and_its_unit(
+    applied4: Path, harm: Callable[[Path], object], state: str
+) -> None:
+    harm(applied4)
+    found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_on_hotplug"]
     assert (found.outcome, found.observed) == ("drifted", state)
-    apply(lab4)
-    assert verdict(lab4) != "drifted"
+    apply(applied4)
+    assert verdict(applied4) != "drifted"
 
 
-def test_a_service_of_an_earlier_version_is_written_anew(lab4: Path) -> None:
-    apply(lab4)
-    fresh = (lab4 / UNIT).read_text()
-    without(UNIT, "Before=")(lab4)
-    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_at_boot"]
+def test_a_service_of_an_earlier_version_is_written_anew(applied4: Path) -> None:
+    fresh = (applied4 / UNIT).read_text()
+    without(UNIT, "Before=")(applied4)
+    found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_at_boot"]
     assert (found.outcome, found.observed) == ("drifted", "outdated")
-    apply(lab4)
-    assert (lab4 / UNIT).read_text() == fresh
+    apply(applied4)
+    assert (applied4 / UNIT).read_text() == fresh
 
 
 DROP_IN = f"{UNIT}.d/override.conf"
@@ -127,13 +127,7 @@ INVOCATION = "run/systemd/units/invocation:tunectl-apply.service"
 
 
 def of_the_service(root: Path) -> Finding:
-    return judged(root, "systemd.apply_at_boot")
-
-
-def judged(root: Path, knob: str) -> Finding:
-    inspection = inspection_on(root)
-    only = tuple(one for one in inspection.config.settings if one.knob == knob)
-    return next(one for one in inspection.assess(only).findings if one.target == knob)
+    return judged(root, "systemd.apply_at_boot")["systemd.apply_at_boot"]
 
 
 def linked(path: str, target: str) -> Callable[[Path], object]:
@@ -199,21 +193,20 @@ HARM = [
 
 @pytest.mark.parametrize(("harm", "found"), HARM)
 def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
-    lab4: Path, harm: Callable[[Path], object], found: tuple[str, str]
+    applied4: Path, harm: Callable[[Path], object], found: tuple[str, str]
 ) -> None:
-    apply(lab4)
-    (lab4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
-    harm(lab4)
-    finding = of_the_service(lab4)
+    (applied4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
+    harm(applied4)
+    finding = of_the_service(applied4)
     assert (finding.outcome, finding.observed) == ("drifted", found[0])
     assert found[1] in finding.reason
     if finding.fix.startswith("decide"):
         assert "tunectl-.service.d" in finding.fix
         return
-    typed(lab4, finding.fix)
+    typed(applied4, finding.fix)
     if found[0] == "not run":  # what `systemctl restart` does
-        linked(INVOCATION, "0123456789abcdef")(lab4)
-    assert of_the_service(lab4).outcome == "compliant"
+        linked(INVOCATION, "0123456789abcdef")(applied4)
+    assert of_the_service(applied4).outcome == "compliant"
 
 
 @pytest.mark.parametrize(
@@ -231,10 +224,9 @@ def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
         linked(f"{UNIT}.wants/gone.service", "../gone.service"),
     ],
 )
-def test_a_drop_in_that_keeps_the_service_running_is_no_matter(lab4: Path, harm: Callable[[Path], object]) -> None:
-    apply(lab4)
-    harm(lab4)
-    assert of_the_service(lab4).outcome == "compliant"
+def test_a_drop_in_that_keeps_the_service_running_is_no_matter(applied4: Path, harm: Callable[[Path], object]) -> None:
+    harm(applied4)
+    assert of_the_service(applied4).outcome == "compliant"
 
 
 # Keys that systemd 252 does not know yet.
@@ -453,23 +445,21 @@ def alone(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix_mends_it(lab4: Path) -> None:
-    apply(lab4)
+def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix_mends_it(applied4: Path) -> None:
     for section, line in alone(HARMFUL):
-        write(lab4, DROP_IN, f"{section}\n{line}\n")
-        found = of_the_service(lab4)
+        write(applied4, DROP_IN, f"{section}\n{line}\n")
+        found = of_the_service(applied4)
         assert (found.outcome, found.observed) == ("drifted", "overridden"), line
         assert f"/{DROP_IN}:2 says {line}" in found.reason
-        typed(lab4, found.fix)
-        assert (lab4 / DROP_IN).read_text() == f"{section}\n"
-        assert of_the_service(lab4).outcome == "compliant"
+        typed(applied4, found.fix)
+        assert (applied4 / DROP_IN).read_text() == f"{section}\n"
+        assert of_the_service(applied4).outcome == "compliant"
 
 
-def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None:
-    apply(lab4)
+def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> None:
     for section, line in alone(HARMLESS):
-        write(lab4, DROP_IN, f"{section}\n{line}\n")
-        assert of_the_service(lab4).outcome == "compliant", line
+        write(applied4, DROP_IN, f"{section}\n{line}\n")
+        assert of_the_service(applied4).outcome == "compliant", line
 
 
 @pytest.mark.parametrize(
@@ -508,15 +498,14 @@ def test_a_place_may_be_taken_away_unless_the_command_names_a_file_there(
         "PrivateNetwork=yes\nPrivateNetwork=no\n",
     ],
 )
-def test_a_line_that_a_later_one_takes_back_is_no_matter(lab4: Path, text: str) -> None:
+def test_a_line_that_a_later_one_takes_back_is_no_matter(applied4: Path, text: str) -> None:
     """The other way round it is one; but for a dependency, which nothing takes back."""
-    apply(lab4)
     first, second = text.splitlines()
-    write(lab4, DROP_IN, f"[Service]\n{first}\n")
-    write(lab4, DROP_IN.replace("override", "z"), f"[Service]\n{second}\n")
-    assert of_the_service(lab4).outcome == "compliant"
-    (lab4 / DROP_IN.replace("override", "z")).unlink()
-    assert of_the_service(lab4).observed == "overridden"
+    write(applied4, DROP_IN, f"[Service]\n{first}\n")
+    write(applied4, DROP_IN.replace("override", "z"), f"[Service]\n{second}\n")
+    assert of_the_service(applied4).outcome == "compliant"
+    (applied4 / DROP_IN.replace("override", "z")).unlink()
+    assert of_the_service(applied4).observed == "overridden"
 
 
 @pytest.mark.parametrize(
@@ -592,16 +581,15 @@ def test_no_environment_redirects_a_service_of_ours(name: str) -> None:
 
 
 @pytest.mark.parametrize("variable", STEERING)
-def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(lab4: Path, variable: str) -> None:
-    apply(lab4)
-    write(lab4, MANAGER, f'[Manager]\nDefaultEnvironment=LANG=C "{variable}"\n')
-    assert of_the_service(lab4).outcome == "compliant"
-    write(lab4, DROP_IN, "[Service]\nUnsetEnvironment=\n")
-    found = of_the_service(lab4)
+def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(applied4: Path, variable: str) -> None:
+    write(applied4, MANAGER, f'[Manager]\nDefaultEnvironment=LANG=C "{variable}"\n')
+    assert of_the_service(applied4).outcome == "compliant"
+    write(applied4, DROP_IN, "[Service]\nUnsetEnvironment=\n")
+    found = of_the_service(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f"/{MANAGER}:2 says DefaultEnvironment=" in found.reason
-    write(lab4, MANAGER, "[Manager]\nDefaultEnvironment=LANG=C\n")
-    assert of_the_service(lab4).outcome == "compliant"
+    write(applied4, MANAGER, "[Manager]\nDefaultEnvironment=LANG=C\n")
+    assert of_the_service(applied4).outcome == "compliant"
 
 
 @pytest.mark.parametrize(
@@ -612,18 +600,17 @@ def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(lab4: Path, 
         ("CapabilityBoundingSet=CAP_SYS_NICE", "LogLevel=debug"),
     ],
 )
-def test_what_the_manager_allows_every_service_counts(lab4: Path, line: str, harmless: str) -> None:
-    apply(lab4)
-    write(lab4, MANAGER, f"[Manager]\n{harmless}\n")
-    assert of_the_service(lab4).outcome == "compliant"
-    write(lab4, MANAGER, f"[Manager]\n{line}\n")
-    found = of_the_service(lab4)
+def test_what_the_manager_allows_every_service_counts(applied4: Path, line: str, harmless: str) -> None:
+    write(applied4, MANAGER, f"[Manager]\n{harmless}\n")
+    assert of_the_service(applied4).outcome == "compliant"
+    write(applied4, MANAGER, f"[Manager]\n{line}\n")
+    found = of_the_service(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f"/{MANAGER}:2 says {line}" in found.reason
 
 
 def of_the_rule(root: Path) -> Finding:
-    return judged(root, "systemd.apply_on_hotplug")
+    return judged(root, "systemd.apply_on_hotplug")["systemd.apply_on_hotplug"]
 
 
 UDEVD = "systemd-udevd.service"
@@ -699,46 +686,41 @@ SITE_RULE = "etc/udev/rules.d/99-quiet.rules"
 @pytest.mark.parametrize(
     "text", ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n', 'SUBSYSTEM=="net", \\\n  ENV{SYSTEMD_WANTS}=""\n']
 )
-def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(lab4: Path, text: str) -> None:
-    apply(lab4)
-    write(lab4, SITE_RULE, f'# units start twice\n{text}SUBSYSTEM=="tty", ENV{{SYSTEMD_WANTS}}=""\n')
-    found = of_the_rule(lab4)
+def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(applied4: Path, text: str) -> None:
+    write(applied4, SITE_RULE, f'# units start twice\n{text}SUBSYSTEM=="tty", ENV{{SYSTEMD_WANTS}}=""\n')
+    found = of_the_rule(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f'/{SITE_RULE}:2 says ENV{{SYSTEMD_WANTS}}=""' in found.reason
-    typed(lab4, found.fix.removesuffix(" && sudo udevadm control --reload"))
-    assert of_the_rule(lab4).outcome == "compliant"
-    assert 'SUBSYSTEM=="tty", ENV' in (lab4 / SITE_RULE).read_text().splitlines()[-1]
+    typed(applied4, found.fix.removesuffix(" && sudo udevadm control --reload"))
+    assert of_the_rule(applied4).outcome == "compliant"
+    assert 'SUBSYSTEM=="tty", ENV' in (applied4 / SITE_RULE).read_text().splitlines()[-1]
 
 
-def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(lab4: Path) -> None:
-    apply(lab4)
-    write(lab4, SITE_RULE, 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="x.service", ENV{SEEN}="1"\n')
-    assert of_the_rule(lab4).fix.startswith(f"decide what /{SITE_RULE}:1 shall do without")
-    write(lab4, SITE_RULE, "")
-    write(lab4, SITE_RULE.replace("etc", "usr/lib"), 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n')
-    assert of_the_rule(lab4).outcome == "compliant"  # the empty file of that name counts instead
-    (lab4 / SITE_RULE).unlink()
-    assert of_the_rule(lab4).fix.startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
+def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(applied4: Path) -> None:
+    write(applied4, SITE_RULE, 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="x.service", ENV{SEEN}="1"\n')
+    assert of_the_rule(applied4).fix.startswith(f"decide what /{SITE_RULE}:1 shall do without")
+    write(applied4, SITE_RULE, "")
+    write(applied4, SITE_RULE.replace("etc", "usr/lib"), 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n')
+    assert of_the_rule(applied4).outcome == "compliant"  # the empty file of that name counts instead
+    (applied4 / SITE_RULE).unlink()
+    assert of_the_rule(applied4).fix.startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
 
 
-def test_a_rule_that_may_be_about_these_cards_is_not_known(lab4: Path) -> None:
-    apply(lab4)
-    write(lab4, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
-    assert of_the_rule(lab4).outcome == "unreadable"
+def test_a_rule_that_may_be_about_these_cards_is_not_known(applied4: Path) -> None:
+    write(applied4, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
+    assert of_the_rule(applied4).outcome == "unreadable"
 
 
-def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:
+def test_a_dependency_is_not_taken_back_by_an_empty_one(applied4: Path) -> None:
     """Source: systemd.unit(5): dependencies cannot be reset to an empty list."""
-    apply(lab4)
-    write(lab4, DROP_IN, "[Unit]\nRequires=no.service\nRequires=\n")
-    assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(lab4).reason
+    write(applied4, DROP_IN, "[Unit]\nRequires=no.service\nRequires=\n")
+    assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(applied4).reason
 
 
 @pytest.mark.parametrize("key", ["PrivateDevices=yes", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
-def test_an_empty_value_takes_back_only_what_systemd_lets_it(lab4: Path, key: str) -> None:
-    apply(lab4)
-    write(lab4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")
-    assert of_the_service(lab4).observed == "overridden"
+def test_an_empty_value_takes_back_only_what_systemd_lets_it(applied4: Path, key: str) -> None:
+    write(applied4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")
+    assert of_the_service(applied4).observed == "overridden"
 
 
 @needs_systemd
@@ -762,10 +744,9 @@ def test_a_first_apply_by_hand_needs_no_run_of_the_service(lab4: Path) -> None:
     assert of_the_service(lab4).outcome == "compliant"
 
 
-def test_a_condition_that_a_recording_cannot_judge_is_not_known(lab4: Path) -> None:
-    apply(lab4)
-    write(lab4, DROP_IN, "[Unit]\nConditionACPower=true\n")
-    assert of_the_service(lab4).outcome == "unreadable"
+def test_a_condition_that_a_recording_cannot_judge_is_not_known(applied4: Path) -> None:
+    write(applied4, DROP_IN, "[Unit]\nConditionACPower=true\n")
+    assert of_the_service(applied4).outcome == "unreadable"
 
 
 def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
@@ -790,12 +771,11 @@ def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
     assert (lab4 / drop_in).read_text() == "[Service]\nNice=5\n"
 
 
-def test_a_rule_that_is_a_link_to_nothing_is_masked_and_its_fix_mends_it(lab4: Path) -> None:
+def test_a_rule_that_is_a_link_to_nothing_is_masked_and_its_fix_mends_it(applied4: Path) -> None:
     """udev leaves such a file out, and what would be written there would go to a device."""
-    apply(lab4)
-    linked(hotplug.RULE, "/dev/null")(lab4)
-    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
+    linked(hotplug.RULE, "/dev/null")(applied4)
+    found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_on_hotplug"]
     assert (found.outcome, found.observed) == ("drifted", "masked")
     assert f"/{hotplug.RULE} is a link to /dev/null" in found.reason
-    typed(lab4, found.fix)
-    assert verdict(lab4) != "drifted"
+    typed(applied4, found.fix)
+    assert verdict(applied4) != "drifted"
