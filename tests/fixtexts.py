@@ -18,7 +18,9 @@ ROOT = Path(__file__).parent.parent
 NAMES = frozenset({"fix", "remedy", "ends"})
 HOLE = "…"
 _SHOWING = ("report", "cli", "fleet")  # they draw what others say
-_PASSES = frozenset({"next", "some", "join", "tuple", "list", "fromkeys", "sorted", "format"})  # what goes in comes out
+_PASSES = frozenset(
+    {"_typed", "next", "some", "join", "tuple", "list", "fromkeys", "sorted", "format"}
+)  # what goes in comes out
 
 Def = ast.FunctionDef | ast.ClassDef
 

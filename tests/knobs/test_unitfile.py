@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -14,7 +15,9 @@ import pytest
 from tests.knobs.test_table import verdict
 from tests.trees import write
 from tests.tuned import apply, inspection_on, judged
-from tunectl.knobs.drivers import dropins, hotplug, latencyhold
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import Said
+from tunectl.knobs.drivers import allowlists, confined, dropins, hotplug, latencyhold
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 from tunectl.model import Finding
@@ -268,17 +271,24 @@ PassEnvironment=PYTHONCASEOK
 UnsetEnvironment=PATH
 EnvironmentFile=/etc/default/tunectl
 CapabilityBoundingSet=
-CapabilityBoundingSet=CAP_SYS_NICE
 CapabilityBoundingSet=~CAP_SYS_ADMIN
+CapabilityBoundingSet=~cap_net_admin CAP_SYS_BOOT
 SystemCallFilter=~write
-SystemCallFilter=@system-service
-SystemCallArchitectures=x86
-RestrictAddressFamilies=AF_UNIX
+SystemCallFilter=~@swap @mount
+RestrictAddressFamilies=none
+RestrictAddressFamilies=~AF_NETLINK
+RestrictNamespaces=yes
+RestrictNamespaces=~mnt net
 ReadOnlyPaths=/sys /proc
 ReadWritePaths=/no
 ReadWritePaths=
 BindReadOnlyPaths=/sys
 InaccessiblePaths=/etc/tunectl
+InaccessiblePaths=-/srv /sys
+InaccessiblePaths=-/
+InaccessiblePaths=-/mnt/../etc
+ReadOnlyPaths=/srv
+ReadOnlyPaths=-/mntx
 TemporaryFileSystem=/etc
 ProcSubset=pid
 ProtectKernelTunables=yes
@@ -287,7 +297,7 @@ PrivateDevices=yes
 PrivateNetwork=yes
 PrivateUsers=self
 DevicePolicy=strict
-DeviceAllow=/dev/null rw
+DeviceAllow=
 UMask=0777
 StandardInput=tty
 StandardOutput=file:/no/log
@@ -351,10 +361,26 @@ Environment=
 EnvironmentFile=
 UnsetEnvironment=LANG
 CapabilityBoundingSet=~
+CapabilityBoundingSet=CAP_SYS_TIME
+CapabilityBoundingSet=~CAP_SYS_BOOT CAP_SYS_MODULE
 SystemCallFilter=
+SystemCallFilter=@clock
+SystemCallFilter=~@reboot @swap @obsolete
 SystemCallArchitectures=native
+SystemCallArchitectures=x86
+SystemCallArchitectures=
+RestrictAddressFamilies=
+RestrictAddressFamilies=AF_INET AF_INET6
+RestrictAddressFamilies=~AF_PACKET
+RestrictNamespaces=
+RestrictNamespaces=no
+RestrictNamespaces=net
+RestrictNamespaces=~user
+DeviceAllow=/dev/null rw
 ReadWritePaths=/etc -/no
 ReadOnlyPaths=
+ReadOnlyPaths=-/srv -/mnt/data
+InaccessiblePaths=-/srv/ -/home/trader
 ProcSubset=all
 ProtectProc=default
 ProtectSystem=full
@@ -437,6 +463,23 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("command", "harmful"),
+    [
+        ("/usr/bin/tunectl --host /etc/tunectl/host.toml apply", False),
+        ("/srvx/bin/tunectl apply", False),
+        ("/srv/tunectl/bin/tunectl apply", True),
+        ("/usr/bin/tunectl --host /srv/host.toml apply", True),
+    ],
+)
+@pytest.mark.parametrize("key", ["InaccessiblePaths", "ReadOnlyPaths"])
+def test_a_place_may_be_taken_away_unless_the_command_names_a_file_there(
+    lab4: Path, key: str, command: str, harmful: bool
+) -> None:
+    said = [Said("Service", "ExecStart", command, UNIT, 2, 2), Said("Service", key, "-/srv", DROP_IN, 2, 2)]
+    assert dropins.not_harmless(Sysroot(str(lab4)), said, UNIT, command.split()) == said[1:] * harmful
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "User=nobody\nUser=root\n",
@@ -448,6 +491,9 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> 
         "ExecStartPre=/bin/false\nExecStartPre=\n",
         "Environment=PATH=/x\nEnvironment=\n",
         "CapabilityBoundingSet=\nCapabilityBoundingSet=~\n",
+        "SystemCallFilter=~write\nSystemCallFilter=write\n",
+        "RestrictAddressFamilies=none\nRestrictAddressFamilies=AF_UNIX AF_NETLINK\n",
+        "RestrictNamespaces=yes\nRestrictNamespaces=mnt\n",
         "SuccessExitStatus=\nSuccessExitStatus=4\n",
         "PrivateNetwork=yes\nPrivateNetwork=no\n",
     ],
@@ -460,6 +506,63 @@ def test_a_line_that_a_later_one_takes_back_is_no_matter(applied4: Path, text: s
     assert of_the_service(applied4).outcome == "compliant"
     (applied4 / DROP_IN.replace("override", "z")).unlink()
     assert of_the_service(applied4).observed == "overridden"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "RestrictAddressFamilies=\nRestrictAddressFamilies=AF_INET\n",
+        "CapabilityBoundingSet=\nCapabilityBoundingSet=CAP_SYS_NICE\n",
+        "SystemCallFilter=\nSystemCallFilter=@basic-io\n",
+        "DeviceAllow=\nDeviceAllow=/dev/null rw\n",
+        "RestrictNamespaces=\nRestrictNamespaces=~mnt\n",
+    ],
+)
+def test_a_list_that_begins_anew_without_what_the_service_needs_is_named_and_its_fix_mends_it(
+    lab4: Path, lines: str
+) -> None:
+    apply(lab4)
+    write(lab4, DROP_IN, f"[Service]\nNice=1\n{lines}")
+    found = of_the_service(lab4)
+    assert (found.outcome, found.observed) == ("drifted", "overridden")
+    typed(lab4, found.fix)
+    assert "Nice=1\n" in (lab4 / DROP_IN).read_text()
+    assert of_the_service(lab4).outcome == "compliant"
+
+
+@needs_systemd
+def test_systemd_comes_to_the_same_lists(tmp_path: Path) -> None:
+    """systemd-analyze security judges the merged unit: what it calls allowed before, it must still call so."""
+    own = "[Service]\nExecStart=/bin/true\n" + "\n".join(confined.confined(()).splitlines()) + "\n"
+    needed = (
+        *("CapabilityBoundingSet=~CAP_SYS_ADMIN", "CapabilityBoundingSet=~CAP_NET_ADMIN", "RestrictNamespaces=~mnt"),
+        *("RestrictAddressFamilies=~AF_NETLINK", "SystemCallFilter=~@mount", "SystemCallFilter=~@resources"),
+    )
+    lines = [line for _, line in alone(HARMFUL + HARMLESS) if line.partition("=")[0] in allowlists.KEYS]
+    lines = [line for line in lines if not line.startswith(("DeviceAllow", "SystemCallFilter=~write"))]
+    (tmp_path / "tunectl-x.service").write_text(own)
+    dropin = tmp_path / "tunectl-x.service.d/x.conf"
+    dropin.parent.mkdir()
+    for line in lines:
+        dropin.write_text(f"[Service]\n{line}\n")
+        asked = ["systemd-analyze", "security", "--offline=yes", "--json=short", str(tmp_path / "tunectl-x.service")]
+        done = subprocess.run(asked, capture_output=True, text=True)
+        is_set = {one["name"]: one["set"] for one in json.loads(done.stdout)}
+        assert all(is_set[name] is not True for name in needed) is (line in HARMLESS.splitlines()), line
+
+
+@needs_systemd
+def test_no_call_of_ours_is_in_a_group_that_counts_as_somebody_elses() -> None:
+    def calls(group: str) -> set[str]:
+        asked = ["systemd-analyze", "syscall-filter", "--no-pager", group]
+        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        words = {line.strip() for line in done.stdout.splitlines()[1:]}
+        inner = {word for word in words if word.startswith("@")}
+        return {word for word in words if word and word[0] not in "@#"}.union(*map(calls, inner))
+
+    ours = calls("@system-service") | calls("@mount")
+    assert "sched_setaffinity" in ours
+    assert not any(ours & calls(group) for group in allowlists.OTHER_CALLS)
 
 
 STEERING = ("TUNECTL_HOST=/etc/tunectl/draft.toml", "TUNECTL_STATE=/x", "PYTHONPATH=/x", "LD_PRELOAD=/x.so")

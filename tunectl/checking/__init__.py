@@ -3,9 +3,10 @@
 A check that returns is `compliant`; `assert` or `failing()` makes it `drifted`; `unsupported()` says that the
 machine has no such thing, `unknown()` that it could not be found out. `@costs(Severity.STALL)` says how bad it is,
 `@watches(1.0)` for how many seconds the host has to be watched at least before silence proves anything.
+`failing(..., desired=10, match=Match.AT_MOST)` says that what is desired is a bound.
 """
 
 from tunectl.checking.outcomes import Settled, compliant, costs, failing, unknown, unsupported, watches
-from tunectl.model import Severity
+from tunectl.model import Match, Severity
 
-__all__ = ["Settled", "Severity", "compliant", "costs", "failing", "unknown", "unsupported", "watches"]
+__all__ = ["Match", "Settled", "Severity", "compliant", "costs", "failing", "unknown", "unsupported", "watches"]

@@ -10,7 +10,7 @@ import pytest
 from tunectl.checking.fixtures import SUBJECT
 from tunectl.checking.outcomes import OF_CHECKS, Settled, least_s_of, severity_of
 from tunectl.checking.subject import Subject
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Match, Outcome
 
 
 class Verdicts:
@@ -112,6 +112,7 @@ def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled |
         ". ".join(_first_line(part).rstrip(".") for part in parts if part),
         settled.fix if settled else "",
         severity=severity_of(item),
+        match=settled.match if settled else Match.EQUAL,
     )
 
 

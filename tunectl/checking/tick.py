@@ -13,7 +13,7 @@ from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Counters, Window, is_timer_row
 from tunectl.cpulist import CpuSet
 from tunectl.host.timers import PERF_CLOCK, TICK
-from tunectl.model import Finding, Outcome, Severity
+from tunectl.model import Finding, Match, Outcome, Severity
 
 CHECK = "check.tick_off"
 SEVERITY = Severity.INTERRUPT  # of that check
@@ -89,15 +89,23 @@ def judge_probe(document: Mapping[str, Any], nohz_full: CpuSet, serves: Serves =
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
     """The findings of the checks, those on the tick replaced by those of a longer look at the same CPU.
 
-    Drift that either of them saw stays; what could not be found out gives way to what could.
+    Drift that either of them saw stays; what could not be found out gives way to what could, waived or not.
     """
     later = {(one.knob, one.instance): one for one in longer}
     return [_worse(one, later.get((one.knob, one.instance))) for one in findings]
 
 
 def _worse(first: Finding, second: Finding | None) -> Finding:
-    known = second is not None and second.outcome is not Outcome.UNREADABLE
-    return second if second and known and first.outcome is not Outcome.DRIFTED else first
+    return second if second and _is_known(second) and not _is_drift(first) else first
+
+
+def _is_known(one: Finding) -> bool:
+    return one.outcome is not Outcome.UNREADABLE and (one.outcome is not Outcome.WAIVED or _is_drift(one))
+
+
+def _is_drift(one: Finding) -> bool:
+    """Did it see the tick? A drift that is waived keeps what was observed."""
+    return one.outcome is Outcome.DRIFTED or (one.outcome is Outcome.WAIVED and one.observed is not None)
 
 
 def counted(window: Window, spun: Mapping[int, Spun]) -> list[TickCount]:
@@ -138,7 +146,7 @@ def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_ser
         causes = f": {'; '.join(seen)}" if seen else f"; {not_named}"
         reason = f"CPU {cpu} took {measured} ({count.per_s:.0f} a second) under a spinner{causes}"
         fix = _mends(cpu, served)
-        return Settled(Outcome.DRIFTED, reason, fix=fix, observed=round(count.per_s, 1), desired=TICKS_PER_S)
+        return Settled(Outcome.DRIFTED, reason, fix, round(count.per_s, 1), TICKS_PER_S, Match.AT_MOST)
     if not count.proves:
         spun = f"{by} spun there for {count.spun.seconds:.2f} of {count.seconds:.1f} s"
         why = "a CPU that idles, or that others use, proves nothing of its tick"
@@ -164,6 +172,7 @@ def _finding(count: TickCount, seen: Collection[str], serves: Serves) -> Finding
         one.reason,
         one.fix,
         severity=SEVERITY,
+        match=one.match,
     )
 
 

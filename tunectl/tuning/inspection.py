@@ -24,11 +24,11 @@ from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
-from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Driver, Facts, Lasting, View
+from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.evidence import journal_lost, journal_short
+from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
@@ -137,15 +137,13 @@ class Inspection:
 
     def journal_gone(self) -> Finding | None:
         """The finding where apply ran here and its journal is gone, or an older one: much else is not known then."""
-        lost = journal_lost(self.root, self.journal, self.config.bootloader)
-        short = journal_short(self.root, self.journal, self.config.bootloader)
-        if not (lost or short):
+        lacks = missing(self.root, self.journal, self.config.bootloader)
+        if lacks is None:
             return None
         path = self.journal.path
-        reason = f"{lost or short}: what stood there before tunectl, {_NOTED} is not known any more"
+        reason = f"{lacks.reason}: what stood there before tunectl, {_NOTED} is not known any more"
         fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
-        observed = "gone" if lost else "older"
-        return Finding(JOURNAL, "", Outcome.DRIFTED, observed, "there", reason, fix, severity=Severity.HYGIENE)
+        return Finding(JOURNAL, "", Outcome.DRIFTED, lacks.observed, "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
@@ -159,6 +157,12 @@ class Inspection:
         reason = "an earlier host file asked for it, this one does not"
         return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
 
+    def _unknown(self, trouble: Finding | None) -> str:
+        """Why what apply noted is not known, as Facts.journal has it."""
+        if self.journal.unreadable:
+            return JOURNAL_HIDDEN
+        return (JOURNAL_GONE if self.journal.is_new else JOURNAL_IN_PART) if trouble else ""
+
     def _facts(self, readings: list[Reading], trouble: Finding | None) -> Facts:
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
         boot_id = self.identity.boot_id
@@ -170,8 +174,7 @@ class Inspection:
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
-        gone = trouble and self.journal.is_new
-        unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if gone else ""
+        unknown = self._unknown(trouble)
         lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}

@@ -43,10 +43,18 @@ def _thread(name: str, cpus: str) -> str:
     return f"taskset -pc {cpus} $(pgrep -x {name}) >/dev/null"
 
 
-def _service(name: str, options: str) -> str:
+def _service(name: str, options: str, program: str = "sleep infinity") -> str:
     """A service of that name, with other options than before, that sleeps."""
     stopped = f"systemctl -q stop {name} 2>/dev/null"
-    return f"{stopped}; systemd-run -q --collect --unit={name} {options} sleep infinity; sleep 1"
+    return f"{stopped}; systemd-run -q --collect --unit={name} {options} {program}; sleep 1"
+
+
+# The list of its CPUs stands behind them in its status, beyond the first page.
+_MANY_GROUPS = "-p \"SupplementaryGroups=$(seq -s ' ' 2000000001 2000000600)\""
+
+
+def _of_many_groups(cpu: int) -> str:
+    return _service("exporter", f"-p CPUAffinity={cpu} {_MANY_GROUPS}", "tail -f /dev/null")
 
 
 _NOISE = Round(
@@ -159,6 +167,16 @@ _THREADS = Round(
             innocent=_service("feeder", "-p CPUAffinity=1"),
             says=("sleep",),
         ),
+        Sabotage(
+            Kind.THREAD,
+            "a service of a user in hundreds of groups",
+            _of_many_groups(2),
+            ("check.movable_threads[2]",),
+            command="check",
+            who="a colleague whose directory service puts everybody into a group for each project",
+            innocent=_of_many_groups(1),
+            says=("tail",),
+        ),
     ),
     long=True,
 )
@@ -270,6 +288,17 @@ _GROUPS = Round(
             innocent="systemctl set-property --runtime system.slice AllowedCPUs=0-1",
             says=("system.slice",),
         ),
+        Sabotage(
+            Kind.GROUP,
+            "the slice of logins is given an isolated CPU for good",
+            "systemctl set-property user.slice AllowedCPUs=3",
+            ("check.movable_threads[3]",),
+            command="check",
+            who="an operator who wants logins off the CPUs where the gateways run",
+            # fewer CPUs than they might have
+            innocent=f"{_service('report', '--slice=user.slice')}; systemctl set-property user.slice AllowedCPUs=0",
+            says=("user.slice", "system.control"),
+        ),
     ),
     long=True,
     alone=True,
@@ -347,6 +376,16 @@ _COOLING = Round(
             who="a thermal daemon that was stopped while it cooled, or a burn-in test's script",
             innocent=f"echo 0 > {_CLAMP}/cur_state",
             says=("intel_powerclamp", "keeps CPUs idle by force"),
+        ),
+        Sabotage(
+            Kind.CONFIG,
+            "a limit of the budget is looser than the profile's",
+            "sed -i 's/^max_ns = .*/max_ns = 2000000000/' /etc/tunectl/host.toml",
+            (),
+            command="preflight --duration 1",
+            who="an operator whose host was NO-GO on a morning, and who forgot to take it back",
+            innocent="printf '%s\n' '' '[budget]' 'max_ns = 40000' >> /etc/tunectl/host.toml",
+            notes=("max_ns 2000000000 (profile 50000)",),
         ),
     ),
     long=True,

@@ -1,7 +1,8 @@
 """Which lines of a drop-in leave a service of ours as it was written: a table of keys known to be harmless.
 
-Every other key counts as one that may keep the service from its work: it needs root, all of /proc and /sys, its own
-environment, and to be neither refused, killed, undone nor kept waiting.
+Lists of what it may do are judged in allowlists.py. Every other key counts as one that may keep the service from its
+work: it needs root, all of /proc and /sys, its own environment, and to be neither refused, killed, undone nor kept
+waiting.
 
 Source: systemd.unit(5), systemd.service(5), systemd.exec(5), systemd.resource-control(5), systemd.kill(5).
 """
@@ -18,6 +19,7 @@ from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, unit_directories
 from tunectl.host.systemdunit import NULL, Said, in_force, words_of
+from tunectl.knobs.drivers import allowlists
 from tunectl.knobs.drivers.environment import STEERS
 
 
@@ -44,6 +46,7 @@ _SECONDS = {
 _BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _HOMES = ("/home/", "/root/", "/run/user/")
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
+_NOT_USED = ("/home/", "/root/", "/srv/", "/mnt/", "/media/")  # unless the service's own command names a file there
 # What every boot has reached before a service of ours is started.
 _REACHED = ("sysinit.target", "basic.target", "local-fs.target", "system.slice", "-.slice", "-.mount")
 # Our unit comes before these, itself or through what else they wait for: to wait for one makes a cycle.
@@ -115,6 +118,16 @@ def _are_there(service: Service, value: str) -> bool:
 def _are_there_and_some(service: Service, value: str) -> bool:
     """Empty, it takes back what our unit may write (knobs/drivers/confined.py)."""
     return bool(value) and _are_there(service, value)
+
+
+def _are_not_used(service: Service, value: str) -> bool:
+    """Places that the service may be kept out of: there, or with a `-`, and nothing of its own."""
+    return _are_there(service, value) and not any(_uses(service, word.lstrip("+-")) for word in value.split())
+
+
+def _uses(service: Service, path: str) -> bool:
+    place = path.rstrip("/") + "/"
+    return not place.startswith(_NOT_USED) or "/../" in place or any(word.startswith(place) for word in service.words)
 
 
 def _is_there(root: Sysroot, path: str) -> bool:
@@ -193,6 +206,9 @@ _SERVICE: dict[str, Test] = (
     | dict.fromkeys(("Environment", "PassEnvironment"), _environment)
     | dict.fromkeys(("User", "Group"), _one_of("", "root", "0"))
     | dict.fromkeys(("ReadWritePaths", "ReadWriteDirectories"), _are_there_and_some)
+    | dict.fromkeys(
+        ("ReadOnlyPaths", "ReadOnlyDirectories", "InaccessiblePaths", "InaccessibleDirectories"), _are_not_used
+    )
     | {"WorkingDirectory": _are_there}
     | dict.fromkeys(("MemoryMax", "MemoryHigh", "MemoryLimit", "LimitAS", "LimitDATA"), _at_least(_ENOUGH_BYTES))
     | dict.fromkeys(("TasksMax", "LimitNPROC"), _at_least(_ENOUGH_TASKS))
@@ -210,8 +226,6 @@ _SERVICE: dict[str, Test] = (
         "CPUAffinity": _cpus,
         "CPUSchedulingPolicy": _one_of("", "other", "batch"),
         "DevicePolicy": _one_of("", "auto"),
-        "CapabilityBoundingSet": _one_of("~"),  # all of them; empty is none of them
-        "SystemCallArchitectures": _one_of("", "native"),
         "ProcSubset": _one_of("", "all"),
         "ProtectProc": _one_of("", "default", "invisible"),  # root sees every process
         "ProtectSystem": _one_of(*_NO, *_YES, "full"),
@@ -222,7 +236,7 @@ _SERVICE: dict[str, Test] = (
         (
             *("DynamicUser", "PrivateUsers", "PrivateDevices", "PrivateNetwork", "PrivatePIDs", "PrivateBPF"),
             *("ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"),
-            *("ProtectControlGroups", "MemoryDenyWriteExecute", "RestrictRealtime", "RestrictNamespaces"),
+            *("ProtectControlGroups", "MemoryDenyWriteExecute", "RestrictRealtime"),
             *("RootEphemeral", "RootDirectoryStartOnly", "PermissionsStartOnly", "MountAPIVFS", "WatchdogSec"),
         ),
         _OFF,
@@ -246,7 +260,7 @@ _UNIT: dict[str, Test] = (
 # What the manager gives to every service.
 _MANAGER: dict[str, Test] = {
     "DefaultEnvironment": _environment,
-    "CapabilityBoundingSet": _SERVICE["CapabilityBoundingSet"],
+    "CapabilityBoundingSet": _one_of("~"),  # all of them; the services get no others
     **{f"Default{key}": test for key, test in _SERVICE.items() if key.startswith("Limit") or key == "TasksMax"},
 }
 MANAGERS_KEYS = frozenset(_MANAGER)
@@ -261,19 +275,18 @@ _LISTS = (
         "DefaultEnvironment",
         "SuccessExitStatus",
         "CPUAffinity",
-        "CapabilityBoundingSet",
     ),
-    *("ReadWritePaths", "ReadWriteDirectories"),
+    *("ReadWritePaths", "ReadWriteDirectories", "ReadOnlyPaths", "ReadOnlyDirectories"),
+    *("InaccessiblePaths", "InaccessibleDirectories"),
     *("After", "Before", "Requires", "Requisite", "BindsTo", "Conflicts", "RequiresMountsFor"),
 )
 # Single values that an empty assignment takes back; of others systemd ignores an empty one.
 _TAKEN_BACK = (
     *("User", "Group", "WorkingDirectory", "RootDirectory", "MemoryMax", "MemoryHigh", "TasksMax"),
-    *("CPUSchedulingPolicy", "SystemCallArchitectures", "RestrictNamespaces"),
+    "CPUSchedulingPolicy",
 )
 # Empty, these take something from the service, and the value gives it back; systemd refuses a unit with the last.
 _EMPTY_COUNTS = {
-    "CapabilityBoundingSet": "~",
     "SuccessExitStatus": "4",
     "DynamicUser": "",
     "ReadWritePaths": "/",
@@ -290,8 +303,13 @@ def not_harmless(root: Sysroot, said: Sequence[Said], unit: str, words: Sequence
     own = {(one.section, one.key, one.value) for one in said if one.file == unit}
     unset = frozenset(name for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split())
     service = Service(root, words, unset)
-    guilty = [one for one in _counting(said) if one.file != unit and not _is_harmless(service, one, own)]
-    return guilty + _of_start(service, said, unit)
+    others = [one for one in _counting(said) if one.file != unit and not _is_of_a_list(one)]
+    guilty = [one for one in others if not _is_harmless(service, one, own)]
+    return guilty + allowlists.taken_away(said, unit) + _of_start(service, said, unit)
+
+
+def _is_of_a_list(one: Said) -> bool:
+    return one.section == "Service" and one.key in allowlists.KEYS
 
 
 def requiring_link(root: Sysroot, name: str) -> str:

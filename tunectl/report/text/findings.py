@@ -22,6 +22,7 @@ from tunectl.report.urgency import (
     unknown,
     urgent_of,
 )
+from tunectl.wording import plural, wanted
 
 _STYLES = {
     Outcome.DRIFTED: "red",
@@ -96,11 +97,6 @@ def compliant(page: TextPage, found: Sequence[Finding]) -> None:
         columns(page, cells, indent=2, styles=("", "dim"))
 
 
-def plural(count: int, word: str) -> str:
-    """`1 target`, `4,096 targets`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def _attention(page: TextPage, group: Group, indent: int) -> None:
     page.line()
     total = len(group.instances)
@@ -128,7 +124,7 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
         (
             f"[{compact(row.instances)}]" if any(row.instances) else "",
             *_observed(group, row),
-            f"desired {shown(row.desired)}",
+            f"desired {wanted(shown(row.desired), group.match)}",
         )
         for row in rows
     ]
