@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import time
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.monitor.watched import CPU, Watched, of, watch
+from tests.hosts.builder import build_named
+from tests.monitor.watched import CPU, Watched, of
+from tests.trees import Lent
 from tunectl.host.devices import DeviceEvent
 from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Outcome
@@ -20,11 +21,18 @@ from tunectl.monitor.sources import drift, knobs
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def lent(tmp_path_factory: pytest.TempPathFactory) -> Lent:
+    """A stock host, for one test at a time."""
+    below = tmp_path_factory.mktemp("lent")
+    return Lent(build_named(below / "original", "xeon2s", tuned_boot=frozenset({2, 18})), below / "xeon2s")
+
+
 @pytest.fixture(params=[8, 1000], ids=["by its files", "in its turn"])
-def xeon(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def xeon(lent: Lent, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Drifted in many knobs, as a stock host is; its interrupts are where they should be. Both ways of watching."""
     monkeypatch.setattr(knobs, "_MANY", request.param)
-    return watch(tmp_path, "xeon2s", {2, 18})
+    return Watched(lent(), frozenset({2, 18}))
 
 
 def seen_after(host: Watched, target: str, snapshots: int = 11) -> int | None:

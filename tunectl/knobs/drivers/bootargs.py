@@ -237,13 +237,29 @@ class Boot(NamedTuple):
         return "", ""
 
 
-def boot_of(view: View) -> Boot:
-    """The boot loader of this host, what the next boot will have, and what there is to write; worked out once."""
-    if "boot" not in view.memo:
+class Loaded(NamedTuple):
+    """What boots this host, and what the next boot will have."""
+
+    loader: Loader
+    family: Family | None
+    next: Upcoming | None
+
+
+def loaded_by(view: View) -> Loaded:
+    """The boot loader of this host and the next boot; worked out once."""
+    if "loaded" not in view.memo:
         loader = detect(view.root, view.bootloader)
         family = FAMILIES[loader.name] if loader.supported else None
+        view.memo["loaded"] = Loaded(loader, family, family.upcoming(view.root) if family else None)
+    loaded: Loaded = view.memo["loaded"]
+    return loaded
+
+
+def boot_of(view: View) -> Boot:
+    """Besides loaded_by(), what there is to write; worked out once."""
+    if "boot" not in view.memo:
+        loader, family, upcoming = loaded_by(view)
         same = partial(_same, view.scope.nr_cpus)
-        upcoming = family.upcoming(view.root) if family else None
         plan = family.plan(view.root, _desired(view), same, view.journaled) if family else None
         settled = plan is not None and all(view.root.get_text(one.path) == one.content for one in plan.writes)
         view.memo["boot"] = Boot(loader, family, upcoming, plan, settled)

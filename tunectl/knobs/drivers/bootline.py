@@ -11,7 +11,7 @@ from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import read_cpu_list
-from tunectl.knobs.drivers.bootargs import boot_of
+from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.row import NextWord, View
 
 _CPU = "sys/devices/system/cpu"
@@ -31,7 +31,7 @@ class BootLines(NamedTuple):
 
 def boot_lines(view: View) -> BootLines:
     """Both lines. A line of this boot that cannot be read is empty."""
-    upcoming = boot_of(view).next
+    upcoming = loaded_by(view).next
     point = upcoming.points[0] if upcoming and upcoming.points else None
     after = None if point is None or point.line is None else parse_cmdline(point.line)
     return BootLines(parse_cmdline(view.root.get_text("proc/cmdline")), after)
@@ -94,7 +94,7 @@ def removal_fix(view: View, word: str, *, reboot: bool) -> str:
     scripts = [_script(view, word, place) for place in places]
     if maker and places and all(scripts):
         return f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}{end}"
-    upcoming = boot_of(view).next
+    upcoming = loaded_by(view).next
     where = place_of(view, word) or (upcoming.points[0].where if upcoming and upcoming.points else "")
     return by_hand_fix(word, where) + end
 
@@ -107,7 +107,7 @@ def by_hand_fix(word: str, where: str = "") -> str:
 
 def _menu_maker(view: View) -> str:
     """The command that makes the boot menu from the settings; "" where it is not made from them, or not all of it."""
-    return making_menu(view.root) if boot_of(view).loader.name in _MAKE_MENUS else ""  # docs/boot-loaders.md, BLS
+    return making_menu(view.root) if loaded_by(view).loader.name in _MAKE_MENUS else ""  # docs/boot-loaders.md, BLS
 
 
 def _script(view: View, word: str, place: str) -> str:
