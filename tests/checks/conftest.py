@@ -11,6 +11,7 @@ import pytest
 
 from tests.checking.fake_kernel import Clock
 from tests.hosts.builder import build_named
+from tests.trees import Lent
 from tunectl.checking.runner import run_checks, shipped_checks
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import read_scope_facts
@@ -32,10 +33,16 @@ def lab4(tmp_path: Path) -> Path:
     return build_named(tmp_path / "host", "lab4", tuned_boot=frozenset({2, 3}))
 
 
+@pytest.fixture(scope="session")
+def _lend_xeon(tmp_path_factory: pytest.TempPathFactory) -> Lent:
+    below = tmp_path_factory.mktemp("lent")
+    return Lent(build_named(below / "original", "xeon2s", tuned_boot=frozenset({2, 3, 18, 19})), below / "host")
+
+
 @pytest.fixture
-def xeon(tmp_path: Path) -> Path:
-    """CPU n and n+16 share a core; 2, 3 and their siblings are isolated."""
-    return build_named(tmp_path / "host", "xeon2s", tuned_boot=frozenset({2, 3, 18, 19}))
+def xeon(_lend_xeon: Lent) -> Path:
+    """CPU n and n+16 share a core; 2, 3 and their siblings are isolated. For one test at a time."""
+    return _lend_xeon()
 
 
 @pytest.fixture

@@ -52,9 +52,9 @@ def lab4(tmp_path: Path) -> Monitor:
 
 
 @pytest.fixture
-def xeon(tmp_path: Path) -> Monitor:
+def xeon(lent_xeon: Path) -> Monitor:
     """Two sockets, throttle counters, base_frequency."""
-    return Monitor(watch(tmp_path, "xeon2s", {2, 18}))
+    return Monitor(Watched(lent_xeon, frozenset({2, 18})))
 
 
 def test_a_quiet_host_is_quiet(lab4: Monitor, xeon: Monitor) -> None:

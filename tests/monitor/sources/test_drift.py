@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.hosts.builder import build_named
 from tests.monitor.watched import CPU, Watched, of
-from tests.trees import Lent
 from tunectl.host.devices import DeviceEvent
 from tunectl.knobs import KNOBS
 from tunectl.model import Finding, Outcome
@@ -21,18 +20,11 @@ from tunectl.monitor.sources import drift, knobs
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def lent(tmp_path_factory: pytest.TempPathFactory) -> Lent:
-    """A stock host, for one test at a time."""
-    below = tmp_path_factory.mktemp("lent")
-    return Lent(build_named(below / "original", "xeon2s", tuned_boot=frozenset({2, 18})), below / "xeon2s")
-
-
 @pytest.fixture(params=[8, 1000], ids=["by its files", "in its turn"])
-def xeon(lent: Lent, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watched:
+def xeon(lent_xeon: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Drifted in many knobs, as a stock host is; its interrupts are where they should be. Both ways of watching."""
     monkeypatch.setattr(knobs, "_MANY", request.param)
-    return Watched(lent(), frozenset({2, 18}))
+    return Watched(lent_xeon, frozenset({2, 18}))
 
 
 def seen_after(host: Watched, target: str, snapshots: int = 11) -> int | None:

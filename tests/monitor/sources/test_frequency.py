@@ -13,9 +13,9 @@ HOUSEKEEPING = [cpu for cpu in range(32) if cpu not in (2, 18)]
 
 
 @pytest.fixture
-def xeon(tmp_path: Path) -> Watched:
+def xeon(lent_xeon: Path) -> Watched:
     """Governor performance, every housekeeping CPU of package 0 measured at 3.6 GHz."""
-    host = watch(tmp_path, "xeon2s", {2, 18})
+    host = Watched(lent_xeon, frozenset({2, 18}))
     for cpu in range(32):
         host.write(f"{CPU}/cpufreq/policy{cpu}/scaling_governor", "performance")
     return host
@@ -133,8 +133,8 @@ def test_a_policy_shared_with_an_isolated_cpu_is_not_read(xeon: Watched) -> None
     assert "shares its frequency policy with the isolated CPUs 2" in seen.reason
 
 
-def test_a_cpu_without_a_tick_is_not_read_though_the_host_file_does_not_name_it(tmp_path: Path) -> None:
-    host = watch(tmp_path, "xeon2s", {2, 18})
+def test_a_cpu_without_a_tick_is_not_read_though_the_host_file_does_not_name_it(lent_xeon: Path) -> None:
+    host = Watched(lent_xeon, frozenset({2, 18}))
     host.write(f"{CPU}/nohz_full", "2,3,18,19")
     host = Watched(host.root, frozenset({2, 18}))
     host.look()

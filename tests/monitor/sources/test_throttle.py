@@ -14,8 +14,8 @@ PACKAGE0 = frozenset({*range(8), *range(16, 24)})
 
 
 @pytest.fixture
-def xeon(tmp_path: Path) -> Watched:
-    return watch(tmp_path, "xeon2s", {2, 18})
+def xeon(lent_xeon: Path) -> Watched:
+    return Watched(lent_xeon, frozenset({2, 18}))
 
 
 def test_siblings_and_packages_count_an_event_once(xeon: Watched) -> None:
