@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tunectl.cpulist import Isolcpus
+from tunectl.fix import NOTHING
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
@@ -382,7 +383,7 @@ def test_isolcpus_with_managed_irq_pending_makes_a_managed_interrupt_harmless() 
 
 
 def facts_of(*, booted: Any, upcoming: Any, accepted: bool = True, **more: Any) -> BootFacts:
-    plain = BootFacts(upcoming, True, "", booted, NONE, accepted, "", "the list was bad", "", "", "")
+    plain = BootFacts(upcoming, True, "", booted, NONE, accepted, "", "the list was bad", "", "", NOTHING)
     return plain._replace(**more)
 
 

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 import pytest
 
+from tunectl.fix import NOTHING, Fix
 from tunectl.model import Outcome, Scalar, Severity
 
 # Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
@@ -16,17 +17,18 @@ class Settled(Exception):  # noqa: N818 - an answer, not an error
     """A check has its answer. Raised by the functions below, read by the plugin."""
 
     def __init__(
-        self, outcome: Outcome, reason: str, fix: str = "", observed: Scalar = None, desired: Scalar = None
+        self, outcome: Outcome, reason: str, fix: Fix = NOTHING, observed: Scalar = None, desired: Scalar = None
     ) -> None:
         super().__init__(reason)
         self.outcome = outcome
         self.reason = reason
-        self.fix = fix
+        # An operator's own check may say it as a text.
+        self.fix = fix if isinstance(fix, Fix) else Fix(fix)
         self.observed = observed
         self.desired = desired
 
 
-def failing(reason: str, fix: str = "", *, observed: Scalar = None, desired: Scalar = None) -> NoReturn:
+def failing(reason: str, fix: Fix = NOTHING, *, observed: Scalar = None, desired: Scalar = None) -> NoReturn:
     """The host does not behave as it should: what was seen, and what to do about it."""
     raise Settled(Outcome.DRIFTED, reason, fix, observed, desired)
 
@@ -36,7 +38,7 @@ def unsupported(reason: str) -> NoReturn:
     raise Settled(Outcome.UNSUPPORTED, reason)
 
 
-def unknown(reason: str, fix: str = "") -> NoReturn:
+def unknown(reason: str, fix: Fix = NOTHING) -> NoReturn:
     """It could not be found out; fails a gate only with --strict."""
     raise Settled(Outcome.UNREADABLE, reason, fix)
 

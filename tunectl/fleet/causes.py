@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tunectl.fix import Fix
 from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
 from tunectl.probe.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
@@ -81,7 +82,7 @@ def _finding(one: JudgedTarget) -> Finding:
     target = parse_target(one.target, one.knob)
     # A word that this version does not know fails nothing here: the document's own verdict stands.
     outcome = next((each for each in Outcome if each.value == one.outcome), Outcome.UNSUPPORTED)
-    values = (one.observed, one.desired, one.reason, one.fix, one.harmful, one.points)
+    values = (one.observed, one.desired, one.reason, Fix(one.fix), one.harmful, one.points)
     return Finding(one.knob, target.instance, outcome, *values, severity=severity)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
+from tunectl.fix import Fix
 from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
 from tunectl.report.escape import printable
 
@@ -78,11 +79,11 @@ def finding_body(finding: Finding) -> dict[str, Any]:
 
 
 def finding_of(body: Mapping[str, Any]) -> Finding:
-    """The inverse of `finding_body`."""
+    """The inverse of `finding_body`; the fix is its text alone."""
     known = {name: body[name] for name in Finding._fields if name in body}
     target = parse_target(body["target"], body["knob"])
     severity = next((one for one in Severity if one.value == body.get("severity")), None)
-    made = {"outcome": Outcome(body["outcome"]), "severity": severity}
+    made = {"outcome": Outcome(body["outcome"]), "fix": Fix(body["fix"]), "severity": severity}
     return Finding(**{**known, **target._asdict(), **made})
 
 
