@@ -1,6 +1,6 @@
 """The operator's own threads, as [[threads]] in the host file declares them."""
 
-from tunectl.checking import Severity, costs, failing, unknown, unsupported, watches
+from tunectl.checking import Match, Severity, costs, failing, unknown, unsupported, watches
 from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.traders import (
     REAL_TIME,
@@ -99,6 +99,7 @@ def test_trading_locked(trading_thread: Trader, host: Sysroot) -> None:
             to_decide("mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit"),
             observed=memory.locked,
             desired=memory.resident,
+            match=Match.AT_LEAST,
         )
 
 

@@ -151,6 +151,7 @@ def test_report_sees_only_the_model() -> None:
         "tunectl.errors",
         "tunectl.cpulist",
         "tunectl.verdict",
+        "tunectl.wording",
         "tunectl.__version__",
     )
     for path in (PACKAGE / "report").rglob("*.py"):
@@ -207,15 +208,8 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.shapes")
-        ground = (
-            "tunectl.errors",
-            "tunectl.durable",
-            "tunectl.fix",
-            "tunectl.regular",
-            "tunectl.verdict",
-            "tunectl.model",
-        )
-        assert not outside(own, "tunectl.fleet", *probe, *ground), path
+        ground = ("errors", "durable", "fix", "regular", "verdict", "wording", "model")
+        assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 
 

@@ -37,6 +37,16 @@ class Severity(StrEnum):
     HYGIENE = "hygiene"  # nothing now: what keeps the other settings in force, and what is written down of them
 
 
+def severity_of(word: object) -> Severity | None:
+    """The severity that a document names; None for a word that this version does not know, and for none."""
+    return next((one for one in Severity if one.value == word), None)
+
+
+def cost(severity: Severity | None) -> int:
+    """Its place among the severities, the worst first; that of no row comes last."""
+    return len(Severity) if severity is None else list(Severity).index(severity)
+
+
 class Lifetime(StrEnum):
     """How long a written value lasts: until the boot ends, or from the next boot on."""
 
@@ -53,6 +63,11 @@ class Match(StrEnum):
     COVERS = "covers"  # a CPU set (or isolcpus= value) that holds at least these
     AT_MOST = "at most"
     AT_LEAST = "at least"
+
+
+def match_of(word: object) -> Match:
+    """How a document compares; by equality where it does not say, or names what this version does not know."""
+    return next((one for one in Match if one.value == word), Match.EQUAL)
 
 
 class Target(NamedTuple):
@@ -91,6 +106,7 @@ class Finding(NamedTuple):
     harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
     severity: Severity | None = None  # its row's; None only of what is no row's: a condition of the monitor
+    match: Match = Match.EQUAL  # how `observed` and `desired` are compared
 
     @property
     def target(self) -> str:

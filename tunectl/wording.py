@@ -1,9 +1,13 @@
-"""What stands and what should stand there, as the end of a sentence that begins with a target's name. Pure."""
+"""A finding as a sentence: the target's name, what stands there, what should, and why. And the way back. Pure."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
+
 from tunectl.model import Finding, Match, Outcome, Scalar
 
+_SUBJECT = re.compile(r"[^\s:;[]+")  # of a sentence: the knob, where it begins with a target's name
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
 
 
@@ -17,7 +21,12 @@ def seconds_of(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
 
 
-def standing(finding: Finding, match: Match = Match.EQUAL) -> str:
+def wanted(value: str, match: Match) -> str:
+    """`at most 5`; the value alone where it is no bound."""
+    return _BOUNDS.get(match, "") + value
+
+
+def standing(finding: Finding) -> str:
     """`is 5, should be at most 2`; "" where the finding has neither value, or nothing that could have one.
 
     A wish for nothing (what an earlier host file asked for) is `should not be there`; a value that is compared with
@@ -31,8 +40,33 @@ def standing(finding: Finding, match: Match = Match.EQUAL) -> str:
         return "could not be read" if unread else ""
     stands = "could not be read" if unread else f"is {value_of(observed)}"
     if desired is not None:
-        return f"{stands}, should be {_BOUNDS.get(match, '')}{value_of(desired)}"
+        return f"{stands}, should be {wanted(value_of(desired), finding.match)}"
     return f"{stands}, should not be there" if finding.outcome is Outcome.DRIFTED and _is_set(finding) else stands
+
+
+def sentence(name: str, stands: str, reason: str) -> str:
+    """`mm.swappiness is 60, should be 0: the reason`; `stands` and the reason may be empty."""
+    return name + (f" {stands}" if stands else "") + (f": {reason}" if reason else "")
+
+
+def over_limit(broken: str) -> str:
+    """A limit that the probe broke, as a reason."""
+    return f"probe: {broken}"
+
+
+def unexplained(reasons: Iterable[str], knobs: Collection[str], broken: Iterable[str]) -> list[str]:
+    """The reasons that are neither a sentence about one of these knobs nor about one of these broken limits.
+
+    A document's reasons are texts: what each is about is told by how this module begins it.
+    """
+    limits = set(map(over_limit, broken))
+    return [one for one in reasons if one not in limits and subject(one) not in knobs]
+
+
+def subject(reason: str) -> str:
+    """The knob that a sentence is about; its first word where it is about none."""
+    found = _SUBJECT.match(reason)
+    return found[0] if found else ""
 
 
 def _is_set(finding: Finding) -> bool:

@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -94,12 +95,14 @@ def on_terminal(
     then: Callable[[], None] | None = None,
     env: Mapping[str, str] | None = None,
     result_too: bool = False,
+    lines: int = 24,
 ) -> tuple[int, str]:
     """Runs the program with stdin and stderr (`result_too`: and stdout) on a terminal: (exit code, what it showed).
 
-    Once it shows `at`, `then` is called and `answer` typed.
+    Once it shows `at`, `then` is called and `answer` typed. The terminal has 80 columns.
     """
     master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, 80, 0, 0))
     out = slave if result_too else subprocess.DEVNULL
     process = subprocess.Popen(
         [*PROGRAM, *map(str, words)],

@@ -166,6 +166,7 @@ def test_the_live_view(watched: Path) -> None:
         then=lambda: time.sleep(0.5),
         result_too=True,
         env={"TERM": "xterm-256color"},
+        lines=60,  # the paths of a test are long, and so are its fixes
     )
     assert code == 0
     assert "isolated 2-3; housekeeping 0-1" in shown
@@ -198,4 +199,7 @@ def test_duration_ends_it(tunectl: Run, watched: Path) -> None:
     done = tunectl("monitor", "--duration", "0.5", "--root", watched)
     assert done.code == 3  # something fired
     assert "ManagerStarted[irqbalance] firing: " in done.out
+    said = [line.partition("; to do: ")[2] for line in done.out.splitlines()]
+    assert any(f"sudo tunectl --root {watched} apply" in fix for fix in said)
+    assert not any("tunectl apply" in fix for fix in said)  # that would apply this machine's host file
     assert tunectl("monitor", "--duration", "0.5", "--root", watched).code == 0  # and does not fire again

@@ -66,6 +66,20 @@ def test_a_list_or_file_without_an_end_is_refused(tree: Path) -> None:
         root.read_text("etc/long")
 
 
+def test_bytes_of_names_are_escaped_and_a_file_of_nothing_else_is_refused_at_once(tree: Path) -> None:
+    """4,096 interrupts with names of 64 bytes that are no text are 262,144 such bytes."""
+    root = Sysroot(str(tree))
+    (tree / "etc/long").write_bytes(b" 24: 0 0 eth0-" + b"\xff" * 64 * 4096 + "ß".encode() * (1 << 20))
+    assert root.read_text("etc/long").count("\\xff") == 64 * 4096
+    (tree / "etc/long").write_bytes(b"\xff" * ((1 << 20) + 1))
+    with pytest.raises(OSError, match="is no text"):
+        root.read_text("etc/long")
+    begun = time.process_time()
+    (tree / "etc/long").write_bytes(bytes(range(256)) * (8 << 12))
+    assert root.get_text("etc/long", "refused") == "refused"
+    assert time.process_time() - begun < 1
+
+
 def test_a_number_that_no_host_has_is_refused(tree: Path) -> None:
     root = Sysroot(str(tree))
     (tree / "etc/long").write_bytes(b"a " + b"9" * 99 + b"\n")

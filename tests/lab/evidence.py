@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from .lab import Lab
+from .sabotage import ask_irqbalance
 
 Tells = Callable[[Lab, str], bool]
 _ISOLATED = {2, 3}
@@ -26,9 +27,10 @@ def _watchdog(lab: Lab, _: str) -> bool:
 
 
 def _ban(lab: Lab, _: str) -> bool:
-    """The daemon's own environment."""
+    """The daemon's own environment; or its own word, a mask: irqbalance-ui changes its list while it runs."""
     ban = "tr '\\0' '\\n' < /proc/$(pgrep -xo irqbalance)/environ | sed -n 's/^IRQBALANCE_BANNED_CPULIST=//p'"
-    return not cpus(lab.run(ban).out.strip()) >= _ISOLATED
+    word = re.search("BANNED ([0-9a-f]+)", lab.run(ask_irqbalance("setup"), check=False).out)
+    return not cpus(lab.run(ban).out.strip()) >= _ISOLATED or bool(word and int(word[1], 16) & 0b1100 != 0b1100)
 
 
 def _affinity(lab: Lab, irq: str) -> bool:

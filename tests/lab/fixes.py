@@ -19,6 +19,8 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "highres=off for the next boot",
         "fewer CPUs for the next boot",
         "cpufreq.off=1 for the next boot",
+        "notsc for the next boot",
+        "another clock for the next boot",
         "systemd.mask= for the next boot",
         "another target on the next line",
         "a bare word on the next line",
@@ -46,6 +48,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo systemctl set-property …… AllowedCPUs=…": (
         "a service with AllowedCPUs=",
         "a slice that gets an isolated CPU",
+        "the slice of logins is given an isolated CPU for good",
     ),
     "… && sudo systemctl restart irqbalance": (
         "irqbalance's unit drops the ban",
@@ -70,6 +73,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     ),
     "sudo systemctl restart irqbalance; its configuration has the ban, the running daemon has not": (
         "irqbalance runs with an older configuration",
+        "irqbalance-ui bans other CPUs",
     ),
     "take … out, or say … there": ("sysctl.d file that wins",),
     "echo … | sudo tee /proc/irq/…/smp_affinity_list": ("the network card interrupts an isolated CPU",),
@@ -81,6 +85,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo sysctl kernel.stack_tracer_enabled=0": ("stack tracer left on",),
     "put … back from a backup; or decide that `restore` shall know nothing older: sudo tunectl apply --adopt": (
         "the journal is gone",
+        "a journal of an earlier moment is put back",
     ),
     "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
 }

@@ -21,6 +21,7 @@ _ASKS = (
     ("end a process", r"\b(kill \d+)", r"\1; sleep 1"),
     ("stop a service", rf"\b(systemctl (?:stop|disable --now) {_UNIT})", r"\1"),
     ("restart a service", rf"\b(systemctl restart {_UNIT})", r"\1; sleep 2"),
+    ("start a service", rf"\b(systemctl start {_UNIT})", r"\1; sleep 2"),
     ("have systemd read its files", r"\b(systemctl daemon-reload)", r"\1"),
     ("revert a unit", rf"\b(systemctl (?:revert|unmask) {_UNIT})", r"\1"),
     ("mask a unit", r"\b(systemctl mask '?[\w@:.\\-]+'?)", r"\1"),

@@ -63,6 +63,10 @@ class Sabotage(NamedTuple):
     needs: str = ""  # a shell command in the guest that fails where this row cannot be played
     lacks: str = ""  # the reason, then
 
+    def is_in(self, note: str) -> bool:
+        """Does this note of a document say what it has to?"""
+        return all(word in note for word in self.notes)
+
 
 class Round(NamedTuple):
     """What happens together; or, with `alone`, one row after the other on one host, each mended before the next."""
@@ -116,6 +120,26 @@ def declare(table: str, *lines: str) -> str:
     """A shell command that adds a table to the host file."""
     words = " ".join(map(shlex.quote, ("", f"[[{table}]]", *lines)))
     return f"printf '%s\\n' {words} >> /etc/tunectl/host.toml"
+
+
+# What irqbalance-ui says to the daemon; prints what that answers.
+_ASK = (
+    "import os, socket, struct, sys",
+    "pid = int(os.popen('pgrep -xo irqbalance').read())",
+    "rows = [row.split()[-1] for row in open('/proc/net/unix')]",
+    "name = next(row for row in rows if row.endswith(f'irqbalance{pid}.sock'))",
+    "line = socket.socket(socket.AF_UNIX)",
+    "line.connect(name.replace('@', chr(0)))",
+    "own = struct.pack('3i', os.getpid(), 0, 0)",
+    "line.sendmsg([sys.argv[1].encode()], [(socket.SOL_SOCKET, socket.SCM_CREDENTIALS, own)])",
+    "print(line.recv(65536).decode())",
+)
+
+
+def ask_irqbalance(words: str) -> str:
+    """A shell command that says something to the running irqbalance; `setup` is answered with what it bans."""
+    program = "/usr/local/bin/irqbalance-ask"
+    return f"{put(program, *_ASK)}; python3 {program} {shlex.quote(words)}"
 
 
 def agent(name: str, *lines: str, options: str = "") -> str:

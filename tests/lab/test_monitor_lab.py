@@ -156,6 +156,19 @@ def test_what_happens_is_named(watched: Lab) -> None:
 
 
 @pytest.mark.long
+def test_a_host_file_that_is_removed_changes_nothing_but_the_log(watched: Lab) -> None:
+    steady(watched)
+    watched.run("mv /etc/tunectl/host.toml /root/")  # a colleague tidies up, and a package reloads the service
+    watched.run(f"systemctl reload {MONITOR}")
+    watched.wait_for(f"journalctl -q -u {MONITOR} -o cat | grep -q 'the old settings stay in force'")
+    watched.run("echo powersave > /sys/devices/system/cpu/cpu3/cpufreq/scaling_governor")
+    wait_for(watched, named("KnobDrift[cpufreq.governor]", "firing"), 40)
+    watched.run("mv /root/host.toml /etc/tunectl/")
+    watched.run(f"systemctl reload {MONITOR}")
+    watched.wait_for(f"journalctl -q -u {MONITOR} -o cat | tail -5 | grep -q 'the host file was read again'")
+
+
+@pytest.mark.long
 def test_repair_is_asked_for_and_runs(tuned: Lab) -> None:
     assert tunectl(tuned, "service install repair -q").code == 0
     assert tunectl(tuned, "service install apply -q").code == 0

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from .evidence import cpus
+from .follow import in_order
 from .lab import Lab
 from .product import HOST_FILE, WRITTEN, findings, tunectl, verify
 from .test_product import difference, volatile
@@ -100,6 +101,20 @@ def test_systemd_keeps_it(partitioned: Lab) -> None:
     partitioned.run(f"{reloaded} && systemctl daemon-reexec && sleep 2")
     assert partitioned.read(PARTITION) == "isolated"
     assert verify(partitioned)["verdict"] == "compliant"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("given", ["0", "0-1", "0-3"])
+def test_a_slice_is_named_where_the_kernel_lets_it_out(partitioned: Lab, given: str) -> None:
+    """By `systemctl set-property`, as an operator would; the partition may keep the kernel from giving it more."""
+    partitioned.run(f"systemctl set-property system.slice AllowedCPUs={given}; sleep 2")
+    let_out = bool(cpus(partitioned.read("/sys/fs/cgroup/system.slice/cpuset.cpus.effective")) - {0, 1})
+    found = findings(verify(partitioned), "drifted")
+    assert ("systemd.allowed_cpus[system.slice]" in found) == let_out, found
+    assert bool(found) == (let_out or partitioned.read(PARTITION) != "isolated"), found
+    for step in in_order([one["fix"] for one in found.values()]):
+        partitioned.run(step, check=False, timeout=300)
+    assert not findings(verify(partitioned), "drifted")
 
 
 @pytest.mark.long

@@ -101,7 +101,8 @@ def look(lab: Lab, commands: set[str]) -> Found:
     for command in sorted(commands):
         document = tunectl(lab, f"{command} --format json").json
         other = [one["reason"] for one in listed(document) if one["outcome"] in ("unsupported", "unreadable")]
-        found = Found(found.failing | failing(document), (*found.notes, *document.get("notes", ()), *other))
+        said = (*document.get("notes", ()), document.get("headline", ""), *other)
+        found = Found(found.failing | failing(document), (*found.notes, *said))
     return found
 
 
@@ -124,6 +125,7 @@ class Outcome:
     followed: set[str] = field(default_factory=set)  # kinds of fixes
     left: dict[str, Any] = field(default_factory=dict)
     innocent: dict[str, Any] = field(default_factory=dict)  # found before anything was broken
+    said_before: tuple[str, ...] = ()  # the notes, then
     failed: str = ""  # the guest could not do what a row says
     lacks: str = ""  # why this guest cannot be sabotaged so
 
@@ -144,8 +146,11 @@ class Outcome:
         findings = [self.found[target] for target in self.wanted[row.name] & self.found.keys()]
         texts = [" ".join(map(str, (one["reason"], one["fix"], one["observed"]))) for one in findings]
         unsaid = [f"{word!r} in {text!r}" for text in texts for word in row.says if word not in text]
-        noted = any(all(word in note for word in row.notes) for note in self.notes) or not row.notes
-        return unsaid + ([] if noted else [f"no note has {row.notes}"])
+        if not row.notes:
+            return unsaid
+        noted, before = (any(map(row.is_in, notes)) for notes in (self.notes, self.said_before))
+        too_early = [f"a note of the innocent host has {row.notes}"] if before else []
+        return [*unsaid, *too_early, *([] if noted else [f"no note has {row.notes}"])]
 
     def silent(self, row: Sabotage) -> bool:
         """Is this row no longer found, its fix followed?"""
@@ -160,7 +165,7 @@ def play(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
         lab.run(innocent)
     if any(row.innocent for row in rows):
         reboot(lab, played.reboots)
-        outcome.innocent = look(lab, commands).failing
+        outcome.innocent, outcome.said_before = look(lab, commands)
     for row in rows:
         lab.run(row.breaks)
     reboot(lab, played.reboots)

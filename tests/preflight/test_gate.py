@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tunectl.fix import Fix
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Match, Outcome
 from tunectl.preflight.gate import Parts, decide
 
 RANKS = ("go", "pending-reboot", "unknown", "no-go")  # the better ones first
@@ -75,7 +75,7 @@ THERMAL = {
 }
 KEPT: Mapping[str, Any] = {"budget": {"verdict": "within", "broken": []}}
 STARVED: Mapping[str, Any] = {"budget": {"verdict": "not-judged", "broken": [], "reason": "a CPU was never measured"}}
-BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": [{"text": "max_ns of CPU 7"}]}}
+BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": ["max_ns of CPU 7"]}}
 PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
     (KEPT, "", Given("budget kept", (), "go", "go")),
     (BROKEN, "", Given("budget broken", (), "no-go", "no-go", "probe: max_ns of CPU 7")),
@@ -161,8 +161,9 @@ def test_a_checks_fixes_may_differ_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("one", "said"),
     [
-        (drifted("cpuidle.max_latency_us", "", observed=9, desired=2), "is 9, should be at most 2"),
-        (drifted("thermal.clock", "", observed=9, desired=12), "is 9, should be at least 12"),
+        (drifted("cpuidle.max_latency_us", "", observed=9, desired=2, match=Match.AT_MOST),
+         "is 9, should be at most 2"),
+        (drifted("thermal.clock", "", observed=9, desired=12, match=Match.AT_LEAST), "is 9, should be at least 12"),
         (drifted("mm.ksm", "", observed="running", desired="stopped"), "is running, should be stopped"),
         (drifted("boot.tsc", "", observed="reliable", desired=None), "is reliable, should not be there"),
         (drifted("check.ipis", "", observed="many", desired=None), "is many"),

@@ -293,15 +293,38 @@ def test_with_adopt_a_new_journal_begins(host: Path) -> None:
     assert [one.target for one in inspection_on(host).assess().findings if one.knob == "journal"] == []
 
 
-def test_without_a_journal_nobody_knows_which_interrupt_the_kernel_manages(host: Path) -> None:
+def puts_an_older_journal_back(host: Path) -> None:
+    """All before the first write that udev's rule needed."""
+    journal = host / "var/lib/tunectl/journal.jsonl"
+    journal.write_text(journal.read_text().partition("95-tunectl.rules")[0].rpartition("\n")[0] + "\n")
+
+
+def cuts_a_line_out_of_its_journal(host: Path) -> None:
+    journal = host / "var/lib/tunectl/journal.jsonl"
+    first, _, *others = journal.read_text().splitlines(keepends=True)
+    journal.write_text(first + "".join(others))
+
+
+@pytest.mark.parametrize(
+    ("lose", "state"),
+    [
+        (loses_its_journal, "is gone"),
+        (puts_an_older_journal_back, "is not whole"),
+        (cuts_a_line_out_of_its_journal, "is not whole"),
+    ],
+)
+def test_without_a_whole_journal_nobody_knows_which_interrupt_the_kernel_manages(
+    host: Path, lose: Callable[[Path], None], state: str
+) -> None:
     irq = next(path for path in (host / "proc/irq").iterdir() if (path / "effective_affinity_list").exists())
     (irq / "effective_affinity_list").write_text("2\n")
     (irq / "smp_affinity_list").write_text("2\n")
     assert "drifted" in {one.outcome for one in findings(host, "irq.affinity")}
-    loses_its_journal(host)
+    lose(host)
+    assert [one.outcome for one in findings(host, "journal")] == ["drifted"]
     found = [one for one in findings(host, "irq.affinity") if one.instance == irq.name]
     assert [one.outcome for one in found] == ["unreadable"]
-    assert "the journal is gone" in found[0].reason
+    assert f"the journal {state}" in found[0].reason
 
 
 def test_a_host_on_which_apply_never_ran_or_everything_was_restored_misses_no_journal(lab4: Path) -> None:

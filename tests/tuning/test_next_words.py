@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import LOW_LATENCY, write_host_file
 from tests.knobs.test_switched_off import booted, typed
 from tests.tuned import apply, inspection_on
+from tunectl.bootloader.clockwords import taking_tsc
 from tunectl.bootloader.cmdline import parse_cmdline
 from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.model import Finding
@@ -26,13 +28,15 @@ def lost(root: Path) -> dict[str, Finding]:
     return {one.target: one for one in found if one.reason.startswith("in force now, but the next boot will have ")}
 
 
-CPUS = ("cpu.online[2]", "cpu.online[3]")
+CPUS, TSC = ("cpu.online[2]", "cpu.online[3]"), ("boot.tsc",)
+ALONE = ("nr_cpus", "maxcpus", "nosmp", "possible_cpus", "notsc", "tsc", "clocksource")  # nothing else goes along
 
 
 @pytest.fixture
 def tuned(lab4: Path) -> Path:
-    """The recorded host, applied."""
+    """The recorded host, applied, and booted as the menu has it."""
     apply(lab4)
+    booted(lab4, "tsc=reliable")
     return lab4
 
 
@@ -47,6 +51,9 @@ def tuned(lab4: Path) -> Path:
         ("possible_cpus=3", CPUS[1:]),
         ("cpufreq.off=1", ("cpufreq.governor[0]", "cpufreq.max_khz[3]")),
         ("cpufreq.off", ("cpufreq.governor[0]", "cpufreq.max_khz[3]")),
+        ("notsc", TSC),
+        ("tsc=unstable", TSC),
+        ("clocksource=hpet", TSC),
     ],
 )
 def test_a_word_that_takes_something_away_is_named_with_its_place_and_the_fix_takes_it_out(
@@ -56,7 +63,7 @@ def test_a_word_that_takes_something_away_is_named_with_its_place_and_the_fix_ta
     next_line(tuned, word)
     found = lost(tuned)
     assert set(targets) <= found.keys()
-    if word.partition("=")[0] in ("nr_cpus", "maxcpus", "nosmp", "possible_cpus"):
+    if word.partition("=")[0] in ALONE:
         assert set(targets) == found.keys()
     one = found[targets[0]]
     assert (one.outcome, f"will have {word} (/{GRUB}:" in one.reason) == ("drifted", True)
@@ -81,6 +88,12 @@ def test_a_word_that_takes_something_away_is_named_with_its_place_and_the_fix_ta
         "cgroup_disable=memory",
         "idle=poll",
         "intel_pstate=passive",
+        "tsc=nowatchdog",
+        "tsc=noirqtime",
+        "clocksource=tsc",
+        "clocksource=hpet clocksource=tsc",
+        "clocksource=pit",  # this machine has none: the kernel chooses
+        "-- notsc",
     ],
 )
 def test_a_word_that_leaves_everything_in_force_is_no_matter(tuned: Path, words: str) -> None:
@@ -94,6 +107,59 @@ def test_what_this_boot_had_took_nothing_away_that_is_there(tuned: Path) -> None
     booted(tuned, "maxcpus=2")
     next_line(tuned, "maxcpus=2")
     assert not lost(tuned)
+
+
+def test_it_is_named_before_the_first_boot_that_is_tuned_too(lab4: Path) -> None:
+    apply(lab4)
+    next_line(lab4, "notsc")
+    found = {one.target: one for one in inspection_on(lab4).assess().findings}
+    assert found["boot.skew_tick"].outcome == "pending-reboot"
+    assert found["boot.tsc"].outcome == "drifted"
+    assert found["boot.tsc"].reason.startswith(f"the next boot will have notsc (/{GRUB}:")
+
+
+def clock(root: Path, name: str) -> None:
+    (root / "sys/devices/system/clocksource/clocksource0/current_clocksource").write_text(f"{name}\n")
+
+
+def test_the_word_is_named_also_where_this_boot_had_it_and_somebody_chose_the_tsc_since(tuned: Path) -> None:
+    booted(tuned, "clocksource=hpet")
+    next_line(tuned, "clocksource=hpet")
+    assert lost(tuned)["boot.tsc"].reason.endswith("the TSC is not the clock then")
+
+
+@pytest.mark.parametrize("word", ["notsc", "tsc=unstable", "clocksource=acpi_pm"])
+def test_where_the_tsc_is_not_the_clock_nothing_is_lost(tuned: Path, word: str) -> None:
+    """check.clocksource says so, where it might be."""
+    clock(tuned, "hpet")
+    next_line(tuned, word)
+    assert not lost(tuned)
+
+
+@pytest.mark.parametrize(
+    ("word", "targets"),
+    [("notsc", {"boot.tsc", "clocksource.current"}), ("clocksource=hpet", set())],
+)
+def test_a_clock_that_is_chosen_again_at_each_boot_is_lost_with_the_tsc_alone(
+    tuned: Path, word: str, targets: set[str]
+) -> None:
+    write_host_file(tuned, f'{LOW_LATENCY}[knobs]\n"clocksource.current" = "tsc"\n')
+    apply(tuned)
+    next_line(tuned, word)
+    assert set(lost(tuned)) == targets
+
+
+@pytest.mark.parametrize(
+    ("line", "taking"),
+    [
+        ("tsc=reliable notsc tsc=unstable clocksource=hpet", {"notsc", "tsc=unstable", "clocksource=hpet"}),
+        ("tsc=unstablex xnotsc clocksource=acpi_pm clocksource=tsc", set()),
+        ("clocksource=tsc clocksource=acpi_pm", {"clocksource=acpi_pm"}),
+        ("clocksource", set()),
+    ],
+)
+def test_the_words_that_take_the_tsc(line: str, taking: set[str]) -> None:
+    assert {str(arg) for arg in taking_tsc(parse_cmdline(line), ("hpet", "acpi_pm"))} == taking
 
 
 @pytest.mark.parametrize(

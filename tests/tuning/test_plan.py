@@ -13,8 +13,10 @@ from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
 from tunectl.knobs.row import Facts
-from tunectl.model import Change, Finding, Outcome, Plan, Reading, Setting, State, Target, Waiver
+from tunectl.model import Change, Finding, Match, Outcome, Plan, Reading, Setting, State, Target, Waiver
+from tunectl.report.findings import finding_body, finding_of
 from tunectl.tuning.plan import diff
+from tunectl.wording import standing
 
 TODAY = "2026-11-21"
 HOUSEKEEPING, ISOLATED = frozenset({0, 1}), frozenset({2, 3})
@@ -66,6 +68,23 @@ def test_a_value_satisfies_or_it_does_not(knob: str, desired: Any, observed: Any
     assert judged(plan).outcome is outcome
     assert [change.knob for change in plan.changes] == ([knob] if outcome is Outcome.DRIFTED else [])
     assert not plan.reboot_required
+
+
+@pytest.mark.parametrize(
+    ("knob", "desired", "observed", "said"),
+    [
+        ("mm.swappiness", 1, 60, "is 60, should be at most 1"),
+        ("kernel.stat_interval", 10, 9, "is 9, should be at least 10"),
+        ("mm.thp_enabled", "never", "always", "is always, should be never"),
+    ],
+)
+def test_a_bound_is_called_one_by_whoever_draws_the_finding(knob: str, desired: Any, observed: Any, said: str) -> None:
+    finding = judged(planned(knob, desired, read(knob, observed)))
+    assert (finding.match, standing(finding)) == (KNOBS[knob].match, said)
+    body = finding_body(finding)
+    assert finding_of(body) == finding
+    assert body.get("match", "equal") == finding.match.value
+    assert finding_of({**body, "match": "a word of a later version"}).match is Match.EQUAL
 
 
 def test_a_change_says_what_stands_what_is_wanted_and_why() -> None:

@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 
 from tunectl.fix import NOTHING, Fix
-from tunectl.model import Outcome, Scalar, Severity
+from tunectl.model import Match, Outcome, Scalar, Severity
 
 # Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
 OF_CHECKS = Severity.INTERRUPT
@@ -17,7 +17,13 @@ class Settled(Exception):  # noqa: N818 - an answer, not an error
     """A check has its answer. Raised by the functions below, read by the plugin."""
 
     def __init__(
-        self, outcome: Outcome, reason: str, fix: Fix = NOTHING, observed: Scalar = None, desired: Scalar = None
+        self,
+        outcome: Outcome,
+        reason: str,
+        fix: Fix = NOTHING,
+        observed: Scalar = None,
+        desired: Scalar = None,
+        match: Match = Match.EQUAL,
     ) -> None:
         super().__init__(reason)
         self.outcome = outcome
@@ -26,11 +32,14 @@ class Settled(Exception):  # noqa: N818 - an answer, not an error
         self.fix = fix if isinstance(fix, Fix) else Fix(fix)
         self.observed = observed
         self.desired = desired
+        self.match = match
 
 
-def failing(reason: str, fix: Fix = NOTHING, *, observed: Scalar = None, desired: Scalar = None) -> NoReturn:
-    """The host does not behave as it should: what was seen, and what to do about it."""
-    raise Settled(Outcome.DRIFTED, reason, fix, observed, desired)
+def failing(
+    reason: str, fix: Fix = NOTHING, *, observed: Scalar = None, desired: Scalar = None, match: Match = Match.EQUAL
+) -> NoReturn:
+    """The host does not behave as it should: what was seen, and what to do about it. `match`: is `desired` a bound?"""
+    raise Settled(Outcome.DRIFTED, reason, fix, observed, desired, match)
 
 
 def unsupported(reason: str) -> NoReturn:

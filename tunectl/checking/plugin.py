@@ -11,7 +11,7 @@ from tunectl.checking.fixtures import SUBJECT
 from tunectl.checking.outcomes import OF_CHECKS, Settled, least_s_of, severity_of
 from tunectl.checking.subject import Subject
 from tunectl.fix import NOTHING
-from tunectl.model import Finding, Outcome
+from tunectl.model import Finding, Match, Outcome
 
 
 class Verdicts:
@@ -113,6 +113,7 @@ def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled |
         ". ".join(_first_line(part).rstrip(".") for part in parts if part),
         settled.fix if settled else NOTHING,
         severity=severity_of(item),
+        match=settled.match if settled else Match.EQUAL,
     )
 
 

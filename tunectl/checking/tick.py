@@ -14,7 +14,7 @@ from tunectl.checking.window import Counters, Window, is_timer_row
 from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide
 from tunectl.host.timers import PERF_CLOCK, TICK
-from tunectl.model import Finding, Outcome, Severity
+from tunectl.model import Finding, Match, Outcome, Severity
 
 CHECK = "check.tick_off"
 SEVERITY = Severity.INTERRUPT  # of that check
@@ -139,7 +139,7 @@ def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_ser
         causes = f": {'; '.join(seen)}" if seen else f"; {not_named}"
         reason = f"CPU {cpu} took {measured} ({count.per_s:.0f} a second) under a spinner{causes}"
         fix = _mends(cpu, served)
-        return Settled(Outcome.DRIFTED, reason, fix=fix, observed=round(count.per_s, 1), desired=TICKS_PER_S)
+        return Settled(Outcome.DRIFTED, reason, fix, round(count.per_s, 1), TICKS_PER_S, Match.AT_MOST)
     if not count.proves:
         spun = f"{by} spun there for {count.spun.seconds:.2f} of {count.seconds:.1f} s"
         why = "a CPU that idles, or that others use, proves nothing of its tick"
@@ -166,6 +166,7 @@ def _finding(count: TickCount, seen: Collection[str], serves: Serves) -> Finding
         one.reason,
         one.fix,
         severity=SEVERITY,
+        match=one.match,
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from tunectl.cli.command import stay_off
+from tunectl.cli.command import stay_off, typed
 from tunectl.cli.exits import DRIFTED, OK
 from tunectl.cli.options import Options
 from tunectl.model import HostId
@@ -47,7 +47,8 @@ def run_daemon(
         """The first time the inspection that is open already; then the host file is read again."""
         fresh = next(first, None) or read_inspection()
         printer = _printer(options, fresh.identity)
-        opener = opener_of(fresh, places, lambda watcher: events.go_to(watcher.watched_host.announce), printer)
+        here = places._replace(typed=typed(options).fix)  # a host file may be there by now
+        opener = opener_of(fresh, here, lambda watcher: events.go_to(watcher.watched_host.announce), printer)
         _stay_off_all(fresh)
         if fresh is inspection:
             _begin(options, places, fresh, events, notes)

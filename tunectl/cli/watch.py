@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from tunectl.cli.command import is_terminal, now
+from tunectl.cli.command import is_terminal, now, typed
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.cli.screen import Asked, Keyboard, Window
@@ -33,7 +33,7 @@ def run_watch(
     options: Options, inspection: Inspection, interval_s: float | None, duration_s: float | None, notes: Sequence[str]
 ) -> int:
     """Runs until q or Ctrl-C, or until the duration is over."""
-    wakeup, watcher = Wakeup(), Watcher(inspection, {})
+    wakeup, watcher = Wakeup(), Watcher(inspection, {}, typed=typed(options).fix)
     wakeup.catch((*_ENDING, signal.SIGTSTP, signal.SIGWINCH))
     events = DeviceEvents(wakeup.poke)
     events.go_to(watcher.watched_host.announce)

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tunectl import wording
 from tunectl.fix import Fix
-from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
+from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
 from tunectl.probe.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
 
@@ -20,7 +21,6 @@ PROBE = "probe"  # what a broken limit is named by, with the limit's key as its 
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
 _LIMIT = re.compile(r"\((\w+)\)$")
-_PLACES = {severity.value: place for place, severity in enumerate(Severity)}  # the worst first
 _NOT_NOW = (Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 
 
@@ -46,11 +46,13 @@ def told_by(document: Preflight) -> tuple[Told, ...]:
     """The causes that a document's findings and broken limits show."""
     found: dict[Cause, list[str]] = {}
     for finding in _decisive(document):
-        found.setdefault(_cause(finding), []).append(_sentence(finding))
+        found.setdefault(_cause(finding), []).append(
+            wording.sentence(finding.target, wording.standing(finding), finding.reason)
+        )
     for text in document.probe.budget.broken if document.probe else ():
         limit = _LIMIT.search(text)
         key = limit[1] if limit else without_numbers(text)
-        found.setdefault(Cause(PROBE, "", BROKEN, "", key), []).append(f"probe: {text}")
+        found.setdefault(Cause(PROBE, "", BROKEN, "", key), []).append(wording.over_limit(text))
     return tuple(Told(cause, len(texts), texts[0]) for cause, texts in found.items())
 
 
@@ -62,9 +64,9 @@ def by_text(reasons: Iterable[str]) -> Iterator[Told]:
 
 def unexplained(document: Preflight) -> tuple[str, ...]:
     """The reasons that are neither a finding's nor a limit's."""
-    knobs = tuple({finding.knob for finding in _decisive(document)})
-    broken = {f"probe: {text}" for text in document.probe.budget.broken} if document.probe else set()
-    return tuple(one for one in document.reasons if one not in broken and not (knobs and one.startswith(knobs)))
+    knobs = {finding.knob for finding in _decisive(document)}
+    broken = document.probe.budget.broken if document.probe else ()
+    return tuple(wording.unexplained(document.reasons, knobs, broken))
 
 
 def _decisive(document: Preflight) -> list[Finding]:
@@ -73,17 +75,18 @@ def _decisive(document: Preflight) -> list[Finding]:
     found = [_finding(one) for section in sections if section for one in section.findings]
     failing = [finding for finding in found if fails_gate(finding)]
     spent = {finding.knob for finding in failing}
-    others = [one for one in found if one.outcome in _NOT_NOW and one.knob not in spent]
-    return failing + [one for one in others if any(text.startswith(one.knob) for text in document.reasons)]
+    told = set(map(wording.subject, document.reasons)) - spent
+    return failing + [one for one in found if one.outcome in _NOT_NOW and one.knob in told]
 
 
 def _finding(one: JudgedTarget) -> Finding:
-    severity = next((each for each in Severity if each.value == one.severity), None)
     target = parse_target(one.target, one.knob)
     # A word that this version does not know fails nothing here: the document's own verdict stands.
     outcome = next((each for each in Outcome if each.value == one.outcome), Outcome.UNSUPPORTED)
     values = (one.observed, one.desired, one.reason, Fix(one.fix), one.harmful, one.points)
-    return Finding(one.knob, target.instance, outcome, *values, severity=severity)
+    return Finding(
+        one.knob, target.instance, outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
+    )
 
 
 def _cause(finding: Finding) -> Cause:
@@ -117,16 +120,6 @@ def shape(command: str) -> str:
     return "; ".join(dict.fromkeys(without_numbers(command).split("; ")))
 
 
-def _sentence(finding: Finding) -> str:
-    has_values = finding.observed is not None or finding.desired is not None
-    values = f" is {_shown(finding.observed)}, should be {_shown(finding.desired)}" if has_values else ""
-    return f"{finding.target}{values}" + (f": {finding.reason}" if finding.reason else "")
-
-
-def _shown(value: Scalar) -> str:
-    return "not set" if value is None else "empty" if value == "" else str(value)
-
-
 def rank(cause: Cause) -> tuple[bool, int, bool]:
     """What was measured to be too long comes first, then the worst severity, then what is known as text only."""
-    return cause.outcome != BROKEN, _PLACES.get(cause.severity, len(_PLACES)), not cause.knob
+    return cause.outcome != BROKEN, cost(severity_of(cause.severity)), not cause.knob

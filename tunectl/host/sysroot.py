@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,9 +19,12 @@ from tunectl.host.attribute import read_attribute, text_of
 from tunectl.host.refusals import DENIED, Refusals
 from tunectl.regular import read_up_to
 
-_LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
+LARGEST = 64 << 20  # bytes: /proc/interrupts of a machine with 512 CPUs is 20 MiB
 # No kernel and no program writes such a number, and int() refuses it with an error that nobody expects.
-_ENDLESS_NUMBER = re.compile(rb"[0-9]{100}")
+_ENDLESS_NUMBER = bytes(100)
+_AS_ZEROS = bytes(0 if byte in b"0123456789" else 1 for byte in range(256))
+# Names of threads and interrupts may hold any bytes: at the most 64 in each of 4,096. Each costs a call to be escaped.
+_MOST_ESCAPES = 1 << 20
 _NULL = os.makedev(1, 3)  # systemd masks a file by a link to it. Documentation/admin-guide/devices.txt
 _READ = os.O_RDONLY | os.O_CLOEXEC
 _KERNELS_OWN = ("proc/", "sys/")  # nobody makes a FIFO or a device there
@@ -169,17 +171,17 @@ class Sysroot:
         try:
             if size is not None:
                 return os.pread(fd, size, offset)
-            return read_up_to(fd, _LARGEST)
+            return read_up_to(fd, LARGEST)
         finally:
             os.close(fd)
 
     def read_text(self, path: str) -> str:
-        """A whole file as text; bytes that are not UTF-8 are shown as escapes."""
-        return self.checked_numbers(self.read_bytes(path)).decode("utf-8", "backslashreplace")
+        """A whole file as text; bytes that are not UTF-8 are shown as escapes. OSError where it is no text at all."""
+        return _decoded(self.checked_numbers(self.read_bytes(path)))
 
     def checked_numbers(self, data: bytes) -> bytes:
         """The bytes. OSError where a file of a recorded host holds a number that no host has."""
-        if not self.live and _ENDLESS_NUMBER.search(data):
+        if not self.live and _ENDLESS_NUMBER in data.translate(_AS_ZEROS):
             raise OSError(errno.EINVAL, "holds a number of more than 100 digits")
         return data
 
@@ -301,3 +303,15 @@ def _link_target(place: str) -> str | None:
         return os.readlink(place) if stat.S_ISLNK(os.lstat(place).st_mode) else None
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
+
+
+def _decoded(data: bytes) -> str:
+    with suppress(UnicodeDecodeError):
+        return data.decode()
+    escapes = 0
+    for begin in range(0, len(data), _MOST_ESCAPES):
+        piece = data[begin : begin + _MOST_ESCAPES]
+        escapes += len(piece) - len(piece.decode("utf-8", "ignore").encode())
+        if escapes > _MOST_ESCAPES:
+            raise OSError(errno.EINVAL, "is no text: too much of it is not UTF-8")
+    return data.decode("utf-8", "backslashreplace")

@@ -14,7 +14,7 @@ from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
-from tunectl.knobs.row import Facts, Judgement, Knob
+from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Severity
 
 _Said = tuple[Outcome, str, Fix, bool]  # outcome, reason, fix, can apply do it
@@ -141,7 +141,7 @@ def _what(knob: Knob, value: Any) -> str:
 def _arg(
     name: str, severity: Severity, codec: Codec, why: str, risk: str, *, match: Match = Match.EQUAL, **driver: Any
 ) -> Knob:
-    source = driver.pop("source", "")
+    source, absence = driver.pop("source", ""), driver.pop("absence", Absence())
     return Knob(
         f"boot.{name}",
         BootArg(name, **driver),
@@ -153,6 +153,7 @@ def _arg(
         why=why,
         risk=risk,
         source=f"{_PARAMETERS} ({name}){source}",
+        absence=absence,
     )
 
 
@@ -225,6 +226,7 @@ KNOBS = (
         WORD,
         "`reliable` stops the clocksource watchdog, whose timer visits every CPU in turn.",
         "a TSC that is not reliable is no longer noticed by the kernel",
+        absence=Absence(with_tsc=True),
     ),
     _arg(
         "mitigations",

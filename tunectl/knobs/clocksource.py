@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tunectl.knobs.codecs import CHOICE
 from tunectl.knobs.drivers.pseudofile import PseudoFile
-from tunectl.knobs.row import Knob
+from tunectl.knobs.row import Absence, Knob
 from tunectl.model import Lifetime, Severity
 
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
@@ -21,5 +21,6 @@ KNOBS = (
         "`tunectl check` says where it has fallen back.",
         source="Documentation/admin-guide/kernel-parameters.txt (clocksource=); kernel/time/clocksource.c",
         risk="a TSC that the kernel gave up is not stable: time may jump",
+        absence=Absence(with_tsc=True),
     ),
 )

@@ -111,17 +111,19 @@ class Absence(NamedTuple):
     of_drivers: tuple[str, ...] = ()  # boot arguments that take one of the drivers away, and leave room for others
     harmless: str = ""  # why nothing is lost then; "" where something is
     with_cpu: bool = False  # each target is a CPU: an argument that leaves the machine without the CPU takes it away
+    with_tsc: bool = False  # it is about the TSC: so does an argument with which that is not the clock
 
     @property
     def by_words(self) -> bool:
         """May a word of the kernel's command line take it away, so that something is lost?"""
         return not self.harmless and bool(
-            self.arguments or self.hiding or self.with_cpu or self.modules or self.drivers
+            self.arguments or self.hiding or self.with_cpu or self.with_tsc or self.modules or self.drivers
         )
 
 
 JOURNAL_GONE = "is gone"  # apply ran here
 JOURNAL_HIDDEN = "cannot be read"  # by this user
+JOURNAL_IN_PART = "is not whole"  # damaged, or an older one
 
 
 class NextWord(NamedTuple):
@@ -129,6 +131,7 @@ class NextWord(NamedTuple):
 
     arg: Arg
     cpus: CpuSet  # those that the machine will not have with it
+    clock: bool  # the TSC is the clock now, and will not be
     place: str  # FILE:LINE with a leading slash, "" where no line is known
     fix: Fix  # takes the word out
 
@@ -149,7 +152,7 @@ class Facts(NamedTuple):
     kernel: str = ""  # its release
     barred: tuple[Barred, ...] = ()  # modules that are kept from being loaded
     unseen: str = ""  # what of these lines this user was denied
-    journal: str = ""  # why nobody knows what apply noted: JOURNAL_GONE or JOURNAL_HIDDEN
+    journal: str = ""  # why nobody knows what apply noted: one of JOURNAL_...; "" where it is known
     next_words: tuple[NextWord, ...] = ()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tunectl.fix import Fix, in_turn
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
@@ -30,14 +31,21 @@ class Places(NamedTuple):
     repairs: Repair | None = None  # outlives a reload; None where nobody gave us a directory to ask in
     interval_s: float | None = None
     repair: bool = False
+    typed: Callable[[Fix], Fix] = in_turn  # a fix, as it has to be typed on this host
 
 
 class Watcher:
     """One watched host, its rules and its alerts."""
 
     def __init__(
-        self, inspection: Inspection, remembered: Mapping[str, Any], now: Callable[[], float] = boottime
+        self,
+        inspection: Inspection,
+        remembered: Mapping[str, Any],
+        now: Callable[[], float] = boottime,
+        typed: Callable[[Fix], Fix] = in_turn,
     ) -> None:
+        """`remembered` is what an earlier one saved; `typed` makes of a fix what has to be typed on this host."""
+        self._typed = typed
         self.watched_host = WatchedHost(inspection, now=now)
         self.alerts = Alerts.load(remembered.get("alerts"))
         self._history = History(Limits.of(inspection.config))
@@ -53,7 +61,8 @@ class Watcher:
 
     def _judge(self, snapshot: Snapshot) -> tuple[Condition, ...]:
         self._history.add(snapshot)
-        return judge(self._history)
+        found = judge(self._history)
+        return tuple(one._replace(fix=self._typed(one.fix)) if one.fix else one for one in found)
 
 
 def opener_of(
@@ -70,7 +79,7 @@ def opener_of(
     receivers = open_receivers(settings, inspection.identity) + ((printer,) if printer else ())
 
     def open_(remembered: Mapping[str, Any]) -> Watch:
-        watcher = Watcher(inspection, remembered)
+        watcher = Watcher(inspection, remembered, typed=places.typed)
         watch = _with_receivers(inspection, places, receivers, watcher)
         opened(watcher)
         return watch

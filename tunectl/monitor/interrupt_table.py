@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
 from tunectl.host.interrupts import PRIVATE, TIMERS
-from tunectl.host.sysroot import Sysroot
+from tunectl.host.sysroot import LARGEST, Sysroot
+from tunectl.regular import read_up_to
 
 _CPU = re.compile(rb"CPU(\d+)")
 _WIDTH = 11  # a space and ten digits: an unsigned int, in every kernel that is still kept
@@ -259,7 +260,7 @@ class InterruptTable:
 
     def _learn(self) -> None:
         """The table in its new shape. The counts are all in it: nothing is lost."""
-        lines = self._rewound().readall().split(b"\n")
+        lines = read_up_to(self._rewound().fileno(), LARGEST).split(b"\n")
         last = lines.pop()
         header, *lines = [line + b"\n" for line in lines] + ([last] if last else []) or [b""]
         self._layout = layout = lay_out(header, lines, self._isolated)

@@ -9,11 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
-from tunectl.knobs import KNOBS
-from tunectl.model import Finding, Match, Outcome
-from tunectl.report.findings import cost
+from tunectl.model import Finding, Outcome, cost
 from tunectl.verdict import fails_gate, verdict_of
-from tunectl.wording import standing
+from tunectl.wording import over_limit, sentence, standing
 
 
 class Parts(NamedTuple):
@@ -35,13 +33,6 @@ class Parts(NamedTuple):
 # They look at the engine, which has to stand still while the probe measures: what they could not find out now is no
 # part of this proof.
 _OF_THE_ENGINE = "check.trading_"
-# How what sensors and checks saw compares with what is desired; the table says it of its knobs.
-_MATCHES = {
-    "thermal.bios_limit": Match.AT_LEAST,
-    "thermal.max_frequency": Match.AT_LEAST,
-    "thermal.clock": Match.AT_LEAST,
-    "check.tick_off": Match.AT_MOST,
-}
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
@@ -102,19 +93,12 @@ def _line(members: list[Finding]) -> str:
     names = [finding.instance for finding in members]
     if all(name.isdecimal() for name in names):
         names = [format_cpulist(map(int, names))]
-    line = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
-    if stands := standing(first, _match(first.knob)):
-        line += f" {stands}"
+    name = f"{first.knob}[{','.join(names)}]" if any(names) else first.knob
     several = len({finding.reason for finding in members})
-    if first.reason:
-        line += f": {first.reason}" + (f" (the first of {several} such reasons)" if several > 1 else "")
+    more = f" (the first of {several} such reasons)" if several > 1 and first.reason else ""
+    line = sentence(name, standing(first), first.reason) + more
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
-def _match(knob: str) -> Match:
-    return KNOBS[knob].match if knob in KNOBS else _MATCHES.get(knob, Match.EQUAL)
-
-
 def _budget(probe: Mapping[str, Any] | None) -> list[str]:
-    broken = (probe or {}).get("budget", {}).get("broken", [])
-    return [f"probe: {line if isinstance(line, str) else line.get('text', line)}" for line in broken]
+    return list(map(over_limit, (probe or {}).get("budget", {}).get("broken", [])))

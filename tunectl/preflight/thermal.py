@@ -23,7 +23,7 @@ from tunectl.host.thermal import (
     injects_idle,
     is_hot,
 )
-from tunectl.model import Finding, Outcome, Severity
+from tunectl.model import Finding, Match, Outcome, Severity
 
 Core = tuple[float | None, float | None]  # the probe's core_khz: before and after its run
 
@@ -155,9 +155,9 @@ def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, wh
         return _found(knob, str(cpu), Outcome.UNREADABLE, reason, observed=khz)
     least = round(judge.min_ratio * base.khz)
     if khz >= least:
-        return _found(knob, str(cpu), Outcome.COMPLIANT, observed=khz, desired=least)
+        return _found(knob, str(cpu), Outcome.COMPLIANT, observed=khz, desired=least, match=Match.AT_LEAST)
     reason = f"{what} {khz} kHz, {khz / base.khz:.0%} of its base frequency of {base.khz} kHz ({base.source})"
-    return _found(knob, str(cpu), Outcome.DRIFTED, reason, observed=khz, desired=least, fix=fix)
+    return _found(knob, str(cpu), Outcome.DRIFTED, reason, observed=khz, desired=least, fix=fix, match=Match.AT_LEAST)
 
 
 def _clock(judge: _Judge) -> Iterator[Finding]:

@@ -200,6 +200,7 @@ class JudgedTarget(msgspec.Struct, frozen=True):
     reason: str = ""
     fix: str = ""
     severity: str = ""
+    match: str = ""
     harmful: bool = True
     points: dict[str, str | int | float | bool | None] | None = None
 

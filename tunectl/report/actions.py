@@ -11,8 +11,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from tunectl.fix import REBOOTS, Fix, Kind, Task, applies, to_type
-from tunectl.model import Finding, Outcome, parse_target
-from tunectl.report.findings import cost, generalised, name_of
+from tunectl.model import Finding, Outcome, cost, parse_target
+from tunectl.report.findings import generalised, name_of
 from tunectl.verdict import fails_gate
 
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)

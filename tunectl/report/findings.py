@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
 from tunectl.fix import Fix
-from tunectl.model import Finding, Outcome, Scalar, Severity, parse_target
+from tunectl.model import Finding, Match, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
 from tunectl.report.escape import printable
 
 # The order on every page: what a person must act on comes first.
@@ -48,6 +48,7 @@ class Group(NamedTuple):
     rows: tuple[Row, ...]
     points: Mapping[str, Scalar] | None
     severity: Severity | None = None
+    match: Match = Match.EQUAL
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -73,6 +74,8 @@ def finding_body(finding: Finding) -> dict[str, Any]:
         body["severity"] = finding.severity.value
     if finding.outcome is Outcome.REFUSED:
         body["harmful"] = finding.harmful
+    if finding.match is not Match.EQUAL:
+        body["match"] = finding.match.value
     if finding.points is not None:
         body["points"] = dict(finding.points)
     return body
@@ -82,8 +85,12 @@ def finding_of(body: Mapping[str, Any]) -> Finding:
     """The inverse of `finding_body`; the fix is its text alone."""
     known = {name: body[name] for name in Finding._fields if name in body}
     target = parse_target(body["target"], body["knob"])
-    severity = next((one for one in Severity if one.value == body.get("severity")), None)
-    made = {"outcome": Outcome(body["outcome"]), "fix": Fix(body["fix"]), "severity": severity}
+    made = {
+        "outcome": Outcome(body["outcome"]),
+        "fix": Fix(body["fix"]),
+        "severity": severity_of(body.get("severity")),
+        "match": match_of(body.get("match")),
+    }
     return Finding(**{**known, **target._asdict(), **made})
 
 
@@ -159,11 +166,6 @@ def _rank(group: Group) -> tuple[int, bool, int]:
     return ORDER.index(group.outcome), not group.harmful, cost(group.severity) if costs else 0
 
 
-def cost(severity: Severity | None) -> int:
-    """Its place among the severities, the worst first; that of no row comes last."""
-    return len(Severity) if severity is None else list(Severity).index(severity)
-
-
 def _of_class(alike: Mapping[Any, list[Finding]]) -> list[Group]:
     """One group for each reason. With more than MAX_REASONS, one group with the first of them."""
     if len(alike) <= MAX_REASONS:
@@ -183,7 +185,9 @@ def _group(members: Sequence[Finding], reason: str, fix: str) -> Group:
     for finding in members:
         rows.setdefault((repr(finding.observed), repr(finding.desired)), []).append(finding)
     shown = [Row(tuple(each.instance for each in same), same[0].observed, same[0].desired) for same in rows.values()]
-    return Group(first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points, first.severity)
+    return Group(
+        first.knob, first.outcome, first.harmful, reason, fix, tuple(shown), first.points, first.severity, first.match
+    )
 
 
 def spread(observed: Sequence[Scalar], desired: Sequence[Scalar]) -> str | None:

@@ -16,11 +16,12 @@ from typing import Any, cast
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from tunectl.model import Document, Finding, Outcome
+from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of
-from tunectl.report.findings import brief, cost
+from tunectl.report.findings import brief
 from tunectl.verdict import fails_gate
+from tunectl.wording import wanted
 
 _PASSING = ("compliant", "go")
 # XML 1.0 has no way to write these, not even as references; tab, line feed and carriage return it has.
@@ -68,7 +69,7 @@ def _case(finding: Finding, strict: bool) -> TestCase:
 
 
 def _failure(finding: Finding) -> Failure:
-    observed, desired = shown(finding.observed), shown(finding.desired)
+    observed, desired = shown(finding.observed), wanted(shown(finding.desired), finding.match)
     failure = Failure(_xml(f"observed {observed}, desired {desired}"), finding.outcome.value)
     lines = {"observed": observed, "desired": desired, "reason": finding.reason, "fix": finding.fix}
     failure.text = "\n".join(f"{label}: {_xml(text)}" for label, text in lines.items())

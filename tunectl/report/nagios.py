@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Document, Finding, Outcome
+from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
 from tunectl.report.escape import printable, shown
 from tunectl.report.figures import budget_of, probe_of, worst
-from tunectl.report.findings import brief, cost, counts, groups, name_of
+from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
+from tunectl.wording import wanted
 
 _STATES = {
     "compliant": 0,
@@ -78,7 +79,8 @@ def _details(document: Document) -> Iterator[str]:
         word = ("FAILS " if fails else "note ") + group.outcome.value
         word += f" ({group.severity.value})" if group.severity else ""
         values = "; ".join(
-            f"{name_of(group.knob, row.instances)} observed {shown(row.observed)}, desired {shown(row.desired)}"
+            f"{name_of(group.knob, row.instances)} observed {shown(row.observed)}, "
+            f"desired {wanted(shown(row.desired), group.match)}"
             for row in group.rows[:4]
         )
         more = f" and {len(group.rows) - 4} more values" if len(group.rows) > 4 else ""

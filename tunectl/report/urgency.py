@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from tunectl.model import Finding, Outcome, Scalar, Severity, Target
+from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.figures import budget_of
-from tunectl.report.findings import Group, Row, cost, finding_of, groups, name_of, spread
+from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
+from tunectl.wording import unexplained, wanted
 
 COSTS = {
     Severity.STALL: "a trading thread stands still for milliseconds",
@@ -92,14 +93,16 @@ def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:
     more = f"and {left_out} more values; --format json lists each" if left_out else ""
     why = "; ".join(filter(None, (more, "" if _says_enough(group, mended) else group.reason)))
     for row in rows:
-        yield Line(name_of(group.knob, row.instances, 6) + word, *_values(row), why if row is rows[-1] else "")
+        yield Line(
+            name_of(group.knob, row.instances, 6) + word, *_values(row, group.match), why if row is rows[-1] else ""
+        )
 
 
-def _values(row: Row) -> tuple[str, str]:
+def _values(row: Row, match: Match) -> tuple[str, str]:
     """What is observed and what is wanted; only the first where they are equal, since `why` says what is wrong then."""
     if row.observed == row.desired:
         return ("" if row.observed is None else _said(row.observed)), ""
-    return _said(row.observed), f"should be {_said(row.desired)}"
+    return _said(row.observed), f"should be {wanted(_said(row.desired), match)}"
 
 
 def _said(value: Scalar) -> str:
@@ -122,7 +125,6 @@ def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
 
 def other_reasons(body: Mapping[str, Any]) -> list[str]:
     """The reasons of a preflight that are neither a finding's nor a limit's: those stand elsewhere on its page."""
-    broken = set(map(str, budget_of(body.get("probe") or {}).get("broken") or ()))
-    knobs = tuple(finding.knob for name in SECTIONS for finding in findings_in(body.get(name)))
-    reasons = map(str, body.get("reasons") or ())
-    return [one for one in reasons if one.removeprefix("probe: ") not in broken and not one.startswith(knobs)]
+    broken = map(str, budget_of(body.get("probe") or {}).get("broken") or ())
+    knobs = {finding.knob for name in SECTIONS for finding in findings_in(body.get(name))}
+    return unexplained(map(str, body.get("reasons") or ()), knobs, broken)

@@ -23,7 +23,7 @@ from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
-from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, Facts, Lasting, View
+from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
@@ -159,6 +159,12 @@ class Inspection:
         reason = "an earlier host file asked for it, this one does not"
         return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
 
+    def _unknown(self, trouble: Finding | None) -> str:
+        """Why what apply noted is not known, as Facts.journal has it."""
+        if self.journal.unreadable:
+            return JOURNAL_HIDDEN
+        return (JOURNAL_GONE if self.journal.is_new else JOURNAL_IN_PART) if trouble else ""
+
     def _facts(self, readings: list[Reading], trouble: Finding | None) -> Facts:
         """What the journal knows of this boot, and the counts of the interrupts that could not be moved."""
         boot_id = self.identity.boot_id
@@ -170,8 +176,7 @@ class Inspection:
             if entry.errno is None and entry.persistent and any(one.knob.startswith("boot.") for one in entry.targets):
                 configured_in = entry.boot_id
         held = self.journal.in_force()
-        gone = trouble and self.journal.is_new
-        unknown = JOURNAL_HIDDEN if self.journal.unreadable else JOURNAL_GONE if gone else ""
+        unknown = self._unknown(trouble)
         lost = (held or unknown) and any(one.state in (State.ABSENT, State.MOOT) for one in readings)
         numbers = {instance for knob, instance in refused if knob in ("irq.affinity", "net.queue_irqs")}
         numbers |= {one.instance for one in readings if one.facts is not None and not getattr(one.facts, "settable", 1)}

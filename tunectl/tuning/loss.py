@@ -8,7 +8,7 @@ from tunectl.bootloader.cmdline import Arg, same_key
 from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.modprobe import Barred, taking_out_lines
 from tunectl.host.refusals import AS_ROOT
-from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob, with_unseen
+from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob, NextWord, with_unseen
 from tunectl.model import Finding, Held, Outcome, Reading, Scalar, State
 
 _LASTING = "boot."  # boot arguments: their files outlive the boot
@@ -40,21 +40,28 @@ def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) ->
 
 
 def judge_next(knob: Knob, reading: Reading, judged: Judgement, facts: Facts) -> Judgement:
-    """The judgement; of what is in force, a drift where a word of the next boot's line takes it away."""
-    if judged.outcome is not Outcome.COMPLIANT or not knob.absence.by_words:
+    """The judgement; of what is in force, or waits for a boot, a drift where a word of the next line takes it away."""
+    if judged.outcome not in (Outcome.COMPLIANT, Outcome.PENDING_REBOOT) or not knob.absence.by_words:
         return judged
     there = knob.absence._replace(
         modules=tuple(name for name in knob.absence.modules if name in facts.modules),
         drivers=tuple(name for name in knob.absence.drivers if name in facts.modules),
     )
     for word in facts.next_words:
-        takes = knob.absence.with_cpu and reading.instance.isdecimal() and int(reading.instance) in word.cpus
-        if takes or _argument(there, (word.arg,), (*there.arguments, *there.hiding)):
-            what = f"CPU {reading.instance} is not there then" if takes else "with that it is not"
+        what = _with_it(knob.absence, reading, word)
+        if what or _argument(there, (word.arg,), (*there.arguments, *there.hiding)):
             place = f" ({word.place})" if word.place else ""
-            reason = f"in force now, but the next boot will have {word.arg}{place}: {what}"
+            now = "in force now, but the" if judged.outcome is Outcome.COMPLIANT else "the"
+            reason = f"{now} next boot will have {word.arg}{place}: {what or 'with that it is not'}"
             return judged._replace(outcome=Outcome.DRIFTED, reason=reason, fix=word.fix, changeable=False)
     return judged
+
+
+def _with_it(absence: Absence, reading: Reading, word: NextWord) -> str:
+    """What goes along with the CPU or the clock that this word takes away; "" where it is neither's."""
+    if absence.with_cpu and reading.instance.isdecimal() and int(reading.instance) in word.cpus:
+        return f"CPU {reading.instance} is not there then"
+    return "the TSC is not the clock then" if absence.with_tsc and word.clock else ""
 
 
 def _may_be_lost(knob: Knob, reading: Reading, argument: Arg | None) -> bool:

@@ -9,7 +9,20 @@ from tunectl.fix import APPLY, NOTHING, to_decide
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
-from tunectl.model import Change, Finding, Lifetime, Outcome, Plan, Reading, Setting, Severity, State, Target, Waiver
+from tunectl.model import (
+    Change,
+    Finding,
+    Lifetime,
+    Match,
+    Outcome,
+    Plan,
+    Reading,
+    Setting,
+    Severity,
+    State,
+    Target,
+    Waiver,
+)
 from tunectl.tuning.loss import judge_absent, judge_next
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
@@ -92,6 +105,7 @@ def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
         judged.harmful,
         judged.points,
         knob.severity,
+        Match.EQUAL if judged.desired is None else knob.match,
     )
 
 

@@ -1,7 +1,7 @@
 """The rows of the sabotage matrix, by what they break."""
 
 from ..sabotage import Round
-from . import detours, keeping, losing, nextboot, running, settings, starting
+from . import detours, journal, keeping, losing, nextboot, running, settings, starting
 
 _OTHERS, _VALUES = settings.ROUNDS["others"], settings.ROUNDS["values"]
 ROUNDS: dict[str, Round] = {
@@ -12,6 +12,7 @@ ROUNDS: dict[str, Round] = {
     **keeping.ROUNDS,
     **running.ROUNDS,
     **losing.ROUNDS,
+    **journal.ROUNDS,
     **detours.ROUNDS,
     **starting.ROUNDS,
 }

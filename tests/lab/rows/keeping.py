@@ -1,6 +1,6 @@
 """What keeps the settings in force at each boot, and what will write them after us."""
 
-from ..sabotage import CPU, Kind, Round, Sabotage, put
+from ..sabotage import CPU, Kind, Round, Sabotage, ask_irqbalance, put
 
 _UNIT = "tunectl-apply.service"
 _DROP_IN = f"/etc/systemd/system/{_UNIT}.d/override.conf"
@@ -50,6 +50,15 @@ _KEEPER = Round(
             who="a hardening script that goes through all services",
             innocent=_override("Service", "PrivateTmp=yes"),
             says=("override.conf",),
+        ),
+        Sabotage(
+            Kind.UNIT,
+            "drop-in that takes back what it may write",
+            _override("Service", "ReadWritePaths="),
+            _KEPT,
+            who="a colleague who hardens units with a list of their own, and clears ours first",
+            innocent=_override("Service", "ReadWritePaths=/srv"),
+            says=("override.conf", "ReadWritePaths="),
         ),
         Sabotage(
             Kind.UNIT,
@@ -290,6 +299,17 @@ _BALANCER = Round(
             )
             + f"; {_RESTART}",
             says=("override.conf",),
+        ),
+        Sabotage(
+            Kind.CONFIG,
+            "irqbalance-ui bans other CPUs",
+            f"{ask_irqbalance('settings cpus 1')} >/dev/null; sleep 12",  # it looks at its list every ten seconds
+            ("check.other_tuners[irqbalance]",),
+            command="check",
+            follows=_MOVED,
+            who="an operator who tried irqbalance-ui: what is chosen there counts instead of the configuration",
+            innocent=f"{ask_irqbalance('settings cpus 2-3')} >/dev/null; sleep 12",
+            says=("says so",),
         ),
     ),
     long=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.monitor.series import BASE_KHZ, Watch, base, healths, limits, sample, told
 from tunectl.fix import to_type
-from tunectl.model import Finding, Outcome, Scalar
+from tunectl.model import Finding, Match, Outcome, Scalar
 from tunectl.monitor.model import Freshness, Health, Sample, Severity
 from tunectl.tuners.conflicts import Objection
 
@@ -44,6 +44,15 @@ def test_a_drift_is_named_with_both_values_and_over_when_it_is_repaired() -> Non
     assert (alert.observed, alert.expected, alert.fix) == ("powersave", "performance", "tunectl apply --yes")
     assert "cpufreq.governor[3] drifted" in alert.summary
     assert "it costs latency" in alert.summary
+
+
+def test_a_bound_is_called_one() -> None:
+    row = knob("cpufreq.min_khz[0]", "drifted", 800000)
+    assert isinstance(row.seen, Finding)
+    bound = row._replace(seen=row.seen._replace(desired=2000000, match=Match.AT_LEAST))
+    ((_, _, alert),) = Watch().see([bound])
+    assert alert.expected == "at least 2000000"
+    assert "observed 800000, desired at least 2000000" in alert.summary
 
 
 def test_somebody_who_changes_sixty_four_targets_is_one_alert() -> None:

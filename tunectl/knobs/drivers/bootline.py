@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tunectl.bootloader.clockwords import taking_tsc
 from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
 from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
@@ -15,6 +16,8 @@ from tunectl.knobs.drivers.bootargs import boot_of
 from tunectl.knobs.row import NextWord, View
 
 _CPU = "sys/devices/system/cpu"
+_CLOCK = "sys/devices/system/clocksource/clocksource0"
+_TSC = "tsc"
 _MAKE_MENUS = ("grub", "suse-grub")
 # What `sed` and a shell in single quotes take as it is, once its dots and slashes are escaped.
 _PLAIN = re.compile(r"[\w.@:-]+(?:=[\w.@:/-]+)?")
@@ -38,16 +41,33 @@ def boot_lines(view: View) -> BootLines:
 def next_words(view: View) -> tuple[NextWord, ...]:
     """What the next line has and this boot's had not, as far as the next is known, without what the host file asks for.
 
-    What this boot had took nothing away that is there now.
+    What this boot had took nothing away that is there now, but a clock that somebody has chosen by hand since.
     """
     lines = boot_lines(view)
+    clocked = _taking_the_clock(view, lines.next or ())
     asked = {(name.removeprefix("boot."), text) for name, text in view.texts.items() if name.startswith("boot.")}
-    new = [arg for arg in kernel_args(lines.next or ()) if arg not in lines.this and (arg.key, arg.value) not in asked]
+    known = {arg for arg in lines.this if arg not in clocked}
+    new = [arg for arg in kernel_args(lines.next or ()) if arg not in known and (arg.key, arg.value) not in asked]
     taken = taken_cpus(lines.next or (), view.scope.present, _secondary(view) if new else frozenset())
     return tuple(
-        NextWord(arg, taken.get(arg, frozenset()), place_of(view, str(arg)), removal_fix(view, str(arg), reboot=False))
+        NextWord(
+            arg,
+            taken.get(arg, frozenset()),
+            arg in clocked,
+            place_of(view, str(arg)),
+            removal_fix(view, str(arg), reboot=False),
+        )
         for arg in dict.fromkeys(new)
     )
+
+
+def _taking_the_clock(view: View, line: tuple[Arg, ...]) -> frozenset[Arg]:
+    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now."""
+    if view.root.get(f"{_CLOCK}/current_clocksource") != _TSC:
+        return frozenset()
+    chosen_again = view.texts.get("clocksource.current") == _TSC  # at each boot, where the kernel has not given it up
+    others = [] if chosen_again else view.root.get(f"{_CLOCK}/available_clocksource").split()
+    return taking_tsc(line, [name for name in others if name != _TSC])
 
 
 def _secondary(view: View) -> CpuSet:

@@ -84,7 +84,7 @@ def of_goal(view: View, name: str) -> Found | None:
     if goal.unit and (bar := barred(root, goal.unit, args)):
         return _barred(view, goal, bar)
     if obstacle:
-        why = f"the next boot goes to {goal.unit}, which cannot start: {obstacle}; systemd goes to rescue.target then"
+        why = f"the next boot goes to {goal.unit}, which cannot start: {obstacle}; systemd starts nothing then"
         return Found("left out", why, _start_fix(view, obstacle))
     place = place_of(view, goal.word) if goal.word else f"/{goal.file}"
     said = f"{goal.word}{_at(place)}" if goal.word else place

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from math import isfinite
 from typing import NamedTuple, TypeVar, cast
 
 from tunectl.cpulist import CpuSet
@@ -140,7 +141,7 @@ class History:
 def number(sample: Sample) -> float | None:
     """A fresh sample's value as a number; None where it must not be judged."""
     value = sample.value
-    if sample.freshness is not Freshness.FRESH or isinstance(value, str) or value is None or value != value:  # NaN
+    if sample.freshness is not Freshness.FRESH or isinstance(value, str) or value is None or not isfinite(value):
         return None
     return value
 

@@ -22,6 +22,7 @@ from tunectl.report.urgency import (
     unknown,
     urgent_of,
 )
+from tunectl.wording import wanted
 
 _STYLES = {
     Outcome.DRIFTED: "red",
@@ -129,7 +130,7 @@ def _rows(page: TextPage, group: Group, indent: int) -> None:
         (
             f"[{compact(row.instances)}]" if any(row.instances) else "",
             *_observed(group, row),
-            f"desired {shown(row.desired)}",
+            f"desired {wanted(shown(row.desired), group.match)}",
         )
         for row in rows
     ]

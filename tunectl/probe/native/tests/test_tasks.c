@@ -1,4 +1,9 @@
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 #include "lib/tasks.h"
@@ -7,8 +12,48 @@
 static const char line[] = "77 (a) (b) R 1 77 77 0 -1 2097216 0 0 0 0 1 2 0 0 20 0 1 0 100 0 0 18446744073709551615 0 0 0 0 0 0 0 0 0"
                            " 0 0 0 17 3 50 1 0 0 0\n";
 
+/* A process on one CPU; root's is in 2,000 groups, so the list of its CPUs begins some 20 kB into its status. */
+static void wait_in_many_groups(int ready, unsigned cpu)
+{
+    gid_t groups[2000];
+    cpu_set_t set;
+    for (unsigned i = 0; i < 2000; i++)
+        groups[i] = 1000000000U + i;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    bool is_set = (setgroups(2000, groups) == 0 || geteuid() != 0) && sched_setaffinity(0, sizeof(set), &set) == 0;
+    if (is_set && write(ready, "r", 1) == 1)
+        (void)pause();
+    _exit(1);
+}
+
+static void test_a_status_of_many_groups(void)
+{
+    struct cpu_list allowed;
+    int ready[2];
+    char byte;
+    unsigned cpu = (unsigned)sched_getcpu();
+    CHECK(pipe(ready) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        wait_in_many_groups(ready[1], cpu);
+    CHECK(read(ready[0], &byte, 1) == 1);
+    CHECK(task_allowed(&allowed, child, child) == 0);
+    CHECK(allowed.n == 1 && allowed.ids[0] == cpu);
+    cpu_list_deinit(&allowed);
+    CHECK(task_switches(child, child) > 0);
+    CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+    CHECK(task_allowed(&allowed, child, child) == 0 && allowed.n == 0);
+    cpu_list_deinit(&allowed);
+    CHECK(task_switches(child, child) == 0);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
 void test_tasks(void)
 {
+    test_a_status_of_many_groups();
     struct task task;
     char text[TASK_TEXT_SIZE];
     CHECK(task_parse(&task, line));

@@ -9,14 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096 };
+enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, MOST_PARTS = 1024 };
+
+static int open_file(pid_t pid, pid_t tid, const char *name)
+{
+    char path[96];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
 
 /* A short file of a thread in one read; an empty text where it has ended. */
 static void read_file(char text[FILE_SIZE], pid_t pid, pid_t tid, const char *name)
 {
-    char path[96];
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open_file(pid, tid, name);
     ssize_t got = fd < 0 ? 0 : read(fd, text, FILE_SIZE - 1);
     text[got > 0 ? got : 0] = '\0';
     if (fd >= 0)
@@ -73,28 +78,50 @@ uint64_t task_slices(pid_t pid, pid_t tid)
     return sscanf(text, "%*u %*u %llu", &slices) == 1 ? slices : 0;
 }
 
-static const char *field(const char *status, const char *key)
+/*
+ * What stands behind `key` in a thread's status, as much as fits; an empty text where it has ended. A list of 65,536 groups
+ * comes first, so it is read part by part: memory for all of it would be given back, and that interrupts the measured CPUs.
+ */
+static void read_status(char text[FILE_SIZE], pid_t pid, pid_t tid, const char *key)
 {
-    const char *found = strstr(status, key);
-    return found ? found + strlen(key) : "";
+    int fd = open_file(pid, tid, "status");
+    size_t length = strlen(key);
+    size_t held = 0;
+    bool found = false;
+    for (unsigned part = 0; fd >= 0 && part < MOST_PARTS; part++) {
+        ssize_t got = read(fd, text + held, FILE_SIZE - 1 - held);
+        if (got <= 0)
+            break;
+        held += (size_t)got;
+        text[held] = '\0';
+        if (found)
+            continue;
+        const char *at = strstr(text, key);
+        found = at != NULL;
+        size_t used = found ? (size_t)(at - text) + length : held < length ? 0 : held - length + 1;
+        held -= used;
+        memmove(text, text + used, held);
+    }
+    text[found ? held : 0] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 uint64_t task_switches(pid_t pid, pid_t tid)
 {
     char text[FILE_SIZE];
-    read_file(text, pid, tid, "status");
-    return strtoull(field(text, "\nvoluntary_ctxt_switches:"), NULL, 10) +
-           strtoull(field(text, "\nnonvoluntary_ctxt_switches:"), NULL, 10);
+    unsigned long long voluntary = 0;
+    unsigned long long others = 0;
+    read_status(text, pid, tid, "\nvoluntary_ctxt_switches:");
+    return sscanf(text, "%llu nonvoluntary_ctxt_switches: %llu", &voluntary, &others) == 2 ? voluntary + others : 0;
 }
 
 int task_allowed(struct cpu_list *allowed, pid_t pid, pid_t tid)
 {
     char text[FILE_SIZE];
-    char list[FILE_SIZE];
-    read_file(text, pid, tid, "status");
-    const char *found = field(text, "\nCpus_allowed_list:");
-    (void)snprintf(list, sizeof(list), "%.*s", (int)strcspn(found, "\n"), found);
-    return cpu_list_parse(allowed, list);
+    read_status(text, pid, tid, "\nCpus_allowed_list:");
+    text[strcspn(text, "\n")] = '\0';
+    return cpu_list_parse(allowed, text);
 }
 
 /* The numbers that name entries of a directory, to be freed by the caller; NULL where it has none. */
