@@ -46,12 +46,12 @@ def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> No
     harmless(page, found, indent=indent)
 
 
-def urgent(page: TextPage, found: Sequence[Finding], actions: Iterable[Mapping[str, Any]]) -> None:
+def urgent(page: TextPage, found: Sequence[Finding], actions: Iterable[Mapping[str, Any]], *, indent: int = 0) -> None:
     """Those that need attention, in short: a line for each value; the reason where more than `apply` is to be done.
 
     `actions` say what is. What could not be found out is gathered by its reason at the end.
     """
-    indent, mended = 2, frozenset[str]() if page.verbose else mended_by_apply(actions)
+    mended = frozenset[str]() if page.verbose else mended_by_apply(actions)
     sections = [(one, one.lines(mended)) for one in urgent_of(known(found))]
     rows = [each[:3] for _, lines in sections for each in lines]
     widths = column_widths(rows, page.width - indent - 2) if rows else ()

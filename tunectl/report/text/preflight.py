@@ -62,7 +62,7 @@ def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(page, brief(found), indent=2)
-    urgent(page, found, body.get("actions") or ())
+    urgent(page, found, body.get("actions") or (), indent=2)
     notes(page, [note for note in section.get("notes", ()) if note not in body.get("notes", ())], f"{title}: notes")
 
 
