@@ -22,10 +22,12 @@ from tests import sections
 from tests.hosts.builder import HostFactory
 from tests.lab.sweep import forget_states
 from tests.ran import Ran
-from tests.starter import Starter, needs_own_interpreter
+from tests.starter import end_shared_starters, needs_own_interpreter, shared_starter
 
-# The product starts hundreds of times here: compiled once, each start takes half as long.
+# The product starts hundreds of times here: compiled once, each start takes half as long. So does each worker, whose
+# pytest rewrites six thousand assertions.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
 settings.register_profile("tunectl", deadline=None)
@@ -49,6 +51,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    end_shared_starters()
     if not hasattr(session.config, "workerinput"):
         forget_states()
 
@@ -152,17 +155,16 @@ def write_host_file(root: Path, text: str) -> Path:
 
 @pytest.fixture
 def public() -> Iterator[Path]:
-    """A directory that everybody may read: pytest's own are closed to others."""
-    place = Path(tempfile.mkdtemp(prefix="tunectl-public-"))
+    """A directory that everybody may read, in memory as pytest's own, which are closed to others."""
+    place = Path(tempfile.mkdtemp(prefix="tunectl-public-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     place.chmod(0o755)
     yield place
     shutil.rmtree(place)
 
 
 @pytest.fixture(scope="session")
-def tunectl() -> Iterator[Callable[..., Ran]]:
+def tunectl() -> Callable[..., Ran]:
     """Runs the installed program: `tunectl("verify", "--root", root)`. Environment variables go in as `env=`."""
-    starter = Starter()
 
     def run(*words: object, env: dict[str, str] | None = None, stdin: str | None = None) -> Ran:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("TUNECTL_", "COLUMNS"))}
@@ -170,12 +172,11 @@ def tunectl() -> Iterator[Callable[..., Ran]]:
         if needs_own_interpreter(environment):
             done = start(argv, environment, stdin)
         else:
-            done = starter.run(argv, environment, stdin)
+            done = shared_starter().run(argv, environment, stdin)
         assert "Traceback" not in done.err, done.err
         return done
 
-    yield run
-    starter.close()
+    return run
 
 
 def start(argv: list[str], env: dict[str, str], stdin: str | None) -> Ran:

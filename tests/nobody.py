@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import TUNECTL
 from tests.ran import Ran
+from tests.starter import shared_starter
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="to become another user needs root")
-_DROP = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all")
 
 
 def open_to_all(below: Path) -> None:
@@ -30,6 +28,5 @@ def close(place: Path) -> None:
 
 def as_nobody(tree: Path, *words: str) -> Ran:
     """`tunectl WORDS` on a recorded host, its answer as JSON."""
-    argv = [*_DROP, sys.executable, str(TUNECTL), *words, "--format", "json", "--root", str(tree)]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/")
-    return Ran(done.returncode, done.stdout, done.stderr)
+    argv = [str(TUNECTL), *words, "--format", "json", "--root", str(tree)]
+    return shared_starter(nobody=True).run(argv, os.environ, None, cwd="/")

@@ -1,6 +1,6 @@
 """Starts the product hundreds of times for the price of a fork: everything is imported once, in a process of its own.
 
-    server = Starter(); server.run([...words], env, stdin) -> Ran
+    shared_starter().run([...words], env, stdin) -> Ran
 
 A child of the server is a process that has just imported the product's modules and now runs its console script: own
 environment, own standard streams, own end. What an interpreter reads when it starts (PYTHON*, the locale) it has read
@@ -23,6 +23,8 @@ from pathlib import Path
 from tests.ran import Ran
 
 LIMIT_S = 120
+NOBODY = 65534
+_DROP = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--inh-caps=-all")
 _ROOT = Path(__file__).parent.parent
 
 
@@ -33,20 +35,20 @@ def needs_own_interpreter(env: Mapping[str, str]) -> bool:
 
 
 class Starter:
-    """One server, and the socket to it."""
+    """One server, and the socket to it. With `nobody`, root has given all it has up before the interpreter starts."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, nobody: bool = False) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        argv = [sys.executable, "-m", "tests.starter", str(theirs.fileno())]
+        argv = [*(_DROP if nobody else ()), sys.executable, "-m", "tests.starter", str(theirs.fileno())]
         self._server = subprocess.Popen(argv, cwd=_ROOT, pass_fds=[theirs.fileno()])
         theirs.close()
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str], stdin: str | None) -> Ran:
+    def run(self, argv: Sequence[str], env: Mapping[str, str], stdin: str | None, cwd: str = "") -> Ran:
         """`argv[0]` is a Python script. TimeoutError after LIMIT_S."""
         with tempfile.TemporaryFile("w+") as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             given.write(stdin or "")
             given.seek(0)
-            request = {"argv": list(argv), "env": dict(env), "cwd": os.getcwd()}
+            request = {"argv": list(argv), "env": dict(env), "cwd": cwd or os.getcwd()}
             with tempfile.TemporaryFile("w+") as asked:  # a host file's worth of words may not fit a datagram
                 json.dump(request, asked)
                 asked.flush()
@@ -61,6 +63,22 @@ class Starter:
         """Ends the server and waits for it."""
         self._ours.close()
         self._server.wait(timeout=30)
+
+
+_SHARED: dict[bool, Starter] = {}
+
+
+def shared_starter(*, nobody: bool = False) -> Starter:
+    """The one that every test of this process shares; end_shared_starters() ends it."""
+    if nobody not in _SHARED:
+        _SHARED[nobody] = Starter(nobody=nobody)
+    return _SHARED[nobody]
+
+
+def end_shared_starters() -> None:
+    """Those that were started."""
+    while _SHARED:
+        _SHARED.popitem()[1].close()
 
 
 def _text(fd: int) -> str:

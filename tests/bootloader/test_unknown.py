@@ -54,8 +54,8 @@ def tuned(below: Path, loader: str) -> Path:
 
 @needs_root
 @pytest.mark.parametrize(("loader", "path"), SOURCES)
-def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, on_disk: Path) -> None:
-    tree = tuned(on_disk, loader)
+def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, public: Path) -> None:
+    tree = tuned(public, loader)
     (tree / path).chmod(0o700 if (tree / path).is_dir() else 0o600)
     ran = as_nobody(tree, "verify")
     assert (ran.code, ran.json["verdict"]) == (1, "unreadable")
@@ -69,8 +69,8 @@ def test_what_this_user_may_not_read_is_not_known(loader: str, path: str, on_dis
 
 @needs_root
 @pytest.mark.parametrize("loader", sorted({loader for loader, _ in SOURCES}))
-def test_a_host_that_everybody_may_read_is_compliant(loader: str, on_disk: Path) -> None:
-    ran = as_nobody(tuned(on_disk, loader), "verify")
+def test_a_host_that_everybody_may_read_is_compliant(loader: str, public: Path) -> None:
+    ran = as_nobody(tuned(public, loader), "verify")
     assert (ran.code, ran.json["verdict"]) == (0, "compliant")
 
 

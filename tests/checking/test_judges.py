@@ -11,6 +11,7 @@ import pytest
 
 from tests.checking.fake_kernel import KTHREAD, FakeKernel, Process
 from tests.hosts.builder import build_named
+from tests.trees import write
 from tunectl.checking.judges import device_name, housekeeping_siblings, some
 from tunectl.checking.window import Counters, Window, parse_idle
 from tunectl.host.interrupts import parse_interrupts
@@ -87,6 +88,18 @@ def test_schedstat_and_affinity_may_be_absent() -> None:
     assert parse_schedstat("") == (0.0, 0.0, 0)
     assert parse_allowed("Name:\tx\nCpus_allowed_list:\t0-1,3\n") == frozenset({0, 1, 3})
     assert parse_allowed("Name:\tx\n") is None
+
+
+@pytest.mark.parametrize("groups", [0, 300, 65_536])
+def test_the_cpus_of_a_thread_are_known_whatever_groups_it_is_in(tmp_path: Path, groups: int) -> None:
+    names = " ".join(str(1_000_000_000 + number) for number in range(groups))
+    place = "proc/77/task/77"
+    write(tmp_path, f"{place}/stat", f"77 (engine) S {' '.join(['0'] * 40)}\n")
+    status = f"Name:\tengine\nGroups:\t{names} \nCpus_allowed_list:\t3\nnonvoluntary_ctxt_switches:\t5\n"
+    write(tmp_path, f"{place}/status", status)
+    thread = read_thread(Sysroot(str(tmp_path)), 77, 77, affinity=True)
+    assert thread
+    assert (thread.allowed, thread.preempted) == (frozenset({3}), 5)
 
 
 def test_this_thread_is_where_the_kernel_says() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tunectl.checking.tick import Spun, judge_probe, judge_tick, meaning_of, with_longer_look
 from tunectl.checking.window import Counters
 from tunectl.host.interrupts import parse_interrupts
@@ -87,6 +89,27 @@ def test_a_longer_look_answers_what_was_open_and_hides_no_drift() -> None:
     outcomes = [found.outcome for found in with_longer_look([*short, other], longer)]
     assert outcomes == [Outcome.COMPLIANT, Outcome.DRIFTED, Outcome.DRIFTED, Outcome.UNREADABLE]
     assert with_longer_look(short, [one("4", Outcome.UNREADABLE)]) == short
+
+
+@pytest.mark.parametrize(
+    ("short", "longer", "wanted"),
+    [
+        (("compliant", None), ("waived", None), "compliant"),  # the longer look told nothing
+        (("waived", None), ("compliant", None), "compliant"),
+        (("waived", None), ("waived", 190.0), "the second"),
+        (("compliant", None), ("waived", 190.0), "the second"),
+        (("waived", 190.0), ("compliant", None), "the first"),
+        (("waived", None), ("unreadable", None), "the first"),
+    ],
+)
+def test_a_waiver_hides_neither_what_was_seen_nor_what_was_proved(
+    short: tuple[str, float | None], longer: tuple[str, float | None], wanted: str
+) -> None:
+    """A waiver makes of a drift and of what is unknown the same outcome."""
+    first, second = (Finding("check.tick_off", "2", Outcome(outcome), seen) for outcome, seen in (short, longer))
+    (found,) = with_longer_look([first], [second])
+    assert found is {"the first": first, "the second": second}.get(wanted, found)
+    assert wanted.startswith("the ") or found.outcome == wanted
 
 
 LIST = """Timer List Version: v0.10

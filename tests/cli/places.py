@@ -14,14 +14,15 @@ import tempfile
 import termios
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import TUNECTL
 from tests.ran import Ran
+from tests.starter import NOBODY, shared_starter
 
-NOBODY = 65534
 IS_ROOT = os.geteuid() == 0
 PROGRAM = [sys.executable, str(TUNECTL)]
 
@@ -35,6 +36,7 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**{key: value for key, value in os.environ.items() if not key.startswith(dropped)}, **(extra or {})}
 
 
+@cache
 def unprivileged() -> list[str]:
     """The words in front of a command that take root away. Skips where that cannot be done."""
     if not IS_ROOT:
@@ -63,12 +65,10 @@ def wait_until_it_waits(process: subprocess.Popen[str]) -> None:
 
 def as_nobody(*words: object, env: Mapping[str, str] | None = None) -> Ran:
     """The program without root; like the `tunectl` fixture otherwise."""
-    command = [*unprivileged(), *PROGRAM, *map(str, words)]
-    done = subprocess.run(
-        command, env=environment(env), cwd="/", stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Ran(done.returncode, done.stdout, done.stderr)
+    unprivileged()
+    done = shared_starter(nobody=IS_ROOT).run([str(TUNECTL), *map(str, words)], environment(env), None, cwd="/")
+    assert "Traceback" not in done.err, done.err
+    return done
 
 
 def with_mounts(script: str, *words: object) -> list[Ran]:

@@ -14,6 +14,8 @@ import pytest
 from tests.knobs.test_table import verdict
 from tests.trees import write
 from tests.tuned import apply, inspection_on
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import Said
 from tunectl.knobs.drivers import dropins, hotplug, latencyhold
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
@@ -281,6 +283,11 @@ ReadWritePaths=/no
 ReadWritePaths=
 BindReadOnlyPaths=/sys
 InaccessiblePaths=/etc/tunectl
+InaccessiblePaths=-/srv /sys
+InaccessiblePaths=-/
+InaccessiblePaths=-/mnt/../etc
+ReadOnlyPaths=/srv
+ReadOnlyPaths=-/mntx
 TemporaryFileSystem=/etc
 ProcSubset=pid
 ProtectKernelTunables=yes
@@ -357,6 +364,8 @@ SystemCallFilter=
 SystemCallArchitectures=native
 ReadWritePaths=/etc -/no
 ReadOnlyPaths=
+ReadOnlyPaths=-/srv -/mnt/data
+InaccessiblePaths=-/srv/ -/home/trader
 ProcSubset=all
 ProtectProc=default
 ProtectSystem=full
@@ -438,6 +447,23 @@ def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None
     for section, line in alone(HARMLESS):
         write(lab4, DROP_IN, f"{section}\n{line}\n")
         assert of_the_service(lab4).outcome == "compliant", line
+
+
+@pytest.mark.parametrize(
+    ("command", "harmful"),
+    [
+        ("/usr/bin/tunectl --host /etc/tunectl/host.toml apply", False),
+        ("/srvx/bin/tunectl apply", False),
+        ("/srv/tunectl/bin/tunectl apply", True),
+        ("/usr/bin/tunectl --host /srv/host.toml apply", True),
+    ],
+)
+@pytest.mark.parametrize("key", ["InaccessiblePaths", "ReadOnlyPaths"])
+def test_a_place_may_be_taken_away_unless_the_command_names_a_file_there(
+    lab4: Path, key: str, command: str, harmful: bool
+) -> None:
+    said = [Said("Service", "ExecStart", command, UNIT, 2, 2), Said("Service", key, "-/srv", DROP_IN, 2, 2)]
+    assert dropins.not_harmless(Sysroot(str(lab4)), said, UNIT, command.split()) == said[1:] * harmful
 
 
 @pytest.mark.parametrize(

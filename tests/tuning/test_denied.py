@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,8 +28,10 @@ KNOBS = """\
 """
 
 
-def tuned(below: Path) -> Path:
-    """A host that has all it is asked for, and that everybody may read."""
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A host that has all it is asked for, and that everybody may read: to be copied."""
+    below = tmp_path_factory.mktemp("tuned")
     tree = build(below / "host", named("lab4", tuned_boot=frozenset({2, 3})))
     write(tree, "etc/fstab", "UUID=1 / ext4 defaults 0 1\n")
     write(tree, "proc/swaps", "Filename Type Size Used Priority\n")
@@ -43,6 +46,13 @@ def tuned(below: Path) -> Path:
     return tree
 
 
+@pytest.fixture
+def tree(tuned: Path, public: Path) -> Path:
+    """Such a host of one's own."""
+    subprocess.run(["cp", "-a", tuned, public / "host"], check=True)
+    return public / "host"
+
+
 def findings(tree: Path, *words: str) -> dict[str, Any]:
     """{target: finding} of a run as nobody."""
     return {one["target"]: one for one in as_nobody(tree, *words).json["findings"]}
@@ -55,8 +65,8 @@ def wrong(tree: Path) -> dict[str, Any]:
 
 
 @needs_root
-def test_a_host_that_everybody_may_read_has_nothing_unreadable(on_disk: Path) -> None:
-    assert wrong(tuned(on_disk)) == {}
+def test_a_host_that_everybody_may_read_has_nothing_unreadable(tree: Path) -> None:
+    assert wrong(tree) == {}
 
 
 @needs_root
@@ -79,8 +89,7 @@ def test_a_host_that_everybody_may_read_has_nothing_unreadable(on_disk: Path) ->
         ("etc/default/irqbalance", {"irqbalance.banned_cpus"}),
     ],
 )
-def test_what_may_not_be_read_is_unreadable_with_its_name(path: str, rows: set[str], on_disk: Path) -> None:
-    tree = tuned(on_disk)
+def test_what_may_not_be_read_is_unreadable_with_its_name(path: str, rows: set[str], tree: Path) -> None:
     close(tree / path)
     found = wrong(tree)
     assert rows <= set(found)
@@ -158,9 +167,8 @@ def _sysctl(tree: Path) -> Path:
     ],
 )
 def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
-    act: Callable[[Path], Path], row: str, on_disk: Path
+    act: Callable[[Path], Path], row: str, tree: Path
 ) -> None:
-    tree = tuned(on_disk)
     place = act(tree)
     open_to_all(tree)
     target = f"check.other_tuners[{row}]"
@@ -176,8 +184,7 @@ def test_a_writer_that_may_not_be_read_is_unreadable_and_one_that_may_is_drift(
 
 
 @needs_root
-def test_a_drift_that_is_known_anyway_names_what_could_not_be_read_besides(on_disk: Path) -> None:
-    tree = tuned(on_disk)
+def test_a_drift_that_is_known_anyway_names_what_could_not_be_read_besides(tree: Path) -> None:
     write(tree, "proc/swaps", "Filename Type Size Used Priority\n/swapfile file 8 0 -2\n")
     first, second = _cron(tree), tree / "etc/cron.d/b"
     write(tree, "etc/cron.d/b", f"@daily root {WRITES}\n")
@@ -218,8 +225,8 @@ def _balanced(below: Path, *, stray: bool) -> Path:
 
 @needs_root
 @pytest.mark.parametrize("stray", [False, True])
-def test_a_ban_list_that_may_not_be_read_is_neither_a_blame_nor_compliant(on_disk: Path, stray: bool) -> None:
-    tree = _balanced(on_disk, stray=stray)
+def test_a_ban_list_that_may_not_be_read_is_neither_a_blame_nor_compliant(public: Path, stray: bool) -> None:
+    tree = _balanced(public, stray=stray)
     assert findings(tree, "check", "--window", "0.1")[BALANCE]["outcome"] == "compliant"
     close(tree / ("proc/50777/environ" if stray else BAN))
     found = findings(tree, "check", "--window", "0.1")[BALANCE]

@@ -15,12 +15,13 @@ import pytest
 
 from tests.hosts.builder import HostFactory
 from tests.trees import Applied, differences
-from tests.tuned import apply, restore
+from tests.tuned import apply, inspection_on, restore
 from tests.tuning.calls import Kind, changes, count_calls, failing_at, looks, on
 from tests.tuning.hosts import edited_host, small_host
 from tests.tuning.stride import STRIDES, thinned
 from tunectl.errors import TunectlError
 from tunectl.host.writable import WritableSysroot
+from tunectl.knobs import KNOBS
 
 
 class Said(NamedTuple):
@@ -123,6 +124,21 @@ def test_a_call_fails_where_the_operators_own_file_is_edited(
     for kind, step in ((changes, stride), (looks, thinned(stride, 20))):
         for place in range(1, walk.calls(victim, kind) + 1, step):
             walk.check(victim, place, kind, errno.EIO)
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_taken_for_absent_before_the_write(lab4: Path) -> None:
+    """Between the plan and the write irqbalance's file is looked for once more."""
+    inspection, knob = inspection_on(lab4), KNOBS["irqbalance.banned_cpus"]
+    batch = [(knob, change) for change in inspection.assess().changes if change.knob == knob.name]
+
+    def look() -> int | None:
+        try:
+            list(knob.driver.steps(inspection.view(), batch))
+        except OSError as error:
+            return error.errno
+        return None
+
+    assert failing_at(0, on("lstat", "etc/default/irqbalance"), errno.EIO, look) == errno.EIO
 
 
 CRUCIAL = [

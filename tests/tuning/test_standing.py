@@ -53,11 +53,33 @@ def test_without_a_state_directory_a_tuned_host_is_no_new_one(
     assert (first["target"], first["outcome"], first["observed"]) == ("journal", "drifted", "gone")
     for words in (["restore"], ["restore", "--dry-run"]):
         ran = tunectl(*words, "--root", host)
-        assert (ran.code, ran.err.count("\n")) == (1, 1)
-        assert "nothing was restored" in ran.err
-        assert "/etc/systemd/system/tunectl-reapply@.service" in ran.err
-        assert " more)" not in ran.err
+        assert (ran.code, ran.err) == (1, "")
+        assert "nothing was restored" in " ".join(ran.out.split())
+        told = tunectl(*words, "--root", host, "--format", "json").json
+        assert "/etc/systemd/system/tunectl-reapply@.service" in told["standing"]
+        assert all(path in ran.out for path in told["standing"])
     assert not differences(before, host)
+
+
+def test_without_a_journal_the_values_of_the_running_kernel_are_named_with_what_it_starts_with(
+    host: Path, tunectl: Tunectl
+) -> None:
+    drops_its_directory(host)
+    (host / "proc/sys/vm/swappiness").write_text("60\n")  # somebody put it back: that is not tunectl's any more
+    ran = tunectl("restore", "--root", host, "--format", "json")
+    tuned = {one["target"]: (one["observed"], one["boots_with"]) for one in ran.json["may_be_tuned"]}
+    assert tuned["kernel.stat_interval"] == (10, 1)
+    assert tuned["kernel.sched_rt_runtime_us"] == (-1, 950000)
+    assert tuned["mm.thp_enabled"] == ("never", None)  # that depends on how the kernel was built
+    assert not {"mm.swappiness", "mm.ksm", "cpu.online[2]"} & tuned.keys()  # as every kernel starts with them
+    assert ran.json["results"] == []
+    page = " ".join(tunectl("restore", "--root", host).out.split())
+    assert "kernel.stat_interval is 10 the kernel starts with 1" in page
+    assert "what an earlier host file asked for" in page
+    (host / "etc/tunectl/host.toml").unlink()
+    blind = tunectl("restore", "--root", host, "--format", "json").json
+    assert (blind["may_be_tuned"], blind["standing"]) == ([], ran.json["standing"])
+    assert any("is not known without the host file" in note for note in blind["notes"])
 
 
 def test_a_host_that_was_never_applied_has_nothing_to_restore(lab4: Path, tunectl: Tunectl) -> None:
@@ -89,11 +111,12 @@ def test_after_a_cut_journal_all_that_stands_is_named_and_the_next_restore_says_
     left = {path for path in ours(lab4, before) if (lab4 / path[1:]).is_file() and "apply.service" not in path}
     assert left
     assert left <= set(ran.json["standing"])
-    assert {"mm.thp_enabled", "systemd.apply_at_boot"} <= set(ran.json["may_be_tuned"])
-    assert not set(ran.json["may_be_tuned"]) & {name for one in ran.json["results"] for name in one["targets"]}
+    tuned = {one["target"] for one in ran.json["may_be_tuned"]}
+    assert {"mm.thp_enabled", "systemd.apply_at_boot"} <= tuned
+    assert not tuned & {name for one in ran.json["results"] for name in one["targets"]}
     again = tunectl("restore", "--root", lab4)
     assert again.code == 1
-    assert all(path in again.err for path in left)
+    assert all(path in again.out for path in left)
     # Put back, it says the same on the page, which has each path.
     os.rename(lab4 / f"{JOURNAL}.damaged.1", lab4 / JOURNAL)
     page = tunectl("restore", "--root", lab4)

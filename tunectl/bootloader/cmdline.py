@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 COMMAND_LINE_SIZE = 2048  # bytes, with the NUL that ends the line; x86 and arm64
@@ -64,6 +65,7 @@ class Found(NamedTuple):
         return self.arg.value
 
 
+@lru_cache(maxsize=64)  # every argument that is judged asks for the same few lines
 def parse_cmdline(text: str) -> tuple[Arg, ...]:
     """The arguments of a command line; `root="a b"` and `"root=a b"` are both root with the value `a b`.
 

@@ -3,26 +3,11 @@
 A check that returns is `compliant`; `assert` or `failing()` makes it `drifted`; `unsupported()` says that the
 machine has no such thing, `unknown()` that it could not be found out. `@costs(Severity.STALL)` says how bad it is,
 `@watches(1.0)` for how many seconds the host has to be watched at least before silence proves anything.
-`failing(..., desired=10, match=Match.AT_MOST)` says that what is desired is a bound. The fix of `failing()` and
-`unknown()` is made by `to_type()` of a command, by `to_decide()` of what only the operator can do, by `in_turn()` of
-several; a plain text is something to decide.
+`failing(..., desired=10, match=Match.AT_MOST)` says that what is desired is a bound. A fix is made of the functions of
+`tunectl.fix`; a plain text is something to decide.
 """
 
 from tunectl.checking.outcomes import Settled, compliant, costs, failing, unknown, unsupported, watches
-from tunectl.fix import in_turn, to_decide, to_type
 from tunectl.model import Match, Severity
 
-__all__ = [
-    "Match",
-    "Settled",
-    "Severity",
-    "compliant",
-    "costs",
-    "failing",
-    "in_turn",
-    "to_decide",
-    "to_type",
-    "unknown",
-    "unsupported",
-    "watches",
-]
+__all__ = ["Match", "Settled", "Severity", "compliant", "costs", "failing", "unknown", "unsupported", "watches"]

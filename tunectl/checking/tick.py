@@ -90,15 +90,23 @@ def judge_probe(document: Mapping[str, Any], nohz_full: CpuSet, serves: Serves =
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
     """The findings of the checks, those on the tick replaced by those of a longer look at the same CPU.
 
-    Drift that either of them saw stays; what could not be found out gives way to what could.
+    Drift that either of them saw stays; what could not be found out gives way to what could, waived or not.
     """
     later = {(one.knob, one.instance): one for one in longer}
     return [_worse(one, later.get((one.knob, one.instance))) for one in findings]
 
 
 def _worse(first: Finding, second: Finding | None) -> Finding:
-    known = second is not None and second.outcome is not Outcome.UNREADABLE
-    return second if second and known and first.outcome is not Outcome.DRIFTED else first
+    return second if second and _is_known(second) and not _is_drift(first) else first
+
+
+def _is_known(one: Finding) -> bool:
+    return one.outcome is not Outcome.UNREADABLE and (one.outcome is not Outcome.WAIVED or _is_drift(one))
+
+
+def _is_drift(one: Finding) -> bool:
+    """Did it see the tick? A drift that is waived keeps what was observed."""
+    return one.outcome is Outcome.DRIFTED or (one.outcome is Outcome.WAIVED and one.observed is not None)
 
 
 def counted(window: Window, spun: Mapping[int, Spun]) -> list[TickCount]:

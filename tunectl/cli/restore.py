@@ -13,9 +13,10 @@ from tunectl.cli.options import Options
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Document, HostId
+from tunectl.model import Document, HostId, Outcome
 from tunectl.tuning.evidence import may_be_tuned
 from tunectl.tuning.inspection import open_inspection
+from tunectl.tuning.journal import few
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
 
 
@@ -38,7 +39,11 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
         if not yes and is_terminal(sys.stdin):
             _ask(options, root, identity, force)
         undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
-    emit(options, "restore", identity, _body(undone) | {"may_be_tuned": _may_be_tuned(options, root, undone)})
+    body = _body(undone)
+    if undone.standing:
+        body["may_be_tuned"], said = _may_be_tuned(options, root, undone)
+        body["notes"] += said
+    emit(options, "restore", identity, body)
     if not undone.complete or undone.set_aside:
         return FAILED
     return DRIFTED if any(one.result == "changed-since" for one in undone.outcome.results) else OK
@@ -57,16 +62,21 @@ def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool)
         raise TunectlError("nothing was restored: the answer was no")
 
 
-def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> list[str]:
-    """Where the journal did not tell all: the values that may be ours, by what the host file asks for."""
-    if not undone.standing:
-        return []
+def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tuple[list[dict[str, Any]], list[str]]:
+    """Where the journal did not tell all: the values that may be ours, by what the host file asks; what is not known.
+
+    Restore needs no host file.
+    """
     try:
         found = open_inspection(root, options.host_path, options.state_path, options.invocation, today()).assess()
-    except TunectlError:  # restore needs no host file
-        return []
+    except TunectlError as error:
+        return [], [f"which values of the running kernel tunectl set is not known without the host file: {error}"]
     known = [target for one in undone.outcome.results for target in one.targets]
-    return list(map(str, may_be_tuned(found.findings, known, undone.standing)))
+    tuned = may_be_tuned(found.findings, known, undone.standing)
+    notes = [f"what an earlier host file asked for, and {options.host_path} does not, is not known"]
+    if unread := [one.target for one in found.findings if one.outcome is Outcome.UNREADABLE]:
+        notes.append(f"whether tunectl set these is not known, for they cannot be read: {few(unread)}")
+    return [{**one._asdict(), "target": str(one.target)} for one in tuned], notes
 
 
 def _body(undone: Undone) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
     thread = thread._replace(run_s=run_s, waited_s=waited_s, slices=slices)
     # Kernel threads that belong to one CPU have no choice, and on a large host there are thousands of them.
     if affinity and thread.movable:
-        status = root.get(f"{place}/status")
+        status = root.get_text(f"{place}/status")  # no short attribute: every group is in it
         thread = thread._replace(allowed=parse_allowed(status), preempted=parse_preempted(status))
     return thread
 

@@ -145,14 +145,16 @@ class Sysroot:
         top = "" if self.live else self.root
         done: list[str] = []
         todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        is_there = True  # what lies below something that is not there is no link either
         for _ in range(4096):
             if not todo:
                 return "/".join([top, *done]) or "/"
             part = todo.pop()
             if part == "..":
                 del done[-1:]
+                is_there = True
                 continue
-            target = _link_target("/".join([top, *done, part]))
+            is_there, target = _look_at("/".join([top, *done, part])) if is_there else (False, None)
             if target is None:
                 done.append(part)
                 continue
@@ -209,7 +211,8 @@ class Sysroot:
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, unsorted. OSError where it is absent or may not be read."""
-        return os.listdir(self._prefix + path if self.live else self.resolve(path))
+        straight = self.live or self._is_straight(f"{path}/")
+        return os.listdir(self._prefix + path if straight else self.resolve(path))
 
     def exists(self, path: str) -> bool:
         """Is there a file, directory or (even dangling) link? Never raises."""
@@ -250,9 +253,9 @@ class Sysroot:
 
     def _place(self, path: str) -> str:
         """The path itself, which may be a link, its directory resolved inside the root."""
-        if self.live:
+        directory, slash, name = path.rpartition("/")
+        if self.live or self._is_straight(directory + slash):
             return self._prefix + path
-        directory, _, name = path.rpartition("/")
         return f"{self.resolve(directory).rstrip('/')}/{name}"
 
     def real(self, path: str) -> str:
@@ -299,10 +302,17 @@ def _checked(fd: int, device: int = 0) -> int:
 
 def _link_target(place: str) -> str | None:
     """Where a link points; None where it is none, or there is nothing, or nothing that may be looked at."""
+    return _look_at(place)[1]
+
+
+def _look_at(place: str) -> tuple[bool, str | None]:
+    """(is something there, or may it not be looked at; where it points if it is a link)."""
     try:
-        return os.readlink(place) if stat.S_ISLNK(os.lstat(place).st_mode) else None
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return None
+        return True, os.readlink(place) if stat.S_ISLNK(os.lstat(place).st_mode) else None
+    except NOT_THERE:
+        return False, None
+    except PermissionError:
+        return True, None
 
 
 def _decoded(data: bytes) -> str:

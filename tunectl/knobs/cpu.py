@@ -36,5 +36,6 @@ KNOBS = (
         source="Documentation/core-api/cpu_hotplug.rst",
         after=("smt.control",),
         absence=Absence(with_cpu=True),
+        boots_with="on",
     ),
 )

@@ -33,6 +33,7 @@ KNOBS = (
         why="The cpuidle governor's own limit for one CPU; it holds for states that appear later, too.",
         source="Documentation/ABI/testing/sysfs-devices-power",
         risk="more power when idle",
+        boots_with="no constraint",
     ),
     Knob(
         "cpuidle.dma_latency_us",

@@ -46,10 +46,8 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
         fix = in_turn(to_decide(f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}"), APPLY)
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)
     if is_invalid and beside:
-        fix = to_decide(
-            "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next"
-        )
-        return Judgement(Outcome.DRIFTED, observed, shown, reason + beside, fix, changeable=False)
+        again = "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next"
+        return Judgement(Outcome.DRIFTED, observed, shown, reason + beside, to_decide(again), changeable=False)
     return Judgement(Outcome.DRIFTED, observed, shown, reason + beside)
 
 

@@ -119,6 +119,7 @@ KNOBS = (
         why="With migration on, timers armed on an isolated CPU (TCP's among them) run on a housekeeping CPU; with it "
         "off they fire where they were armed.",
         source="Documentation/timers/no_hz.rst; kernel/sched/core.c, get_nohz_timer_target()",
+        boots_with="on",
     ),
     Knob(
         "kernel.stat_interval",
@@ -131,6 +132,7 @@ KNOBS = (
         source="Documentation/admin-guide/sysctl/vm.rst",
         risk="memory statistics are older",
         absence=Absence(harmless="a kernel without it folds no statistics"),
+        boots_with=1,
     ),
     Knob(
         "kernel.sched_rt_runtime_us",
@@ -143,6 +145,7 @@ KNOBS = (
         "limit. From 6.12 on the fair server stops it, whatever stands here: kernel.fair_server_runtime_ns.",
         source="Documentation/scheduler/sched-rt-group.rst; kernel/sched/rt.c",
         risk="a runaway FIFO thread keeps its CPU for ever; kernel threads bound to that CPU starve",
+        boots_with=950000,
     ),
     Knob(
         _FAIR_SERVER,
@@ -158,6 +161,7 @@ KNOBS = (
         "and with them whoever waits for them; the kernel warns of it in its log",
         after=("kernel.sched_rt_runtime_us",),
         absence=Absence(hiding=("debugfs=off", "debugfs=no-mount", "lockdown=integrity", "lockdown=confidentiality")),
+        boots_with=50000000,
     ),
     Knob(
         "kernel.highres",
@@ -168,6 +172,7 @@ KNOBS = (
         judge=judge_switch,
         why="Without high-resolution timers every sleep and timeout waits for the next tick, up to 10 ms.",
         source="Documentation/admin-guide/kernel-parameters.txt (highres); kernel/time/hrtimer.c",
+        boots_with="on",
     ),
     Knob(
         "kernel.nohz",
@@ -179,5 +184,6 @@ KNOBS = (
         why="With nohz=off no CPU ever stops its tick: nohz_full= does nothing, and the kernel still shows its CPUs.",
         source="Documentation/admin-guide/kernel-parameters.txt (nohz); kernel/time/tick-sched.c, "
         "tick_nohz_full_update_tick()",
+        boots_with="on",
     ),
 )

@@ -49,6 +49,7 @@ KNOBS = (
         Severity.STALL,
         why="A page fault that asks for a huge page may have to compact memory first, for milliseconds.",
         source=_THP_SOURCE,
+        boots_with="madvise",
     ),
     Knob(
         "mm.ksm",
@@ -60,6 +61,7 @@ KNOBS = (
         source="Documentation/admin-guide/mm/ksm.rst",
         risk="more memory on hosts with many equal virtual machines",
         absence=Absence(harmless="a kernel without it merges no pages"),
+        boots_with="stopped",
     ),
     Knob(
         "mm.swappiness",
@@ -70,6 +72,7 @@ KNOBS = (
         match=Match.AT_MOST,
         why="A page that was swapped out costs a disk read on the next touch.",
         source="Documentation/admin-guide/sysctl/vm.rst",
+        boots_with=60,
     ),
     Knob(
         "mm.swap",

@@ -207,6 +207,7 @@ KNOBS = (
         "and no wake-up lie between packet and reader.",
         source="Documentation/admin-guide/sysctl/net.rst",
         risk="a thread that waits keeps its CPU busy for that long",
+        boots_with=0,
     ),
     Knob(
         "net.busy_read",
@@ -218,6 +219,7 @@ KNOBS = (
         "new socket's SO_BUSY_POLL starts with.",
         source="Documentation/admin-guide/sysctl/net.rst",
         risk="a thread that waits keeps its CPU busy for that long",
+        boots_with=0,
     ),
     Knob(
         "net.rps_cpus",
@@ -228,6 +230,7 @@ KNOBS = (
         match=Match.NO_OTHER,
         why="Receive packet steering hands packets to these CPUs by an inter-processor interrupt and a softirq.",
         source=_SCALING,
+        boots_with="",
     ),
     Knob(
         "net.rps_sock_flow_entries",
@@ -238,6 +241,7 @@ KNOBS = (
         why="Receive flow steering runs the protocol on the CPU where the reader last ran, by an inter-processor "
         "interrupt: on a CPU that is isolated, too. 0 switches it off.",
         source=_SCALING,
+        boots_with=0,
     ),
     Knob(
         "net.rps_flow_cnt",
@@ -247,6 +251,7 @@ KNOBS = (
         Severity.INTERRUPT,
         why="The flows of one queue that receive flow steering remembers; 0 leaves the queue out of it.",
         source=_SCALING,
+        boots_with=0,
     ),
     Knob(
         "net.xps_cpus",

@@ -197,6 +197,9 @@ class Knob(NamedTuple):
     match: Match = Match.EQUAL
     after: tuple[str, ...] = ()
     absence: Absence = Absence()
+    # What every kernel starts with where nothing says otherwise, as findings show it (docs/kernel-facts.md); None where
+    # that depends on the machine or on how the kernel was built.
+    boots_with: Scalar = None
     # A judge may use the reading's instance only if it has facts: equal readings without facts are judged once.
     judge: Callable[[Knob, Any, Reading, Facts], Judgement] | None = None
 

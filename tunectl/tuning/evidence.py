@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.bootloader.grubsettings import DROPIN
@@ -12,14 +13,50 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
-from tunectl.model import Finding, Outcome, Target
+from tunectl.model import Finding, Outcome, Scalar, Target
 from tunectl.tuning.journal import Journal, few
 
 _HEADS = (WRITTEN_BY_APPLY, "# Written by tunectl: the boot arguments")  # how the files begin that are ours
 
 
+GONE, OLDER = "gone", "older"
+
+
+class Missing(NamedTuple):
+    """A journal that does not account for what stands of an earlier apply."""
+
+    observed: str  # GONE: it holds no record; OLDER: it ends before the newest apply
+    reason: str
+    signs: tuple[str, ...]
+
+
+class Tuned(NamedTuple):
+    """A target that may be as tunectl set it: what it shows, and what every kernel starts with where that is known."""
+
+    target: Target
+    observed: Scalar
+    boots_with: Scalar
+
+
+def missing(root: Sysroot, journal: Journal, bootloader: str = "") -> Missing | None:
+    """What shows that apply ran here and this journal does not tell all of it; None where nothing does.
+
+    `bootloader` as the host file has it.
+    """
+    if journal.unreadable or (journal.is_new and _is_recording(root, journal)):
+        return None
+    found = signs(root, bootloader) if journal.is_new else unnamed(root, journal, bootloader)
+    if not found:
+        return None
+    if journal.is_new:
+        state = _state(journal.path)
+        return Missing(GONE, f"{journal.path} {state}, and tunectl applied here before ({few(found)})", found)
+    told = f"it does not name what tunectl wrote here ({few(found)})"
+    return Missing(OLDER, f"{journal.path} is not the newest: {told}", found)
+
+
 def signs(root: Sysroot, bootloader: str = "") -> tuple[str, ...]:
-    """The files and boot arguments that apply wrote and that still stand. `bootloader` as the host file has it.
+    """The files and boot arguments that apply wrote and that still stand.
 
     The apply service's unit is none: `tunectl service install` writes it, too.
     """
@@ -36,23 +73,6 @@ def unnamed(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str,
     return tuple(one for one in found if one not in known)
 
 
-def journal_lost(root: Sysroot, journal: Journal, bootloader: str = "", *, in_full: bool = False) -> str:
-    """What is wrong where apply ran here and its journal is gone or holds no record; "" where nothing is missing."""
-    if not journal.is_new or _is_recording(root, journal):
-        return ""
-    found = signs(root, bootloader)
-    names = ", ".join(found) if in_full else few(found)
-    return f"{journal.path} {_state(journal.path)}, and tunectl applied here before ({names})" if found else ""
-
-
-def journal_short(root: Sysroot, journal: Journal, bootloader: str = "") -> str:
-    """What is wrong where the journal is an older one, which ends before the newest apply; "" where nothing is."""
-    if journal.is_new or journal.unreadable:
-        return ""
-    found = unnamed(root, journal, bootloader)
-    return f"{journal.path} is not the newest: it does not name what tunectl wrote here ({few(found)})" if found else ""
-
-
 def own_group(root: Sysroot) -> tuple[str, ...]:
     """The isolated partition, where it is ours. Restore takes away the unit that tells."""
     return (f"/{PARTITION_FILE}",) if IsolatedPartition().stands(root) else ()
@@ -65,17 +85,18 @@ def left_standing(root: Sysroot, journal: Journal, group: Iterable[str]) -> tupl
     return (*unnamed(root, journal), *groups)
 
 
-def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target], standing: Iterable[str]) -> list[Target]:
+def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target], standing: Iterable[str]) -> list[Tuned]:
     """What is as the host file asks, of which no before-image was known, and which no file in `standing` tells.
 
-    Nobody knows which of them were so before tunectl.
+    Nobody knows which of them were so before tunectl. What every kernel starts with is not among them.
     """
     known, told = set(restored), set(standing)
     return [
-        target
+        Tuned(target, one.observed, KNOBS[one.knob].boots_with)
         for one in findings
         if (target := Target(one.knob, one.instance)) not in known
         if one.outcome is Outcome.COMPLIANT and _bears_no_mark(one.knob, told)
+        if one.observed is None or one.observed != KNOBS[one.knob].boots_with
     ]
 
 
@@ -106,4 +127,4 @@ def _state(path: str) -> str:
 
 
 def _is_ours(root: Sysroot, path: str) -> bool:
-    return root.exists(path) and root.get_text(path).startswith(_HEADS)
+    return root.get_text(path).startswith(_HEADS)

@@ -27,7 +27,7 @@ from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Fac
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
-from tunectl.tuning.evidence import journal_lost, journal_short
+from tunectl.tuning.evidence import missing
 from tunectl.tuning.journal import Journal, is_first, peek
 from tunectl.tuning.plan import diff
 
@@ -136,16 +136,14 @@ class Inspection:
 
     def journal_gone(self) -> Finding | None:
         """The finding where apply ran here and its journal is gone, or an older one: much else is not known then."""
-        lost = journal_lost(self.root, self.journal, self.config.bootloader)
-        short = journal_short(self.root, self.journal, self.config.bootloader)
-        if not (lost or short):
+        lacks = missing(self.root, self.journal, self.config.bootloader)
+        if lacks is None:
             return None
         path = self.journal.path
-        reason = f"{lost or short}: what stood there before tunectl, {_NOTED} is not known any more"
+        reason = f"{lacks.reason}: what stood there before tunectl, {_NOTED} is not known any more"
         back = f"put {path} back from a backup"
         fix = to_decide(f"{back}; or decide that `restore` shall know nothing older: {ADOPT}")
-        observed = "gone" if lost else "older"
-        return Finding(JOURNAL, "", Outcome.DRIFTED, observed, "there", reason, fix, severity=Severity.HYGIENE)
+        return Finding(JOURNAL, "", Outcome.DRIFTED, lacks.observed, "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""

@@ -17,7 +17,7 @@ from tunectl.model import Change, Lifetime, Plan
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
-from tunectl.tuning.evidence import journal_lost, left_standing, own_group, signs, unnamed
+from tunectl.tuning.evidence import GONE, left_standing, missing, own_group, signs
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, few, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
@@ -197,8 +197,7 @@ def run_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: floa
     """
     with _io_errors_end_the_run():
         if not _is_directory(state):
-            _refuse_lost(root, Journal(state))
-            return Undone(backwards.Outcome([], [], []), ["nothing to restore: apply never ran here"], True, False)
+            return _without_journal(root, Journal(state)) or _nothing("nothing to restore: apply never ran here")
         undone = _locked_restore(root, state, boot_id, wait_s=wait_s, force=force)
     told = reload_monitor(root)
     outcome = undone.outcome._replace(not_run=list(dict.fromkeys([*undone.outcome.not_run, *told.not_run])))
@@ -211,7 +210,8 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         journal = load(state, follow=root.live)
         _require_same_host(journal, root, state)
         _require_boot_id(root, boot_id)
-        _refuse_lost(root, journal)
+        if lost := _without_journal(root, journal):
+            return lost
         notes = _of_damage(journal)
         notes += [] if journal.entries else ["nothing to restore: the journal holds no change", *_kept_aside(journal)]
         group = own_group(root)
@@ -250,8 +250,10 @@ def _is_directory(path: str) -> bool:
 def preview_restore(root: Sysroot, state: str, boot_id: str, *, force: bool) -> Undone:
     """What run_restore() would do. Nothing is locked, removed or written."""
     journal = peek(state, follow=root.live)
-    _refuse_lost(root, journal)
-    standing = unnamed(root, journal)
+    if lost := _without_journal(root, journal):
+        return lost
+    lacks = missing(root, journal)
+    standing = lacks.signs if lacks else ()
     notes = ["nothing was written: --dry-run", *_of_damage(journal), *_of_standing(standing)]
     if journal.unreadable:
         notes.append(f"{journal.path} is root's: what there is to restore is not known here")
@@ -299,12 +301,22 @@ def require_private(root: WritableSysroot, state: str) -> None:
             )
 
 
-def _refuse_lost(root: Sysroot, journal: Journal) -> None:
-    """What stands of ours without a journal can not be undone, and must not pass for a host without any of it."""
-    lost = journal_lost(root, journal, in_full=True)
-    if lost:
-        hint = f"put {journal.path} back from a backup, and run restore again"
-        raise TunectlError(f"{lost}: what stood there before tunectl is not known; nothing was restored", hint)
+def _without_journal(root: Sysroot, journal: Journal) -> Undone | None:
+    """Where the journal is gone: what stands of ours can not be undone, and must not pass for a host without it."""
+    lost = missing(root, journal)
+    if lost is None or lost.observed != GONE:
+        return None
+    hint = (
+        f"put {journal.path} back from a backup and run restore again; or take away by hand what stands, and reboot: "
+        "values of the running kernel end with the boot"
+    )
+    said = (f"{lost.reason}: what stood there before tunectl is not known; nothing was restored", hint)
+    return _nothing(*said)._replace(complete=False, standing=(*lost.signs, *own_group(root)))
+
+
+def _nothing(*notes: str) -> Undone:
+    """What a restore did that had nothing to go by."""
+    return Undone(backwards.Outcome([], [], []), list(notes), complete=True, set_aside=False)
 
 
 def _kept_aside(journal: Journal) -> list[str]:

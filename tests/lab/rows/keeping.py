@@ -53,6 +53,15 @@ _KEEPER = Round(
         ),
         Sabotage(
             Kind.UNIT,
+            "drop-in that takes a path away",
+            _override("Service", "InaccessiblePaths=/srv /sys"),
+            _KEPT,
+            who="a hardening script that hides from each service what it need not see",
+            innocent=_override("Service", "InaccessiblePaths=/srv", "ReadOnlyPaths=/mnt"),
+            says=("override.conf", "InaccessiblePaths="),
+        ),
+        Sabotage(
+            Kind.UNIT,
             "drop-in that takes back what it may write",
             _override("Service", "ReadWritePaths="),
             _KEPT,
@@ -303,12 +312,12 @@ _BALANCER = Round(
         Sabotage(
             Kind.CONFIG,
             "irqbalance-ui bans other CPUs",
-            f"{ask_irqbalance('settings cpus 1')} >/dev/null; sleep 12",  # it looks at its list every ten seconds
+            f"{ask_irqbalance('settings cpus 1')} >/dev/null; sleep 15",  # it looks at its list every ten seconds
             ("check.other_tuners[irqbalance]",),
             command="check",
             follows=_MOVED,
             who="an operator who tried irqbalance-ui: what is chosen there counts instead of the configuration",
-            innocent=f"{ask_irqbalance('settings cpus 2-3')} >/dev/null; sleep 12",
+            innocent=f"{ask_irqbalance('settings cpus 2-3')} >/dev/null; sleep 15",
             says=("says so",),
         ),
     ),

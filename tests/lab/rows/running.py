@@ -43,10 +43,18 @@ def _thread(name: str, cpus: str) -> str:
     return f"taskset -pc {cpus} $(pgrep -x {name}) >/dev/null"
 
 
-def _service(name: str, options: str) -> str:
+def _service(name: str, options: str, program: str = "sleep infinity") -> str:
     """A service of that name, with other options than before, that sleeps."""
     stopped = f"systemctl -q stop {name} 2>/dev/null"
-    return f"{stopped}; systemd-run -q --collect --unit={name} {options} sleep infinity; sleep 1"
+    return f"{stopped}; systemd-run -q --collect --unit={name} {options} {program}; sleep 1"
+
+
+# The list of its CPUs stands behind them in its status, beyond the first page.
+_MANY_GROUPS = "-p \"SupplementaryGroups=$(seq -s ' ' 2000000001 2000000600)\""
+
+
+def _of_many_groups(cpu: int) -> str:
+    return _service("exporter", f"-p CPUAffinity={cpu} {_MANY_GROUPS}", "tail -f /dev/null")
 
 
 _NOISE = Round(
@@ -158,6 +166,16 @@ _THREADS = Round(
             who="a colleague who tests a feed handler beside the engine",
             innocent=_service("feeder", "-p CPUAffinity=1"),
             says=("sleep",),
+        ),
+        Sabotage(
+            Kind.THREAD,
+            "a service of a user in hundreds of groups",
+            _of_many_groups(2),
+            ("check.movable_threads[2]",),
+            command="check",
+            who="a colleague whose directory service puts everybody into a group for each project",
+            innocent=_of_many_groups(1),
+            says=("tail",),
         ),
     ),
     long=True,

@@ -176,11 +176,8 @@ class BootArg(NamedTuple):
             return "", NOTHING, ""
         cpus = read_cpu_list(view.root, self.on_cpus) if self.on_cpus else frozenset()
         if cpus and not cpus & view.scope.isolated:
-            return (
-                "",
-                NOTHING,
-                f"/{self._switch} is {shown}, and /{self.on_cpus} keeps it to CPUs {format_cpulist(cpus)}",
-            )
+            kept = f"/{self.on_cpus} keeps it to CPUs {format_cpulist(cpus)}"
+            return "", NOTHING, f"/{self._switch} is {shown}, and {kept}"
         return f"/{self._switch} is {shown}", to_type(f"sudo sysctl {self.switch}=0"), ""
 
     @property

@@ -44,6 +44,7 @@ _SECONDS = {
 _BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _HOMES = ("/home/", "/root/", "/run/user/")
 _TEMPORARY = ("/tmp/", "/var/tmp/")  # noqa: S108
+_NOT_USED = ("/home/", "/root/", "/srv/", "/mnt/", "/media/")  # unless the service's own command names a file there
 # What every boot has reached before a service of ours is started.
 _REACHED = ("sysinit.target", "basic.target", "local-fs.target", "system.slice", "-.slice", "-.mount")
 # Our unit comes before these, itself or through what else they wait for: to wait for one makes a cycle.
@@ -115,6 +116,16 @@ def _are_there(service: Service, value: str) -> bool:
 def _are_there_and_some(service: Service, value: str) -> bool:
     """Empty, it takes back what our unit may write (knobs/drivers/confined.py)."""
     return bool(value) and _are_there(service, value)
+
+
+def _are_not_used(service: Service, value: str) -> bool:
+    """Places that the service may be kept out of: there, or with a `-`, and nothing of its own."""
+    return _are_there(service, value) and not any(_uses(service, word.lstrip("+-")) for word in value.split())
+
+
+def _uses(service: Service, path: str) -> bool:
+    place = path.rstrip("/") + "/"
+    return not place.startswith(_NOT_USED) or "/../" in place or any(word.startswith(place) for word in service.words)
 
 
 def _is_there(root: Sysroot, path: str) -> bool:
@@ -193,6 +204,9 @@ _SERVICE: dict[str, Test] = (
     | dict.fromkeys(("Environment", "PassEnvironment"), _environment)
     | dict.fromkeys(("User", "Group"), _one_of("", "root", "0"))
     | dict.fromkeys(("ReadWritePaths", "ReadWriteDirectories"), _are_there_and_some)
+    | dict.fromkeys(
+        ("ReadOnlyPaths", "ReadOnlyDirectories", "InaccessiblePaths", "InaccessibleDirectories"), _are_not_used
+    )
     | {"WorkingDirectory": _are_there}
     | dict.fromkeys(("MemoryMax", "MemoryHigh", "MemoryLimit", "LimitAS", "LimitDATA"), _at_least(_ENOUGH_BYTES))
     | dict.fromkeys(("TasksMax", "LimitNPROC"), _at_least(_ENOUGH_TASKS))
@@ -263,7 +277,8 @@ _LISTS = (
         "CPUAffinity",
         "CapabilityBoundingSet",
     ),
-    *("ReadWritePaths", "ReadWriteDirectories"),
+    *("ReadWritePaths", "ReadWriteDirectories", "ReadOnlyPaths", "ReadOnlyDirectories"),
+    *("InaccessiblePaths", "InaccessibleDirectories"),
     *("After", "Before", "Requires", "Requisite", "BindsTo", "Conflicts", "RequiresMountsFor"),
 )
 # Single values that an empty assignment takes back; of others systemd ignores an empty one.

@@ -87,14 +87,8 @@ class ReapplyRule:
                 return
         if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
             why = f"/{RULE} is a link to /dev/null: udev reads no rule there"
-            yield Reading(
-                knob.name,
-                "",
-                State.READ,
-                "masked",
-                why,
-                facts=ServiceFacts(in_turn(to_type(f"sudo rm /{RULE}"), APPLY)),
-            )
+            facts = ServiceFacts(in_turn(to_type(f"sudo rm /{RULE}"), APPLY))
+            yield Reading(knob.name, "", State.READ, "masked", why, facts=facts)
             return
         found = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:

@@ -58,27 +58,32 @@ class BanList:
     """The ban list as a CPU set; what is written is its union with what was banned before."""
 
     def _file(self, view: View) -> str | None:
-        """The file that exists; where only the program is installed, the file that its distribution would use."""
+        """The file that exists; where only the program is installed, the file that its distribution would use.
+
+        OSError where that cannot be known: it must not pass for a host without irqbalance.
+        """
         for path in FILES:
-            if view.root.exists(path):
+            if view.root.stands(path):
                 return path
-        if view.root.exists("usr/sbin/irqbalance"):
-            return next((path for path in FILES if view.root.exists(path.rpartition("/")[0])), None)
+        if view.root.stands("usr/sbin/irqbalance"):
+            return next((path for path in FILES if view.root.stands(path.rpartition("/")[0])), None)
         return None
 
     def observe(self, knob: Knob, view: View, want: Any) -> Iterator[Reading]:
         """One reading; `write` is the union."""
-        path = self._file(view)
-        if path is None:
-            yield Reading(knob.name, "", State.ABSENT, reason="irqbalance is not installed")
-            return
+        path = ""
         try:
+            path = self._file(view) or ""
+            if not path:
+                yield Reading(knob.name, "", State.ABSENT, reason="irqbalance is not installed")
+                return
             with view.root.noting() as denied:
                 if view.root.exists(path):
                     view.root.read_text(path)
                 reading = self._reading(knob, view, want)
         except OSError as error:
-            reason = f"/{path}: {error.strerror}"
+            what = f"/{path}" if path else "cannot tell whether irqbalance is installed"
+            reason = f"{what}: {error.strerror}"
             yield Reading(knob.name, "", State.UNREADABLE, reason=reason, errno=error.errno)
             return
         yield if_readable(reading, denied)

@@ -16,6 +16,7 @@ from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, packages
 
 _HYSTERESIS = 0.02  # of the base frequency, above the least
+_FIRM = to_decide(f"the firmware holds it down: {ADVICE}")
 _SOFT = in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY)
 
 
@@ -31,9 +32,7 @@ class Kind(NamedTuple):
 # By how directly they name the cause. A limit of the firmware also lowers scaling_max_freq (cpufreq's frequency QoS),
 # and both slow the clock.
 KINDS = (
-    Kind(
-        "bios_limit_khz", "the firmware permits {cpus} no more than", to_decide(f"the firmware holds it down: {ADVICE}")
-    ),
+    Kind("bios_limit_khz", "the firmware permits {cpus} no more than", _FIRM),
     Kind("max_khz", "scaling_max_freq permits {cpus} no more than", _SOFT),
     Kind("core_khz", "by the core's own clock {cpus} ran at", ADVICE),
     Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", ADVICE, is_noisy=True),

@@ -145,7 +145,9 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
     said = f"{plural(len(results), 'file')}: {', '.join(words)}." if results else "Nothing to restore."
     standing: Sequence[str] = body.get("standing") or ()
     if standing:
-        said += f" {plural(len(standing), 'more thing')} that tunectl wrote and the journal does not name: left."
+        said = said if results else "Nothing was restored."
+        things = plural(len(standing), "more thing" if results else "thing")
+        said += f" {things} that tunectl wrote and the journal does not name: left."
     well = not standing and set(found) <= {"restored", "would-restore", "already"}
     prose(page, said, style="bold" if well else "bold yellow")
     if standing:
@@ -154,7 +156,7 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
             prose(page, printable(path), indent=2)
     if tuned := body.get("may_be_tuned"):
         heading(page, f"May still be tuned: as the host file asks, and what it was before is not known ({len(tuned)})")
-        _in_brief(page, [{"targets": tuned}])
+        _tuned(page, tuned)
     for result, (title, in_full) in _RESULTS.items():
         members = [each for each in results if each["result"] == result]
         if members:
@@ -163,6 +165,19 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
     not_run(page, body)
     reboot(page, body)
     notes(page, body.get("notes", ()))
+
+
+def _tuned(page: TextPage, tuned: Sequence[Mapping[str, Any]]) -> None:
+    """What each shows, and what every kernel starts with; targets of one knob that agree in both are one line."""
+    rows: dict[tuple[str, Scalar, Scalar], list[str]] = {}
+    for one in tuned:
+        knob, instance = parse_target(one["target"])
+        rows.setdefault((knob, one["observed"], one["boots_with"]), []).append(instance)
+    cells = []
+    for (knob, observed, boots_with), instances in rows.items():
+        starts = "" if boots_with is None else f"the kernel starts with {shown(boots_with)}"
+        cells.append((name_of(knob, instances), f"is {shown(observed)}", starts))
+    columns(page, cells, indent=2)
 
 
 def _in_full(page: TextPage, members: Sequence[Mapping[str, Any]]) -> None:
