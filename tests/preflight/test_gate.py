@@ -154,7 +154,7 @@ def test_targets_that_differ_are_lines_of_their_own(field: str) -> None:
 
 
 def test_a_checks_fixes_may_differ_in_one_line() -> None:
-    one, other = drifted("check.tick", "1", fix="this"), drifted("check.tick", "2", fix="that")
+    one, other = drifted("check.tick", "1", fix=Fix("this")), drifted("check.tick", "2", fix=Fix("that"))
     assert only_verify(one, other) == ["check.tick[1-2] is a, should be b; fix: this"]
 
 
