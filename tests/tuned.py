@@ -7,6 +7,7 @@ from pathlib import Path
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
+from tunectl.model import Finding
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
 
@@ -16,6 +17,14 @@ def inspection_on(host: Path | Sysroot) -> Inspection:
     root = WritableSysroot(str(host)) if isinstance(host, Path) else host
     state = state_of(root)
     return open_inspection(root, f"{root.root}/etc/tunectl/host.toml", state, ("/usr/bin/tunectl",), "2026-11-21")
+
+
+def judged(host: Path | Sysroot, *knobs: str) -> dict[str, Finding]:
+    """{target: finding} of these rows of the host file, as `verify` judges them; no other row is looked at."""
+    inspection = inspection_on(host)
+    settings = tuple(one for one in inspection.config.settings if one.knob in knobs)
+    assert {one.knob for one in settings} == set(knobs)
+    return {one.target: one for one in inspection.assess(settings).findings}
 
 
 def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:

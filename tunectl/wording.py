@@ -21,6 +21,13 @@ def seconds_of(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
 
 
+def few(names: Iterable[object], most: int = 3, between: str = ", ") -> str:
+    """`a, b, c and 12 more`: as many names as a sentence holds."""
+    listed = list(map(str, names))
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return between.join(listed[:most]) + more
+
+
 def wanted(value: str, match: Match) -> str:
     """`at most 5`; the value alone where it is no bound."""
     return _BOUNDS.get(match, "") + value

@@ -88,6 +88,8 @@ def test_findings_of_every_part() -> None:
         "mm.ksm is 1, should be 0: somebody wrote",
         "check.tick is empty, should be off",
     ]
+    bound = {**finding("mm.swappiness", "drifted", "60", "1", "it swaps"), "match": "at most"}
+    assert outcome.reasons({"findings": [bound]}) == ["mm.swappiness is 60, should be at most 1: it swaps"]
     assert outcome.reasons({**document, "reasons": ["the probe found more"]}) == ["the probe found more"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,19 @@ def test_the_running_host_moves() -> None:
     assert 0.2 <= window.seconds < 2
     assert window.before.clocksource == window.after.clocksource != ""
     assert window.runs
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [(b"\xff" * (2 << 20), "cannot be read: is no text"), (b"", "holds no interrupt"), (None, "No such")],
+)
+def test_a_table_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path, text: bytes | None, why: str) -> None:
+    if text is not None:
+        (tmp_path / "proc").mkdir()
+        (tmp_path / "proc/interrupts").write_bytes(text)
+    with pytest.raises(Settled, match=f"proc/interrupts.*{why}") as settled:
+        measure(Sysroot(str(tmp_path)), 0.1)
+    assert settled.value.outcome == Outcome.UNREADABLE
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import write_host_file
+from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tests.tuned import apply, inspection_on
 from tunectl.cpulist import parse_cpulist
@@ -59,3 +59,18 @@ def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         apply(trees[name])
         assert verdict_of(inspection_on(trees[name]).assess().findings) == "compliant"
     return trees
+
+
+@pytest.fixture(scope="session")
+def _applied_lab4(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = host_root.fresh("lab4", tmp_path_factory.mktemp("applied"))
+    write_host_file(root, LOW_LATENCY)
+    apply(root)
+    return root
+
+
+@pytest.fixture
+def applied4(_applied_lab4: Path, tmp_path: Path) -> Path:
+    """A host of one's own as `lab4` is, on which `apply` has run in this boot."""
+    subprocess.run(["cp", "-a", _applied_lab4, tmp_path / "applied4"], check=True)
+    return tmp_path / "applied4"

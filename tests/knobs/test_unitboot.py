@@ -33,14 +33,13 @@ TARGETS = {  # systemd's own, as far as they pull each other in
 
 
 @pytest.fixture
-def tuned(lab4: Path) -> Path:
+def tuned(applied4: Path) -> Path:
     """The recorded host with systemd's targets, applied in an earlier boot."""
     for name, text in TARGETS.items():
-        write(lab4, f"usr/lib/systemd/system/{name}.target", text)
-    (lab4 / "usr/lib/systemd/system/default.target").symlink_to("graphical.target")
-    apply(lab4)
-    (lab4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
-    return lab4
+        write(applied4, f"usr/lib/systemd/system/{name}.target", text)
+    (applied4 / "usr/lib/systemd/system/default.target").symlink_to("graphical.target")
+    (applied4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
+    return applied4
 
 
 def many(*steps: Callable[[Path], object]) -> Callable[[Path], object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -13,10 +14,10 @@ import pytest
 
 from tests.knobs.test_table import verdict
 from tests.trees import write
-from tests.tuned import apply, inspection_on
+from tests.tuned import apply, inspection_on, judged
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdunit import Said
-from tunectl.knobs.drivers import dropins, hotplug, latencyhold
+from tunectl.knobs.drivers import allowlists, confined, dropins, hotplug, latencyhold
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, render
 from tunectl.model import Finding
@@ -102,23 +103,23 @@ def without(path: str, word: str) -> Callable[[Path], object]:
         (without(hotplug.UNIT, "Condition"), "outdated"),
     ],
 )
-def test_what_may_be_wrong_with_the_rule_and_its_unit(lab4: Path, harm: Callable[[Path], object], state: str) -> None:
-    apply(lab4)
-    harm(lab4)
-    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
+def test_what_may_be_wrong_with_the_rule_and_its_unit(
+    applied4: Path, harm: Callable[[Path], object], state: str
+) -> None:
+    harm(applied4)
+    found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_on_hotplug"]
     assert (found.outcome, found.observed) == ("drifted", state)
-    apply(lab4)
-    assert verdict(lab4) != "drifted"
+    apply(applied4)
+    assert verdict(applied4) != "drifted"
 
 
-def test_a_service_of_an_earlier_version_is_written_anew(lab4: Path) -> None:
-    apply(lab4)
-    fresh = (lab4 / UNIT).read_text()
-    without(UNIT, "Before=")(lab4)
-    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_at_boot"]
+def test_a_service_of_an_earlier_version_is_written_anew(applied4: Path) -> None:
+    fresh = (applied4 / UNIT).read_text()
+    without(UNIT, "Before=")(applied4)
+    found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_at_boot"]
     assert (found.outcome, found.observed) == ("drifted", "outdated")
-    apply(lab4)
-    assert (lab4 / UNIT).read_text() == fresh
+    apply(applied4)
+    assert (applied4 / UNIT).read_text() == fresh
 
 
 DROP_IN = f"{UNIT}.d/override.conf"
@@ -126,7 +127,7 @@ INVOCATION = "run/systemd/units/invocation:tunectl-apply.service"
 
 
 def of_the_service(root: Path) -> Finding:
-    return next(one for one in inspection_on(root).assess().findings if one.target == "systemd.apply_at_boot")
+    return judged(root, "systemd.apply_at_boot")["systemd.apply_at_boot"]
 
 
 def linked(path: str, target: str) -> Callable[[Path], object]:
@@ -192,21 +193,20 @@ HARM = [
 
 @pytest.mark.parametrize(("harm", "found"), HARM)
 def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
-    lab4: Path, harm: Callable[[Path], object], found: tuple[str, str]
+    applied4: Path, harm: Callable[[Path], object], found: tuple[str, str]
 ) -> None:
-    apply(lab4)
-    (lab4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
-    harm(lab4)
-    finding = of_the_service(lab4)
+    (applied4 / "proc/sys/kernel/random/boot_id").write_text("11111111-2222-3333-4444-555555555555\n")
+    harm(applied4)
+    finding = of_the_service(applied4)
     assert (finding.outcome, finding.observed) == ("drifted", found[0])
     assert found[1] in finding.reason
     if finding.fix.startswith("decide"):
         assert "tunectl-.service.d" in finding.fix
         return
-    typed(lab4, finding.fix)
+    typed(applied4, finding.fix)
     if found[0] == "not run":  # what `systemctl restart` does
-        linked(INVOCATION, "0123456789abcdef")(lab4)
-    assert of_the_service(lab4).outcome == "compliant"
+        linked(INVOCATION, "0123456789abcdef")(applied4)
+    assert of_the_service(applied4).outcome == "compliant"
 
 
 @pytest.mark.parametrize(
@@ -224,10 +224,9 @@ def test_a_service_that_would_not_run_is_named_and_its_fix_mends_it(
         linked(f"{UNIT}.wants/gone.service", "../gone.service"),
     ],
 )
-def test_a_drop_in_that_keeps_the_service_running_is_no_matter(lab4: Path, harm: Callable[[Path], object]) -> None:
-    apply(lab4)
-    harm(lab4)
-    assert of_the_service(lab4).outcome == "compliant"
+def test_a_drop_in_that_keeps_the_service_running_is_no_matter(applied4: Path, harm: Callable[[Path], object]) -> None:
+    harm(applied4)
+    assert of_the_service(applied4).outcome == "compliant"
 
 
 # Keys that systemd 252 does not know yet.
@@ -272,12 +271,14 @@ PassEnvironment=PYTHONCASEOK
 UnsetEnvironment=PATH
 EnvironmentFile=/etc/default/tunectl
 CapabilityBoundingSet=
-CapabilityBoundingSet=CAP_SYS_NICE
 CapabilityBoundingSet=~CAP_SYS_ADMIN
+CapabilityBoundingSet=~cap_net_admin CAP_SYS_BOOT
 SystemCallFilter=~write
-SystemCallFilter=@system-service
-SystemCallArchitectures=x86
-RestrictAddressFamilies=AF_UNIX
+SystemCallFilter=~@swap @mount
+RestrictAddressFamilies=none
+RestrictAddressFamilies=~AF_NETLINK
+RestrictNamespaces=yes
+RestrictNamespaces=~mnt net
 ReadOnlyPaths=/sys /proc
 ReadWritePaths=/no
 ReadWritePaths=
@@ -296,7 +297,7 @@ PrivateDevices=yes
 PrivateNetwork=yes
 PrivateUsers=self
 DevicePolicy=strict
-DeviceAllow=/dev/null rw
+DeviceAllow=
 UMask=0777
 StandardInput=tty
 StandardOutput=file:/no/log
@@ -360,8 +361,22 @@ Environment=
 EnvironmentFile=
 UnsetEnvironment=LANG
 CapabilityBoundingSet=~
+CapabilityBoundingSet=CAP_SYS_TIME
+CapabilityBoundingSet=~CAP_SYS_BOOT CAP_SYS_MODULE
 SystemCallFilter=
+SystemCallFilter=@clock
+SystemCallFilter=~@reboot @swap @obsolete
 SystemCallArchitectures=native
+SystemCallArchitectures=x86
+SystemCallArchitectures=
+RestrictAddressFamilies=
+RestrictAddressFamilies=AF_INET AF_INET6
+RestrictAddressFamilies=~AF_PACKET
+RestrictNamespaces=
+RestrictNamespaces=no
+RestrictNamespaces=net
+RestrictNamespaces=~user
+DeviceAllow=/dev/null rw
 ReadWritePaths=/etc -/no
 ReadOnlyPaths=
 ReadOnlyPaths=-/srv -/mnt/data
@@ -430,23 +445,21 @@ def alone(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix_mends_it(lab4: Path) -> None:
-    apply(lab4)
+def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix_mends_it(applied4: Path) -> None:
     for section, line in alone(HARMFUL):
-        write(lab4, DROP_IN, f"{section}\n{line}\n")
-        found = of_the_service(lab4)
+        write(applied4, DROP_IN, f"{section}\n{line}\n")
+        found = of_the_service(applied4)
         assert (found.outcome, found.observed) == ("drifted", "overridden"), line
         assert f"/{DROP_IN}:2 says {line}" in found.reason
-        typed(lab4, found.fix)
-        assert (lab4 / DROP_IN).read_text() == f"{section}\n"
-        assert of_the_service(lab4).outcome == "compliant"
+        typed(applied4, found.fix)
+        assert (applied4 / DROP_IN).read_text() == f"{section}\n"
+        assert of_the_service(applied4).outcome == "compliant"
 
 
-def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(lab4: Path) -> None:
-    apply(lab4)
+def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> None:
     for section, line in alone(HARMLESS):
-        write(lab4, DROP_IN, f"{section}\n{line}\n")
-        assert of_the_service(lab4).outcome == "compliant", line
+        write(applied4, DROP_IN, f"{section}\n{line}\n")
+        assert of_the_service(applied4).outcome == "compliant", line
 
 
 @pytest.mark.parametrize(
@@ -478,19 +491,78 @@ def test_a_place_may_be_taken_away_unless_the_command_names_a_file_there(
         "ExecStartPre=/bin/false\nExecStartPre=\n",
         "Environment=PATH=/x\nEnvironment=\n",
         "CapabilityBoundingSet=\nCapabilityBoundingSet=~\n",
+        "SystemCallFilter=~write\nSystemCallFilter=write\n",
+        "RestrictAddressFamilies=none\nRestrictAddressFamilies=AF_UNIX AF_NETLINK\n",
+        "RestrictNamespaces=yes\nRestrictNamespaces=mnt\n",
         "SuccessExitStatus=\nSuccessExitStatus=4\n",
         "PrivateNetwork=yes\nPrivateNetwork=no\n",
     ],
 )
-def test_a_line_that_a_later_one_takes_back_is_no_matter(lab4: Path, text: str) -> None:
+def test_a_line_that_a_later_one_takes_back_is_no_matter(applied4: Path, text: str) -> None:
     """The other way round it is one; but for a dependency, which nothing takes back."""
-    apply(lab4)
     first, second = text.splitlines()
-    write(lab4, DROP_IN, f"[Service]\n{first}\n")
-    write(lab4, DROP_IN.replace("override", "z"), f"[Service]\n{second}\n")
+    write(applied4, DROP_IN, f"[Service]\n{first}\n")
+    write(applied4, DROP_IN.replace("override", "z"), f"[Service]\n{second}\n")
+    assert of_the_service(applied4).outcome == "compliant"
+    (applied4 / DROP_IN.replace("override", "z")).unlink()
+    assert of_the_service(applied4).observed == "overridden"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "RestrictAddressFamilies=\nRestrictAddressFamilies=AF_INET\n",
+        "CapabilityBoundingSet=\nCapabilityBoundingSet=CAP_SYS_NICE\n",
+        "SystemCallFilter=\nSystemCallFilter=@basic-io\n",
+        "DeviceAllow=\nDeviceAllow=/dev/null rw\n",
+        "RestrictNamespaces=\nRestrictNamespaces=~mnt\n",
+    ],
+)
+def test_a_list_that_begins_anew_without_what_the_service_needs_is_named_and_its_fix_mends_it(
+    lab4: Path, lines: str
+) -> None:
+    apply(lab4)
+    write(lab4, DROP_IN, f"[Service]\nNice=1\n{lines}")
+    found = of_the_service(lab4)
+    assert (found.outcome, found.observed) == ("drifted", "overridden")
+    typed(lab4, found.fix)
+    assert "Nice=1\n" in (lab4 / DROP_IN).read_text()
     assert of_the_service(lab4).outcome == "compliant"
-    (lab4 / DROP_IN.replace("override", "z")).unlink()
-    assert of_the_service(lab4).observed == "overridden"
+
+
+@needs_systemd
+def test_systemd_comes_to_the_same_lists(tmp_path: Path) -> None:
+    """systemd-analyze security judges the merged unit: what it calls allowed before, it must still call so."""
+    own = "[Service]\nExecStart=/bin/true\n" + "\n".join(confined.confined(()).splitlines()) + "\n"
+    needed = (
+        *("CapabilityBoundingSet=~CAP_SYS_ADMIN", "CapabilityBoundingSet=~CAP_NET_ADMIN", "RestrictNamespaces=~mnt"),
+        *("RestrictAddressFamilies=~AF_NETLINK", "SystemCallFilter=~@mount", "SystemCallFilter=~@resources"),
+    )
+    lines = [line for _, line in alone(HARMFUL + HARMLESS) if line.partition("=")[0] in allowlists.KEYS]
+    lines = [line for line in lines if not line.startswith(("DeviceAllow", "SystemCallFilter=~write"))]
+    (tmp_path / "tunectl-x.service").write_text(own)
+    dropin = tmp_path / "tunectl-x.service.d/x.conf"
+    dropin.parent.mkdir()
+    for line in lines:
+        dropin.write_text(f"[Service]\n{line}\n")
+        asked = ["systemd-analyze", "security", "--offline=yes", "--json=short", str(tmp_path / "tunectl-x.service")]
+        done = subprocess.run(asked, capture_output=True, text=True)
+        is_set = {one["name"]: one["set"] for one in json.loads(done.stdout)}
+        assert all(is_set[name] is not True for name in needed) is (line in HARMLESS.splitlines()), line
+
+
+@needs_systemd
+def test_no_call_of_ours_is_in_a_group_that_counts_as_somebody_elses() -> None:
+    def calls(group: str) -> set[str]:
+        asked = ["systemd-analyze", "syscall-filter", "--no-pager", group]
+        done = subprocess.run(asked, capture_output=True, text=True, check=True)
+        words = {line.strip() for line in done.stdout.splitlines()[1:]}
+        inner = {word for word in words if word.startswith("@")}
+        return {word for word in words if word and word[0] not in "@#"}.union(*map(calls, inner))
+
+    ours = calls("@system-service") | calls("@mount")
+    assert "sched_setaffinity" in ours
+    assert not any(ours & calls(group) for group in allowlists.OTHER_CALLS)
 
 
 STEERING = ("TUNECTL_HOST=/etc/tunectl/draft.toml", "TUNECTL_STATE=/x", "PYTHONPATH=/x", "LD_PRELOAD=/x.so")
@@ -509,16 +581,15 @@ def test_no_environment_redirects_a_service_of_ours(name: str) -> None:
 
 
 @pytest.mark.parametrize("variable", STEERING)
-def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(lab4: Path, variable: str) -> None:
-    apply(lab4)
-    write(lab4, MANAGER, f'[Manager]\nDefaultEnvironment=LANG=C "{variable}"\n')
-    assert of_the_service(lab4).outcome == "compliant"
-    write(lab4, DROP_IN, "[Service]\nUnsetEnvironment=\n")
-    found = of_the_service(lab4)
+def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(applied4: Path, variable: str) -> None:
+    write(applied4, MANAGER, f'[Manager]\nDefaultEnvironment=LANG=C "{variable}"\n')
+    assert of_the_service(applied4).outcome == "compliant"
+    write(applied4, DROP_IN, "[Service]\nUnsetEnvironment=\n")
+    found = of_the_service(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f"/{MANAGER}:2 says DefaultEnvironment=" in found.reason
-    write(lab4, MANAGER, "[Manager]\nDefaultEnvironment=LANG=C\n")
-    assert of_the_service(lab4).outcome == "compliant"
+    write(applied4, MANAGER, "[Manager]\nDefaultEnvironment=LANG=C\n")
+    assert of_the_service(applied4).outcome == "compliant"
 
 
 @pytest.mark.parametrize(
@@ -529,18 +600,17 @@ def test_the_managers_environment_counts_where_a_drop_in_lets_it_in(lab4: Path, 
         ("CapabilityBoundingSet=CAP_SYS_NICE", "LogLevel=debug"),
     ],
 )
-def test_what_the_manager_allows_every_service_counts(lab4: Path, line: str, harmless: str) -> None:
-    apply(lab4)
-    write(lab4, MANAGER, f"[Manager]\n{harmless}\n")
-    assert of_the_service(lab4).outcome == "compliant"
-    write(lab4, MANAGER, f"[Manager]\n{line}\n")
-    found = of_the_service(lab4)
+def test_what_the_manager_allows_every_service_counts(applied4: Path, line: str, harmless: str) -> None:
+    write(applied4, MANAGER, f"[Manager]\n{harmless}\n")
+    assert of_the_service(applied4).outcome == "compliant"
+    write(applied4, MANAGER, f"[Manager]\n{line}\n")
+    found = of_the_service(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f"/{MANAGER}:2 says {line}" in found.reason
 
 
 def of_the_rule(root: Path) -> Finding:
-    return next(one for one in inspection_on(root).assess().findings if one.target == "systemd.apply_on_hotplug")
+    return judged(root, "systemd.apply_on_hotplug")["systemd.apply_on_hotplug"]
 
 
 UDEVD = "systemd-udevd.service"
@@ -616,46 +686,41 @@ SITE_RULE = "etc/udev/rules.d/99-quiet.rules"
 @pytest.mark.parametrize(
     "text", ['SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n', 'SUBSYSTEM=="net", \\\n  ENV{SYSTEMD_WANTS}=""\n']
 )
-def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(lab4: Path, text: str) -> None:
-    apply(lab4)
-    write(lab4, SITE_RULE, f'# units start twice\n{text}SUBSYSTEM=="tty", ENV{{SYSTEMD_WANTS}}=""\n')
-    found = of_the_rule(lab4)
+def test_a_rule_that_takes_ours_back_is_named_and_its_fix_mends_it(applied4: Path, text: str) -> None:
+    write(applied4, SITE_RULE, f'# units start twice\n{text}SUBSYSTEM=="tty", ENV{{SYSTEMD_WANTS}}=""\n')
+    found = of_the_rule(applied4)
     assert (found.outcome, found.observed) == ("drifted", "overridden")
     assert f'/{SITE_RULE}:2 says ENV{{SYSTEMD_WANTS}}=""' in found.reason
-    typed(lab4, found.fix.removesuffix(" && sudo udevadm control --reload"))
-    assert of_the_rule(lab4).outcome == "compliant"
-    assert 'SUBSYSTEM=="tty", ENV' in (lab4 / SITE_RULE).read_text().splitlines()[-1]
+    typed(applied4, found.fix.removesuffix(" && sudo udevadm control --reload"))
+    assert of_the_rule(applied4).outcome == "compliant"
+    assert 'SUBSYSTEM=="tty", ENV' in (applied4 / SITE_RULE).read_text().splitlines()[-1]
 
 
-def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(lab4: Path) -> None:
-    apply(lab4)
-    write(lab4, SITE_RULE, 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="x.service", ENV{SEEN}="1"\n')
-    assert of_the_rule(lab4).fix.startswith(f"decide what /{SITE_RULE}:1 shall do without")
-    write(lab4, SITE_RULE, "")
-    write(lab4, SITE_RULE.replace("etc", "usr/lib"), 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n')
-    assert of_the_rule(lab4).outcome == "compliant"  # the empty file of that name counts instead
-    (lab4 / SITE_RULE).unlink()
-    assert of_the_rule(lab4).fix.startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
+def test_a_rule_that_does_more_or_is_a_packages_leaves_a_decision(applied4: Path) -> None:
+    write(applied4, SITE_RULE, 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}="x.service", ENV{SEEN}="1"\n')
+    assert of_the_rule(applied4).fix.startswith(f"decide what /{SITE_RULE}:1 shall do without")
+    write(applied4, SITE_RULE, "")
+    write(applied4, SITE_RULE.replace("etc", "usr/lib"), 'SUBSYSTEM=="net", ENV{SYSTEMD_WANTS}=""\n')
+    assert of_the_rule(applied4).outcome == "compliant"  # the empty file of that name counts instead
+    (applied4 / SITE_RULE).unlink()
+    assert of_the_rule(applied4).fix.startswith("put a copy of /usr/lib/udev/rules.d/99-quiet.rules without")
 
 
-def test_a_rule_that_may_be_about_these_cards_is_not_known(lab4: Path) -> None:
-    apply(lab4)
-    write(lab4, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
-    assert of_the_rule(lab4).outcome == "unreadable"
+def test_a_rule_that_may_be_about_these_cards_is_not_known(applied4: Path) -> None:
+    write(applied4, SITE_RULE, 'SUBSYSTEM=="net", ATTR{mtu}=="9000", ENV{SYSTEMD_WANTS}=""\n')
+    assert of_the_rule(applied4).outcome == "unreadable"
 
 
-def test_a_dependency_is_not_taken_back_by_an_empty_one(lab4: Path) -> None:
+def test_a_dependency_is_not_taken_back_by_an_empty_one(applied4: Path) -> None:
     """Source: systemd.unit(5): dependencies cannot be reset to an empty list."""
-    apply(lab4)
-    write(lab4, DROP_IN, "[Unit]\nRequires=no.service\nRequires=\n")
-    assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(lab4).reason
+    write(applied4, DROP_IN, "[Unit]\nRequires=no.service\nRequires=\n")
+    assert f"/{DROP_IN}:2 says Requires=no.service" in of_the_service(applied4).reason
 
 
 @pytest.mark.parametrize("key", ["PrivateDevices=yes", "TimeoutStartSec=1", "DynamicUser=yes", "PrivateNetwork=yes"])
-def test_an_empty_value_takes_back_only_what_systemd_lets_it(lab4: Path, key: str) -> None:
-    apply(lab4)
-    write(lab4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")
-    assert of_the_service(lab4).observed == "overridden"
+def test_an_empty_value_takes_back_only_what_systemd_lets_it(applied4: Path, key: str) -> None:
+    write(applied4, DROP_IN, f"[Service]\n{key}\n{key.partition('=')[0]}=\n")
+    assert of_the_service(applied4).observed == "overridden"
 
 
 @needs_systemd
@@ -679,10 +744,9 @@ def test_a_first_apply_by_hand_needs_no_run_of_the_service(lab4: Path) -> None:
     assert of_the_service(lab4).outcome == "compliant"
 
 
-def test_a_condition_that_a_recording_cannot_judge_is_not_known(lab4: Path) -> None:
-    apply(lab4)
-    write(lab4, DROP_IN, "[Unit]\nConditionACPower=true\n")
-    assert of_the_service(lab4).outcome == "unreadable"
+def test_a_condition_that_a_recording_cannot_judge_is_not_known(applied4: Path) -> None:
+    write(applied4, DROP_IN, "[Unit]\nConditionACPower=true\n")
+    assert of_the_service(applied4).outcome == "unreadable"
 
 
 def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
@@ -707,12 +771,11 @@ def test_a_ban_that_its_unit_drops_is_not_for_apply_to_mend(lab4: Path) -> None:
     assert (lab4 / drop_in).read_text() == "[Service]\nNice=5\n"
 
 
-def test_a_rule_that_is_a_link_to_nothing_is_masked_and_its_fix_mends_it(lab4: Path) -> None:
+def test_a_rule_that_is_a_link_to_nothing_is_masked_and_its_fix_mends_it(applied4: Path) -> None:
     """udev leaves such a file out, and what would be written there would go to a device."""
-    apply(lab4)
-    linked(hotplug.RULE, "/dev/null")(lab4)
-    found = {one.target: one for one in inspection_on(lab4).assess().findings}["systemd.apply_on_hotplug"]
+    linked(hotplug.RULE, "/dev/null")(applied4)
+    found = {one.target: one for one in inspection_on(applied4).assess().findings}["systemd.apply_on_hotplug"]
     assert (found.outcome, found.observed) == ("drifted", "masked")
     assert f"/{hotplug.RULE} is a link to /dev/null" in found.reason
-    typed(lab4, found.fix)
-    assert verdict(lab4) != "drifted"
+    typed(applied4, found.fix)
+    assert verdict(applied4) != "drifted"

@@ -149,7 +149,7 @@ def test_targets_that_show_the_same_are_one_line() -> None:
 
 @pytest.mark.parametrize("field", ["observed", "desired", "fix"])
 def test_targets_that_differ_are_lines_of_their_own(field: str) -> None:
-    lines = only_verify(drifted("mm.ksm", "1"), drifted("mm.ksm", "2", **{field: "other"}))
+    lines = only_verify(drifted("mm.ksm", "1"), drifted("mm.ksm", "2", **{field: Fix("other")}))
     assert len(lines) == 2
 
 

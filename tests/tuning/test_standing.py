@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_commands import valid
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.ran import Ran
 from tests.trees import differences, picture, write
@@ -67,6 +68,7 @@ def test_without_a_journal_the_values_of_the_running_kernel_are_named_with_what_
     drops_its_directory(host)
     (host / "proc/sys/vm/swappiness").write_text("60\n")  # somebody put it back: that is not tunectl's any more
     ran = tunectl("restore", "--root", host, "--format", "json")
+    valid("restore", ran.out)
     tuned = {one["target"]: (one["observed"], one["boots_with"]) for one in ran.json["may_be_tuned"]}
     assert tuned["kernel.stat_interval"] == (10, 1)
     assert tuned["kernel.sched_rt_runtime_us"] == (-1, 950000)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tunectl.checking.window import Run, Window
 from tunectl.cpulist import CpuSet
 from tunectl.host.interrupts import PRIVATE
+from tunectl.wording import few
 
 # Two threads that take turns get half of a CPU each; more than that is a spinner, or as good as one.
 BUSY = 0.5
@@ -91,6 +92,4 @@ def housekeeping_siblings(core: CpuSet, isolated: CpuSet) -> CpuSet:
 
 def some(names: Iterable[str], most: int = 5) -> str:
     """A list for people: the first few, and how many more."""
-    listed = list(names)
-    more = f" and {len(listed) - most} more" if len(listed) > most else ""
-    return "; ".join(listed[:most]) + more
+    return few(names, most, "; ")

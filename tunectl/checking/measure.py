@@ -39,7 +39,7 @@ def measure(root: Sysroot, window_s: float) -> Window:
     """The counters over `window_s` seconds. Settled as unknown where nothing on this host moves."""
     before = read_counters(root)
     if not before.interrupts.rows:
-        unknown(f"{root.path('proc/interrupts')} cannot be read, or is empty")
+        unknown(f"{root.path('proc/interrupts')} {_without_rows(root)}")
     started = time.monotonic()
     if not root.live:
         first = root.get_text("proc/interrupts")
@@ -51,6 +51,15 @@ def measure(root: Sysroot, window_s: float) -> Window:
     if window.still:
         unknown(STILL)
     return window
+
+
+def _without_rows(root: Sysroot) -> str:
+    """Why /proc/interrupts has no row."""
+    try:
+        root.read_text("proc/interrupts")
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return "holds no interrupt"
 
 
 def measure_beside(window: Window, cpu: int, there: Occupant) -> Spinning:

@@ -16,8 +16,8 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document, HostId, Outcome
 from tunectl.tuning.evidence import may_be_tuned
 from tunectl.tuning.inspection import open_inspection
-from tunectl.tuning.journal import few
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
+from tunectl.wording import few
 
 
 @tunectl_command()

@@ -11,8 +11,7 @@ from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
 from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
 from tunectl.fleet.todo import todo_body
 from tunectl.probe.shapes import Hardware
-
-_NAMED = 3  # hosts of a warning; the others are counted
+from tunectl.wording import few
 
 
 def fleet_body(session: Session, asked: Iterable[Asked], now: str) -> dict[str, Any]:
@@ -199,8 +198,7 @@ def _by_terms(hosts: Iterable[tuple[str, str]]) -> str:
 def _on(terms: str, names: Sequence[str]) -> str:
     if len(names) == 1:
         return f"{terms} on {names[0]}"
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{terms} each on {len(names):,} hosts ({', '.join(names[:_NAMED])}{more})"
+    return f"{terms} each on {len(names):,} hosts ({few(names)})"
 
 
 def _mixed(what: str, values: Sequence[str]) -> Iterator[str]:

@@ -42,31 +42,31 @@ class Told(NamedTuple):
     text: str
 
 
-def told_by(document: Preflight) -> tuple[Told, ...]:
-    """The causes that a document's findings and broken limits show."""
+def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
+    """The causes that a document's findings and broken limits show; the reasons that are neither's."""
+    decisive = _decisive(document)
+    broken = document.probe.budget.broken if document.probe else ()
+    left = wording.unexplained(document.reasons, {finding.knob for finding in decisive}, broken)
+    return tuple(_told(decisive, broken)), tuple(left)
+
+
+def _told(decisive: Iterable[Finding], broken: Iterable[str]) -> Iterator[Told]:
     found: dict[Cause, list[str]] = {}
-    for finding in _decisive(document):
+    for finding in decisive:
         found.setdefault(_cause(finding), []).append(
             wording.sentence(finding.target, wording.standing(finding), finding.reason)
         )
-    for text in document.probe.budget.broken if document.probe else ():
+    for text in broken:
         limit = _LIMIT.search(text)
         key = limit[1] if limit else without_numbers(text)
         found.setdefault(Cause(PROBE, "", BROKEN, "", key), []).append(wording.over_limit(text))
-    return tuple(Told(cause, len(texts), texts[0]) for cause, texts in found.items())
+    return (Told(cause, len(texts), texts[0]) for cause, texts in found.items())
 
 
 def by_text(reasons: Iterable[str]) -> Iterator[Told]:
     """Each reason as a cause of its own."""
     for reason in reasons:
         yield Told(Cause("", "", "", "", without_numbers(reason)), 1, reason)
-
-
-def unexplained(document: Preflight) -> tuple[str, ...]:
-    """The reasons that are neither a finding's nor a limit's."""
-    knobs = {finding.knob for finding in _decisive(document)}
-    broken = document.probe.budget.broken if document.probe else ()
-    return tuple(wording.unexplained(document.reasons, knobs, broken))
 
 
 def _decisive(document: Preflight) -> list[Finding]:

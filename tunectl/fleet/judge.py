@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
+from tunectl.wording import few
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
 
@@ -118,9 +119,8 @@ def _doubted(one: Judged, names: Sequence[str]) -> Judged:
     """The host as judged, unless others answered as the same machine; a NO-GO stays."""
     if len(names) < 2 or one.verdict == "no-go":
         return one
-    others = [name for name in names[:4] if name != one.name][:3]
-    more = f" and {len(names) - 1 - len(others)} more" if len(names) - 1 > len(others) else ""
-    reason = f"the machine that answered is {', '.join(others)}{more}, too: one name leads to another's machine"
+    others = few(name for name in names if name != one.name)
+    reason = f"the machine that answered is {others}, too: one name leads to another's machine"
     return one._replace(verdict="unknown", reasons=(reason, *one.reasons))
 
 

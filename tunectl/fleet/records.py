@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from tunectl.fleet.causes import Told, told_by, unexplained
+from tunectl.fleet.causes import Told, told_by
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
 from tunectl.verdict import doubt_of_go
@@ -72,6 +72,7 @@ class Summary(NamedTuple):
 def summary_of(document: Preflight, body: Mapping[str, Any]) -> Summary:
     """The summary that is kept of a document, of which `body` is all, as it was read."""
     probe = document.probe
+    told, unexplained = told_by(document)
     return Summary(
         document.verdict,
         tuple(document.reasons),
@@ -85,9 +86,9 @@ def summary_of(document: Preflight, body: Mapping[str, Any]) -> Summary:
         document.headline,
         tuple(one.key for one in document.looser),
         document.waivers.standing,
-        told_by(document),
+        told,
         doings(document.actions),
-        unexplained(document),
+        unexplained,
         doubt_of_go(body),
     )
 

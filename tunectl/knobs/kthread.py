@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.knobs.codecs import CPULIST, satisfies
-from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads, some_of
+from tunectl.knobs.drivers.kthreads import KthreadFacts, Kthreads
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
+from tunectl.wording import few
+
+_SHOWN = 8  # names of threads that cannot move, in one line
 
 
 def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -15,7 +18,8 @@ def judge_kthread(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
     found: KthreadFacts = reading.facts
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if satisfies(Match.WITHIN, reading.value, desired):
-        stay = f"expected on isolated CPUs, because they cannot be moved: {some_of(found.bound)}" if found.bound else ""
+        names = few(found.bound, _SHOWN)
+        stay = f"expected on isolated CPUs, because they cannot be moved: {names}" if names else ""
         return Judgement(Outcome.COMPLIANT, *shown, stay)
     reason = f"kernel thread {found.comm} (pid {reading.instance}) may run on CPUs {shown[0]}"
     return Judgement(Outcome.DRIFTED, *shown, reason)

@@ -17,6 +17,7 @@ from tunectl.monitor.model import Alert, Severity, Status
 from tunectl.monitor.notify import Notify
 from tunectl.monitor.repair import Repair
 from tunectl.monitor.wakeup import RELOADING, STOPPING, Wakeup
+from tunectl.wording import few
 
 DEBOUNCE_S = 0.2  # a NIC announces its queues one by one
 
@@ -194,6 +195,5 @@ def _not_notified(remembered: Mapping[str, Any]) -> tuple[Alert, ...]:
 def _status(status: Status) -> str:
     """One line for `systemctl status`."""
     worst = [alert.identity for severity in Severity for alert in status.firing if alert.severity is severity]
-    more = f" and {len(worst) - 2} more" if len(worst) > 2 else ""
-    said = f"{len(worst)} firing: {', '.join(worst[:2])}{more}" if worst else "nothing fires"
+    said = f"{len(worst)} firing: {few(worst, 2)}" if worst else "nothing fires"
     return f"{said}; {len(status.isolated)} isolated CPUs watched"

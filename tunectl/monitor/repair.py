@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.monitor.model import Alert
+from tunectl.wording import few
 
 RULE = "KnobDrift"
 REQUEST = "repair-request"
@@ -53,9 +54,9 @@ class Repair:
         pause = self._pause_s * 2**tries
         self._asked = Asked(drifted | asked.identities, tries + 1, now_s + pause)
         if tries == MAX_TRIES:
-            return f"repair: {_few(drifted)} drifted again after {MAX_TRIES} runs of apply: not asked for any more"
+            return f"repair: {few(drifted)} drifted again after {MAX_TRIES} runs of apply: not asked for any more"
         touch(self.path)
-        return f"repair: asked for apply, because of {_few(drifted)}"
+        return f"repair: asked for apply, because of {few(drifted)}"
 
 
 def touch(path: str) -> None:
@@ -66,8 +67,3 @@ def touch(path: str) -> None:
         os.close(fd)
     except OSError as error:
         raise TunectlError(f"repair: cannot write {path}: {error.strerror}") from error
-
-
-def _few(names: frozenset[str]) -> str:
-    listed = sorted(names)
-    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")

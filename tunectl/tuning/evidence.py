@@ -14,7 +14,8 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
 from tunectl.model import Finding, Outcome, Scalar, Target
-from tunectl.tuning.journal import Journal, few
+from tunectl.tuning.journal import Journal
+from tunectl.wording import few
 
 _HEADS = (WRITTEN_BY_APPLY, "# Written by tunectl: the boot arguments")  # how the files begin that are ours
 

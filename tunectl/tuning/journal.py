@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -26,10 +26,10 @@ from tunectl.errors import TunectlError
 from tunectl.model import Held
 from tunectl.regular import read_regular
 from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record, texts
+from tunectl.wording import few
 
 NAME = "journal.jsonl"
 _MODE = 0o644  # what apply writes is no secret, and without root `verify` must know it
-_SHOWN = 3  # names in a list that a sentence holds
 _LARGEST = 64 << 20  # bytes; apply on 4,096 interrupts writes 3 MiB
 _BLOCK = 512  # no disk writes less at a time
 _PATH = re.compile(rb'"path":"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"')
@@ -349,12 +349,6 @@ def _lost(journal: Journal, records: list[dict[str, Any]], damaged: list[bytes])
         elif record.get("type") == "end":
             lost += [path for path in record.get("wrote", ()) if path not in announced]
     return tuple(dict.fromkeys(lost)) if journal.damaged else ()
-
-
-def few(names: Sequence[object]) -> str:
-    """The first three, and how many more there are."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(str, names[:_SHOWN])) + more
 
 
 def _gaps(records: list[dict[str, Any]]) -> list[int]:

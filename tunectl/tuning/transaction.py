@@ -19,9 +19,10 @@ from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, n
 from tunectl.tuning.commands import Notified, reload_monitor
 from tunectl.tuning.evidence import GONE, left_standing, missing, own_group, signs
 from tunectl.tuning.inspection import Inspection
-from tunectl.tuning.journal import NAME, Journal, few, is_first, load, peek
+from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
+from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
 _PASSES = 3

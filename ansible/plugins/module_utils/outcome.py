@@ -122,7 +122,8 @@ def _standing(finding: Document) -> str:
     stands = "could not be read" if unread else f"is {_shown(observed)}"
     if observed is None and desired is None:
         return stands if unread else ""
-    return stands if desired is None else f"{stands}, should be {_shown(desired)}"
+    bound = f"{finding['match']} " if finding.get("match") in ("at most", "at least") else ""
+    return stands if desired is None else f"{stands}, should be {bound}{_shown(desired)}"
 
 
 def _shown(value: Any) -> str:

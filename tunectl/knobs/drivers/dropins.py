@@ -1,7 +1,8 @@
 """Which lines of a drop-in leave a service of ours as it was written: a table of keys known to be harmless.
 
-Every other key counts as one that may keep the service from its work: it needs root, all of /proc and /sys, its own
-environment, and to be neither refused, killed, undone nor kept waiting.
+Lists of what it may do are judged in allowlists.py. Every other key counts as one that may keep the service from its
+work: it needs root, all of /proc and /sys, its own environment, and to be neither refused, killed, undone nor kept
+waiting.
 
 Source: systemd.unit(5), systemd.service(5), systemd.exec(5), systemd.resource-control(5), systemd.kill(5).
 """
@@ -18,6 +19,7 @@ from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, unit_directories
 from tunectl.host.systemdunit import NULL, Said, in_force, words_of
+from tunectl.knobs.drivers import allowlists
 from tunectl.knobs.drivers.environment import STEERS
 
 
@@ -224,8 +226,6 @@ _SERVICE: dict[str, Test] = (
         "CPUAffinity": _cpus,
         "CPUSchedulingPolicy": _one_of("", "other", "batch"),
         "DevicePolicy": _one_of("", "auto"),
-        "CapabilityBoundingSet": _one_of("~"),  # all of them; empty is none of them
-        "SystemCallArchitectures": _one_of("", "native"),
         "ProcSubset": _one_of("", "all"),
         "ProtectProc": _one_of("", "default", "invisible"),  # root sees every process
         "ProtectSystem": _one_of(*_NO, *_YES, "full"),
@@ -236,7 +236,7 @@ _SERVICE: dict[str, Test] = (
         (
             *("DynamicUser", "PrivateUsers", "PrivateDevices", "PrivateNetwork", "PrivatePIDs", "PrivateBPF"),
             *("ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs", "ProtectClock"),
-            *("ProtectControlGroups", "MemoryDenyWriteExecute", "RestrictRealtime", "RestrictNamespaces"),
+            *("ProtectControlGroups", "MemoryDenyWriteExecute", "RestrictRealtime"),
             *("RootEphemeral", "RootDirectoryStartOnly", "PermissionsStartOnly", "MountAPIVFS", "WatchdogSec"),
         ),
         _OFF,
@@ -260,7 +260,7 @@ _UNIT: dict[str, Test] = (
 # What the manager gives to every service.
 _MANAGER: dict[str, Test] = {
     "DefaultEnvironment": _environment,
-    "CapabilityBoundingSet": _SERVICE["CapabilityBoundingSet"],
+    "CapabilityBoundingSet": _one_of("~"),  # all of them; the services get no others
     **{f"Default{key}": test for key, test in _SERVICE.items() if key.startswith("Limit") or key == "TasksMax"},
 }
 MANAGERS_KEYS = frozenset(_MANAGER)
@@ -275,7 +275,6 @@ _LISTS = (
         "DefaultEnvironment",
         "SuccessExitStatus",
         "CPUAffinity",
-        "CapabilityBoundingSet",
     ),
     *("ReadWritePaths", "ReadWriteDirectories", "ReadOnlyPaths", "ReadOnlyDirectories"),
     *("InaccessiblePaths", "InaccessibleDirectories"),
@@ -284,11 +283,10 @@ _LISTS = (
 # Single values that an empty assignment takes back; of others systemd ignores an empty one.
 _TAKEN_BACK = (
     *("User", "Group", "WorkingDirectory", "RootDirectory", "MemoryMax", "MemoryHigh", "TasksMax"),
-    *("CPUSchedulingPolicy", "SystemCallArchitectures", "RestrictNamespaces"),
+    "CPUSchedulingPolicy",
 )
 # Empty, these take something from the service, and the value gives it back; systemd refuses a unit with the last.
 _EMPTY_COUNTS = {
-    "CapabilityBoundingSet": "~",
     "SuccessExitStatus": "4",
     "DynamicUser": "",
     "ReadWritePaths": "/",
@@ -305,8 +303,13 @@ def not_harmless(root: Sysroot, said: Sequence[Said], unit: str, words: Sequence
     own = {(one.section, one.key, one.value) for one in said if one.file == unit}
     unset = frozenset(name for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split())
     service = Service(root, words, unset)
-    guilty = [one for one in _counting(said) if one.file != unit and not _is_harmless(service, one, own)]
-    return guilty + _of_start(service, said, unit)
+    others = [one for one in _counting(said) if one.file != unit and not _is_of_a_list(one)]
+    guilty = [one for one in others if not _is_harmless(service, one, own)]
+    return guilty + allowlists.taken_away(said, unit) + _of_start(service, said, unit)
+
+
+def _is_of_a_list(one: Said) -> bool:
+    return one.section == "Service" and one.key in allowlists.KEYS
 
 
 def requiring_link(root: Sysroot, name: str) -> str:

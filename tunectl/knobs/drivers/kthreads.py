@@ -17,8 +17,6 @@ from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
-_SHOWN = 8  # names of threads that cannot move, in one line
-
 
 class KthreadFacts(NamedTuple):
     """The thread that a reading is about; for the summary, the threads that belong to isolated CPUs and stay."""
@@ -78,9 +76,3 @@ def _kernel_threads(view: View) -> Iterator[tuple[Thread, str]]:
         thread = parse_stat(view.root.get(f"proc/{pid}/stat"), pid)
         if thread and thread.kernel and thread.alive:
             yield thread, f"proc/{pid}/status"
-
-
-def some_of(names: tuple[str, ...]) -> str:
-    """The first few names, and how many more."""
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

@@ -10,7 +10,7 @@ from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of
 from tunectl.tuners.conflicts import Objection
-from tunectl.wording import value_of, wanted
+from tunectl.wording import few, value_of, wanted
 
 # docs/interface.md, "Outcomes". What the kernel refuses, and what waits for a reboot, nobody changed.
 _OUTCOMES = {
@@ -58,11 +58,10 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
         return Condition("KnobDrift", knob, health, source=samples[0].source, summary=why)
     first = drifted[0]
     finding = _finding(first)
-    names = ", ".join(sample.subject for sample in drifted[:_LISTED])
-    more = f" and {len(drifted) - _LISTED} more" if len(drifted) > _LISTED else ""
+    names = few([sample.subject for sample in drifted], _LISTED)
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
     observed, desired = value_of(finding.observed), wanted(value_of(finding.desired), finding.match)
-    summary = f"{names}{more} drifted: observed {observed}, desired {desired}: {finding.reason}"
+    summary = f"{names} drifted: observed {observed}, desired {desired}: {finding.reason}"
     fix = finding.fix or APPLY
     return Condition("KnobDrift", knob, Health.BAD, observed, desired, first.source, summary, fix, cpus)
 
