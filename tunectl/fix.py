@@ -7,12 +7,12 @@ one fix of several. Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 
-class Kind(Enum):
-    """What a task asks of the operator."""
+class Kind(IntEnum):
+    """What a task asks of the operator, in the order of doing: what is done later may need what was done before."""
 
     PROPOSE = auto()  # to have the host file written, which says what all the others are about
     TYPE = auto()  # a command that is typed as it stands

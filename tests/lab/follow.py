@@ -6,7 +6,7 @@ as a decision, and the row says what its operator decides.
 
 import re
 
-from tunectl.report.actions import Rank
+from tunectl.fix import Kind
 
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
@@ -74,5 +74,5 @@ def in_order(fixes: list[str]) -> list[str]:
     return sorted(every, key=_rank)
 
 
-def _rank(step: str) -> Rank:
-    return {APPLY: Rank.APPLY, REBOOT: Rank.REBOOT}.get(step, Rank.COMMAND)
+def _rank(step: str) -> Kind:
+    return {APPLY: Kind.APPLY, REBOOT: Kind.REBOOT}.get(step, Kind.TYPE)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from typing import Any, NamedTuple
 
-from tunectl.fix import REBOOTS, Fix, Kind, Task, applies, to_type
+from tunectl.fix import REBOOT, REBOOTS, Fix, Kind, Task, applies, to_type
 from tunectl.model import Finding, Outcome, cost, parse_target
 from tunectl.report.findings import generalised, name_of
 from tunectl.verdict import fails_gate
 
+_BY_ITSELF = (Kind.TYPE, Kind.DECIDE)  # not one task of many findings
 _OPEN = (Outcome.DRIFTED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 _PLAIN = re.compile(r"[\w@%+:,./-]+")  # a word that a shell takes as it stands
 _ON_THE_LINE = "on the kernel command line yourself: "
@@ -22,38 +22,11 @@ MAX_COMMANDS = 3  # more of them on a page are one loop
 _SEARCH = to_type("sudo tunectl probe jitter --attribute", "says what interrupts each CPU")
 
 
-class Rank(IntEnum):
-    """The order of doing: what is done later may need what was done before."""
-
-    PROPOSE = 0  # the host file, which says what all the others are about
-    FIRST = 1  # what decides the next boot, and what keeps apply from writing
-    COMMAND = 2
-    APPLY = 3
-    WORDS = 4  # of a kernel command line that is not tunectl's to write
-    REBOOT = 5
-    DECISION = 6
-
-
-_RANKS = {
-    Kind.PROPOSE: Rank.PROPOSE,
-    Kind.TYPE: Rank.COMMAND,
-    Kind.APPLY: Rank.APPLY,
-    Kind.WORDS: Rank.WORDS,
-    Kind.REBOOT: Rank.REBOOT,
-    Kind.DECIDE: Rank.DECISION,
-}
-
-
 class Item(NamedTuple):
-    """One thing to do. `command` is typed as it stands; without one, `decide` says what to decide."""
+    """A task; `first` is what decides the next boot, and what keeps apply from writing."""
 
-    rank: Rank
-    command: str = ""
-    decide: str = ""
-    note: str = ""  # what else there is to know
-
-
-_REBOOT = Item(Rank.REBOOT, REBOOTS)
+    task: Task
+    first: bool = False
 
 
 def actions_of(
@@ -75,15 +48,16 @@ def actions_of(
     actions.sort(key=_place)
     made = [_body(item, mends) for item, mends in actions]
     searches = (*unproved, *([_SEARCH] if over_budget else []))
-    made += [_document(_item(task), ["probe.budget"]) for fix in searches for task in fix.tasks]
+    made += [_document(task, ["probe.budget"]) for fix in searches for task in fix.tasks]
     return made
 
 
-def _place(action: tuple[Item, Sequence[Finding]]) -> tuple[int, bool, int, int]:
-    """What is known to be wrong comes before what could not be found out."""
+def _place(action: tuple[Item, Sequence[Finding]]) -> tuple[bool, int, bool, int, int]:
+    """By the order of the kinds; what is known to be wrong comes before what could not be found out."""
     item, mends = action
+    kind = item.task.kind
     blind = all(finding.outcome is Outcome.UNREADABLE for finding in mends)
-    return item.rank, blind, cost(mends[0].severity), -len(mends)
+    return kind is not Kind.PROPOSE, 0 if item.first else kind, blind, cost(mends[0].severity), -len(mends)
 
 
 def _items(finding: Finding, booted: Mapping[str, Finding]) -> Iterator[Item]:
@@ -91,27 +65,25 @@ def _items(finding: Finding, booted: Mapping[str, Finding]) -> Iterator[Item]:
     if not (finding.outcome in _OPEN or fails_gate(finding)) or not finding.fix:
         return
     boots = finding.knob.startswith("boot.")
-    # What decides the next boot, and what keeps apply from writing, comes first.
     first = boots or finding.knob == "journal" or any(task.kind is Kind.APPLY for task in finding.fix.tasks)
     for task in finding.fix.tasks:
         knob, flag = task.settled_by
         own = booted.get(knob)
         if own and flag in str(own.desired):
             yield from _items(own, {})
-            continue
-        item = _item(task)
-        if item.rank is Rank.DECISION:
-            item = item._replace(decide=generalised(item.decide, finding.instance))
-        yield item._replace(rank=Rank.FIRST) if first and item.rank in (Rank.COMMAND, Rank.DECISION) else item
+        elif first and task.kind in _BY_ITSELF:
+            yield Item(task, first)
+        else:
+            yield Item(_general(task, finding.instance))
     if _waits(finding):
-        yield _REBOOT
+        yield Item(*REBOOT.tasks)
 
 
-def _item(task: Task) -> Item:
-    rank = _RANKS[task.kind]
-    if task.kind in (Kind.DECIDE, Kind.WORDS):
-        return Item(rank, decide=task.said if task.kind is Kind.DECIDE else task.text)
-    return Item(rank, task.text, note="" if task.kind is Kind.APPLY else task.note)
+def _general(task: Task, instance: str) -> Task:
+    """The task as it is for each target of a knob."""
+    if task.kind is Kind.DECIDE:
+        return task._replace(text=generalised(task.said, instance), note="")
+    return task._replace(note="") if task.kind is Kind.APPLY else task
 
 
 def _waits(finding: Finding) -> bool:
@@ -123,15 +95,15 @@ def _waits(finding: Finding) -> bool:
 def _merged(gathered: Mapping[Item, Mapping[str, Finding]]) -> dict[Item, dict[str, Finding]]:
     """One reboot; and one task for all arguments that somebody has to write into a boot loader's file himself."""
     made: dict[Item, dict[str, Finding]] = {}
-    how = "; ".join(item.note for item in gathered if item.rank is Rank.REBOOT and item.note)
-    words = [item.decide for item in gathered if item.rank is Rank.WORDS]
+    how = "; ".join(one.task.note for one in gathered if one.task.kind is Kind.REBOOT and one.task.note)
+    words = [one.task.text for one in gathered if one.task.kind is Kind.WORDS]
     several = f"these {len(words)} words" if len(words) > 1 else "this word"
     one = {
-        Rank.WORDS: Item(Rank.WORDS, decide=f"put {several} {_ON_THE_LINE}{' '.join(words)}"),
-        Rank.REBOOT: _REBOOT._replace(note=how),
+        Kind.WORDS: Item(Task(Kind.WORDS, f"put {several} {_ON_THE_LINE}{' '.join(words)}")),
+        Kind.REBOOT: Item(Task(Kind.REBOOT, REBOOTS, how)),
     }
     for item, mends in gathered.items():
-        made.setdefault(one.get(item.rank, item), {}).update(mends)
+        made.setdefault(one.get(item.task.kind, item), {}).update(mends)
     return made
 
 
@@ -140,17 +112,17 @@ def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _body(item: Item, mends: Sequence[Finding]) -> dict[str, Any]:
-    waits = item.rank in (Rank.WORDS, Rank.REBOOT) or any(map(_waits, mends))
-    if item.rank is Rank.DECISION and len(mends) == 1:  # in the fix's own words, and not with N for the target
-        (one,) = mends
-        said = [task.said for task in one.fix.tasks if task.kind is Kind.DECIDE]
-        item = item._replace(decide=next(text for text in said if generalised(text, one.instance) == item.decide))
-    return _document(item, [finding.target for finding in mends], waits)
+    task = item.task
+    if task.kind is Kind.DECIDE and len(mends) == 1:  # in the fix's own words, and not with N for the target
+        task = next((one for one in mends[0].fix.tasks if _general(one, mends[0].instance) == task), task)
+    waits = task.kind in (Kind.WORDS, Kind.REBOOT) or any(map(_waits, mends))
+    return _document(task, [finding.target for finding in mends], waits)
 
 
-def _document(item: Item, mends: list[str], waits: bool = False) -> dict[str, Any]:
-    what = {"command": item.command} if item.command else {"decide": item.decide}
-    return {**what, **({"note": item.note} if item.note else {}), "mends": mends, "reboot": waits}
+def _document(task: Task, mends: list[str], waits: bool = False) -> dict[str, Any]:
+    if task.kind in (Kind.DECIDE, Kind.WORDS):
+        return {"decide": task.said if task.kind is Kind.DECIDE else task.text, "mends": mends, "reboot": waits}
+    return {"command": task.text, **({"note": task.note} if task.note else {}), "mends": mends, "reboot": waits}
 
 
 def mended_by_apply(actions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
