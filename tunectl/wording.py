@@ -21,6 +21,11 @@ def seconds_of(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
 
 
+def plural(count: int, word: str) -> str:
+    """`1 target`, `4,096 targets`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
 def few(names: Iterable[object], most: int = 3, between: str = ", ") -> str:
     """`a, b, c and 12 more`: as many names as a sentence holds."""
     listed = list(map(str, names))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,15 @@ from tests.bench.bench_monitor_memory import TOGGLE, cycles, resident
 pytestmark = pytest.mark.slow
 
 WARM, MORE = 5 * TOGGLE, 6 * TOGGLE  # the same moment between two alerts
+
+
+@pytest.fixture(autouse=True)
+def _as_python_collects() -> Iterator[None]:
+    """Not as seldom as the other tests of this process do (tests/conftest.py)."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    yield
+    gc.set_threshold(*before)
 
 
 def test_memory_is_flat(tmp_path: Path) -> None:

@@ -23,11 +23,13 @@ from tunectl.model import Finding, Scope, Trading
 
 # Nothing of the operator's own pytest may take part: no configuration file, no options from the environment, no
 # plugin that happens to be installed beside us, no cache directory. `-s`: nested capturing would take the
-# terminal away from the code that reports progress.
+# terminal away from the code that reports progress. What nobody raises is not looked for: that takes two collections
+# of garbage, which a large process pays for.
 _OPTIONS = (
     *("-c", os.devnull, "-o", "addopts=", "--import-mode=importlib", "-q", "-s"),
     *("--tb=line", "--no-header", "--continue-on-collection-errors"),
     *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-p", "no:warnings", "-p", "no:logging", "-p", "no:doctest"),
+    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
 )
 _ENVIRONMENT: Mapping[str, str | None] = {
     "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

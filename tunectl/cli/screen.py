@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tunectl.wording import plural
+
 # What a terminal sends for a key: one character, or a sequence (ECMA-48; xterm's "PC-style function keys").
 _SENT = re.compile(rb"\x1b(?:\[[0-9;]*[A-Za-z~]|O[A-Z])|[^\x1b]", re.DOTALL)
 _LINE, _PAGE, _END = 1, 1000, 1_000_000
@@ -80,8 +82,8 @@ class Window(NamedTuple):
         hints = _HINTS if has_keys else ("; a taller terminal shows them", "")
         told = [self._told(below, above), self._told(below, 0)]
         if below:
-            alone = f"{_plural(below, 'alert')} below"
-            told += [f"{alone}, {_plural(self.hidden_above, 'line')} above"] if self.hidden_above else []
+            alone = f"{plural(below, 'alert')} below"
+            told += [f"{alone}, {plural(self.hidden_above, 'line')} above"] if self.hidden_above else []
             told.append(alone)
         # The narrower the terminal, the less is said: first of the keys, then of what is above.
         every = [said + hint for said in told for hint in (*hints, "")] if told[0] else [""]
@@ -96,11 +98,7 @@ class Window(NamedTuple):
 def _counted(alerts: int, lines: int) -> str:
     """`2 alerts and 22 lines`"""
     found = [(alerts, "alert")] if alerts else []
-    return " and ".join(_plural(count, word) for count, word in [*found, (lines, "line")])
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+    return " and ".join(plural(count, word) for count, word in [*found, (lines, "line")])
 
 
 class Keyboard:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
-from tunectl.wording import few
+from tunectl.wording import few, plural
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
 
@@ -94,7 +94,7 @@ def _age(age: timedelta) -> str:
     for unit, length in (("day", 1440), ("hour", 60)):
         if minutes >= 2 * length:
             return f"{minutes // length:,} {unit}s"
-    return f"{minutes} minute{'' if minutes == 1 else 's'}"
+    return plural(minutes, "minute")
 
 
 def _time(text: str) -> datetime | None:

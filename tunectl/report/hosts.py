@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tunectl.report.escape import printable
 from tunectl.report.figures import nanoseconds, plain
+from tunectl.wording import plural
 
 _PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
 
@@ -86,7 +87,7 @@ def tally(counts: Mapping[str, int]) -> str:
     """`200 hosts: 3 NO-GO, 16 UNKNOWN, 181 GO`"""
     hosts = counts.get("hosts", 0)
     parts = [f"{counts.get(verdict, 0):,} {_WORDS[verdict]}" for verdict in VERDICTS if counts.get(verdict)]
-    return f"{hosts:,} host{'' if hosts == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
+    return plural(hosts, "host") + (f": {', '.join(parts)}" if parts else "")
 
 
 def causes(body: Mapping[str, Any], verdict: str) -> list[Why]:
@@ -112,7 +113,7 @@ def _why(one: Mapping[str, Any], *more_limits: Mapping[str, Any]) -> Why:
 
 
 def _counted(hosts: int, targets: int) -> str:
-    return f"{hosts:,} host{'' if hosts == 1 else 's'}" + (f", {targets:,} targets" if targets > hosts else "")
+    return plural(hosts, "host") + (f", {targets:,} targets" if targets > hosts else "")
 
 
 class Do(NamedTuple):

@@ -6,7 +6,9 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from shlex import quote
+from typing import TypeGuard
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
@@ -23,7 +25,7 @@ from tunectl.hostfile.config import HostConfig, read_hostfile, resolve
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.bootline import next_words
-from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Facts, Lasting, View
+from tunectl.knobs.row import JOURNAL_GONE, JOURNAL_HIDDEN, JOURNAL_IN_PART, Driver, Facts, Lasting, View
 from tunectl.model import Finding, HostId, Outcome, Plan, Reading, Setting, Severity, State, Target
 from tunectl.tuners.conflicts import notes_of
 from tunectl.tuners.find import read_tuners
@@ -152,7 +154,7 @@ class Inspection:
         family = FAMILIES.get(loader.name)
         ours = family.ours(self.root, self.journal.edits()) if family else ()
         names = dict.fromkeys(f"boot.{arg.partition('=')[0]}" for arg in ours)
-        lasting = [(name, knob.driver) for name, knob in KNOBS.items() if isinstance(knob.driver, Lasting)]
+        lasting = [(name, knob.driver) for name, knob in KNOBS.items() if _is_lasting(knob.driver)]
         names.update((name, None) for name, driver in lasting if name not in wanted and driver.stands(self.root))
         reason = "an earlier host file asked for it, this one does not"
         return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
@@ -217,6 +219,16 @@ def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> di
         return found | dict.fromkeys(missing)
     table = parse_interrupts(text, rows=missing, cpus=config.scope.isolated)
     return found | {number: sum(row.counts) for number, row in table.rows.items()}
+
+
+def _is_lasting(driver: Driver) -> TypeGuard[Lasting]:
+    return _lasts(type(driver))
+
+
+@cache
+def _lasts(kind: type[Driver]) -> bool:
+    """Asking a protocol whether it fits is slow, and every look at a host asks for every row."""
+    return issubclass(kind, Lasting)
 
 
 def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) -> HostConfig:

@@ -21,6 +21,7 @@ from tunectl.report.hosts import (
     word,
     written,
 )
+from tunectl.wording import plural
 
 _LOOKS = {"go": "good", "no-go": "bad"}
 _PLOTTED = ("p99_9_ns", "max_ns")
@@ -104,7 +105,7 @@ def _group(group: Mapping[str, Any], place: int, body: Mapping[str, Any], odd: s
         if (usual := group["usual"].get(name))
     ]
     count = len(group["hosts"])
-    said = f"{count:,} host{'' if count == 1 else 's'}, {len(group['compared']):,} compared: "
+    said = f"{plural(count, 'host')}, {len(group['compared']):,} compared: "
     return {
         "name": machine_name(group["hardware"]),
         "said": said + ", ".join(folded(group["hosts"])),

@@ -10,9 +10,10 @@ from typing import Any
 from tunectl.model import Outcome, Scalar, Target, parse_target
 from tunectl.report.escape import printable, shown
 from tunectl.report.findings import brief, compact, generalised, name_of, spread
-from tunectl.report.text.findings import findings, plural
+from tunectl.report.text.findings import findings
 from tunectl.report.text.page import TextPage, banner, column_widths, columns, heading, not_run, notes, prose, reboot
 from tunectl.report.urgency import findings_in
+from tunectl.wording import plural
 
 MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.text.findings import plural
 from tunectl.report.text.page import TextPage, columns, heading, line, notes, prose
+from tunectl.wording import plural
 
 
 def propose(body: Mapping[str, Any], page: TextPage) -> None:

@@ -22,7 +22,7 @@ from tunectl.report.urgency import (
     unknown,
     urgent_of,
 )
-from tunectl.wording import wanted
+from tunectl.wording import plural, wanted
 
 _STYLES = {
     Outcome.DRIFTED: "red",
@@ -96,11 +96,6 @@ def compliant(page: TextPage, found: Sequence[Finding]) -> None:
         rows = groups(finding for finding in found if finding.outcome is Outcome.COMPLIANT)
         cells = [(name_of(group.knob, row.instances), shown(row.observed)) for group in rows for row in group.rows]
         columns(page, cells, indent=2, styles=("", "dim"))
-
-
-def plural(count: int, word: str) -> str:
-    """`1 target`, `4,096 targets`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _attention(page: TextPage, group: Group, indent: int) -> None:

@@ -25,6 +25,7 @@ from tunectl.report.hosts import (
     written,
 )
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose, wrap
+from tunectl.wording import plural
 
 _CUT = " ..."
 _SHORT = 60  # cells; longer lists of hosts are counted in a heading
@@ -76,7 +77,7 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
     if not hosts:
         return
     page.line()
-    counted = f": {len(hosts):,} host{'' if len(hosts) == 1 else 's'}"
+    counted = f": {plural(len(hosts), 'host')}"
     line(page, (word(verdict), f"bold {VERDICT_STYLES[verdict]}"), counted)
     found = causes(body, verdict)
     prose(page, ", ".join(folded(hosts)), indent=2, style="bold" if found else "")
@@ -84,7 +85,7 @@ def _verdict(page: TextPage, body: Mapping[str, Any], verdict: str) -> None:
         _cause(page, one, number, len(hosts))
     if len(found) > _FEW and not page.verbose:
         left = len(found) - _FEW
-        more = f"and {left:,} more cause{'' if left == 1 else 's'}: -v shows all, --format json has the reasons by host"
+        more = f"and {plural(left, 'more cause')}: -v shows all, --format json has the reasons by host"
         prose(page, more, indent=2, style="dim")
 
 
@@ -128,7 +129,7 @@ def _group(page: TextPage, group: Mapping[str, Any]) -> None:
     hosts, compared = group["hosts"], group["compared"]
     page.line()
     prose(page, machine_name(group["hardware"]), style="bold")
-    counted = f"{len(hosts):,} host{'' if len(hosts) == 1 else 's'}, {len(compared):,} compared"
+    counted = f"{plural(len(hosts), 'host')}, {len(compared):,} compared"
     known = [(name, one) for name in _SHOWN if (one := group["usual"].get(name))]
     if known and not page.verbose:
         medians = ", ".join(f"{MEASURES[name]} {written(name, one['median'])}" for name, one in known)

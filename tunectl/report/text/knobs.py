@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
-from tunectl.report.text.findings import plural
 from tunectl.report.text.page import TextPage, columns, heading, prose
+from tunectl.wording import plural
 
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
 _LABEL = 10  # cells of the label column of one knob's page

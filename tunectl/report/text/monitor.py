@@ -8,8 +8,8 @@ from typing import Any
 
 from tunectl.cpulist import format_cpulist
 from tunectl.report.escape import printable, shown
-from tunectl.report.text.findings import plural
 from tunectl.report.text.page import TextPage, banner, columns, heading, line, notes, prose
+from tunectl.wording import plural
 
 MAX_ROWS = 24  # with more CPUs, those that look alike share a row
 MAX_ALERTS = 5

@@ -7,8 +7,8 @@ from typing import Any
 
 from tunectl.report.escape import printable
 from tunectl.report.text.cpugrid import draw, legend, size
-from tunectl.report.text.findings import plural
 from tunectl.report.text.page import TextPage, columns, heading, line, prose
+from tunectl.wording import plural
 
 MAX_IRQS = 8
 MAX_NICS = 16
