@@ -76,7 +76,7 @@ def _items(finding: Finding, booted: Mapping[str, Finding]) -> Iterator[Item]:
         else:
             yield Item(_general(task, finding.instance))
     if _waits(finding):
-        yield Item(*REBOOT.tasks)
+        yield Item(REBOOT.tasks[0])
 
 
 def _general(task: Task, instance: str) -> Task:
