@@ -7,6 +7,7 @@ from pathlib import Path
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
+from tunectl.knobs import KNOBS
 from tunectl.model import Finding
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
@@ -20,11 +21,13 @@ def inspection_on(host: Path | Sysroot) -> Inspection:
 
 
 def judged(host: Path | Sysroot, *knobs: str) -> dict[str, Finding]:
-    """{target: finding} of these rows of the host file, as `verify` judges them; no other row is looked at."""
+    """{target: finding} of these rows, as far as they are or were asked for; otherwise as `verify` judges them all."""
+    assert set(knobs) <= set(KNOBS)
     inspection = inspection_on(host)
-    settings = tuple(one for one in inspection.config.settings if one.knob in knobs)
-    assert {one.knob for one in settings} == set(knobs)
-    return {one.target: one for one in inspection.assess(settings).findings}
+    settings = inspection.config.settings
+    if not {one.knob for one in settings}.issuperset(knobs):
+        settings += inspection.leftovers()
+    return {one.target: one for one in inspection.assess(tuple(one for one in settings if one.knob in knobs)).findings}
 
 
 def apply(host: Path | WritableSysroot, *, runtime_only: bool = False) -> Run:

@@ -12,6 +12,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.bootloader.family import Upcoming
 from tunectl.cpulist import CpuSet
 from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.profile import SHIPPED
 from tunectl.model import Finding
 
 # loader of the builder -> (its distribution, the family tunectl finds)
@@ -44,15 +45,23 @@ def host(below: Path, loader: str, *, tuned_boot: CpuSet = frozenset()) -> Path:
     return tree
 
 
-def wish(tree: Path, isolated: str = "2-3", knobs: str = "", head: str = "") -> None:
-    """What the operator wants of it."""
-    text = f'profile = "low-latency"\nisolated = "{isolated}"\n{head}[knobs]\n{knobs}'
-    write_host_file(tree, text)
+def wish(tree: Path, isolated: str = "2-3", knobs: str = "", head: str = "", *, whole: bool = False) -> None:
+    """What the operator wants of it: the boot arguments of low-latency, or the `whole` of it."""
+    profile = "low-latency" if whole else "boot.toml"
+    text = f'profile = "{profile}"\nisolated = "{isolated}"\n{head}[knobs]\n{knobs}'
+    rows = (Path(SHIPPED) / "low-latency.toml").read_text().split("\n\n")
+    boot = [row for row in rows if row.startswith('[knobs."boot.')]
+    assert len(boot) == len(WORDS)
+    write_host_file(tree, text).with_name("boot.toml").write_text("\n\n".join(boot))
 
 
 def boot_findings(tree: Path) -> dict[str, Finding]:
     """What verify says of each boot argument."""
-    return {one.knob: one for one in inspection_on(tree).assess().findings if one.knob.startswith("boot.")}
+    inspection = inspection_on(tree)
+    every = (*inspection.config.settings, *inspection.leftovers())
+    return {
+        one.knob: one for one in inspection.assess(tuple(one for one in every if one.knob.startswith("boot."))).findings
+    }
 
 
 def upcoming(tree: Path, loader: str) -> Upcoming:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.trees import write
-from tests.tuned import apply, inspection_on
+from tests.tuned import apply, judged
 from tunectl.model import Finding
 
 HEADER = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
@@ -19,7 +19,7 @@ UNIT = "etc/systemd/system/dev-sda2.swap"
 
 
 def finding(root: Path, target: str) -> Finding:
-    return next(one for one in inspection_on(root).assess().findings if one.target == target)
+    return judged(root, target)[target]
 
 
 def typed(root: Path, fix: str) -> None:

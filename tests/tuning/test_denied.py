@@ -40,7 +40,7 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for directory in ("etc/security/limits.d", "etc/systemd/system.conf.d"):
         write(tree, f"{directory}/10-site.conf", "# nothing\n")
     write(tree, f"{SYSTEM}/tunectl-apply.service.d/10-site.conf", "[Unit]\n")
-    wish(tree, knobs=KNOBS)
+    wish(tree, knobs=KNOBS, whole=True)
     apply(tree)
     open_to_all(below)
     return tree
@@ -214,7 +214,7 @@ def _balanced(below: Path, *, stray: bool) -> Path:
     spec = replace(named("lab4", tuned_boot=frozenset({2, 3})), daemons=("irqbalance",))
     tree = build(below / "host", spec)
     write(tree, BAN, "IRQBALANCE_BANNED_CPULIST=2-3\n")
-    wish(tree)
+    wish(tree, whole=True)
     if stray:
         write(tree, "proc/50777/comm", "irqbalance\n")
         write(tree, "proc/50777/environ", "IRQBALANCE_BANNED_CPULIST=2-3\0")

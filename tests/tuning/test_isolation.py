@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.fake_kernel import KernelRoot, Manners
 from tests.trees import differences, picture
-from tests.tuned import apply, inspection_on, restore, results
+from tests.tuned import apply, inspection_on, judged, restore, results
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs.drivers.systemdcpus import unsettled_slices
@@ -32,7 +32,7 @@ def host(lab4: Path) -> Path:
 
 
 def finding(root: Path | WritableSysroot, target: str = "cpuset.isolated") -> Finding:
-    return {one.target: one for one in inspection_on(root).assess().findings}[target]
+    return judged(root, target.partition("[")[0])[target]
 
 
 def test_no_reboot_is_needed_and_everything_goes_back(host: Path) -> None:

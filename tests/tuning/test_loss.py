@@ -18,7 +18,7 @@ from tests.hosts.builder import HostFactory
 from tests.journals import rewrite
 from tests.ran import Ran
 from tests.trees import differences, picture, write
-from tests.tuned import apply, inspection_on, restore, state_of
+from tests.tuned import apply, inspection_on, judged, restore, state_of
 from tunectl.errors import TunectlError
 from tunectl.host.modprobe import parse_modprobe
 from tunectl.host.writable import WritableSysroot
@@ -35,17 +35,25 @@ CPU = "sys/devices/system/cpu"
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
-@pytest.fixture
-def host(lab4: Path) -> Path:
+@pytest.fixture(scope="module")
+def applied(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A host that was applied, and then booted again: its files stand, its journal has another boot's id."""
-    write_host_file(lab4, f'{LOW_LATENCY}[network]\ninterfaces = ["eth0"]\n')
-    apply(lab4)
-    (lab4 / BOOT_ID).write_text("11111111-0000-4000-8000-000000000001\n")
-    return lab4
+    root = host_root.fresh("lab4", tmp_path_factory.mktemp("applied"))
+    write_host_file(root, f'{LOW_LATENCY}[network]\ninterfaces = ["eth0"]\n')
+    apply(root)
+    (root / BOOT_ID).write_text("11111111-0000-4000-8000-000000000001\n")
+    return root
+
+
+@pytest.fixture
+def host(applied: Path, tmp_path: Path) -> Path:
+    """Such a host of one's own."""
+    subprocess.run(["cp", "-a", applied, tmp_path / "applied"], check=True)
+    return tmp_path / "applied"
 
 
 def findings(host: Path, knob: str) -> list[Finding]:
-    return [one for one in inspection_on(host).assess().findings if one.knob == knob]
+    return list(judged(host, knob).values())
 
 
 def boots_with(host: Path, *words: str) -> None:

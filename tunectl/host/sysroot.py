@@ -41,7 +41,7 @@ class Sysroot:
         self.root = os.path.realpath(root)
         self.live = self.root == "/"
         self._prefix = "/" if self.live else self.root + "/"
-        self._straight: set[str] = set()  # directories of a recorded host that were found to lie inside it
+        self._straight: dict[str, str] = {}  # directories of a recorded host that lie inside it -> where, from the root
         # On a recorded host the last component must not be a link that leaves the tree, nor a FIFO that blocks.
         self._flags = _READ | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
         self._noting: list[Refusals] = []
@@ -130,11 +130,12 @@ class Sysroot:
         except OSError:
             return False
         try:
-            straight = f"{os.readlink(f'/proc/self/fd/{fd}')}/".startswith(self._prefix)
+            real = f"{os.readlink(f'/proc/self/fd/{fd}')}/"
         finally:
             os.close(fd)
+        straight = real.startswith(self._prefix)
         if straight:
-            self._straight.add(directory)
+            self._straight[directory] = real[len(self._prefix) :]
         return straight
 
     def resolve(self, path: str) -> str:
@@ -143,8 +144,10 @@ class Sysroot:
         What is not there, or may not be looked at, counts as no link.
         """
         top = "" if self.live else self.root
-        done: list[str] = []
-        todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+        directory, slash, name = path.rpartition("/")
+        known = self._straight.get(directory + slash)
+        done = known.split("/")[:-1] if known else []
+        todo = [part for part in reversed((name if known else path).split("/")) if part not in ("", ".")]
         is_there = True  # what lies below something that is not there is no link either
         for _ in range(4096):
             if not todo:
