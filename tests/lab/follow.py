@@ -69,9 +69,12 @@ def kinds(fix: str) -> set[str]:
 
 
 def in_order(fixes: list[str]) -> list[str]:
-    """What several fixes ask for, each step once, in the order of the product's own list of what to do."""
-    every = dict.fromkeys(step for fix in fixes for step in steps(fix))
-    return sorted(every, key=_rank)
+    """What several fixes ask for, in the order of the product's own list of what to do.
+
+    Each step once, where the last of them asks for it: the menu is made after every edit.
+    """
+    every = dict.fromkeys(step for fix in reversed(fixes) for step in reversed(steps(fix)))
+    return sorted(reversed(every), key=_rank)
 
 
 def _rank(step: str) -> Kind:
