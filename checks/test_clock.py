@@ -3,6 +3,7 @@
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.window import CLOCKSOURCE, Window
+from tunectl.fix import REBOOT, in_turn, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.drivers.bootline import by_hand_fix
 from tunectl.wording import seconds_of
@@ -35,22 +36,21 @@ def test_clocksource(host: Sysroot) -> None:
     counter = next((name for name in _COUNTERS if name in available), None)
     if counter:
         now = f"echo {counter} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
-        lasting = f"{now}; for the next boot, {by_hand_fix(word)}"
+        note = f"for the next boot, {by_hand_fix(word)}" if word else ""
         failing(
             f"the clocksource is {current}, though {counter} is there{asked}",
-            lasting if word else now,
+            to_type(now, note),
             observed=current,
             desired=counter,
         )
     flags = next((line for line in host.get_text("proc/cpuinfo").splitlines() if line.startswith("flags")), "")
     if not flags.split() or not set(flags.split()) >= _KEPT_BY:
         unsupported(f"this machine has no counter that runs at one rate always: the clocksource is {current}")
+    see = "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that"
     failing(
         f"the clocksource is {current}: the kernel took the TSC out of its list, though the CPU promises a steady one"
         f"{asked}",
-        f"{by_hand_fix(word)}, then reboot"
-        if word
-        else "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
+        in_turn(by_hand_fix(word), REBOOT) if word else to_decide(see),
         observed=current,
         desired="tsc",
     )
@@ -75,7 +75,7 @@ def test_clocksource_stable(window: Window) -> None:
     if before != after:
         failing(
             f"the clocksource changed from {before} to {after} within {seconds_of(window.seconds)}",
-            "see why: dmesg | grep -i clocksource",
+            to_decide("see why: dmesg | grep -i clocksource"),
             observed=after,
             desired=before,
         )

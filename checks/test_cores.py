@@ -4,6 +4,7 @@ from tunectl.checking import Severity, costs, failing, unknown, watches
 from tunectl.checking.judges import housekeeping_siblings, some, spinners
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts
 from tunectl.model import Scope
 
@@ -20,8 +21,10 @@ def test_whole_core(isolated_core: CpuSet, cpu_facts: CpuFacts, scope: Scope) ->
         isolated, others = format_cpulist(isolated_core & scope.isolated), format_cpulist(left)
         failing(
             f"CPU {isolated} is isolated and its SMT sibling {others} is not: they share one physical core",
-            f"isolate {format_cpulist(isolated_core)} together, or switch the sibling off: "
-            f"echo 0 | sudo tee /sys/devices/system/cpu/cpu{min(left)}/online",
+            to_decide(
+                f"isolate {format_cpulist(isolated_core)} together, or switch the sibling off: "
+                f"echo 0 | sudo tee /sys/devices/system/cpu/cpu{min(left)}/online"
+            ),
             observed=isolated,
             desired=format_cpulist(isolated_core),
         )
@@ -43,7 +46,7 @@ def test_spinners_apart(isolated_core: CpuSet, window: Window, scope: Scope) -> 
         last = busy[-1].thread
         failing(
             f"spinners share the physical core of CPUs {format_cpulist(isolated_core)}: {some(seen)}",
-            f"move one to another isolated core: sudo taskset -cp CPU {last.tid}",
+            to_decide(f"move one to another isolated core: sudo taskset -cp CPU {last.tid}"),
             observed=len(busy),
             desired=1,
         )

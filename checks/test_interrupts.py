@@ -4,6 +4,7 @@ from tunectl.checking import Severity, costs, failing, watches
 from tunectl.checking.judges import Landed, device_interrupts, some
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs.irq import KEPT_OFF
 from tunectl.model import Scope
@@ -27,14 +28,14 @@ def test_device_interrupts(isolated_cpu: int, window: Window, host: Sysroot, sco
     fixes = [_fix(one, where, host.mode(f"proc/irq/{one.irq}/smp_affinity_list")) for one in landed]
     failing(
         f"in {seconds_of(window.seconds)} CPU {isolated_cpu} took {some(seen)}",
-        "; ".join(dict.fromkeys(fixes)),
+        in_turn(*fixes),
         observed=sum(one.times for one in landed),
         desired=0,
     )
 
 
-def _fix(one: Landed, housekeeping: str, mode: int | None) -> str:
+def _fix(one: Landed, housekeeping: str, mode: int | None) -> Fix:
     # Since 6.12 the mode says that the kernel places it (kernel/irq/proc.c); before, only a refused write does.
     if mode == 0o444:
         return KEPT_OFF
-    return f"echo {housekeeping} | sudo tee /proc/irq/{one.irq}/smp_affinity_list"
+    return to_type(f"echo {housekeeping} | sudo tee /proc/irq/{one.irq}/smp_affinity_list")

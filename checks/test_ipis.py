@@ -8,6 +8,7 @@ from tunectl.checking.judges import some
 from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window
+from tunectl.fix import Fix, in_turn, to_decide, to_type
 from tunectl.host.openfiles import find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
@@ -39,7 +40,7 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
     if not loud:
         return
     reasons: list[str] = []
-    fixes: list[str] = []
+    fixes: list[Fix] = []
     sent = [one for one in loud if one.kind is not Kind.WORK]
     if sent:
         seen = [f"{one.times} {_WORDS[one.kind]} ({one.per_s:.0f} a second)" for one in sent]
@@ -49,10 +50,11 @@ def test_ipis(isolated_cpu: int, window: Window, subject: Subject) -> None:
         if one.kind is Kind.WORK:
             times = f"CPU {isolated_cpu} interrupted itself {one.times} times for IRQ work ({one.per_s:.0f} a second)"
             reasons.append(f"{times}: {some(_work_of(isolated_cpu, window, subject.root))}")
-            fixes.append(f"leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU {isolated_cpu}")
+            leave = f"leave no POSIX CPU timer (setitimer, timer_create) and no perf event on CPU {isolated_cpu}"
+            fixes.append(to_decide(leave))
     failing(
         f"in {seconds_of(window.seconds)} {'; '.join(reasons)}",
-        "; ".join(dict.fromkeys(fixes)),
+        in_turn(*fixes),
         observed=round(loud[0].per_s, 1),
         desired=PER_S,
         match=Match.AT_MOST,
@@ -68,21 +70,21 @@ def _work_of(cpu: int, window: Window, root: Sysroot) -> list[str]:
     return found or ["what queues it shows nowhere; a POSIX CPU timer, a perf event and a tracer do"]
 
 
-def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tuple[list[str], list[str]]:
+def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tuple[list[str], list[Fix]]:
     """Who sends them, as well as can be told, and what to do about it."""
     traced = busy_senders(subject.ipi_trace.text, cpu, os.getpid())
     if traced:
         return [_sender(subject.root, one) for one in traced], [_stop(subject.root, one, cpu) for one in traced]
     times = {one.kind: one.times for one in loud}
     senders: list[str] = []
-    fixes: list[str] = []
+    fixes: list[Fix] = []
     holders = find_holders(subject.root, rf"/dev/cpu/{cpu}/(msr|cpuid)")
     # Each shootdown is a function call, too (since 4.8): what is left of those has another sender.
     calls = times.get(Kind.CALL, 0) - times.get(Kind.TLB, 0) > allowed(window.seconds)
     if calls:
         for one in holders.found:
             senders.append(f"{one.name} has {' and '.join(one.files)} open: each read is answered by CPU {cpu}")
-            fixes.append(f"have it leave CPU {cpu} out, or end it: {one.stop}")
+            fixes.append(to_decide(f"have it leave CPU {cpu} out, or end it: {one.stop}"))
     if Kind.TLB in times:
         for here, other in sharing(window, cpu):
             name = f"{here.thread.comm} (pid {here.thread.pid})"
@@ -90,15 +92,16 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
                 f"{name} has a thread here and shares its memory with {other.thread.comm} (tid {other.thread.tid}) on "
                 f"CPU {other.thread.cpu}"
             )
-            fixes.append(
+            keep = (
                 f"keep the other threads of {name} from unmapping, freeing or protecting memory while it trades: "
                 "allocate beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process "
                 "of their own"
             )
+            fixes.append(to_decide(keep))
         for path, on in _MOVERS.items():
             if (value := subject.root.get(path)) and value in on:
                 senders.append(f"/{path} is {value}: the kernel moves or merges pages of processes")
-                fixes.append(f"echo 0 | sudo tee /{path}")
+                fixes.append(to_type(f"echo 0 | sudo tee /{path}"))
     hidden = f"the files of {holders.unseen} processes are root's to see" if holders.unseen else ""
     if senders:
         return [*senders, *([f"who else does, may not show here: {hidden}"] if calls and hidden else [])], fixes
@@ -114,11 +117,12 @@ def _sender(host: Sysroot, one: Sender) -> str:
     return f"{name} (pid {one.pid}) sent {one.times}{ran}" + (f", from {one.callsite}" if one.callsite else "")
 
 
-def _stop(host: Sysroot, one: Sender, cpu: int) -> str:
+def _stop(host: Sysroot, one: Sender, cpu: int) -> Fix:
     thread = read_thread(host, one.pid, one.pid)
     if one.pid == 0 or (thread and thread.kernel):
-        return f"find out who has the kernel's {one.comm} run {one.callback or one.callsite} on CPU {cpu}"
+        return to_decide(f"find out who has the kernel's {one.comm} run {one.callback or one.callsite} on CPU {cpu}")
     if thread is None:
         name = "it" if one.comm == _FORGOTTEN else one.comm
-        return f"see who starts {name}: process {one.pid} has ended"
-    return f"have {thread.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop_of(host, one.pid)}"
+        return to_decide(f"see who starts {name}: process {one.pid} has ended")
+    stop = stop_of(host, one.pid)
+    return to_decide(f"have {thread.comm} (pid {one.pid}) leave CPU {cpu} out, or end it: {stop}")

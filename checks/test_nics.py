@@ -2,6 +2,7 @@
 
 from tunectl.checking import Severity, costs, failing, unsupported
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import to_decide
 from tunectl.host.nics import read_local_cpus
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
@@ -23,7 +24,9 @@ def test_nic_node(interface: str, host: Sysroot, scope: Scope) -> None:
         near = format_cpulist(local & scope.online)
         failing(
             f"no isolated CPU is on the NUMA node of {interface}, which is near CPUs {near}",
-            f"isolate CPUs among {near} for the threads that read from {interface}, or use a NIC near the others",
+            to_decide(
+                f"isolate CPUs among {near} for the threads that read from {interface}, or use a NIC near the others"
+            ),
             observed=format_cpulist(readers),
             desired=near,
         )

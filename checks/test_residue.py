@@ -5,6 +5,7 @@ import re
 from tunectl.checking import Severity, compliant, costs, failing, unknown, unsupported
 from tunectl.checking.judges import some
 from tunectl.checking.residue import Residue, hidden_probes, residue
+from tunectl.fix import in_turn, to_decide
 from tunectl.host.openfiles import find_holders
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import Trace, Tracing, read_tracing
@@ -24,7 +25,10 @@ def test_tracing(host: Sysroot) -> None:
     try:
         tracing = read_tracing(host)
     except PermissionError:
-        unknown("what is traced is root's to see: the tracer, the events and the probes of tracefs", "run it as root")
+        unknown(
+            "what is traced is root's to see: the tracer, the events and the probes of tracefs",
+            to_decide("run it as root"),
+        )
     except OSError as error:
         unknown(f"tracefs cannot be read: {error.strerror}")
     if tracing is None:
@@ -34,7 +38,7 @@ def test_tracing(host: Sysroot) -> None:
     if found:
         failing(
             f"the kernel traces: {some(one.what for one in found)}",
-            "; ".join(one.fix for one in found),
+            in_turn(*(one.fix for one in found)),
             observed=len(found),
             desired=0,
         )
@@ -57,9 +61,6 @@ def _of_programs(host: Sysroot, tracing: Tracing) -> list[Residue]:
         return []
     holders = find_holders(host, _PROGRAMS).found
     who = f", held by {some(one.name for one in holders)}" if holders else ""
-    fix = (
-        f"end the program that holds them: {'; '.join(one.stop for one in holders)}"
-        if holders
-        else "find who loaded them"
-    )
+    stops = "; ".join(one.stop for one in holders)
+    fix = to_decide(f"end the program that holds them: {stops}" if holders else "find who loaded them")
     return [Residue(f"kprobes of a program, by perf or BPF, on {some(armed)}{who}", fix)]

@@ -8,6 +8,7 @@ from tunectl.checking.subject import Subject
 from tunectl.checking.traders import POLICIES, REAL_TIME, Trader, strangers
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, format_cpumask, parse_cpulist
+from tunectl.fix import APPLY, NOTHING, REBOOT, Fix, in_turn, to_type
 from tunectl.host.cpusets import CpuFacts
 from tunectl.knobs.workqueue import CPUMASK_FILE
 from tunectl.model import Scope
@@ -44,11 +45,11 @@ def test_movable_threads(
     fixes += [_fix(one, isolated_cpu, housekeeping) for one in alone]
     said = some([*seen, *(_seen(one, isolated_cpu) for one in alone)])
     if isolated_cpu not in cpu_facts.kernel_isolated | cpu_facts.partitioned and not all(one.pinned for one in found):
-        fixes.append("sudo tunectl apply, then reboot")
+        fixes += [APPLY, REBOOT]
         said += f"; the kernel does not isolate CPU {isolated_cpu}"
     failing(
         f"CPU {isolated_cpu} is not left alone: {said}",
-        "; ".join(dict.fromkeys(fixes)),
+        in_turn(*fixes),
         observed=len(found),
         desired=0,
     )
@@ -67,16 +68,17 @@ def _seen(one: Trespass, cpu: int) -> str:
     return f"{name} may run on CPUs {format_cpulist(thread.allowed or ())} and {did}"
 
 
-def _fix(one: Trespass, cpu: int, housekeeping: str) -> str:
+def _fix(one: Trespass, cpu: int, housekeeping: str) -> Fix:
     thread = one.run.thread
     if one.pinned:
         # One that spins under real-time scheduling would take a housekeeping CPU from everybody instead.
-        calm = f"sudo chrt -o -p 0 {thread.tid}; " if one.run.ran and POLICIES.get(thread.policy) in REAL_TIME else ""
-        move = f"{calm}sudo taskset -cp {housekeeping} {thread.tid}"
-        return f"{move}; if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
+        spins = one.run.ran and POLICIES.get(thread.policy) in REAL_TIME
+        calm = to_type(f"sudo chrt -o -p 0 {thread.tid}") if spins else NOTHING
+        note = f"if it is the trading thread itself, declare it: [[threads]] in the host file, with cpu = {cpu}"
+        return in_turn(calm, to_type(f"sudo taskset -cp {housekeeping} {thread.tid}", note))
     if thread.comm.startswith("kworker/u"):
-        return f"echo {format_cpumask(parse_cpulist(housekeeping))} | sudo tee /{CPUMASK_FILE}"
+        return to_type(f"echo {format_cpumask(parse_cpulist(housekeeping))} | sudo tee /{CPUMASK_FILE}")
     irq = interrupt_of(thread)
     if irq is not None and one.run.ran:
-        return f"echo {housekeeping} | sudo tee /proc/irq/{irq}/smp_affinity_list"
-    return f"sudo taskset -cp {housekeeping} {thread.tid}"
+        return to_type(f"echo {housekeeping} | sudo tee /proc/irq/{irq}/smp_affinity_list")
+    return to_type(f"sudo taskset -cp {housekeeping} {thread.tid}")

@@ -8,6 +8,7 @@ from tunectl.checking.judges import some
 from tunectl.checking.measure import Spinning, timers_under_spinner
 from tunectl.checking.subject import Subject
 from tunectl.checking.tick import SEVERITY, SHORTEST_S, meaning_of, settle
+from tunectl.fix import REBOOT, in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.fairserver import may_serve
 from tunectl.host.openfiles import perf_users
@@ -17,7 +18,7 @@ from tunectl.knobs.drivers.bootline import by_hand_fix
 from tunectl.knobs.drivers.bootswitch import BootSwitch
 from tunectl.model import Outcome
 
-_ALONE = (
+_ALONE = to_decide(
     "nothing of ours goes where somebody else's threads run: check again when they spin, or do not run; "
     "`tunectl check --intrude` takes time from them"
 )
@@ -38,14 +39,16 @@ def test_tick_off(isolated_cpu: int, cpu_facts: CpuFacts, subject: Subject, requ
     count = spinning.ticks.get(isolated_cpu)
     if count is None:
         left = spinning.left.get(isolated_cpu)
-        unknown(*(left, _ALONE) if left else (f"this host does not count the idle time of CPU {isolated_cpu}",))
+        if left:
+            unknown(left, _ALONE)
+        unknown(f"this host does not count the idle time of CPU {isolated_cpu}")
     over = count.ticks is not None and count.ticks > count.allowed
     word = BootSwitch("nohz").is_on(parse_cmdline(subject.root.get_text("proc/cmdline")))[1] if over else ""
     said = [f"this boot had {word}: no CPU ever stops its tick"] if word else []
     seen = said or (_seen(subject.root, spinning, isolated_cpu) if over else ())
     answer = settle(count, seen, lambda cpu: may_serve(subject.root, cpu))
     if word:
-        answer.fix = f"{by_hand_fix(word)}, then reboot"
+        answer.fix = in_turn(by_hand_fix(word), REBOOT)
     if answer.outcome is Outcome.UNREADABLE and spinning.spinner:
         answer.fix = _ALONE
     raise answer

@@ -15,6 +15,7 @@ from tunectl.checking.traders import (
 )
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist, parse_cpumask
+from tunectl.fix import in_turn, to_decide
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqs import read_irqs
 from tunectl.host.nics import read_nics
@@ -38,7 +39,7 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
     """
     declared, threads = trading_thread
     if not threads:
-        unknown(f"{whose(declared)} does not run now", "start it, then check again")
+        unknown(f"{whose(declared)} does not run now", to_decide("start it, then check again"))
     if len(threads) > 1:
         tids = ", ".join(str(one.tid) for one in threads)
         units = {one.pid: service_of(host, one.pid) for one in threads}
@@ -46,7 +47,7 @@ def test_trading_thread(trading_thread: Trader, host: Sysroot) -> None:
     found = misplaced(declared, trading_thread.thread)
     if found:
         reasons, fixes = zip(*found, strict=True)
-        failing(f"{whose(declared)} (tid {trading_thread.thread.tid}): {'; '.join(reasons)}", "; ".join(fixes))
+        failing(f"{whose(declared)} (tid {trading_thread.thread.tid}): {'; '.join(reasons)}", in_turn(*fixes))
 
 
 @costs(Severity.STALL)
@@ -71,7 +72,9 @@ def test_trading_alone(
     if names:
         failing(
             f"{trading_thread.declared.name} does not have CPU {cpu} and its core to itself: {some(names)}",
-            f"move them to {format_cpulist(scope.housekeeping & scope.online)}, or trading threads to other cores",
+            to_decide(
+                f"move them to {format_cpulist(scope.housekeeping & scope.online)}, or trading threads to other cores"
+            ),
             observed=len(names),
             desired=0,
         )
@@ -93,7 +96,7 @@ def test_trading_locked(trading_thread: Trader, host: Sysroot) -> None:
     if memory.locked < memory.resident:
         failing(
             f"{memory.locked} of {memory.resident} KiB of process {trading_thread.thread.pid} are locked",
-            "mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit",
+            to_decide("mlockall(MCL_CURRENT | MCL_FUTURE) before the session, with LimitMEMLOCK=infinity in its unit"),
             observed=memory.locked,
             desired=memory.resident,
             match=Match.AT_LEAST,
@@ -123,7 +126,7 @@ def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: li
         wanted = format_cpulist(own)
         failing(
             f"memory of process {pid} lies on another node than CPU {trading_thread.declared.cpu}: {where}",
-            f"NUMAPolicy=bind and NUMAMask={wanted} in its unit, or numactl --membind={wanted}",
+            to_decide(f"NUMAPolicy=bind and NUMAMask={wanted} in its unit, or numactl --membind={wanted}"),
             observed=where,
             desired=f"node {wanted}",
         )
@@ -153,7 +156,7 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
         failing(
             f"{declared.name} spins as SCHED_{declared.policy.upper()} on CPU {declared.cpu}, where what feeds it "
             f"would have to run: {some(found)}",
-            "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
+            to_decide("move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs"),
             observed=len(found),
             desired=0,
         )

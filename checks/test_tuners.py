@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tunectl.checking import Severity, costs, failing, unknown
+from tunectl.fix import NOTHING
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.refusals import AS_ROOT
 from tunectl.model import Scope
@@ -25,4 +26,4 @@ def test_other_tuners(tuner: FoundTuner, settings: Mapping[str, Any], scope: Sco
     if hidden := unseen(tuner, settings):
         unknown(f"what may overwrite our knobs here is not known: {hidden}", AS_ROOT)
     if silent := unasked(tuner):
-        unknown(f"what {tuner.name} bans now is not known: {silent}", AS_ROOT if os.geteuid() else "")
+        unknown(f"what {tuner.name} bans now is not known: {silent}", AS_ROOT if os.geteuid() else NOTHING)

@@ -17,7 +17,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "native" not in path.
 ROOMS: tuple[tuple[str, ...], ...] = (
     ("shortened",),
     ("errors", "durable", "checksummed", "shipped"),
-    ("cpulist", "oneline", "regular"),
+    ("cpulist", "fix", "oneline", "regular"),
     ("model",),
     ("verdict", "wording"),
     ("report",),
@@ -146,6 +146,7 @@ def test_every_finding_says_what_it_costs() -> None:
 def test_report_sees_only_the_model() -> None:
     allowed = (
         "tunectl.report",
+        "tunectl.fix",
         "tunectl.model",
         "tunectl.errors",
         "tunectl.cpulist",
@@ -207,7 +208,7 @@ def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
         probe = ("tunectl.probe.document", "tunectl.probe.shapes")
-        ground = ("errors", "durable", "regular", "verdict", "wording", "model")
+        ground = ("errors", "durable", "fix", "regular", "verdict", "wording", "model")
         assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")
 

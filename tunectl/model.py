@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, parse_cpulist
 from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix
 
 Scalar = str | int | float | bool | None
 
@@ -101,7 +102,7 @@ class Finding(NamedTuple):
     observed: Scalar = None
     desired: Scalar = None
     reason: str = ""
-    fix: str = ""
+    fix: Fix = NOTHING
     harmful: bool = True  # of a refused write only: does the value that stays disturb an isolated CPU?
     points: Mapping[str, Scalar] | None = None  # of a boot argument: asked, next_boot, this_boot, kernel
     severity: Severity | None = None  # its row's; None only of what is no row's: a condition of the monitor

@@ -13,11 +13,11 @@ from tests.bootloader.test_unknown import CUSTOM, ENTRY, tuned
 from tests.bootloader.trees import DEFAULTS, grub_cfg
 from tests.tuned import apply, inspection_on
 from tunectl.bootloader.grubsettings import DROPIN
+from tunectl.fix import APPLY
 from tunectl.model import Finding, Outcome
 
 LINE = " ".join(WORDS)
 MENU, OTHER, BLOCK = "boot/grub/grub.cfg", "boot/grub/custom.cfg", "boot/grub/grubenv"
-APPLY = "; then sudo tunectl apply"
 TAKE = f"take /{OTHER}:4 out, or have it name an entry that has the arguments"
 UNSET = "sudo grub-editenv - unset next_entry"
 
@@ -71,7 +71,8 @@ def test_the_fix_of_each_argument_chooses_the_entry_again(tree: Path, fix: str, 
         (tree / DROPIN).unlink()
         update_grub(tree)
     found = findings(tree)
-    assert {(one.outcome, one.fix) for one in found.values()} == {(Outcome.DRIFTED, fix + ("" if ours else APPLY))}
+    then = f"{' && ' if fix == UNSET else ', then '}{APPLY}"
+    assert {(one.outcome, one.fix) for one in found.values()} == {(Outcome.DRIFTED, fix + ("" if ours else then))}
     assert len(found) == len(WORDS)
     follow(tree, found["boot.isolcpus"].fix)
     assert {one.outcome for one in findings(tree).values()} == {Outcome.COMPLIANT}
@@ -143,7 +144,7 @@ def test_what_somebody_wrote_behind_the_scripts_goes_with_update_grub(tree: Path
     update_grub(tree, f"{mark}{ENTRY}set default=mine\n")
     (fix,) = {one.fix for one in findings(tree).values()}
     assert fix.startswith(
-        "sudo update-grub: it writes the menu anew, without what somebody wrote into it at /boot/grub"
+        "sudo update-grub; it writes the menu anew, without what somebody wrote into it at /boot/grub"
     )
     update_grub(tree)
     assert {one.outcome for one in findings(tree).values()} == {Outcome.COMPLIANT}

@@ -18,6 +18,7 @@ from tunectl.checking.measure import measure
 from tunectl.checking.runner import shipped_checks
 from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.subject import Subject
+from tunectl.fix import Fix
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 
@@ -167,7 +168,7 @@ def test_a_sender_whose_name_the_trace_forgot_is_looked_up(lab4: Path) -> None:
 
 
 def test_who_cannot_be_named_is_said_with_why(lab4: Path) -> None:
-    why = IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", "decide")
+    why = IpiTrace("", "this kernel has no tracepoints for what CPUs send each other", Fix("decide"))
     assert traced(lab4, why) == ([f"who sends them shows nowhere, and {why.lack}"], ["decide"])
     assert trace_senders(Sysroot(str(lab4)), frozenset({0})).lack == "tracefs is not mounted, which names senders"
     place = lab4 / "sys/kernel/tracing"

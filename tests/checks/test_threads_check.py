@@ -149,7 +149,7 @@ def test_without_isolation_by_the_kernel_the_fix_is_to_isolate(lab4: Path, judge
     assert "and 3 more" in found[TARGET].reason
     assert found[TARGET].reason.partition(". ")[0].endswith("; the kernel does not isolate CPU 2")
     moved = "; ".join(f"sudo taskset -cp 0-1,3 {pid}" for pid in range(800, 808))  # each of them, and no "more"
-    assert found[TARGET].fix == f"{moved}; sudo tunectl apply, then reboot"
+    assert found[TARGET].fix == f"{moved} && sudo tunectl apply, then reboot"
     (lab4 / "sys/devices/system/cpu/isolated").write_text("2\n")
 
 

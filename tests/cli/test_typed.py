@@ -10,6 +10,8 @@ import pytest
 
 from tests.ran import Ran
 from tunectl.cli.typed import Typed
+from tunectl.fix import APPLY, to_decide
+from tunectl.tuning.inspection import ADOPT
 
 Run = Callable[..., Ran]
 
@@ -68,14 +70,14 @@ WORDS = "tunectl --root '/a b'"
     ],
 )
 def test_only_commands_of_ours_get_the_options(said: str, typed: str) -> None:
-    assert Typed(NAMED).text(said) == Typed(NAMED).fix(said) == typed
+    assert Typed(NAMED).text(said) == Typed(NAMED).fix(to_decide(said)) == typed
     assert Typed(NAMED).text(typed) == typed
     assert Typed(()).text(said) == said
 
 
 def test_the_journal_is_not_given_up_for_want_of_a_host_file() -> None:
-    assert Typed((), "/x").fix("sudo tunectl apply --adopt") == "sudo tunectl apply --adopt"
-    assert Typed((), "/x y").fix("tunectl apply") == "sudo tunectl propose --output '/x y' && sudo tunectl apply"
+    assert Typed((), "/x").fix(to_decide(ADOPT)) == ADOPT
+    assert Typed((), "/x y").fix(APPLY) == "sudo tunectl propose --output '/x y' && sudo tunectl apply"
 
 
 @pytest.mark.parametrize("option", ["--host", "--root", "--state"])

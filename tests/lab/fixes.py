@@ -1,4 +1,4 @@
-"""Every fix that the product can print, and the row of the matrix that prints it and follows it.
+"""Every task of a fix that the product can print, and the row of the matrix that prints it and follows it.
 
 The texts are those of tests/fixtexts.py, … for a value. `tests/test_fixes.py` proves that none is missing here, and the
 long set that each row prints what stands beside it.
@@ -6,15 +6,16 @@ long set that each row prints what stands beside it.
 
 import re
 
-# A fix that is typed as it stands -> the rows of the matrix that print it.
+# A task that is typed as it stands -> the rows of the matrix that print it.
 FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo tunectl apply": ("huge pages on",),
+    "remove that setting (…)…": ("duplicate isolcpus with another list",),
     "remove that setting (…)…, then …": ("duplicate isolcpus with another list",),
     "sudo … … unset …": ("recovery entry for the next boot alone", "saved entry is the recovery entry"),
     "take … out, or have it name an entry that has the arguments…": ("custom.cfg with a default of its own",),
     "sudo sed -i '…s/.*/true/' …": ("custom.cfg with a default inside an if",),
-    "… && sudo modprobe … && sudo tunectl apply": ("a driver that is blacklisted",),
-    "sudo sed -i … && ……": (
+    "… && sudo modprobe …": ("a driver that is blacklisted",),
+    "sudo sed -i … && …": (
         "highres=off for the next boot",
         "fewer CPUs for the next boot",
         "cpufreq.off=1 for the next boot",
@@ -33,13 +34,14 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo systemctl add-wants … …": ("another default target",),
     "sudo systemctl set-default multi-user.target": ("default target without it",),
     "sudo sysctl …=0": ("the soft-lockup detector switched on again",),
-    "sudo rm /… && sudo tunectl apply": ("unit masked",),
+    "sudo rm /…": ("unit masked",),
     "sudo rm … && sudo systemctl daemon-reload && sudo systemctl start systemd-udevd.service": ("udev masked",),
-    "sudo rm /etc/udev/rules.d/95-tunectl.rules && sudo tunectl apply": ("udev's rule masked",),
+    "sudo rm /etc/udev/rules.d/95-tunectl.rules": ("udev's rule masked",),
     "sudo rm /… && sudo systemctl daemon-reload": ("another unit of that name",),
     "sudo sed -i … …": ("drop-in with another ExecStart",),
     "sudo systemctl restart …": ("it failed in this boot",),
     "sudo sed -i '…s/^/#/' /etc/fstab": ("swap is on, and at each boot",),
+    "sudo swapoff -a": ("swap is on, and at each boot",),
     "sudo systemctl disable --now …": ("a timer's service",),
     "take … out": ("sysctl.d file that wins",),
     "take /…:… out, then sudo systemctl daemon-reload": ("a drop-in of another service",),
@@ -55,7 +57,8 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "sudo update-grub": ("default boot entry edited by hand",),
     "reboot": ("this boot took another entry, once",),
     "sudo taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
-    "…sudo taskset -cp … …; if it is the trading thread itself, declare it: "
+    "sudo chrt -o -p 0 …": ("a real-time spinner on an isolated CPU",),
+    "sudo taskset -cp … …; if it is the trading thread itself, declare it: "
     "[[threads]] in the host file, with cpu = …": (
         "thread pinned on an isolated CPU",
         "busy thread on an isolated CPU",
@@ -64,10 +67,11 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "echo 0 | sudo tee …; where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip "
     "was lowered": ("intel_powerclamp keeps CPUs idle",),
     "sudo chrt … -p … …": ("the engine's thread is moved and loses its priority",),
-    "sudo kill …; sudo systemctl restart irqbalance: its service did not start that process": (
+    "sudo kill …": ("irqbalance started without its ban",),
+    "sudo systemctl restart irqbalance; its service did not start that process": (
         "irqbalance started without its ban",
     ),
-    "sudo systemctl restart irqbalance: its configuration has the ban, the running daemon has not": (
+    "sudo systemctl restart irqbalance; its configuration has the ban, the running daemon has not": (
         "irqbalance runs with an older configuration",
         "irqbalance-ui bans other CPUs",
     ),
@@ -86,14 +90,14 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
     "echo … | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource": ("another clock by hand",),
 }
 
-# A fix that cannot be typed before somebody has decided: it says what there is to decide.
+# A task that cannot be typed before somebody has decided: it says what there is to decide.
 DECISIONS: frozenset[str] = frozenset(
     {
         "see why: dmesg | grep -i tsc (unstable, skew between sockets, firmware that writes it), and mend that",
         "see why: dmesg | grep -i clocksource",
         "isolate CPUs among … for the threads that read from …, or use a NIC near the others",
         "start it, then check again",
-        'decide which one it is: thread = "…" (tid …)',
+        "decide which one it is: …",
         "decide which one it is, and name its unit instead of the command: …",
         "nothing in the host file can tell them apart: have the program give tid … another name "
         "(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
@@ -106,7 +110,6 @@ DECISIONS: frozenset[str] = frozenset(
         "leave one runnable thread on CPU …, no POSIX CPU timer (setitimer, timer_create) and no perf event; "
         "or see as root whether a fair server serves there: tunectl check",
         "check again while they come",
-        "…, then reboot",
         "have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid …",
         "check again as root while no thread is at work on an isolated CPU",
         "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a "
@@ -129,10 +132,9 @@ DECISIONS: frozenset[str] = frozenset(
         "move the interrupts (knob irq.affinity) and the threads that feed it to other CPUs",
         "run as root to read it",
         "put … back from a backup; or decide to do without them: tunectl restore",
-        "add … to the kernel command line yourself, then reboot",
+        "add … to the kernel command line yourself",
         "… (dmesg names the cause)",
         "fix that (…)",
-        "fix that (…), then sudo tunectl apply",
         "name another entry in GRUB_DEFAULT of /etc/default/grub, then …",
         "add … to the kernel's line of the entry at …",
         "choose an entry that boots Linux",
@@ -147,31 +149,31 @@ DECISIONS: frozenset[str] = frozenset(
         "decide about …: it holds for other units, too; drop-ins of those may say it instead",
         "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next",
         "take … out of the kernel command line, where your boot loader has it…",
-        "take … out of the kernel command line, where your boot loader has it…, then reboot",
         "have … give … to the entries that it makes again, then …",
         "have …:… hand ${args} on again, then …",
         "decide what … shall do without …: it does more than this, or other rules go by its place",
         "put a copy of /… without … into /etc/udev/rules.d, which counts instead of … of the package",
         "find out who has the kernel's … run … on CPU …",
+        '"kernel.fair_server_runtime_ns" = 0 under [knobs] in the host file',
         'isolation = "boot" in the host file isolates with boot arguments',
-        "take these CPUs out of the AllowedCPUs= (cpuset.cpus) of …, then sudo tunectl apply",
+        "take these CPUs out of the AllowedCPUs= (cpuset.cpus) of …",
         "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off; "
         "or use fewer queues",
         "ask for another value of … in the host file, or … = unmanaged",
         "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log",
         "the firmware holds it down: look for a failed fan, dust, a power cap or a hot aisle; "
         "check the BMC's event log",
-        "see who lowered it (thermald, a cooling device, a profile), then: sudo tunectl apply",
-        "see who moved it (irqbalance, a driver that was reset, a new device), then: sudo tunectl apply",
+        "see who lowered it (thermald, a cooling device, a profile)",
+        "see who moved it (irqbalance, a driver that was reset, a new device)",
         "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s",
         "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight",
         "what it watches is unknown now: tunectl monitor --once -v",
         "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file",
-        "its interrupts and queues are new: tunectl verify, then sudo tunectl apply",
+        "its interrupts and queues are new: tunectl verify",
     }
 )
 
-# A fix for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
+# A task for a host that the lab is not (a boot loader, a machine), and the test on a recorded host or in another
 # scenario of the lab that prints it.
 ELSEWHERE: dict[str, str] = {
     "echo … | sudo tee …": "tests/checks/test_threads_check.py",
@@ -182,9 +184,7 @@ ELSEWHERE: dict[str, str] = {
     "run `kernel-install add` for the kernel that will boot": "tests/bootloader/test_real_tools.py",
     "sudo chmod +x /etc/grub.d/10_linux && …": "tests/bootloader/test_grubmakers.py",
     "sudo systemctl daemon-reload": "tests/lab/test_runtime_isolation_lab.py",
-    "… && sudo tunectl apply": "tests/tuning/test_isolation.py",
     "reboot into the boot menu's default entry, unedited": "tests/tuning/test_plan.py",
-    "sudo tunectl apply, then reboot": "tests/checks/test_threads_check.py",
     "isolate … together, or switch the sibling off: echo 0 | sudo tee /sys/devices/system/cpu/cpu…/online": (
         "tests/checks/test_cores_check.py"
     ),
@@ -205,14 +205,14 @@ ELSEWHERE: dict[str, str] = {
     "echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu…/runtime": "tests/checks/test_tick_check.py",
     "echo 0 | sudo tee …/function_profile_enabled": "tests/checks/test_residue_check.py",
     "have … (pid …) leave CPU … out, or end it: …": "tests/checks/test_ipis_check.py",
-    "sudo … … unset …, then …": "tests/bootloader/test_grub.py",
-    "…: it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",
+    "sudo … … unset … && …": "tests/bootloader/test_grub.py",
+    "…; it writes the menu anew, without what somebody wrote into it at …": "tests/bootloader/test_choice.py",
     "sudo systemctl set-property …… AllowedCPUs=…; for the next boot, say AllowedCPUs=… at …": (
         "tests/checks/test_threads_check.py"
     ),
     "sudo systemctl mask '…'": "tests/knobs/test_switched_off.py",
     "end the program that holds them: …": "tests/checks/test_residue_check.py",
-    "sudo modprobe … && sudo tunectl apply": "tests/tuning/test_loss.py",
+    "sudo modprobe …": "tests/tuning/test_loss.py",
 }
 
 

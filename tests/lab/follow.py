@@ -6,7 +6,7 @@ as a decision, and the row says what its operator decides.
 
 import re
 
-from tunectl.report.actions import Rank
+from tunectl.fix import Kind
 
 APPLY = "tunectl apply --yes -q"
 REBOOT = "reboot"
@@ -69,10 +69,13 @@ def kinds(fix: str) -> set[str]:
 
 
 def in_order(fixes: list[str]) -> list[str]:
-    """What several fixes ask for, each step once, in the order of the product's own list of what to do."""
-    every = dict.fromkeys(step for fix in fixes for step in steps(fix))
-    return sorted(every, key=_rank)
+    """What several fixes ask for, in the order of the product's own list of what to do.
+
+    Each step once, where the last of them asks for it: the menu is made after every edit.
+    """
+    every = dict.fromkeys(step for fix in reversed(fixes) for step in reversed(steps(fix)))
+    return sorted(reversed(every), key=_rank)
 
 
-def _rank(step: str) -> Rank:
-    return {APPLY: Rank.APPLY, REBOOT: Rank.REBOOT}.get(step, Rank.COMMAND)
+def _rank(step: str) -> Kind:
+    return {APPLY: Kind.APPLY, REBOOT: Kind.REBOOT}.get(step, Kind.TYPE)

@@ -178,7 +178,7 @@ def play(lab: Lab, rows: tuple[Sabotage, ...], played: Round) -> Outcome:
     outcome.followed = set().union(*map(kinds, fixes))
     decided = [row.decides for row in rows if row.decides]
     done = {step for command in decided for step in steps(command)}
-    todo = [*decided, *(step for step in in_order(fixes) if step not in done)]
+    todo = [*decided, *in_order([fix for fix in fixes if not done.issuperset(steps(fix))])]
     for step in todo:
         lab.reboot() if step == REBOOT else lab.run(step, check=False, timeout=300)
     reboot(lab, (bool(played.after) or played.reboots) and REBOOT not in todo)

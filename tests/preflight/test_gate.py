@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tunectl.fix import Fix
 from tunectl.model import Finding, Match, Outcome
 from tunectl.preflight.gate import Parts, decide
 
@@ -27,8 +28,11 @@ class Given(NamedTuple):
         return self.strict if is_strict else self.verdict
 
 
+MEND = Fix("mend it")
+
+
 def finding(knob: str, outcome: Outcome, **more: Any) -> Finding:
-    return Finding(knob, "7", outcome, "seen", "wanted", f"{knob} is {outcome}", "mend it", **more)
+    return Finding(knob, "7", outcome, "seen", "wanted", f"{knob} is {outcome}", MEND, **more)
 
 
 def outcomes(knob: str) -> tuple[Given, ...]:
@@ -131,7 +135,7 @@ def only_verify(*findings: Finding) -> list[str]:
 
 
 def drifted(knob: str, instance: str, **more: Any) -> Finding:
-    return Finding(knob, instance, Outcome.DRIFTED, **{"observed": "a", "desired": "b", "fix": "mend it", **more})
+    return Finding(knob, instance, Outcome.DRIFTED, **{"observed": "a", "desired": "b", "fix": MEND, **more})
 
 
 def test_targets_that_show_the_same_are_one_line() -> None:
@@ -145,12 +149,12 @@ def test_targets_that_show_the_same_are_one_line() -> None:
 
 @pytest.mark.parametrize("field", ["observed", "desired", "fix"])
 def test_targets_that_differ_are_lines_of_their_own(field: str) -> None:
-    lines = only_verify(drifted("mm.ksm", "1"), drifted("mm.ksm", "2", **{field: "other"}))
+    lines = only_verify(drifted("mm.ksm", "1"), drifted("mm.ksm", "2", **{field: Fix("other")}))
     assert len(lines) == 2
 
 
 def test_a_checks_fixes_may_differ_in_one_line() -> None:
-    one, other = drifted("check.tick", "1", fix="this"), drifted("check.tick", "2", fix="that")
+    one, other = drifted("check.tick", "1", fix=Fix("this")), drifted("check.tick", "2", fix=Fix("that"))
     assert only_verify(one, other) == ["check.tick[1-2] is a, should be b; fix: this"]
 
 
@@ -164,10 +168,10 @@ def test_a_checks_fixes_may_differ_in_one_line() -> None:
         (drifted("boot.tsc", "", observed="reliable", desired=None), "is reliable, should not be there"),
         (drifted("check.ipis", "", observed="many", desired=None), "is many"),
         (drifted("boot.tsc", "", observed=None, desired="reliable"), "is not set, should be reliable"),
-        (Finding("thermal.clock", "", Outcome.UNREADABLE, 3594650, None, "no base", "mend it"), "is 3594650: no base"),
-        (Finding("mm.ksm", "", Outcome.UNREADABLE, None, "stopped", "denied", "mend it"),
+        (Finding("thermal.clock", "", Outcome.UNREADABLE, 3594650, None, "no base", MEND), "is 3594650: no base"),
+        (Finding("mm.ksm", "", Outcome.UNREADABLE, None, "stopped", "denied", MEND),
          "could not be read, should be stopped: denied"),
-        (Finding("check.tick_off", "", Outcome.UNREADABLE, None, None, "idle", "mend it"), "could not be read: idle"),
+        (Finding("check.tick_off", "", Outcome.UNREADABLE, None, None, "idle", MEND), "could not be read: idle"),
     ],
 )  # fmt: skip
 def test_each_line_is_a_sentence(one: Finding, said: str) -> None:

@@ -10,11 +10,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tunectl.fix import APPLY, REBOOT, Fix
 from tunectl.model import Document, Finding, HostId, Outcome, Severity
-from tunectl.report.findings import finding_body, finding_of
+from tunectl.report.urgency import findings_in
 
 _BODIES: dict[str, Any] = json.loads(Path(__file__).with_name("samples.json").read_text(encoding="utf-8"))
 NAMES = tuple(_BODIES)
+_TASKS = {"tunectl apply": APPLY.tasks, "reboot": REBOOT.tasks}
 HOST = HostId("tx-04", "6.12.5", "0e2a7a37-2f1c-4b0e-9d6f-3f5f6f0c2d11", "x86_64")
 AT = "2026-11-21T09:30:00Z"
 
@@ -42,7 +44,7 @@ findings = st.builds(
     observed=scalars,
     desired=scalars,
     reason=hostile,
-    fix=hostile,
+    fix=hostile.map(Fix),
     harmful=st.booleans(),
     points=st.none() | st.dictionaries(st.sampled_from(["asked", "next_boot", "this_boot", "kernel"]), scalars),
     severity=st.none() | st.sampled_from(Severity),
@@ -56,22 +58,27 @@ def body(name: str) -> dict[str, Any]:
 
 def all_findings(of: Mapping[str, Any]) -> Iterator[Finding]:
     """The findings of a body and of its sections."""
-    yield from map(finding_of, of.get("findings", ()))
+    yield from findings_in(of)
     for section in ("verify", "check", "thermal"):
-        yield from map(finding_of, (of.get(section) or {}).get("findings", ()))
+        yield from findings_in(of.get(section))
 
 
 def document(name: str, **changed: Any) -> Document:
     """The sample of that name, with some fields of its body changed."""
     made = {**body(name), **changed}
+    if "findings" in made:
+        made["findings"] = [*map(_just_made, findings_in(made))]
     return Document(name, HOST, AT, made, tuple(all_findings(made)))
+
+
+def _just_made(finding: Finding) -> Finding:
+    """A finding whose fix has its tasks, as a command makes it."""
+    return finding._replace(fix=Fix(finding.fix, _TASKS.get(finding.fix, ())))
 
 
 def verify_of(found: list[Finding], verdict: str = "drifted", name: str = "verify") -> Document:
     """A document of just these findings."""
-    return Document(
-        name, HOST, AT, {"verdict": verdict, "findings": [*map(finding_body, found)], "notes": []}, tuple(found)
-    )
+    return Document(name, HOST, AT, {"verdict": verdict, "findings": found, "notes": []}, tuple(found))
 
 
 def replaced(value: Any, text: str) -> Any:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.report.documents import body, findings, hostile
 from tunectl.cpulist import parse_cpulist
+from tunectl.fix import APPLY
 from tunectl.model import Finding, Outcome, Target, parse_target
 from tunectl.report.findings import (
     brief,
@@ -23,7 +24,7 @@ from tunectl.report.findings import (
 
 
 def irq(number: int, observed: str = "0-3", reason: str = "why", outcome: Outcome = Outcome.DRIFTED) -> Finding:
-    return Finding("irq.affinity", str(number), outcome, observed, "0-1", reason, "tunectl apply")
+    return Finding("irq.affinity", str(number), outcome, observed, "0-1", reason, APPLY)
 
 
 def test_counts_have_every_outcome() -> None:
@@ -111,7 +112,7 @@ def test_generalised(text: str, instance: str, expected: str) -> None:
 def test_identical_targets_are_one_group() -> None:
     found = [irq(number, reason=f"IRQ {number} is not where it should be") for number in range(4096)]
     (group,) = groups(found)
-    assert (group.reason, group.fix, len(group.instances)) == ("IRQ N is not where it should be", "tunectl apply", 4096)
+    assert (group.reason, group.fix, len(group.instances)) == ("IRQ N is not where it should be", APPLY, 4096)
     assert len(group.rows) == 1
 
 

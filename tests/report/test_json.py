@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from tests.report.documents import AT, HOST, NAMES, document, hostile, replaced
+from tests.report.documents import AT, HOST, NAMES, body, document, hostile, replaced
 from tunectl import __version__
 from tunectl.model import Document
 from tunectl.report import render
@@ -66,7 +66,7 @@ def test_schemas_refuse_what_is_wrong() -> None:
 
 @pytest.mark.parametrize("field", ["knob", "target", "outcome", "observed", "desired", "reason", "fix"])
 def test_every_field_of_a_finding_is_required(field: str) -> None:
-    made = document("verify").body["findings"]
+    made = body("verify")["findings"]
     del made[0][field]
     whole = {"findings": made, "verdict": "drifted", "notes": []}
     assert errors("verify", render(Document("verify", HOST, AT, whole), "json")) == [
@@ -87,7 +87,7 @@ def test_common_definitions_are_the_same_in_every_schema() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @given(text=hostile)
 def test_any_string_is_valid_json_and_utf8(name: str, text: str) -> None:
-    made = Document(name, HOST, AT, replaced(document(name).body, text))
+    made = Document(name, HOST, AT, replaced(body(name), text))
     rendered = render(made, "json")
     assert json.loads(rendered.encode("utf-8"))["schema"] == f"tunectl.{name}/1"
 

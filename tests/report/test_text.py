@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from tests.conftest import examples
 from tests.report.documents import AT, HOST, NAMES, body, document, findings, hostile, replaced, verify_of
 from tunectl.errors import TunectlError, UsageError
+from tunectl.fix import to_decide
 from tunectl.model import Document, Finding, Outcome
 from tunectl.report import FORMATS, render
 from tunectl.report.text import page as text_page
@@ -40,7 +41,7 @@ def test_lines_fit(name: str, width: int) -> None:
 
 def test_a_command_is_never_broken() -> None:
     command = "/usr/sbin/" + "x" * 120
-    lines = page(verify_of([Finding("a.b", "", Outcome.DRIFTED, fix=f"run {command} now")]))
+    lines = page(verify_of([Finding("a.b", "", Outcome.DRIFTED, fix=to_decide(f"run {command} now"))]))
     assert any(command in line for line in lines)
 
 
@@ -81,7 +82,7 @@ def test_verify_lists_what_needs_no_action() -> None:
 
 def test_verify_needs_no_more_than_a_page_for_4096_interrupts() -> None:
     found = [
-        Finding("irq.affinity", str(irq), Outcome.DRIFTED, str(irq % 256), "0-3", f"IRQ {irq}", "x")
+        Finding("irq.affinity", str(irq), Outcome.DRIFTED, str(irq % 256), "0-3", f"IRQ {irq}", to_decide("x"))
         for irq in range(4096)
     ]
     lines = page(verify_of(found))
@@ -219,7 +220,7 @@ def test_snapshot() -> None:
 @pytest.mark.parametrize("name", NAMES)
 @given(text=hostile)
 def test_no_string_reaches_the_terminal_raw(name: str, text: str) -> None:
-    made = Document(name, HOST, AT, replaced(document(name).body, text))
+    made = Document(name, HOST, AT, replaced(body(name), text))
     for line in render(made, "text", width=80).split("\n"):
         assert line.isprintable(), repr(line)
 

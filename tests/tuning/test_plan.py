@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tunectl.cpulist import Isolcpus
+from tunectl.fix import NOTHING, to_decide
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.drivers.bootargs import BootFacts
 from tunectl.knobs.drivers.irqaffinity import IrqFacts
@@ -401,7 +402,7 @@ def test_isolcpus_with_managed_irq_pending_makes_a_managed_interrupt_harmless() 
 
 
 def facts_of(*, booted: Any, upcoming: Any, accepted: bool = True, **more: Any) -> BootFacts:
-    plain = BootFacts(upcoming, True, "", booted, NONE, accepted, "", "the list was bad", "", "", "")
+    plain = BootFacts(upcoming, True, "", booted, NONE, accepted, "", "the list was bad", "", "", NOTHING)
     return plain._replace(**more)
 
 
@@ -470,7 +471,7 @@ def test_a_boot_loader_that_is_not_ours_is_left_alone() -> None:
 
 
 def test_an_obstacle_is_named_and_nothing_is_written() -> None:
-    plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy="take zz.cfg:1 out")
+    plan = boot(booted=None, upcoming=None, obstacle="zz.cfg sets it again", remedy=to_decide("take zz.cfg:1 out"))
     assert judged(plan).fix == "take zz.cfg:1 out"
     assert plan.changes == ()
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tunectl.bootloader.cmdline import length_problem, lookup, parse_cmdline
 from tunectl.bootloader.family import BootPlan, Family, Journaled, Upcoming, Write
 from tunectl.bootloader.words import Desired, Lines, Same, Swap, given, merge, split, swaps, take_out
+from tunectl.fix import NOTHING, Fix
 from tunectl.host.shellvars import Assignment, assignments
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -107,7 +108,7 @@ class Look(NamedTuple):
 
 
 def files_family(
-    look: Callable[[Sysroot], Look], files: tuple[str, ...], commands: tuple[str, ...] = (), remedy: str = ""
+    look: Callable[[Sysroot], Look], files: tuple[str, ...], commands: tuple[str, ...] = (), remedy: Fix = NOTHING
 ) -> Family:
     """A family whose configuration is files that are edited in place."""
     return Family(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.words import Desired, Same
+from tunectl.fix import NOTHING, Fix
 from tunectl.host.sysroot import Sysroot
 
 # Path -> (what stood there before our first write, what we wrote last), from the journal; bytes as latin-1 text.
@@ -35,7 +36,7 @@ class Upcoming(NamedTuple):
     points: tuple[Point, ...]
     problem: str = ""
     note: str = ""
-    fix: str = ""  # what mends the problem, or has the right entry chosen; "" for the family's `remedy`
+    fix: Fix = NOTHING  # what mends the problem, or has the right entry chosen; nothing for the family's `remedy`
     instead: str = ""  # the next entry is one that these files do not make: which, and who decided that
     errno: int | None = None  # of a file that could not be read
 
@@ -63,7 +64,7 @@ class BootPlan(NamedTuple):
     writes: tuple[Write, ...] = ()
     conflicts: tuple[str, ...] = ()
     problem: str = ""
-    remedy: str = ""
+    remedy: Fix = NOTHING
 
 
 class Family(NamedTuple):
@@ -75,5 +76,5 @@ class Family(NamedTuple):
     stripped: Callable[[Sysroot, Journaled], tuple[Write, ...]]  # files that hold our words, without them
     files: tuple[str, ...] = ()  # shell patterns of what it reads, without unified images, which are megabytes
     commands: tuple[str, ...] = ()
-    remedy: str = ""  # what an operator runs when the files are right and the boot loader has not taken them
+    remedy: Fix = NOTHING  # what an operator runs when the files are right and the boot loader has not taken them
     confirm: Callable[[Sysroot, Sequence[Desired], Same], str | None] | None = None  # the files by their real reader

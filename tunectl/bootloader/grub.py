@@ -28,6 +28,7 @@ from tunectl.bootloader.grubsettings import (
 from tunectl.bootloader.nextboot import next_boot, next_length_problem
 from tunectl.bootloader.words import Desired, Same, checked, given, is_safe, written
 from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host.identity import DEBIAN, read_os_ids
 from tunectl.host.sysroot import Sysroot
 
@@ -75,9 +76,9 @@ def plan_dropin(root: Sysroot, desired: Sequence[Desired], same: Same) -> BootPl
     return BootPlan((Write("file", DROPIN, content),), unmet(after, desired, same), problem, _remedy(after))
 
 
-def _remedy(settings: Configured) -> str:
-    """What ends that entries do not get what we write; "" where they do."""
-    return settings.withheld.remedy if settings.withheld else ""
+def _remedy(settings: Configured) -> Fix:
+    """What ends that entries do not get what we write."""
+    return settings.withheld.remedy if settings.withheld else NOTHING
 
 
 def confirm(settings: Configured, desired: Sequence[Desired], same: Same) -> str | None:
@@ -154,4 +155,4 @@ def _confirm(root: Sysroot, desired: Sequence[Desired], same: Same) -> str | Non
     return confirm(source_live(root) if root.live else configured(root), desired, same)
 
 
-FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), "sudo update-grub", _confirm)
+FAMILY = Family(next_boot, _plan, _ours, _stripped, FILES, ("update-grub",), to_type("sudo update-grub"), _confirm)

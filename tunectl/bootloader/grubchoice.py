@@ -11,6 +11,7 @@ from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, making_menu, menu_path, read_menu
 from tunectl.bootloader.grubstate import Origin
 from tunectl.bootloader.grubsyntax import Unfollowed, parse
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 _MARK = re.compile(r"### (BEGIN|END) (/\S+) ###")
@@ -38,7 +39,7 @@ def decided_by(root: Sysroot, decided: Origin | None) -> str:
     return f"{decided.variable} in {decided.where} decides that" + (f" ({program} sets it)" if program else "")
 
 
-def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> str:
+def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> Fix:
     """What an operator does so that the next boot is an entry with the configured arguments."""
     decided = entry.decided
     if decided and decided.variable:
@@ -47,11 +48,11 @@ def mend(root: Sysroot, settings: Configured, entry: BootEntry | NoEntry) -> str
         return _take_back(root, decided.where)
     if isinstance(entry, BootEntry):
         lacking = Counter(settings.args) - Counter(parse_cmdline(entry.args)) or ("the arguments",)
-        return f"add {' '.join(map(str, lacking))} to the kernel's line of the entry at {entry.at}"
-    return "choose an entry that boots Linux"
+        return to_decide(f"add {' '.join(map(str, lacking))} to the kernel's line of the entry at {entry.at}")
+    return to_decide("choose an entry that boots Linux")
 
 
-def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
+def _unset(root: Sysroot, settings: Configured, decided: Origin) -> Fix:
     """The variables to take out of the environment block: those without which the default entry is a right one."""
     block = "-" if decided.where == f"/{DEFAULT_GRUBENV[menu_path(root)]}" else decided.where
     editor = "grub2-editenv" if "grub2" in menu_path(root) else "grub-editenv"
@@ -60,26 +61,27 @@ def _unset(root: Sysroot, settings: Configured, decided: Origin) -> str:
         if not isinstance(menu, OSError) and isinstance(menu.entry, BootEntry) and is_generated(root, menu.entry):
             outdated = Counter(settings.args) - Counter(parse_cmdline(menu.entry.args))
             unset = " && ".join(f"sudo {editor} {block} unset {name}" for name in names)
-            return unset + (f", then {making_menu(root)}" if outdated else "")
-    return f"have {decided.variable} in {decided.where} name an entry that has the arguments"
+            return to_type(unset + (f" && {making_menu(root)}" if outdated else ""))
+    return to_decide(f"have {decided.variable} in {decided.where} name an entry that has the arguments")
 
 
-def _take_back(root: Sysroot, where: str) -> str:
+def _take_back(root: Sysroot, where: str) -> Fix:
     """How a line of a GRUB script decides nothing any more; what the generator writes anew is mended at its source."""
     if where.rpartition(":")[0] != f"/{menu_path(root)}":
         return _take_out(where) if _can_go(root, where) else _do_nothing(where)
     script = _section(root, where)
     if script == "":
-        return f"{making_menu(root)}: it writes the menu anew, without what somebody wrote into it at {where}"
+        return to_type(making_menu(root), f"it writes the menu anew, without what somebody wrote into it at {where}")
     if script is None or script.rpartition("/")[2] in _FOLLOW_SETTINGS:
-        return f"name another entry in GRUB_DEFAULT of /etc/default/grub, then {making_menu(root)}"
+        return to_decide(f"name another entry in GRUB_DEFAULT of /etc/default/grub, then {making_menu(root)}")
     if _can_go(root, where) and (source := _line_of(root, script, where)):
         return _take_out(source, f", then {making_menu(root)}")
-    return f"have {script} print nothing that chooses the default (it printed {where}), then {making_menu(root)}"
+    said = f"have {script} print nothing that chooses the default (it printed {where})"
+    return to_decide(f"{said}, then {making_menu(root)}")
 
 
-def _take_out(place: str, after: str = "") -> str:
-    return f"take {place} out, or have it name an entry that has the arguments{after}"
+def _take_out(place: str, after: str = "") -> Fix:
+    return to_decide(f"take {place} out, or have it name an entry that has the arguments{after}")
 
 
 def _can_go(root: Sysroot, where: str) -> bool:
@@ -94,9 +96,9 @@ def _can_go(root: Sysroot, where: str) -> bool:
     return True
 
 
-def _do_nothing(where: str) -> str:
+def _do_nothing(where: str) -> Fix:
     file, _, number = where.rpartition(":")
-    return f"sudo sed -i '{number}s/.*/true/' {shlex.quote(file)}"
+    return to_type(f"sudo sed -i '{number}s/.*/true/' {shlex.quote(file)}")
 
 
 def _line_of(root: Sysroot, script: str, where: str) -> str:

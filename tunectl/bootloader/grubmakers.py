@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.lines import Line, continued_lines
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
@@ -33,7 +34,7 @@ class Withheld(NamedTuple):
     """A variable that entries do not get: who withholds it, as half a sentence, and how that ends."""
 
     why: str
-    remedy: str
+    remedy: Fix
 
 
 def withheld(root: Sysroot, variable: str, making_menu: str) -> Withheld | None:
@@ -50,7 +51,7 @@ def withheld(root: Sysroot, variable: str, making_menu: str) -> Withheld | None:
             return found
     if not run and _MAIN in paths:
         why = f"/{_MAIN} may not be executed, so that it makes no entries"
-        return Withheld(why, f"sudo chmod +x /{_MAIN} && {making_menu}")
+        return Withheld(why, to_type(f"sudo chmod +x /{_MAIN} && {making_menu}"))
     return None
 
 
@@ -72,7 +73,7 @@ def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withhel
     shown = f"${{{variable}}}"
     if line := next((line for line in lines if _drops(line.text, variable)), None):
         why = f"{path}:{line.first} gives {variable} another value"
-        return Withheld(why, f"sudo sed -i '{line.first}s/^/: #/' {path} && {making_menu}")
+        return Withheld(why, to_type(f"sudo sed -i '{line.first}s/^/: #/' {path} && {making_menu}"))
     without = [line for line in calls if _is_without(line.text, variable)]
     if without:
         why = f"{path}:{without[0].last} makes entries without {shown}"
@@ -80,18 +81,18 @@ def _of_script(path: str, text: str, variable: str, making_menu: str) -> Withhel
     given = _GIVEN.search(text)
     if line := next((line for line in lines if given and _ignores_arguments(line.text)), None):
         why = f"{path}:{line.last} makes entries without the arguments that it is given"
-        return Withheld(why, f"have {path}:{line.last} hand ${{args}} on again, then {making_menu}")
+        return Withheld(why, to_decide(f"have {path}:{line.last} hand ${{args}} on again, then {making_menu}"))
     if not any(variable in line.text for line in lines):
         return Withheld(f"{path} makes entries without {shown}", _handing_on_remedy(path, text, [], shown, making_menu))
     return None
 
 
-def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, making_menu: str) -> str:
+def _handing_on_remedy(path: str, text: str, without: list[Line], shown: str, making_menu: str) -> Fix:
     texts = text.split("\n")
     if without and all(texts[line.last - 1].endswith('"') for line in without):
         script = ";".join(f'{line.last}s/"$/ {shown}"/' for line in without)
-        return f"sudo sed -i '{script}' {path} && {making_menu}"
-    return f"have {path} give {shown} to the entries that it makes again, then {making_menu}"
+        return to_type(f"sudo sed -i '{script}' {path} && {making_menu}")
+    return to_decide(f"have {path} give {shown} to the entries that it makes again, then {making_menu}")
 
 
 def _commands(text: str) -> Iterator[Line]:

@@ -20,6 +20,7 @@ from tunectl.bootloader.entries import (
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.uki import read_images, rebuild_refusal
+from tunectl.fix import to_decide
 from tunectl.host.sysroot import Sysroot
 
 _LOADER_CONF = tuple(f"{place}/loader/loader.conf" for place in PLACES)
@@ -86,5 +87,8 @@ def _variable(root: Sysroot, name: str) -> str:
 
 
 FAMILY: Family = files_family(
-    look, (*entry_files(), *_LOADER_CONF), ("kernel-install",), "run `kernel-install add` for the kernel that will boot"
+    look,
+    (*entry_files(), *_LOADER_CONF),
+    ("kernel-install",),
+    to_decide("run `kernel-install add` for the kernel that will boot"),
 )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tunectl.checking.judges import Trespass, some
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.procs import parse_cgroup
 from tunectl.host.sysroot import Sysroot
@@ -41,17 +42,18 @@ class Group(NamedTuple):
         key = "cpuset.cpus" if self.unit.startswith("/") else "AllowedCPUs"
         return f"{self.unit} has {key}={format_cpulist(self.cpus)}{where}, which lets {many} run here: {names}"
 
-    def fix(self, housekeeping: str) -> str:
+    def fix(self, housekeeping: str) -> Fix:
         """What moves all of its threads, and keeps them away."""
         if self.unit.startswith("/"):
             file = shlex.quote(f"/{_HIERARCHY}{self.unit}/cpuset.cpus")
-            return f"echo {housekeeping} | sudo tee {file}"
+            return to_type(f"echo {housekeeping} | sudo tee {file}")
         if self.unit == SLICE:
-            return f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others"
+            return to_decide(f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others")
         kept = bool(self.said and self.said.file.startswith(_CONTROL))  # --runtime would give way to that file
         command = f"sudo systemctl set-property {'' if kept else '--runtime '}{self.unit} AllowedCPUs={housekeeping}"
         lasts = self.said and not kept and not self.said.file.startswith(_UNTIL_REBOOT)
-        return f"{command}; for the next boot, say AllowedCPUs={housekeeping} at {self.said}" if lasts else command
+        note = f"for the next boot, say AllowedCPUs={housekeeping} at {self.said}"
+        return to_type(command, note if lasts else "")
 
 
 def group_of(root: Sysroot, one: Trespass, scope: Scope) -> Group | None:

@@ -6,6 +6,7 @@ from typing import NoReturn
 
 import pytest
 
+from tunectl.fix import NOTHING, Fix
 from tunectl.model import Match, Outcome, Scalar, Severity
 
 # Of a check that does not say what it costs: most of them look at what runs on an isolated CPU.
@@ -19,7 +20,7 @@ class Settled(Exception):  # noqa: N818 - an answer, not an error
         self,
         outcome: Outcome,
         reason: str,
-        fix: str = "",
+        fix: Fix = NOTHING,
         observed: Scalar = None,
         desired: Scalar = None,
         match: Match = Match.EQUAL,
@@ -27,14 +28,15 @@ class Settled(Exception):  # noqa: N818 - an answer, not an error
         super().__init__(reason)
         self.outcome = outcome
         self.reason = reason
-        self.fix = fix
+        # An operator's own check may say it as a text.
+        self.fix = fix if isinstance(fix, Fix) else Fix(fix)
         self.observed = observed
         self.desired = desired
         self.match = match
 
 
 def failing(
-    reason: str, fix: str = "", *, observed: Scalar = None, desired: Scalar = None, match: Match = Match.EQUAL
+    reason: str, fix: Fix = NOTHING, *, observed: Scalar = None, desired: Scalar = None, match: Match = Match.EQUAL
 ) -> NoReturn:
     """The host does not behave as it should: what was seen, and what to do about it. `match`: is `desired` a bound?"""
     raise Settled(Outcome.DRIFTED, reason, fix, observed, desired, match)
@@ -45,7 +47,7 @@ def unsupported(reason: str) -> NoReturn:
     raise Settled(Outcome.UNSUPPORTED, reason)
 
 
-def unknown(reason: str, fix: str = "") -> NoReturn:
+def unknown(reason: str, fix: Fix = NOTHING) -> NoReturn:
     """It could not be found out; fails a gate only with --strict."""
     raise Settled(Outcome.UNREADABLE, reason, fix)
 

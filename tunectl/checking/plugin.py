@@ -10,6 +10,7 @@ import pytest
 from tunectl.checking.fixtures import SUBJECT
 from tunectl.checking.outcomes import OF_CHECKS, Settled, least_s_of, severity_of
 from tunectl.checking.subject import Subject
+from tunectl.fix import NOTHING
 from tunectl.model import Finding, Match, Outcome
 
 
@@ -110,7 +111,7 @@ def _finding(item: pytest.Item, outcome: Outcome, found: str, settled: Settled |
         settled.observed if settled else None,
         settled.desired if settled else None,
         ". ".join(_first_line(part).rstrip(".") for part in parts if part),
-        settled.fix if settled else "",
+        settled.fix if settled else NOTHING,
         severity=severity_of(item),
         match=settled.match if settled else Match.EQUAL,
     )

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.checking.judges import some
+from tunectl.fix import Fix, in_turn, to_type
 from tunectl.host.tracefs import Trace, Tracing
 
 
 class Residue(NamedTuple):
-    """What is on, in words, and the command that ends it."""
+    """What is on, in words, and what ends it."""
 
     what: str
-    fix: str
+    fix: Fix
 
 
 def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
@@ -28,12 +29,15 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
     files = sorted({file for file, event in tracing.probes if event in on})
     for file in files:
         names = [event for kind, event in tracing.probes if kind == file and event in on]
-        ends = [f"echo {shlex.quote('-:' + event.replace(':', '/'))} | sudo tee -a {place}/{file}" for event in names]
-        found.append(Residue(f"probes of {file}: {some(names)}", "; ".join(ends)))
+        words = [shlex.quote("-:" + event.replace(":", "/")) for event in names]
+        ends = in_turn(*(to_type(f"echo {word} | sudo tee -a {place}/{file}") for word in words))
+        found.append(Residue(f"probes of {file}: {some(names)}", ends))
     if tracing.profiled:
-        found.append(Residue("every kernel function is timed", f"echo 0 | sudo tee {place}/function_profile_enabled"))
+        off = to_type(f"echo 0 | sudo tee {place}/function_profile_enabled")
+        found.append(Residue("every kernel function is timed", off))
     if tracing.stack:
-        found.append(Residue("every kernel function's stack is measured", "sudo sysctl kernel.stack_tracer_enabled=0"))
+        off = to_type("sudo sysctl kernel.stack_tracer_enabled=0")
+        found.append(Residue("every kernel function's stack is measured", off))
     return found
 
 
@@ -41,12 +45,14 @@ def _of(trace: Trace) -> list[Residue]:
     where = f"instance {trace.name}: " if trace.name else ""
     found = []
     if trace.tracer not in ("", "nop"):
-        found.append(Residue(f"{where}the tracer {trace.tracer}", f"echo nop | sudo tee /{trace.path}/current_tracer"))
+        off = to_type(f"echo nop | sudo tee /{trace.path}/current_tracer")
+        found.append(Residue(f"{where}the tracer {trace.tracer}", off))
     if trace.events:
-        found.append(Residue(f"{where}events {some(trace.events)}", f"echo | sudo tee /{trace.path}/set_event"))
+        off = to_type(f"echo | sudo tee /{trace.path}/set_event")
+        found.append(Residue(f"{where}events {some(trace.events)}", off))
     if trace.name and found:
         whats = " and ".join(one.what.removeprefix(where) for one in found)
-        return [Residue(where + whats, f"sudo rmdir {shlex.quote('/' + trace.path)}")]
+        return [Residue(where + whats, to_type(f"sudo rmdir {shlex.quote('/' + trace.path)}"))]
     return found
 
 

@@ -16,15 +16,16 @@ from typing import NamedTuple
 from tunectl.checking.ipis import PER_S
 from tunectl.cpulist import CpuSet, parse_cpumask
 from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import find_place
 from tunectl.host.traceinstance import events_of, trace_instance
 
 EVENTS = ("ipi/ipi_send_cpu", "ipi/ipi_send_cpumask", "ipi/ipi_raise")
 _TRACED_S = 0.5
-_MOUNT = "sudo mount -t tracefs tracefs /sys/kernel/tracing"
-_AGAIN = "check again while they come"
-_ONE_BY_ONE = (
+_MOUNT = to_type("sudo mount -t tracefs tracefs /sys/kernel/tracing")
+_AGAIN = to_decide("check again while they come")
+_ONE_BY_ONE = to_decide(
     "end what may send them one by one, and check again: a reader of a CPU's devices, a tracer, a profiler, a program "
     "that shares memory with a thread there"
 )
@@ -48,10 +49,10 @@ class IpiTrace(NamedTuple):
 
     text: str
     lack: str = ""
-    fix: str = ""
+    fix: Fix = NOTHING
 
 
-AS_ROOT = "find the sender: as root, tunectl check"
+AS_ROOT = to_decide("find the sender: as root, tunectl check")
 
 
 def trace_senders(root: Sysroot, cpus: CpuSet) -> IpiTrace:

@@ -13,6 +13,7 @@ from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.occupants import Occupant, Place, occupants
 from tunectl.host.procs import Thread, find_threads
@@ -80,7 +81,8 @@ class Subject:
             return IpiTrace("")
         if any(self.trading_threads.values()) or at_work & self.scope.isolated:
             why = "while a thread is at work there, nothing is traced: that would interrupt it"
-            return IpiTrace("", why, "check again as root while no thread is at work on an isolated CPU")
+            again = to_decide("check again as root while no thread is at work on an isolated CPU")
+            return IpiTrace("", why, again)
         self.on_progress("tracing who interrupts the isolated CPUs")
         return trace_senders(self.root, self.scope.housekeeping & self.scope.online)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Counters, Window, is_timer_row
 from tunectl.cpulist import CpuSet
+from tunectl.fix import Fix, to_decide
 from tunectl.host.timers import PERF_CLOCK, TICK
 from tunectl.model import Finding, Match, Outcome, Severity
 
@@ -154,11 +155,12 @@ def settle(count: TickCount, seen: Collection[str] = (), serves: Serves = no_ser
     return Settled(Outcome.COMPLIANT, f"CPU {cpu} took {measured} while {by} spun there for {count.spun.seconds:.1f} s")
 
 
-def _mends(cpu: int, served: bool | None) -> str:
+def _mends(cpu: int, served: bool | None) -> Fix:
     alone = f"leave one runnable thread on CPU {cpu}, no POSIX CPU timer (setitimer, timer_create) and no perf event"
     if served:
-        return f"{alone}; then: echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"
-    return f"{alone}; or see as root whether a fair server serves there: tunectl check" if served is None else alone
+        return to_decide(f"{alone}; then: echo 0 | sudo tee /sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime")
+    unknown = "; or see as root whether a fair server serves there: tunectl check"
+    return to_decide(alone + unknown if served is None else alone)
 
 
 def _finding(count: TickCount, seen: Collection[str], serves: Serves) -> Finding:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tunectl.checking.judges import Trespass
 from tunectl.checking.outcomes import unsupported
 from tunectl.cpulist import CpuSet
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.nics import Nic
 from tunectl.host.numa import NumaNode
 from tunectl.host.procs import Thread
@@ -66,31 +67,32 @@ def _shared_out(group: Sequence[Trading], threads: Sequence[Thread]) -> dict[str
     return taken | {name: tuple(rest) for name in waiting}
 
 
-def to_tell_apart(declared: Trading, threads: Sequence[Thread], units: Mapping[int, str]) -> str:
+def to_tell_apart(declared: Trading, threads: Sequence[Thread], units: Mapping[int, str]) -> Fix:
     """What to decide where a declaration fits several threads. `units` are the services of their processes, by pid."""
     services = {units.get(one.pid, "") for one in threads}
     if not declared.unit and "" not in services and len(services) == len(threads):
         keys = " or ".join(f'unit = "{units[one.pid]}" (tid {one.tid})' for one in threads)
-        return f"decide which one it is, and name its unit instead of the command: {keys}"
+        return to_decide(f"decide which one it is, and name its unit instead of the command: {keys}")
     names = {one.comm for one in threads}
     if not declared.thread and len(names) == len(threads):
-        return "decide which one it is: " + " or ".join(f'thread = "{one.comm}" (tid {one.tid})' for one in threads)
+        keys = " or ".join(f'thread = "{one.comm}" (tid {one.tid})' for one in threads)
+        return to_decide(f"decide which one it is: {keys}")
     others = [one.tid for one in threads if one.allowed != frozenset({declared.cpu})]
     which = ", ".join(map(str, others if 0 < len(others) < len(threads) else [one.tid for one in threads[1:]]))
-    return (
+    return to_decide(
         f"nothing in the host file can tell them apart: have the program give tid {which} another name "
         f"(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
         f"[[threads]] with the CPU it is pinned to"
     )
 
 
-def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
+def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, Fix]]:
     """What is not as declared of where and how a thread runs: (what, what to do about it)."""
     found = []
     tid, cpu = thread.tid, declared.cpu
     if thread.allowed != frozenset({cpu}):
         where = "may run on CPUs " + ",".join(map(str, sorted(thread.allowed))) if thread.allowed else "is not pinned"
-        found.append((f"it {where}, not on CPU {cpu} alone", f"sudo taskset -cp {cpu} {tid}"))
+        found.append((f"it {where}, not on CPU {cpu} alone", to_type(f"sudo taskset -cp {cpu} {tid}")))
     policy = POLICIES.get(thread.policy, f"policy {thread.policy}")
     if (policy, thread.rt_priority) != (declared.policy, declared.priority):
         wanted = f"{declared.policy} {declared.priority}" if declared.priority else declared.policy
@@ -99,10 +101,10 @@ def misplaced(declared: Trading, thread: Thread) -> list[tuple[str, str]]:
     return found
 
 
-def _reschedule(declared: Trading, tid: int) -> str:
+def _reschedule(declared: Trading, tid: int) -> Fix:
     if declared.policy == "deadline":  # needs a runtime and a deadline, which the host file does not have
-        return f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}"
-    return f"sudo chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}"
+        return to_decide(f"have the program ask for it, with its runtime and deadline: sched_setattr(2) of tid {tid}")
+    return to_type(f"sudo chrt {_CHRT[declared.policy]} -p {declared.priority} {tid}")
 
 
 def strangers(found: Iterable[Trespass], traders: Iterable[Trader], cpu: int) -> list[Trespass]:

@@ -33,7 +33,7 @@ def command(options: Options, duration_s: float | None, window_s: float, intrude
     """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
     if (duration_s is not None and not 0 < duration_s <= 86400) or not 0 < window_s <= 86400:
         raise UsageError("--duration and --window: seconds, above 0 and at most a day")
-    root = open_root(options)
+    root, how = open_root(options), typed(options)
     with progress(options) as tell:
         request = Request(
             root,
@@ -48,9 +48,10 @@ def command(options: Options, duration_s: float | None, window_s: float, intrude
             tell,
             intrude,
             lambda isolated: stay_off(root, isolated),
+            how.finding,
         )
         flight = run_preflight(request)
-    emit(options, "preflight", flight.identity, _body(flight, strict, intrude, typed(options)), flight.findings)
+    emit(options, "preflight", flight.identity, _body(flight, strict, intrude, how), flight.findings)
     return exit_code(flight.verdict, options.fmt)
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cli.main import COMMANDS
+from tunectl.fix import Fix, Kind, Task, of_tasks
 from tunectl.model import Finding
 
 _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
 _COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(one for one in COMMANDS if one not in _OF_NO_HOST)})\b)")
-_APPLY = re.compile(r"(?<![\w/.-])(?:sudo )?tunectl apply(?! --)\b")
-_SAID = {"reasons": True, "notes": False, "fix": True}  # fields with commands: may the host file have to come first?
+_SAID = ("reasons", "notes", "fix")  # fields with commands
 
 
 class Typed(NamedTuple):
@@ -27,12 +27,15 @@ class Typed(NamedTuple):
         named = shlex.join(("tunectl", *self.words))
         return _COMMAND.sub(lambda _: named, text)
 
-    def fix(self, text: str) -> str:
+    def fix(self, fix: Fix) -> Fix:
         """The same of a fix: without a host file `apply` has nothing to go by."""
-        if self.missing:
-            first = f"sudo tunectl propose --output {shlex.quote(self.missing)} && sudo tunectl apply"
-            text = _APPLY.sub(lambda _: first, text)
-        return self.text(text)
+        return of_tasks(list(self._tasks(fix)))
+
+    def _tasks(self, fix: Fix) -> Iterator[Task]:
+        for task in fix.tasks:
+            if self.missing and task.kind is Kind.APPLY:
+                yield Task(Kind.PROPOSE, self.text(f"sudo tunectl propose --output {shlex.quote(self.missing)}"))
+            yield task._replace(text=self.text(task.text), note=self.text(task.note))
 
     def finding(self, finding: Finding) -> Finding:
         """The same finding, whose fix can be typed here."""
@@ -45,8 +48,10 @@ class Typed(NamedTuple):
     def _field(self, key: str, value: Any) -> Any:
         if isinstance(value, Finding):
             return self.finding(value)
+        if isinstance(value, Fix):
+            return self.fix(value)
         if isinstance(value, str) and key in _SAID:
-            return self.fix(value) if _SAID[key] else self.text(value)
+            return self.text(value)
         if isinstance(value, dict):
             return self.body(value)
         return type(value)(self._field(key, one) for one in value) if type(value) in (list, tuple) else value

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl import wording
+from tunectl.fix import Fix
 from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
 from tunectl.probe.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
@@ -82,7 +83,7 @@ def _finding(one: JudgedTarget) -> Finding:
     target = parse_target(one.target, one.knob)
     # A word that this version does not know fails nothing here: the document's own verdict stands.
     outcome = next((each for each in Outcome if each.value == one.outcome), Outcome.UNSUPPORTED)
-    values = (one.observed, one.desired, one.reason, one.fix, one.harmful, one.points)
+    values = (one.observed, one.desired, one.reason, Fix(one.fix), one.harmful, one.points)
     return Finding(
         one.knob, target.instance, outcome, *values, severity=severity_of(one.severity), match=match_of(one.match)
     )

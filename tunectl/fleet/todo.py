@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tunectl.fix import REBOOTS, applies
 from tunectl.fleet.causes import shape, without_numbers
 from tunectl.probe.shapes import Action
-
-_REBOOT = "sudo reboot"
 
 
 class Doing(NamedTuple):
@@ -37,18 +36,12 @@ def doings(actions: Sequence[Action]) -> tuple[Doing, ...]:
 
 def _stage(commands: Sequence[str], place: int) -> int:
     own, later = commands[place], commands[place + 1 :]
-    if _applies(own) or own == _REBOOT:
-        return 1 if _applies(own) else 3
-    if any(map(_applies, later)):
+    if applies(own) or own == REBOOTS:
+        return 1 if applies(own) else 3
+    if any(map(applies, later)):
         return 0
-    is_before_all = bool(own) and _REBOOT not in commands and not any(map(_applies, commands))
-    return 2 if _REBOOT in later else 0 if is_before_all else 4
-
-
-def _applies(command: str) -> bool:
-    """Is it `tunectl apply`, with whatever options it was asked with?"""
-    words = command.split()
-    return words[:2] == ["sudo", "tunectl"] and words[-1] == "apply"
+    is_before_all = bool(own) and REBOOTS not in commands and not any(map(applies, commands))
+    return 2 if REBOOTS in later else 0 if is_before_all else 4
 
 
 def todo_body(hosts: Iterable[tuple[str, Sequence[Doing]]]) -> list[dict[str, Any]]:

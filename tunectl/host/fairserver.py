@@ -12,11 +12,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host.sysroot import Sysroot
 
 _DEBUGFS = "sys/kernel/debug"
 DIRECTORY = f"{_DEBUGFS}/sched/fair_server"
-_MOUNT = "sudo mount -t debugfs debugfs /sys/kernel/debug"
+_MOUNT = to_type("sudo mount -t debugfs debugfs /sys/kernel/debug")
 RUNTIME = f"{DIRECTORY}/cpu{{cpu}}/runtime"
 _SYMBOL = " dl_server_start"  # the kernel has the function wherever it has fair servers
 
@@ -27,7 +28,7 @@ class FairServer(NamedTuple):
     exists: bool | None  # does this kernel have one? None where nobody can tell
     runtime_ns: tuple[tuple[int, int], ...] = ()  # (CPU, nanoseconds a period), of the CPUs asked about
     problem: str = ""  # why these are not known
-    remedy: str = ""  # the command that shows them, where root need only mount the file system
+    remedy: Fix = NOTHING  # the command that shows them, where root need only mount the file system
     closed: bool = False  # not even root may read them
 
 

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix, to_type
 from tunectl.host.irqbalancesocket import ask
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
-from tunectl.host.systemdunit import RELOAD, Said, in_force, read_unit, taking_out, words_of
+from tunectl.host.systemdunit import Said, in_force, read_unit, taking_out, words_of
 
 # Debian; RHEL and SUSE; upstream's own unit. A unit reads one of them, or both of the last.
 _FILES = ("etc/default/irqbalance", "etc/sysconfig/irqbalance", "usr/lib/irqbalance/defaults.env", "etc/irqbalance.env")
@@ -34,7 +35,7 @@ class Ban(NamedTuple):
     problem: str = ""  # a value irqbalance cannot read
     stray_pid: int = 0  # the process, where its service does not run it
     dropped: str = ""  # the line of its unit that keeps a configured list from it
-    ends: str = ""  # what ends that
+    ends: Fix = NOTHING  # what ends that
     unread: str = ""  # what this user was denied: what is banned is not known
     unasked: str = ""  # why nobody knows whether the list was changed since the daemon started
 
@@ -77,7 +78,7 @@ def _configured(root: Sysroot) -> Ban:
     # Without the line that drops the packaged command, the unit would have none at all.
     lines = [one for one in _of_drop_ins(said) if one.key == "ExecStart"] if guilty.key == "ExecStart" else [guilty]
     mending = taking_out(lines, UNIT)
-    restart = f"{mending} && sudo systemctl restart irqbalance" if mending.endswith(RELOAD) else mending
+    restart = to_type(f"{mending} && sudo systemctl restart irqbalance") if mending.is_typed else mending
     return _ban(kept)._replace(dropped=f"{guilty} says {guilty.key}={guilty.value}", ends=restart)
 
 

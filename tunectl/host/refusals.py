@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import os
 
+from tunectl.fix import to_decide
+
 DENIED = frozenset({errno.EACCES, errno.EPERM})
-AS_ROOT = "run as root to read it"
+AS_ROOT = to_decide("run as root to read it")
 
 
 class Refusals:

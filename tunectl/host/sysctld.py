@@ -6,6 +6,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from tunectl.fix import NOTHING, Fix
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
 
@@ -33,7 +34,7 @@ class Setting(NamedTuple):
     path: str  # with a leading slash; or why a program writes it, where no file says so
     line: int  # 0: not a line of a file
     wins: bool
-    ends: str = ""  # the command that ends it, where taking the line out does not
+    ends: Fix = NOTHING  # what ends it, where taking the line out does not
 
 
 def parse_sysctl_d(text: str) -> list[Assignment]:

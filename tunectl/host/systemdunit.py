@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
+from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.inifiles import parse_ini
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
@@ -82,16 +83,17 @@ def words_of(command: str) -> list[str]:
     return [word.replace("%%", "%").replace("$$", "$") for word in words]
 
 
-def taking_out(guilty: Sequence[Said], name: str) -> str:
+def taking_out(guilty: Sequence[Said], name: str) -> Fix:
     """How to take lines out of drop-ins; of a file that holds for other units, too, the operator decides."""
     commands = []
     for file in dict.fromkeys(one.file for one in guilty):
         lines = [one for one in guilty if one.file == file]
         if f"/{name}.d/" not in file:
-            return f"decide about {lines[0]}: it holds for other units, too; drop-ins of those may say it instead"
+            said = "it holds for other units, too; drop-ins of those may say it instead"
+            return to_decide(f"decide about {lines[0]}: {said}")
         script = ";".join(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d" for one in lines)
         commands.append(f"sudo sed -i {shlex.quote(script)} {shlex.quote('/' + file)}")
-    return " && ".join([*commands, RELOAD])
+    return to_type(" && ".join([*commands, RELOAD]))
 
 
 def is_wanted(root: Sysroot, unit: str) -> bool:

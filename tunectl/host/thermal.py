@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from tunectl.fix import NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpus import read_cpus
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.interrupts import parse_interrupts
@@ -29,7 +30,8 @@ _SLOWING_TRIPS = frozenset({"passive", "hot", "critical"})
 SLOWING_COOLERS = ("Processor", "intel_powerclamp", "cpufreq-", "cpuidle-", "thermal-cpufreq-", "thermal-idle-")
 # Of these, those that force idle time. Whoever writes their cur_state starts them; no CPU need be hot for it.
 _IDLE_INJECTORS = ("intel_powerclamp", "cpuidle-", "thermal-idle-")
-ADVICE = "look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log"  # where CPUs are too hot
+# Where CPUs are too hot.
+ADVICE = to_decide("look for a failed fan, dust, a power cap or a hot aisle; check the BMC's event log")
 
 
 class Place(NamedTuple):
@@ -44,7 +46,7 @@ def injects_idle(kind: str) -> bool:
     return kind.startswith(_IDLE_INJECTORS)
 
 
-def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> str:
+def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> Fix:
     """What ends the work of cooling devices, name -> type: heat is looked for only where heat must be the cause.
 
     `hot`: is a zone at a trip that slows the CPUs? None where that is not known.
@@ -52,12 +54,10 @@ def cooling_advice(devices: Mapping[str, str], *, hot: bool | None = None) -> st
     """
     by_hand = [name for name, kind in devices.items() if hot is False or injects_idle(kind)]
     files = " ".join(f"/{THERMAL}/{name}/cur_state" for name in by_hand)
-    written = (
-        f"echo 0 | sudo tee {files}; where it starts again, see who asks for it: thermald, a script, a thermal zone "
-        "whose trip was lowered"
-    )
-    heat = [] if devices and len(by_hand) == len(devices) else [ADVICE]
-    return "; ".join([*([written] if by_hand else []), *heat])
+    again = "where it starts again, see who asks for it: thermald, a script, a thermal zone whose trip was lowered"
+    written = to_type(f"echo 0 | sudo tee {files}", again)
+    heat = NOTHING if devices and len(by_hand) == len(devices) else ADVICE
+    return in_turn(written if by_hand else NOTHING, heat)
 
 
 class Throttles(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import NOTHING, REBOOT, Fix, add_words, reboot, to_decide
 from tunectl.host.cpusets import ISOLATED
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs.codecs import CPULIST, INT, ISOLCPUS, WORD, Codec, flag
@@ -16,7 +17,7 @@ from tunectl.knobs.drivers.bootargs import BootArg, BootFacts
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Scalar, Severity
 
-_Said = tuple[Outcome, str, str, bool]  # outcome, reason, fix, can apply do it
+_Said = tuple[Outcome, str, Fix, bool]  # outcome, reason, fix, can apply do it
 _UNDONE = "switched on again"
 _PARAMETERS = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -43,7 +44,7 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         "kernel": format_cpulist(found.kernel) if found.evidence else "not shown by the kernel",
     }
 
-    def judged(outcome: Outcome, reason: str, fix: str = "", changeable: bool = True) -> Judgement:
+    def judged(outcome: Outcome, reason: str, fix: Fix = NOTHING, changeable: bool = True) -> Judgement:
         denied = right(found.booted) and not found.accepted
         observed = format_cpulist(found.kernel) if denied else shown(found.booted)
         observed = _UNDONE if found.undone else observed
@@ -58,7 +59,7 @@ def _judge_wanted(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> J
         return judged(*_in_force(found, argument, will_have=right(found.next)))
     if right(found.booted):
         reason = f"this boot had {argument}, and the kernel did not accept it: {found.evidence}"
-        return judged(Outcome.DRIFTED, reason, f"{found.likely} (dmesg names the cause)", changeable=False)
+        return judged(Outcome.DRIFTED, reason, to_decide(f"{found.likely} (dmesg names the cause)"), changeable=False)
     if found.next_known and right(found.next):
         return judged(*_configured(found, facts, argument))
     return judged(*_not_in_force(knob, found, argument))
@@ -69,11 +70,11 @@ def _in_force(found: BootFacts, argument: str, *, will_have: bool) -> _Said:
     if found.next_known and not will_have:
         return Outcome.DRIFTED, f"in force now, but {_lost(found)}", *_mend(found, argument)
     if found.next_known:
-        return Outcome.COMPLIANT, found.beside, "", True
+        return Outcome.COMPLIANT, found.beside, NOTHING, True
     if found.next_problem:
         reason = f"in force now; whether the next boot has it is not known: {found.next_problem}"
         return Outcome.UNREADABLE, reason, _find_out(found), False
-    return Outcome.COMPLIANT, f"in force; whether the next boot has it is unknown: {found.refusal}", "", True
+    return Outcome.COMPLIANT, f"in force; whether the next boot has it is unknown: {found.refusal}", NOTHING, True
 
 
 def _not_in_force(knob: Knob, found: BootFacts, argument: str) -> _Said:
@@ -99,13 +100,13 @@ def _lost(found: BootFacts) -> str:
     return f"the next kernel's entry would not have it: {found.obstacle}" if found.obstacle else found.next_problem
 
 
-def _find_out(found: BootFacts) -> str:
+def _find_out(found: BootFacts) -> Fix:
     """What makes known what the next boot has."""
     if found.next_errno in DENIED:
         return AS_ROOT
     if found.refusal:
-        return found.refusal.partition(": ")[2]
-    return "look at it yourself: tunectl cannot tell what boots there"
+        return to_decide(found.refusal.partition(": ")[2])
+    return to_decide("look at it yourself: tunectl cannot tell what boots there")
 
 
 def _left_over(knob: Knob, reading: Reading) -> Judgement:
@@ -120,15 +121,15 @@ def _configured(found: BootFacts, facts: Facts, argument: str) -> _Said:
     """The next boot will have it: it waits for that boot, or this one should have had it already."""
     if facts.configured_in in ("", facts.boot_id):
         note = "" if facts.live else ", once the boot loader's program has run (none was: a recorded host)"
-        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}{note}", "reboot", True
+        return Outcome.PENDING_REBOOT, f"the next boot will have {argument}{note}", REBOOT, True
     reason = f"{argument} was configured before this boot, and yet this boot did not have it"
-    return Outcome.DRIFTED, reason, "reboot into the boot menu's default entry, unedited", False
+    return Outcome.DRIFTED, reason, reboot("into the boot menu's default entry, unedited"), False
 
 
-def _mend(found: BootFacts, argument: str) -> tuple[str, bool]:
-    """(fix, can apply do it): "" stands for `tunectl apply`."""
+def _mend(found: BootFacts, argument: str) -> tuple[Fix, bool]:
+    """(fix, can apply do it): without a fix `tunectl apply` is one."""
     if found.refusal:
-        return f"add {argument} to the kernel command line yourself, then reboot", False
+        return add_words(argument), False
     return found.remedy, not found.obstacle
 
 

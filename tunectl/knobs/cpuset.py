@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.knobs.codecs import CPULIST
 from tunectl.knobs.drivers.cpuset import CGROUP, SLICE, IsolatedPartition, PartitionFacts
 from tunectl.knobs.row import Absence, Facts, Judgement, Knob
@@ -28,7 +29,7 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
         reason = "this boot's isolcpus= keeps these CPUs out of the scheduler's load balancing already"
         return Judgement(Outcome.COMPLIANT, format_cpulist(found.boot & desired), shown, reason)
     if found.problem:
-        fix = 'isolation = "boot" in the host file isolates with boot arguments'
+        fix = to_decide('isolation = "boot" in the host file isolates with boot arguments')
         return Judgement(Outcome.DRIFTED, observed, shown, found.problem, fix, changeable=False)
     if reading.value & found.online == desired & found.online and found.cpus == desired:
         return Judgement(Outcome.COMPLIANT, observed, shown)
@@ -42,11 +43,11 @@ def judge_partition(knob: Knob, desired: Any, reading: Reading, facts: Facts) ->
         # Only the partition may name its CPUs. Which of the two must give way is the operator's decision.
         others = ", ".join(found.others)
         reason += f"; {others} asks for them, too"
-        fix = f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}, then sudo tunectl apply"
+        fix = in_turn(to_decide(f"take these CPUs out of the AllowedCPUs= (cpuset.cpus) of {others}"), APPLY)
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix)
     if is_invalid and beside:
-        fix = "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next"
-        return Judgement(Outcome.DRIFTED, observed, shown, reason + beside, fix, changeable=False)
+        again = "boot again with isolcpus= for all of these CPUs, or without it: boot.isolcpus says what comes next"
+        return Judgement(Outcome.DRIFTED, observed, shown, reason + beside, to_decide(again), changeable=False)
     return Judgement(Outcome.DRIFTED, observed, shown, reason + beside)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.fix import NOTHING, to_decide
 from tunectl.knobs.codecs import CPULIST, CPUMASK
 from tunectl.knobs.drivers.irqaffinity import IrqAffinity, IrqFacts
 from tunectl.knobs.drivers.irqbalance import BanList, judge_ban
@@ -12,8 +13,9 @@ from tunectl.knobs.row import Absence, Facts, Judgement, Knob
 from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 # Of an interrupt that the kernel places itself.
-KEPT_OFF = (
-    "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off; or use fewer queues"
+KEPT_OFF = to_decide(
+    "boot with isolcpus=managed_irq,domain,... (knob boot.isolcpus): then the kernel keeps it off; or use fewer queues",
+    settled_by=("boot.isolcpus", "managed_irq"),
 )
 
 
@@ -52,7 +54,7 @@ def _judge_refused(knob: Knob, desired: Any, reading: Reading, facts: Facts, dev
         return Judgement(Outcome.UNREADABLE, None, show(desired), reason, changeable=False)
     fired = f"; {count} so far on isolated CPUs" if count else "; none so far on isolated CPUs"
     what = f"the kernel manages interrupt {reading.instance}{device} itself"
-    fix = ""
+    fix = NOTHING
     if (found.device == "" or not found.effective) and not count:
         reason, harmful = f"{what}; no driver uses it now, so it does not fire", False
     elif not found.asked & desired:

@@ -6,6 +6,7 @@ import errno
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import APPLY, NOTHING, in_turn, to_decide
 from tunectl.host.fairserver import RUNTIME, FairServer, read_fair_server
 from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.codecs import CPULIST, INT, NATURAL, SWITCH, satisfies
@@ -16,7 +17,7 @@ from tunectl.model import Lifetime, Match, Outcome, Reading, Severity
 
 _SYSCTL = "Documentation/admin-guide/sysctl/kernel.rst"
 _FAIR_SERVER = "kernel.fair_server_runtime_ns"
-_ASK_FOR_NONE = f'"{_FAIR_SERVER}" = 0 under [knobs] in the host file, then sudo tunectl apply'
+_ASK_FOR_NONE = in_turn(to_decide(f'"{_FAIR_SERVER}" = 0 under [knobs] in the host file'), APPLY)
 
 
 class RtFacts(NamedTuple):
@@ -61,7 +62,7 @@ def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -
     if server.problem:
         if_any = "the fair server" if server.exists else "a fair server, if this kernel has one,"
         reason = f"{server.problem}: whether {if_any} stops a FIFO spinner in spite of this is not known"
-        fix = server.remedy or ("" if server.closed else AS_ROOT)
+        fix = server.remedy or (NOTHING if server.closed else AS_ROOT)
         return Judgement(Outcome.UNREADABLE, None, shown[1], reason, fix, changeable=False)
     stopped = {cpu: runtime for cpu, runtime in server.runtime_ns if runtime}
     if not stopped:
@@ -70,7 +71,7 @@ def judge_rt_runtime(knob: Knob, desired: Any, reading: Reading, facts: Facts) -
         f"on this kernel the fair server stops a FIFO spinner whatever stands here: for up to {max(stopped.values())} "
         f"ns of every period on CPUs {format_cpulist(stopped)}"
     )
-    return Judgement(Outcome.DRIFTED, *shown, reason, "" if found.asked else _ASK_FOR_NONE, changeable=False)
+    return Judgement(Outcome.DRIFTED, *shown, reason, NOTHING if found.asked else _ASK_FOR_NONE, changeable=False)
 
 
 KNOBS = (

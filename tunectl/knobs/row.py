@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tunectl.bootloader.cmdline import Arg
 from tunectl.cpulist import CpuSet
+from tunectl.fix import NOTHING, Fix, to_decide
 from tunectl.host.modprobe import Barred
 from tunectl.host.refusals import Refusals
 from tunectl.host.sysroot import Sysroot
@@ -94,7 +95,7 @@ class Judgement(NamedTuple):
     observed: Scalar
     desired: Scalar
     reason: str = ""
-    fix: str = ""
+    fix: Fix = NOTHING
     changeable: bool = True
     harmful: bool = True
     points: dict[str, Scalar] | None = None
@@ -132,7 +133,7 @@ class NextWord(NamedTuple):
     cpus: CpuSet  # those that the machine will not have with it
     clock: bool  # the TSC is the clock now, and will not be
     place: str  # FILE:LINE with a leading slash, "" where no line is known
-    fix: str  # takes the word out
+    fix: Fix  # takes the word out
 
 
 class Facts(NamedTuple):
@@ -214,6 +215,6 @@ def judge_value(knob: Knob, desired: Any, reading: Reading) -> Judgement:
     if satisfies(knob.match, reading.value, desired):
         return Judgement(Outcome.COMPLIANT, *shown)
     if reading.blocked:
-        fix = f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged"
+        fix = to_decide(f"ask for another value of {knob.name} in the host file, or {knob.name} = unmanaged")
         return Judgement(Outcome.DRIFTED, *shown, reason=reading.blocked, fix=fix, changeable=False)
     return Judgement(Outcome.DRIFTED, *shown, reading.reason or knob.why)

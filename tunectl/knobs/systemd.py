@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
-from tunectl.host.systemdunit import RELOAD, Said, taking_out
+from tunectl.fix import APPLY, in_turn
+from tunectl.host.systemdunit import Said, taking_out
 from tunectl.knobs.codecs import CPULIST, WORD
 from tunectl.knobs.codecs import satisfies as matches
 from tunectl.knobs.drivers.cpuset import SLICE
@@ -53,7 +54,7 @@ def _misconfigured(found: UnitFacts, observed: str, desired: Any) -> Judgement:
     if guilty:
         reason = f"{found.unit} has CPUs {observed or 'none'}: {_quoted(guilty)}, read after /{found.file}"
         mending = taking_out(guilty, found.unit)
-        fix = f"{mending} && sudo tunectl apply" if mending.endswith(RELOAD) else mending
+        fix = in_turn(mending, APPLY) if mending.is_typed else mending
         return Judgement(Outcome.DRIFTED, observed, shown, reason, fix, changeable=found.own != desired)
     reason = f"it is configured for CPUs {observed} ({_quoted(found.said)})" if observed else "no CPUs are configured"
     return Judgement(Outcome.DRIFTED, observed, shown, reason)

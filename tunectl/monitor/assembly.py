@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from tunectl.fix import Fix, in_turn
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.cycle import Cycle
 from tunectl.monitor.daemon import Opener, Watch
@@ -30,7 +31,7 @@ class Places(NamedTuple):
     repairs: Repair | None = None  # outlives a reload; None where nobody gave us a directory to ask in
     interval_s: float | None = None
     repair: bool = False
-    typed: Callable[[str], str] = str  # a fix, as it has to be typed on this host
+    typed: Callable[[Fix], Fix] = in_turn  # a fix, as it has to be typed on this host
 
 
 class Watcher:
@@ -41,7 +42,7 @@ class Watcher:
         inspection: Inspection,
         remembered: Mapping[str, Any],
         now: Callable[[], float] = boottime,
-        typed: Callable[[str], str] = str,
+        typed: Callable[[Fix], Fix] = in_turn,
     ) -> None:
         """`remembered` is what an earlier one saved; `typed` makes of a fix what has to be typed on this host."""
         self._typed = typed

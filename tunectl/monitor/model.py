@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet
+from tunectl.fix import NOTHING, Fix
 from tunectl.model import Finding, HostId
 from tunectl.tuners.conflicts import Objection
 
@@ -81,7 +82,7 @@ class Condition(NamedTuple):
     expected: Value = None  # "from": what it was or ought to be
     source: str = ""
     summary: str = ""  # one sentence: what happened to what
-    fix: str = ""  # what to do
+    fix: Fix = NOTHING
     cpus: CpuSet = frozenset()
 
 

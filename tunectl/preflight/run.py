@@ -13,6 +13,7 @@ from tunectl.checking.runner import run_checks
 from tunectl.checking.tick import judge_probe, with_longer_look
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
+from tunectl.fix import Fix
 from tunectl.host import occupants
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.fairserver import may_serve
@@ -55,6 +56,7 @@ class Request(NamedTuple):
     tell: Callable[[str], None]
     intrude: bool  # go also where somebody else's threads run
     stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
+    typed: Callable[[Finding], Finding] = lambda finding: finding  # the same finding, whose fix names this host
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Flight:
     probe: dict[str, Any] | None = None
     beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
     thermal: dict[str, Any] = field(default_factory=dict)
-    unproved: tuple[str, ...] = ()  # what to do so that the probe proves something
+    unproved: tuple[Fix, ...] = ()  # what to do so that the probe proves something
     notes: list[str] = field(default_factory=list)
     looser: tuple[Looser, ...] = ()
     waivers: Waivers = field(default_factory=Waivers)
@@ -109,9 +111,9 @@ def run_preflight(request: Request) -> Flight:
     flight.unproved = tuple(to_prove(root.live, problem, flight.probe, flight.beside))
     limits = config.budget if config else {}
     parts = Parts(
-        flight.plan.findings if flight.plan else (),
-        tuple(flight.check),
-        tuple(flight.thermal["findings"]),
+        tuple(map(request.typed, flight.plan.findings if flight.plan else ())),
+        tuple(map(request.typed, flight.check)),
+        tuple(map(request.typed, flight.thermal["findings"])),
         flight.thermal["verdict"],
         flight.thermal.get("reason", ""),
         flight.probe,

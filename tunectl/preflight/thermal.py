@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
+from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import (
     ADVICE,
     SLOWING_COOLERS,
@@ -122,18 +123,18 @@ def _limits(judge: _Judge) -> Iterator[Finding]:
         "thermal.bios_limit",
         lambda limits: limits.bios_khz,
         "the firmware",
-        f"the firmware holds it down: {ADVICE}",
+        to_decide(f"the firmware holds it down: {ADVICE}"),
     )
     yield from _limit(
         judge,
         "thermal.max_frequency",
         lambda limits: limits.max_khz,
         "scaling_max_freq",
-        "see who lowered it (thermald, a cooling device, a profile), then: sudo tunectl apply",
+        in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY),
     )
 
 
-def _limit(judge: _Judge, knob: str, of: Callable[[Limits], int | None], who: str, fix: str) -> Iterator[Finding]:
+def _limit(judge: _Judge, knob: str, of: Callable[[Limits], int | None], who: str, fix: Fix) -> Iterator[Finding]:
     # A limit that stood at either moment stood while the host was watched.
     limits = {cpu: khz for cpu in judge.after.limits if (khz := _lowest(judge, cpu, of))}
     if not limits:
@@ -148,7 +149,7 @@ def _lowest(judge: _Judge, cpu: int, of: Callable[[Limits], int | None]) -> int 
     return min((khz for limit in seen if (khz := of(limit))), default=None)
 
 
-def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, what: str, fix: str) -> Finding:
+def _against(judge: _Judge, knob: str, cpu: int, khz: int, base: Base | None, what: str, fix: Fix) -> Finding:
     if base is None:
         reason = f"{what} {khz} kHz, and the base frequency is unknown: set thermal.base_frequency_khz in the host file"
         return _found(knob, str(cpu), Outcome.UNREADABLE, reason, observed=khz)

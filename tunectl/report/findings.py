@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
+from tunectl.fix import Fix
 from tunectl.model import Finding, Match, Outcome, Scalar, Severity, cost, match_of, parse_target, severity_of
 from tunectl.report.escape import printable
 
@@ -81,11 +82,12 @@ def finding_body(finding: Finding) -> dict[str, Any]:
 
 
 def finding_of(body: Mapping[str, Any]) -> Finding:
-    """The inverse of `finding_body`."""
+    """The inverse of `finding_body`; the fix is its text alone."""
     known = {name: body[name] for name in Finding._fields if name in body}
     target = parse_target(body["target"], body["knob"])
     made = {
         "outcome": Outcome(body["outcome"]),
+        "fix": Fix(body["fix"]),
         "severity": severity_of(body.get("severity")),
         "match": match_of(body.get("match")),
     }

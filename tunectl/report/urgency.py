@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
-from tunectl.model import Finding, Match, Outcome, Scalar, Severity, cost
-from tunectl.report.actions import Rank, steps_of
+from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.figures import budget_of
 from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
@@ -21,7 +20,6 @@ COSTS = {
 MAX_ROWS = 8  # different values shown for one group: the most frequent ones
 SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
 _ATTENTION = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
-_MENDED = (Rank.PROPOSE, Rank.APPLY, Rank.WORDS, Rank.REBOOT)
 
 
 class Line(NamedTuple):
@@ -44,9 +42,9 @@ class Urgent(NamedTuple):
         """How many there are."""
         return sum(len(group.instances) for group in self.groups)
 
-    def lines(self, *, every_reason: bool = False) -> list[Line]:
-        """One for each value; a group's reason stands at its last."""
-        return [line for group in self.groups for line in _lines(group, every_reason)]
+    def lines(self, mended: Set[str] = frozenset()) -> list[Line]:
+        """One for each value; a group's reason stands at its last, but of targets that `apply` alone has `mended`."""
+        return [line for group in self.groups for line in _lines(group, mended)]
 
 
 def needs_attention(group: Group) -> bool:
@@ -89,11 +87,11 @@ def outcome_of(group: Group) -> str:
     return group.outcome.value.replace("-", " ") + (", harmful" if group.outcome is Outcome.REFUSED else "")
 
 
-def _lines(group: Group, every_reason: bool) -> Iterator[Line]:
+def _lines(group: Group, mended: Set[str]) -> Iterator[Line]:
     rows, left_out = kept(group)
     word = "" if group.outcome is Outcome.DRIFTED else f" ({outcome_of(group)})"
     more = f"and {left_out} more values; --format json lists each" if left_out else ""
-    why = "; ".join(filter(None, (more, group.reason if every_reason or not _says_enough(group) else "")))
+    why = "; ".join(filter(None, (more, "" if _says_enough(group, mended) else group.reason)))
     for row in rows:
         yield Line(
             name_of(group.knob, row.instances, 6) + word, *_values(row, group.match), why if row is rows[-1] else ""
@@ -111,11 +109,12 @@ def _said(value: Scalar) -> str:
     return "not set" if value is None else shown(value)
 
 
-def _says_enough(group: Group) -> bool:
+def _says_enough(group: Group, mended: Set[str]) -> bool:
     """Is it a setting with its values, which `apply` or a reboot mends?"""
     has_values = any(row.observed is not None or row.desired is not None for row in group.rows)
-    mended = bool(group.fix) and all(step.rank in _MENDED for step in steps_of(group.fix))
-    return has_values and mended and not group.knob.startswith(("check.", "thermal."))
+    targets = {str(Target(group.knob, instance)) for instance in group.instances}
+    is_setting = not group.knob.startswith(("check.", "thermal.")) and group.outcome is not Outcome.REFUSED
+    return has_values and is_setting and targets <= mended
 
 
 def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:

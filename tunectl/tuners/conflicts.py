@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix, apply, in_turn, noted, to_decide, to_type
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.irqbalance import Ban
 from tunectl.host.sysctld import Setting
@@ -29,7 +30,7 @@ class Conflict(NamedTuple):
     value: str
     place: str  # file:line, "" where none says so
     key: str = ""  # its name there
-    ends: str = ""  # the command that ends it, where taking the line out does not
+    ends: Fix = NOTHING  # what ends it, where taking the line out does not
 
     def __str__(self) -> str:
         said = f"{self.key or self.knob}{' = ' if self.value else ''}{self.value}"
@@ -91,7 +92,7 @@ class Objection(NamedTuple):
     """What another tuner does against us, and what ends it."""
 
     reason: str
-    fix: str
+    fix: Fix
     observed: str
     desired: str
 
@@ -128,7 +129,10 @@ def _objection(tuner: FoundTuner, settings: Mapping[str, Any], isolated: CpuSet,
     does = "runs" if tuner.active else "writes at each boot"
     return Objection(
         f"{name}{detail} {does} and overwrites knobs that tunectl sets, {tuner.when}: " + ", ".join(map(str, against)),
-        f"sudo systemctl disable --now {name}; or leave those knobs to it, or waive check.other_tuners[{name}]",
+        to_type(
+            f"sudo systemctl disable --now {name}",
+            f"or leave those knobs to it, or waive check.other_tuners[{name}]",
+        ),
         "active" if tuner.active else "enabled",
         "inactive",
     )
@@ -141,8 +145,9 @@ def stranger(tuner: FoundTuner) -> Objection | None:
     return Objection(f"irqbalance runs, and {one.describe()}", _end_of(one), "", "") if one else None
 
 
-def _end_of(ban: Ban) -> str:
-    return f"sudo kill {ban.stray_pid}; sudo systemctl restart irqbalance: its service did not start that process"
+def _end_of(ban: Ban) -> Fix:
+    start = to_type("sudo systemctl restart irqbalance", "its service did not start that process")
+    return in_turn(to_type(f"sudo kill {ban.stray_pid}"), start)
 
 
 def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objection | None:
@@ -170,9 +175,10 @@ def _irqbalance(tuner: FoundTuner, isolated: CpuSet, facts: CpuFacts) -> Objecti
     elif tuner.ban and tuner.ban.dropped:
         fix = tuner.ban.ends
     elif isolated <= bans(tuner.ban):
-        fix = "sudo systemctl restart irqbalance: its configuration has the ban, the running daemon has not"
+        note = "its configuration has the ban, the running daemon has not"
+        fix = to_type("sudo systemctl restart irqbalance", note)
     else:
-        fix = f"sudo tunectl apply; by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it"
+        fix = apply(f"by hand: IRQBALANCE_BANNED_CPULIST={wanted} in its configuration, and restart it")
     return Objection(
         f"irqbalance runs and may put interrupts on isolated CPUs {format_cpulist(missing)}: it "
         + (ban.describe() if ban else "bans the CPUs the kernel isolates")
@@ -195,10 +201,15 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     said = [text for text in wanted if " " not in text.partition(" = ")[0]]  # a program's is no assignment
     ends = dict.fromkeys(one.ends for one in against if one.ends)
     takes = list(dict.fromkeys(one.place for one in against if not one.ends))
-    fixes = [*ends, *([f"take {', '.join(takes)} out"] if takes else [])]
+    agree = f"or say {'; '.join(said)} there"
+    take = f"take {', '.join(takes)} out"
+    if takes:
+        fix = in_turn(*ends, to_decide(f"{take}, {agree}" if said else take))
+    else:
+        fix = noted(in_turn(*ends), agree if said else "")
     return Objection(
         f"{'; '.join(lines)}, {tuner.when}: another value than tunectl's",
-        "; ".join(fixes) + (f", or say {'; '.join(said)} there" if said else ""),
+        fix,
         "; ".join(f"{one.key} = {one.value}" for one in against),
         "; ".join(wanted),
     )

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from tunectl.cpulist import format_cpulist, parse_cpumask
 from tunectl.errors import UsageError
+from tunectl.fix import NOTHING, Fix, to_decide, to_type
 from tunectl.host.jobs import Job, read_cron_jobs, read_rc_local, read_service_jobs
 from tunectl.host.sysctld import Setting, normal_key, parse_sysctl_d
 from tunectl.host.sysroot import Sysroot
@@ -67,16 +68,16 @@ def _unfolded(root: Sysroot, file: str, write: Write) -> Iterator[tuple[str, Wri
             yield path, Write(line.line, sysctl=key, key=key, value=line.value)
 
 
-def _ends(job: Job, file: str) -> str:
+def _ends(job: Job, file: str) -> Fix:
     """What ends a service's write, and nothing else that the service does; "" where the line alone has to go."""
     if not job.unit or file != job.file:  # a script is read anew at each run
-        return ""
+        return NOTHING
     if job.alone and all(map(_is_ours_alone, commands_of(job.command))):
-        return f"sudo systemctl disable --now {shlex.quote(job.alone)}"
+        return to_type(f"sudo systemctl disable --now {shlex.quote(job.alone)}")
     place = f"/{job.file}:{job.line}"
     if job.needed:
-        return f"decide what {place} shall do instead: {job.unit} starts by it, and may do more than this"
-    return f"take {place} out, then {RELOAD}"
+        return to_decide(f"decide what {place} shall do instead: {job.unit} starts by it, and may do more than this")
+    return to_decide(f"take {place} out, then {RELOAD}")
 
 
 def _is_ours_alone(writes: list[Write]) -> bool:

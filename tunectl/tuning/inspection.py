@@ -14,6 +14,7 @@ from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist, parse_shown
 from tunectl.errors import UsageError
+from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
@@ -131,7 +132,7 @@ class Inspection:
             return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
-            fix = f"put {path} back from a backup; or decide to do without them: tunectl restore"
+            fix = to_decide(f"put {path} back from a backup; or decide to do without them: tunectl restore")
             return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
@@ -142,7 +143,8 @@ class Inspection:
             return None
         path = self.journal.path
         reason = f"{lacks.reason}: what stood there before tunectl, {_NOTED} is not known any more"
-        fix = f"put {path} back from a backup; or decide that `restore` shall know nothing older: {ADOPT}"
+        back = f"put {path} back from a backup"
+        fix = to_decide(f"{back}; or decide that `restore` shall know nothing older: {ADOPT}")
         return Finding(JOURNAL, "", Outcome.DRIFTED, lacks.observed, "there", reason, fix, severity=Severity.HYGIENE)
 
     def leftovers(self) -> tuple[Setting, ...]:

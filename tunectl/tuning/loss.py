@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.modprobe import Barred, taking_out_lines
 from tunectl.host.refusals import AS_ROOT
 from tunectl.knobs.row import JOURNAL_HIDDEN, Absence, Facts, Judgement, Knob, NextWord, with_unseen
@@ -70,7 +71,7 @@ def _may_be_lost(knob: Knob, reading: Reading, argument: Arg | None) -> bool:
     return reading.state is not State.MOOT or argument is not None
 
 
-def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[str, str]:
+def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[str, Fix]:
     """What took it away, and what ends that. A decision of the operator's ends it in any case."""
     accept = f'or decide to do without it: "{knob.name}" = "unmanaged" under [knobs] in the host file'
     barred = _barred(knob.absence, facts)
@@ -78,23 +79,24 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
         why = f"{'; '.join(map(str, barred))}, so it is not loaded at boot"
         modules = sorted(name for name in _missing(knob.absence, facts) if any(one.bars(name) for one in barred))
         if len(modules) == 1:
-            return why, f"{taking_out_lines(barred)} && sudo modprobe {modules[0]} && sudo tunectl apply"
-        return why, f"load the one that this machine needs ({' or '.join(modules)}), {accept}"
+            return why, in_turn(to_type(f"{taking_out_lines(barred)} && sudo modprobe {modules[0]}"), APPLY)
+        return why, to_decide(f"load the one that this machine needs ({' or '.join(modules)}), {accept}")
     argument = argument or _argument(knob.absence, facts.arguments, knob.absence.of_drivers)
     if argument:
-        fix = f"take {argument} out of the kernel's command line and boot again, {accept}"
+        fix = to_decide(f"take {argument} out of the kernel's command line and boot again, {accept}")
         return f"this boot had the argument {argument}, which takes it away", fix
     missing = [name for name in knob.absence.modules if name not in facts.modules]
     if facts.modules and knob.absence.modules and len(missing) == len(knob.absence.modules):
         if len(missing) == 1:
-            return f"the module {missing[0]} is not loaded", f"sudo modprobe {missing[0]} && sudo tunectl apply"
+            return f"the module {missing[0]} is not loaded", in_turn(to_type(f"sudo modprobe {missing[0]}"), APPLY)
         names = " or ".join(missing)
-        return f"none of the modules {names} is loaded", f"load the one that this machine needs ({names}), {accept}"
+        fix = to_decide(f"load the one that this machine needs ({names}), {accept}")
+        return f"none of the modules {names} is loaded", fix
     if held.kernel and facts.kernel and held.kernel != facts.kernel:
-        fix = f"boot {held.kernel} again, or load what offers it in {facts.kernel}, {accept}"
+        fix = to_decide(f"boot {held.kernel} again, or load what offers it in {facts.kernel}, {accept}")
         return f"the kernel was {held.kernel} then, and is {facts.kernel} now", fix
-    fix = f"look for what took it away (the kernel's messages, its modules, the firmware's settings), {accept}"
-    return "what took it away is not known", fix
+    look = "look for what took it away (the kernel's messages, its modules, the firmware's settings)"
+    return "what took it away is not known", to_decide(f"{look}, {accept}")
 
 
 def _barred(absence: Absence, facts: Facts) -> list[Barred]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from tunectl.fix import APPLY, NOTHING, to_decide
 from tunectl.host.refusals import AS_ROOT, DENIED
 from tunectl.knobs import KNOBS, in_order
 from tunectl.knobs.row import Facts, Judgement, Knob, judge_value
@@ -25,7 +26,6 @@ from tunectl.model import (
 from tunectl.tuning.loss import judge_absent, judge_next
 
 _MAY_BE_WAIVED = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.UNREADABLE)
-APPLY = "sudo tunectl apply"
 
 
 def diff(
@@ -86,14 +86,14 @@ def _judge(knob: Knob, setting: Setting, reading: Reading, facts: Facts) -> Judg
     if reading.state in (State.ABSENT, State.MOOT):
         return judge_absent(knob, reading, show(desired), facts)
     if reading.state is State.UNREADABLE:
-        fix = AS_ROOT if reading.errno in DENIED else ""
+        fix = AS_ROOT if reading.errno in DENIED else NOTHING
         return Judgement(Outcome.UNREADABLE, None, show(desired), reading.reason, fix, changeable=False)
     judged = knob.judge(knob, desired, reading, facts) if knob.judge else judge_value(knob, desired, reading)
     return judge_next(knob, reading, judged, facts) if facts.next_words else judged
 
 
 def _finding(knob: Knob, reading: Reading, judged: Judgement) -> Finding:
-    fix = judged.fix or (APPLY if judged.outcome is Outcome.DRIFTED else "")
+    fix = judged.fix or (APPLY if judged.outcome is Outcome.DRIFTED else NOTHING)
     return Finding(
         knob.name,
         reading.instance,
@@ -146,7 +146,7 @@ def idle_waivers(waivers: Iterable[Waiver], findings: Sequence[Finding]) -> Iter
         elif mine:
             why = mine[0].reason
         reason = f"{waiver.origin}: the waiver for {name} covers nothing: {why}"
-        fix = f"take {waiver.origin} out, or have it name a target that `tunectl verify -v` shows"
+        fix = to_decide(f"take {waiver.origin} out, or have it name a target that `tunectl verify -v` shows")
         yield Finding("waiver", name, Outcome.UNSUPPORTED, None, None, reason, fix, severity=Severity.HYGIENE)
 
 
@@ -159,5 +159,5 @@ def _waive(finding: Finding, waivers: Sequence[Waiver], today: str) -> Finding:
         if waiver.until < today:
             finding = finding._replace(reason=f"{finding.reason} (its waiver expired on {waiver.until})")
             continue
-        return finding._replace(outcome=Outcome.WAIVED, reason=f"{waiver.reason} (until {waiver.until})", fix="")
+        return finding._replace(outcome=Outcome.WAIVED, reason=f"{waiver.reason} (until {waiver.until})", fix=NOTHING)
     return finding

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.monitor.quantities import QUANTITIES
 from tests.monitor.series import BASE_KHZ, ISOLATED, PACKAGE0, Watch, base, limits, sample, snapshot
+from tunectl.fix import Fix
 from tunectl.model import Finding, Outcome
 from tunectl.monitor.alerts import Alerts
 from tunectl.monitor.model import AlertState, Freshness, Health, Sample
@@ -97,7 +98,7 @@ samples = st.builds(
     st.sampled_from(
         [
             None,
-            Objection("runs", "stop it", "active", "inactive"),
+            Objection("runs", Fix("stop it"), "active", "inactive"),
             governor(Outcome.DRIFTED).seen,
             governor(Outcome.WAIVED).seen,
         ]

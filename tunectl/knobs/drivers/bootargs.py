@@ -14,6 +14,7 @@ from tunectl.bootloader.family import BootPlan, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
+from tunectl.fix import APPLY, NOTHING, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import ISOLATED, read_cpu_list
 from tunectl.host.procs import read_comms
 from tunectl.host.sysroot import Sysroot
@@ -39,12 +40,12 @@ class BootFacts(NamedTuple):
     likely: str  # why a kernel does not accept it
     refusal: str  # why tunectl does not write this host's boot configuration; "" where it does
     obstacle: str  # what stands in the way of writing it, and where; "" for nothing
-    remedy: str  # what an operator does about the obstacle
+    remedy: Fix  # what an operator does about the obstacle
     next_errno: int | None = None  # of a file that could not be read
     later: bool = False  # the next boot will have it, the entries of later kernels will not
     next_where: str = ""  # the line that has not got it
     undone: str = ""  # the sysctl that undoes it in this boot, as /proc/sys shows it; "" where none does
-    ends: str = ""  # what ends that
+    ends: Fix = NOTHING  # what ends that
     beside: str = ""  # what it switches off runs again, and on no isolated CPU: the list that says so
 
 
@@ -112,7 +113,7 @@ class BootArg(NamedTuple):
             upcoming.errno,
             upcoming.later,
             upcoming.where,
-            *(self._undone(view) if booted else ("", "", "")),
+            *(self._undone(view) if booted else ("", NOTHING, "")),
         )
         yield Reading(knob.name, "", State.READ, booted, facts=facts)
 
@@ -165,18 +166,19 @@ class BootArg(NamedTuple):
             return frozenset(), True, ""
         return offloaded, offloaded >= wanted, f"there are rcuo threads for CPUs {sorted(offloaded) or 'none'}"
 
-    def _undone(self, view: View) -> tuple[str, str, str]:
+    def _undone(self, view: View) -> tuple[str, Fix, str]:
         """(the sysctl that undoes it, what ends that, why it undoes nothing on the isolated CPUs).
 
         Where the host file asks for the sysctl, its own row judges.
         """
         shown = view.root.get(self._switch, "0") if self.switch not in ("", *view.texts) else "0"
         if shown == "0":
-            return "", "", ""
+            return "", NOTHING, ""
         cpus = read_cpu_list(view.root, self.on_cpus) if self.on_cpus else frozenset()
         if cpus and not cpus & view.scope.isolated:
-            return "", "", f"/{self._switch} is {shown}, and /{self.on_cpus} keeps it to CPUs {format_cpulist(cpus)}"
-        return f"/{self._switch} is {shown}", f"sudo sysctl {self.switch}=0", ""
+            kept = f"/{self.on_cpus} keeps it to CPUs {format_cpulist(cpus)}"
+            return "", NOTHING, f"/{self._switch} is {shown}, and {kept}"
+        return f"/{self._switch} is {shown}", to_type(f"sudo sysctl {self.switch}=0"), ""
 
     @property
     def _switch(self) -> str:
@@ -213,28 +215,31 @@ class Boot(NamedTuple):
     plan: BootPlan | None
     settled: bool = False  # is everything as the plan would write it?
 
-    def obstacle(self, key: str, *, lost: bool) -> tuple[str, str]:
+    def obstacle(self, key: str, *, lost: bool) -> tuple[str, Fix]:
         """(what keeps tunectl from configuring this argument, what an operator does about it).
 
         `lost`: the next entry itself has it not.
         """
         if self.plan is None or self.family is None:
-            return "", ""
-        then = "sudo tunectl apply" if self.plan.writes or not self.family.remedy else self.family.remedy
+            return "", NOTHING
         if self.plan.problem:
-            return self.plan.problem, f"fix that ({self.plan.problem}), then sudo tunectl apply"
+            return self.plan.problem, in_turn(to_decide(f"fix that ({self.plan.problem})"), APPLY)
         for text in self.plan.conflicts:
             if re.search(rf"\b{re.escape(key)}\b", text) and self.plan.remedy:
                 return text, self.plan.remedy
             if re.search(rf"\b{re.escape(key)}\b", text):
                 setter = _OVERWRITES.match(text)
                 where = f": take {setter[1]} out, or have it keep what was set before" if setter else ""
-                return text, f"remove that setting ({text}){where}, then {then}"
+                remove = f"remove that setting ({text}){where}"
+                if self.plan.writes or not self.family.remedy:
+                    return text, in_turn(to_decide(remove), APPLY)
+                return text, to_decide(f"{remove}, then {self.family.remedy}")
         if lost and self.next and self.next.instead:  # nothing that is written reaches that entry
-            return self.next.instead, self.next.fix + ("" if self.settled else "; then sudo tunectl apply")
+            return self.next.instead, self.next.fix if self.settled else in_turn(self.next.fix, APPLY)
         if not self.plan.writes and self.next and self.next.problem:
-            return self.next.problem, self.next.fix or self.family.remedy or f"fix that ({self.next.problem})"
-        return "", ""
+            mends = self.next.fix or self.family.remedy or to_decide(f"fix that ({self.next.problem})")
+            return self.next.problem, mends
+        return "", NOTHING
 
 
 class Loaded(NamedTuple):

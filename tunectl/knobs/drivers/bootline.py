@@ -10,6 +10,7 @@ from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
 from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
 from tunectl.cpulist import CpuSet
+from tunectl.fix import NOTHING, REBOOT, Fix, in_turn, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.knobs.drivers.bootargs import loaded_by
 from tunectl.knobs.row import NextWord, View
@@ -87,22 +88,22 @@ def _places(view: View, word: str) -> list[str]:
     return [where for arg, where in view.memo["placed"] if str(arg) == word]
 
 
-def removal_fix(view: View, word: str, *, reboot: bool) -> str:
+def removal_fix(view: View, word: str, *, reboot: bool) -> Fix:
     """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
     maker, places = _menu_maker(view), list(dict.fromkeys(_places(view, word)))
-    end = ", then reboot" if reboot else ""
+    end = REBOOT if reboot else NOTHING
     scripts = [_script(view, word, place) for place in places]
     if maker and places and all(scripts):
-        return f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}{end}"
+        return in_turn(to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}"), end)
     upcoming = loaded_by(view).next
     where = place_of(view, word) or (upcoming.points[0].where if upcoming and upcoming.points else "")
-    return by_hand_fix(word, where) + end
+    return in_turn(by_hand_fix(word, where), end)
 
 
-def by_hand_fix(word: str, where: str = "") -> str:
+def by_hand_fix(word: str, where: str = "") -> Fix:
     """How a word goes from a line that nobody makes from settings; `where` is a file of this host's, or nothing."""
     has_it = f" ({where})" if where.startswith("/") else ""
-    return f"take {word} out of the kernel command line, where your boot loader has it{has_it}"
+    return to_decide(f"take {word} out of the kernel command line, where your boot loader has it{has_it}")
 
 
 def _menu_maker(view: View) -> str:

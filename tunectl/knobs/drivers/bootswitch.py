@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
+from tunectl.fix import NOTHING, REBOOT, Fix
 from tunectl.knobs.drivers.bootline import boot_lines, place_of, removal_fix
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View
 from tunectl.model import Outcome, Reading, State
@@ -24,7 +25,7 @@ class SwitchFacts(NamedTuple):
     next: bool | None
     word: str
     place: str  # FILE:LINE with a leading slash, "" where no line is known
-    fix: str  # takes the word out
+    fix: Fix  # takes the word out
 
 
 class BootSwitch(NamedTuple):
@@ -44,7 +45,7 @@ class BootSwitch(NamedTuple):
         now, word = self.is_on(parse_cmdline(line))
         word = later if after is False else word
         place = place_of(view, word) if word else ""
-        fix = removal_fix(view, word, reboot=not now) if word else ""
+        fix = removal_fix(view, word, reboot=not now) if word else NOTHING
         yield Reading(knob.name, "", State.READ, now, facts=SwitchFacts(after, word, place, fix))
 
     def is_on(self, line: Sequence[Arg]) -> tuple[bool, str]:
@@ -77,7 +78,7 @@ def judge_switch(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Ju
     shown = knob.codec.show(reading.value), knob.codec.show(desired)
     if not reading.value and found.next:
         reason = f"this boot had {found.word}, and the next will not"
-        return Judgement(Outcome.PENDING_REBOOT, *shown, reason, "reboot", changeable=False)
+        return Judgement(Outcome.PENDING_REBOOT, *shown, reason, REBOOT, changeable=False)
     when = "in force now, but the next boot will have" if reading.value else "this boot had"
     reason = f"{when} {found.word}{f' ({found.place})' if found.place else ''}: {knob.why}"
     return Judgement(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tunectl.bootloader.cmdline import Arg
+from tunectl.fix import APPLY, Fix, in_turn, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import unit_directories
 from tunectl.host.systemdunit import NULL, RELOAD
@@ -86,9 +87,8 @@ class ReapplyRule:
                 return
         if view.root.readlink(RULE).endswith("/dev/null"):  # in a recording it is relative
             why = f"/{RULE} is a link to /dev/null: udev reads no rule there"
-            yield Reading(
-                knob.name, "", State.READ, "masked", why, facts=ServiceFacts(f"sudo rm /{RULE} && sudo tunectl apply")
-            )
+            facts = ServiceFacts(in_turn(to_type(f"sudo rm /{RULE}"), APPLY))
+            yield Reading(knob.name, "", State.READ, "masked", why, facts=facts)
             return
         found = read_service(knob, view, UNIT, RULE, render)
         with view.root.noting() as denied:
@@ -138,8 +138,8 @@ def _without_udev(view: View) -> Found | None:
         return None
     masks = list(map(str, culprits))
     why = f"{', '.join(f'/{one}' for one in masks)}: by that {UDEVD} is masked, and nobody reads udev's rules"
-    fix = f"sudo rm {' '.join(f'/{one}' for one in masks)} && {RELOAD} && sudo systemctl start {UDEVD}"
-    return Found("overridden", why, fix)
+    command = f"sudo rm {' '.join(f'/{one}' for one in masks)} && {RELOAD} && sudo systemctl start {UDEVD}"
+    return Found("overridden", why, to_type(command))
 
 
 def _dead(root: Sysroot, link: str, args: tuple[Arg, ...]) -> Arg | str:
@@ -157,13 +157,15 @@ def _undone(found: Reading, against: Against) -> Reading:
     return found._replace(value="overridden", reason=reason, facts=ServiceFacts(_without_fix(rule, str(key))))
 
 
-def _without_fix(rule: Rule, key: str) -> str:
+def _without_fix(rule: Rule, key: str) -> Fix:
     """How one part of a rule goes; where the rule does nothing else, the rule."""
     place = f"/{rule.file}"
     if not rule.file.startswith("etc/"):
         name = rule.file.rpartition("/")[2]
-        return f"put a copy of {place} without {key} into /{_RULES}, which counts instead of {name} of the package"
+        copy = f"put a copy of {place} without {key} into /{_RULES}"
+        return to_decide(f"{copy}, which counts instead of {name} of the package")
     if len(rule.assigns) == 1 and re.fullmatch(r"[\w./-]+", place):
         lines = f"{rule.line},{rule.last}" if rule.last > rule.line else f"{rule.line}"
-        return f"sudo sed -i '{lines}s/^/#/' {place} && sudo udevadm control --reload"
-    return f"decide what {rule} shall do without {key}: it does more than this, or other rules go by its place"
+        return to_type(f"sudo sed -i '{lines}s/^/#/' {place} && sudo udevadm control --reload")
+    why = "it does more than this, or other rules go by its place"
+    return to_decide(f"decide what {rule} shall do without {key}: {why}")

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.fix import Fix
 from tunectl.host.irqbalance import PATTERNS, read_configured_ban
 from tunectl.host.shellvars import assignments
 from tunectl.knobs.codecs import satisfies
@@ -38,7 +39,7 @@ class BanFacts(NamedTuple):
     """The line of its unit that keeps the list from the daemon, and what ends that: apply writes only the list."""
 
     dropped: str
-    ends: str
+    ends: Fix
 
 
 def judge_ban(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:

@@ -10,6 +10,7 @@ import shlex
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, same_key
+from tunectl.fix import NOTHING, REBOOT, Fix, to_decide, to_type
 from tunectl.host.systemdunit import RELOAD, is_wanted, read_state
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
@@ -35,7 +36,7 @@ class Found(NamedTuple):
 
     value: str
     reason: str = ""
-    fix: str = ""
+    fix: Fix = NOTHING
 
 
 def of_line(view: View, name: str) -> Found | None:
@@ -51,7 +52,7 @@ def of_line(view: View, name: str) -> Found | None:
     what = "whether the next has it is not known" if lines.next is None else "the next will not"
     why = f"this boot had {word}, which masks it, and {what}"
     # In the place of the service an apply by hand does; of what is started for each device only the next boot.
-    return Found("masked", why, "reboot") if "@" in name else Found(NOT_RUN, why)
+    return Found("masked", why, REBOOT) if "@" in name else Found(NOT_RUN, why)
 
 
 def of_volatile(view: View) -> Found | None:
@@ -97,30 +98,30 @@ def _barred(view: View, goal: Goal, bar: Arg | str) -> Found:
     """What masks the target that the next boot goes to, a word or a file, and how that ends."""
     if isinstance(bar, str):
         why = f"the next boot goes to {goal.unit}, which /{bar} masks"
-        return Found("left out", why, f"sudo rm /{bar} && {RELOAD}")
+        return Found("left out", why, to_type(f"sudo rm /{bar} && {RELOAD}"))
     place = place_of(view, str(bar))
     why = f"the next boot goes to {goal.unit}, and will have {bar}{_at(place)}, which masks it"
     return Found("left out", why, removal_fix(view, str(bar), reboot=False))
 
 
-def _way_back_fix(view: View, goal: Goal, name: str) -> str:
+def _way_back_fix(view: View, goal: Goal, name: str) -> Fix:
     """How a boot comes to start it: a target of the operator's own gets to want it, others are left."""
     if goal.word:
         return removal_fix(view, goal.word, reboot=False)
     if goal.unit in RESCUE or not is_there(view.root, goal.unit):
-        return "sudo systemctl set-default multi-user.target"
-    return f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}"
+        return to_type("sudo systemctl set-default multi-user.target")
+    return to_type(f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}")
 
 
-def _start_fix(view: View, obstacle: Obstacle) -> str:
+def _start_fix(view: View, obstacle: Obstacle) -> Fix:
     """How a target comes to start that requires what is not there, or is masked."""
     if isinstance(obstacle.mask, Arg):
         return removal_fix(view, str(obstacle.mask), reboot=False)
     if obstacle.mask:
-        return f"sudo rm /{obstacle.mask} && {RELOAD}"
+        return to_type(f"sudo rm /{obstacle.mask} && {RELOAD}")
     if obstacle.line:
-        return f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {obstacle.unit}"
-    return f"sudo rm /{obstacle.file} && {RELOAD}"
+        return to_decide(f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {obstacle.unit}")
+    return to_type(f"sudo rm /{obstacle.file} && {RELOAD}")
 
 
 def _at(place: str) -> str:
@@ -132,7 +133,7 @@ def of_this_boot(view: View, name: str) -> Found | None:
     root = view.root
     if "@" in name or not root.exists("run/systemd/units"):
         return None
-    again = f"sudo systemctl restart {name}"
+    again = to_type(f"sudo systemctl restart {name}")
     state = read_state(root, name)
     if state.get("ActiveState") == "failed":
         why = f"it failed in this boot (result {state.get('Result', '')}): `journalctl -b -u {name}` says why"

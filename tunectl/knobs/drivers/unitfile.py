@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from tunectl.fix import APPLY, Fix, in_turn, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import MANAGER, patterns_of, unit_directories
 from tunectl.host.systemdunit import (
@@ -83,7 +84,7 @@ def service_files(unit: str, companion: str) -> tuple[str, ...]:
 class ServiceFacts(NamedTuple):
     """What ends a drift of a service of ours; "" where `apply` does. `apply` mends it only where it writes the file."""
 
-    fix: str
+    fix: Fix
 
 
 def judge_service(knob: Knob, desired: Any, reading: Reading, facts: Facts) -> Judgement:
@@ -129,14 +130,16 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
     """What its files say; None where they will have it run as we wrote it."""
     root, name = view.root, unit.rpartition("/")[2]
     if mask := lasting_mask(root, name):
-        return Found("masked", f"/{mask} masks it: it is never started", f"sudo rm /{mask} && sudo tunectl apply")
+        return Found("masked", f"/{mask} masks it: it is never started", in_turn(to_type(f"sudo rm /{mask}"), APPLY))
     if not text or (companion != LINK and not root.exists(companion)):
         return Found("disabled")
     if found := of_line(view, name) or of_volatile(view) or (of_goal(view, name) if companion == LINK else None):
         return found
     said = read_unit(root, name)
     if said and (other := said[0].file) != unit:
-        return Found("overridden", f"systemd reads /{other} instead of /{unit}", f"sudo rm /{other} && {RELOAD}")
+        return Found(
+            "overridden", f"systemd reads /{other} instead of /{unit}", to_type(f"sudo rm /{other} && {RELOAD}")
+        )
     return _of_command(view, said, unit, text, ours) or _of_conditions(root, said, unit)
 
 
@@ -151,7 +154,7 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render
         return Found("outdated")
     if link := requiring_link(root, unit.rpartition("/")[2]):
         why = f"/{link} has it start only where {link.rpartition('/')[2]} starts"
-        return Found("overridden", why, f"sudo rm /{link} && {RELOAD}")
+        return Found("overridden", why, to_type(f"sudo rm /{link} && {RELOAD}"))
     manager = [one for one in read_unit(root, MANAGER) if one.key in MANAGERS_KEYS]
     guilty = not_harmless(root, [*said, *manager], unit, words)
     if guilty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.model import Finding
 from tunectl.monitor.model import CLAMPED, Condition, Freshness, Health, Sample
 from tunectl.monitor.rules.history import History, number, why_unknown
@@ -61,7 +62,7 @@ def _knob(history: History, knob: str, samples: list[Sample]) -> Condition:
     cpus = frozenset(cpu for sample in drifted for cpu in sample.cpus)
     observed, desired = value_of(finding.observed), wanted(value_of(finding.desired), finding.match)
     summary = f"{names} drifted: observed {observed}, desired {desired}: {finding.reason}"
-    fix = finding.fix or "sudo tunectl apply"
+    fix = finding.fix or APPLY
     return Condition("KnobDrift", knob, Health.BAD, observed, desired, first.source, summary, fix, cpus)
 
 
@@ -120,7 +121,7 @@ def judge_devices(history: History) -> Iterator[Condition]:
         if _VIRTUAL in sample.reason:
             continue
         summary = f"{subject}: {sample.value}" + (f" ({sample.reason})" if sample.reason else "")
-        fix = "its interrupts and queues are new: tunectl verify, then sudo tunectl apply"
+        fix = in_turn(to_decide("its interrupts and queues are new: tunectl verify"), APPLY)
         yield Condition(
             "DeviceChanged", subject, Health.BAD, sample.value, None, sample.source, summary, fix, sample.cpus
         )
@@ -143,7 +144,8 @@ def judge_cpus(history: History) -> Iterator[Condition]:
             continue
         role = "isolated " if cpu in history.limits.isolated else ""
         summary = f"{role}CPU {cpu} went offline" if health is Health.BAD else ""
-        fix = f"bring it back: echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online; then: tunectl verify"
+        online = f"echo 1 | sudo tee /sys/devices/system/cpu/cpu{cpu}/online"
+        fix = to_decide(f"bring it back: {online}; then: tunectl verify")
         told[cpu] = Condition(
             "CpuOffline", f"cpu{cpu}", health, sample.value, "online", sample.source, summary, fix, frozenset({cpu})
         )

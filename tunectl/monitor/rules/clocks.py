@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Sample
 from tunectl.monitor.rules.history import History, number
 from tunectl.monitor.rules.subjects import cpu_of, packages
 
 _HYSTERESIS = 0.02  # of the base frequency, above the least
-_SOFT = "see who lowered it (thermald, a cooling device, a profile), then: sudo tunectl apply"
+_FIRM = to_decide(f"the firmware holds it down: {ADVICE}")
+_SOFT = in_turn(to_decide("see who lowered it (thermald, a cooling device, a profile)"), APPLY)
 
 
 class Kind(NamedTuple):
@@ -23,14 +25,14 @@ class Kind(NamedTuple):
 
     quantity: str
     said: str  # of the CPUs, before the frequency
-    fix: str
+    fix: Fix
     is_noisy: bool = False  # one reading may be a fallback (docs/kernel-facts.md, "Frequency"): two in a row count
 
 
 # By how directly they name the cause. A limit of the firmware also lowers scaling_max_freq (cpufreq's frequency QoS),
 # and both slow the clock.
 KINDS = (
-    Kind("bios_limit_khz", "the firmware permits {cpus} no more than", f"the firmware holds it down: {ADVICE}"),
+    Kind("bios_limit_khz", "the firmware permits {cpus} no more than", _FIRM),
     Kind("max_khz", "scaling_max_freq permits {cpus} no more than", _SOFT),
     Kind("core_khz", "by the core's own clock {cpus} ran at", ADVICE),
     Kind("sentinel_khz", "the CPUs that tick beside {cpus} ran at no more than", ADVICE, is_noisy=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tunectl.cpulist import CpuSet
+from tunectl.fix import NOTHING
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
@@ -42,7 +43,7 @@ def _of_package(subject: str, package: Package, lone: int | None, evidence: str)
 
 def _with_its_cause(history: History, condition: Condition) -> Condition:
     """A measured clock says nothing of the cause: where idle time is forced, no fan is to blame."""
-    cause = idle_injection(history) if condition.fix == ADVICE else ""
+    cause = idle_injection(history) if condition.fix == ADVICE else NOTHING
     return condition._replace(fix=cause) if cause else condition
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.history import History, number, why_unknown
 from tunectl.monitor.rules.subjects import cpu_of, on
 
-_MOVE = "see who moved it (irqbalance, a driver that was reset, a new device), then: sudo tunectl apply"
-_REPORT = "report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s"
+_MOVE = in_turn(to_decide("see who moved it (irqbalance, a driver that was reset, a new device)"), APPLY)
+_REPORT = to_decide("report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s")
 # A smaller share is chance: what comes to an isolated CPU anyway also comes during our own cycle.
 _SHARE = 0.5
 

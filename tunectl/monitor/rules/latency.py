@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tunectl.fix import to_decide
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.history import History, number, why_unknown
 
 NAME = "LatencySla"
-_FIX = "look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight"
+_FIX = to_decide("look for the cause at that time: tunectl probe jitter --attribute, then tunectl preflight")
 
 
 class Limit(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.fix import NOTHING, Fix
 from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
@@ -118,14 +119,14 @@ def judge_zones(history: History) -> Iterator[Condition]:
         yield Condition("TemperatureHigh", subject, health, temp, trip, sample.source, summary, ADVICE, sample.cpus)
 
 
-def idle_injection(history: History) -> str:
+def idle_injection(history: History) -> Fix:
     """What ends the idle time that cooling devices force now; "" where none does."""
     forcing = {
         subject: sample.reason
         for subject, sample in history.get("cooling_state").items()
         if injects_idle(sample.reason) and (number(sample) or 0) > 0
     }
-    return cooling_advice(forcing) if forcing else ""
+    return cooling_advice(forcing) if forcing else NOTHING
 
 
 def judge_cooling(history: History) -> Iterator[Condition]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.fix import to_decide
 from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.clocks import Package, survey
 from tunectl.monitor.rules.history import History, silent_sources
 from tunectl.monitor.rules.thermal import rises
 
 NAME = "FrequencyUnknown"
-_TELL = "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
+_TELL = to_decide(
+    "see `tunectl show`; name a CPU in [monitor.sentinel], or set thermal.base_frequency_khz in the host file"
+)
 
 
 def judge_frequency(history: History) -> Iterator[Condition]:
@@ -42,7 +45,7 @@ def judge_sources(history: History) -> Iterator[Condition]:
             continue
         why = lost[source]
         summary = f"source {source} has no data" + (f": {why}" if why else "")
-        fix = "what it watches is unknown now: tunectl monitor --once -v"
+        fix = to_decide("what it watches is unknown now: tunectl monitor --once -v")
         yield Condition("SourceLost", source, Health.BAD, "no-data", "fresh", source, summary, fix)
 
 

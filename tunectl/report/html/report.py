@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from tunectl.cpulist import format_cpulist
-from tunectl.report.actions import todo
+from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.charts import LogScale
 from tunectl.report.figures import (
     CHANGES,
@@ -53,24 +53,27 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
 def _preflight(body: Mapping[str, Any]) -> dict[str, Any]:
     """What the text page of a preflight begins with: what to do, what was measured, then the settings."""
     titles = (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings"))
+    mended = mended_by_apply(body.get("actions") or ())
     return {
         "todo": todo(body.get("actions") or ()),
         "limits": limits_of(body.get("probe") or {}),
         "reasons": other_reasons(body),
-        "sections": [_section(title, body[name]) for name, title in titles if (body.get(name) or {}).get("findings")],
+        "sections": [
+            _section(title, body[name], mended) for name, title in titles if (body.get(name) or {}).get("findings")
+        ],
     }
 
 
-def _section(title: str, section: Mapping[str, Any]) -> dict[str, Any]:
+def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[str, Any]:
     """One part of a preflight: its counts, what needs attention by severity, and what could not be found out."""
     found = findings_in(section)
     return {
         "title": title,
         "said": brief(found),
         "urgent": [
-            {"word": one.severity.value, "costs": COSTS[one.severity], "lines": one.lines()}
+            {"word": one.severity.value, "costs": COSTS[one.severity], "lines": one.lines(mended)}
             if one.severity
-            else {"word": "", "costs": "", "lines": one.lines()}
+            else {"word": "", "costs": "", "lines": one.lines(mended)}
             for one in urgent_of(known(found))
         ],
         "unknown": unknown(found),

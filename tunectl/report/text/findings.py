@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tunectl.model import Finding, Outcome
-from tunectl.report.actions import actions_of
+from tunectl.report.actions import actions_of, mended_by_apply
 from tunectl.report.escape import printable, shown
 from tunectl.report.findings import Group, Row, brief, compact, groups, name_of
 from tunectl.report.text.page import TextPage, banner, column_widths, columns, line, notes, prose, wrap
@@ -46,12 +46,13 @@ def findings(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> No
     harmless(page, found, indent=indent)
 
 
-def urgent(page: TextPage, found: Sequence[Finding], *, indent: int = 0) -> None:
+def urgent(page: TextPage, found: Sequence[Finding], actions: Iterable[Mapping[str, Any]], *, indent: int = 0) -> None:
     """Those that need attention, in short: a line for each value; the reason where more than `apply` is to be done.
 
-    What could not be found out is gathered by its reason at the end.
+    `actions` say what is. What could not be found out is gathered by its reason at the end.
     """
-    sections = [(one, one.lines(every_reason=page.verbose > 0)) for one in urgent_of(known(found))]
+    mended = frozenset[str]() if page.verbose else mended_by_apply(actions)
+    sections = [(one, one.lines(mended)) for one in urgent_of(known(found))]
     rows = [each[:3] for _, lines in sections for each in lines]
     widths = column_widths(rows, page.width - indent - 2) if rows else ()
     for one, lines in sections:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
@@ -27,7 +27,7 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     heading(page, "Measured")
     _against_budget(page, body)
     for name, title in (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings")):
-        _section(page, title, body.get(name), body.get("notes", ()))
+        _section(page, title, body.get(name), body)
     harmless(page, [finding for name in SECTIONS for finding in findings_in(body.get(name))])
     _probe(page, body.get("probe"), body.get("beside") or ())
     _evidence(page, (body.get("thermal") or {}).get("evidence") or {})
@@ -51,8 +51,8 @@ def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
         prose(page, f"{text}, says {shown(sets.get('from'))}", indent=2, style="dim")
 
 
-def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, elsewhere: Collection[str]) -> None:
-    """One part's verdict and counts, what needs attention, and its notes that the page does not show `elsewhere`."""
+def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, body: Mapping[str, Any]) -> None:
+    """One part's verdict and counts, what needs attention, and its notes that the whole body has not as well."""
     if section is None:
         heading(page, title, ": not run")
         return
@@ -62,8 +62,8 @@ def _section(page: TextPage, title: str, section: Mapping[str, Any] | None, else
     word = printable(verdict).replace("-", " ")
     line(page, (title, "bold"), ": ", (word, f"bold {VERDICT_STYLES.get(verdict, '')}"))
     prose(page, brief(found), indent=2)
-    urgent(page, found, indent=2)
-    notes(page, [note for note in section.get("notes", ()) if note not in elsewhere], f"{title}: notes")
+    urgent(page, found, body.get("actions") or (), indent=2)
+    notes(page, [note for note in section.get("notes", ()) if note not in body.get("notes", ())], f"{title}: notes")
 
 
 def _evidence(page: TextPage, evidence: Mapping[str, Any]) -> None:

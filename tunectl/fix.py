@@ -1,0 +1,123 @@
+"""A fix: what to do about a finding, task after task. Who knows a fix makes it of tasks; its text is drawn here alone.
+
+`to_type` and `to_decide` make one task, APPLY, REBOOT and `add_words` the tasks that every room knows, `in_turn` makes
+one fix of several. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum, auto
+from typing import NamedTuple
+
+
+class Kind(IntEnum):
+    """What a task asks of the operator, in the order of doing: what is done later may need what was done before."""
+
+    PROPOSE = auto()  # to have the host file written, which says what all the others are about
+    TYPE = auto()  # a command that is typed as it stands
+    APPLY = auto()
+    WORDS = auto()  # to add words to the kernel's command line, which is not tunectl's to write
+    REBOOT = auto()
+    DECIDE = auto()  # what no command does before somebody has decided, or done something by hand
+
+
+class Task(NamedTuple):
+    """One thing to do. `text` is the command, the words, or what is to be decided."""
+
+    kind: Kind
+    text: str
+    note: str = ""  # what else is to be known of it
+    settled_by: tuple[str, str] = ("", "")  # a boot knob and a flag: where the host file asks for it, that is the fix
+
+    @property
+    def said(self) -> str:
+        """The task within a fix's text."""
+        if self.kind is Kind.WORDS:
+            return f"add {self.text} to the kernel command line yourself"
+        if self.kind is Kind.REBOOT:
+            return f"reboot {self.note}".rstrip()
+        return f"{self.text}; {self.note}" if self.note else self.text
+
+
+class Fix(str):
+    """The text that people and documents have, with the tasks that it was made of; false where there is none.
+
+    A text alone, of a document that is read, is one thing to decide: what to do is in that document's `actions`.
+    """
+
+    tasks: tuple[Task, ...]
+
+    def __new__(cls, text: str = "", tasks: Sequence[Task] = ()) -> Fix:
+        """Made of tasks by the functions of this module."""
+        made = super().__new__(cls, text)
+        made.tasks = tuple(tasks) or ((Task(Kind.DECIDE, text),) if text else ())
+        return made
+
+    @property
+    def is_typed(self) -> bool:
+        """Is it commands, and nothing else?"""
+        return all(task.kind is Kind.TYPE for task in self.tasks)
+
+
+def of_tasks(tasks: Sequence[Task]) -> Fix:
+    """The fix that asks for these tasks in this order; each is asked for once."""
+    tasks = tuple(dict.fromkeys(tasks))
+    text = "".join(_joint(before, task) + task.said for before, task in zip((None, *tasks), tasks, strict=False))
+    return Fix(text, tasks)
+
+
+def _joint(before: Task | None, task: Task) -> str:
+    """What stands before a task; after a command ours can be typed on the same line."""
+    if before is None:
+        return ""
+    if task.kind in (Kind.PROPOSE, Kind.APPLY):
+        return " && " if before.kind in (Kind.TYPE, Kind.PROPOSE) and not before.note else ", then "
+    return ", then " if task.kind is Kind.REBOOT else "; "
+
+
+def in_turn(*fixes: Fix) -> Fix:
+    """One fix after the other."""
+    return of_tasks([task for fix in fixes for task in fix.tasks])
+
+
+def to_type(command: str, note: str = "") -> Fix:
+    """A command that does it, as a shell takes it."""
+    return of_tasks([Task(Kind.TYPE, command, note)])
+
+
+def to_decide(what: str, *, settled_by: tuple[str, str] = ("", "")) -> Fix:
+    """What no command does: a decision, or something to do by hand."""
+    return of_tasks([Task(Kind.DECIDE, what, settled_by=settled_by)])
+
+
+def noted(fix: Fix, note: str) -> Fix:
+    """The fix with a note to its last task."""
+    return of_tasks([*fix.tasks[:-1], fix.tasks[-1]._replace(note=note)])
+
+
+def add_words(words: str) -> Fix:
+    """Words for a kernel command line that tunectl does not write; they hold from the next boot on."""
+    return of_tasks([Task(Kind.WORDS, words), *REBOOT.tasks])
+
+
+def reboot(how: str = "") -> Fix:
+    """A reboot; `how`, where it matters."""
+    return of_tasks([Task(Kind.REBOOT, REBOOTS, how)])
+
+
+def apply(note: str = "") -> Fix:
+    """`tunectl apply`; `note` is what does the same by hand."""
+    return of_tasks([Task(Kind.APPLY, "sudo tunectl apply", note)])
+
+
+def applies(command: str) -> bool:
+    """Is it `tunectl apply`, with whatever options name the host?"""
+    words = command.split()
+    return words[:2] == ["sudo", "tunectl"] and words[-1] == "apply"
+
+
+REBOOTS = "sudo reboot"
+NOTHING = Fix()
+APPLY = apply()
+REBOOT = reboot()
