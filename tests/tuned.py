@@ -9,7 +9,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
 from tunectl.knobs import KNOBS
 from tunectl.model import Finding
-from tunectl.tuning.inspection import Inspection, open_inspection
+from tunectl.tuning.inspection import JOURNAL, Inspection, open_inspection
 from tunectl.tuning.transaction import Run, Undone, run_apply, run_restore
 
 
@@ -21,8 +21,11 @@ def inspection_on(host: Path | Sysroot) -> Inspection:
 
 
 def judged(host: Path | Sysroot, *knobs: str) -> dict[str, Finding]:
-    """{target: finding} of these rows, as far as they are or were asked for; otherwise as `verify` judges them all."""
-    assert set(knobs) <= set(KNOBS)
+    """{target: finding} of these rows, as far as they are or were asked for; otherwise as `verify` judges them all.
+
+    What is wrong with the journal is among them.
+    """
+    assert set(knobs) <= {*KNOBS, JOURNAL}
     inspection = inspection_on(host)
     settings = inspection.config.settings
     if not {one.knob for one in settings}.issuperset(knobs):

@@ -53,7 +53,7 @@ def host(applied: Path, tmp_path: Path) -> Path:
 
 
 def findings(host: Path, knob: str) -> list[Finding]:
-    return list(judged(host, knob).values())
+    return [one for one in judged(host, knob).values() if one.knob == knob]
 
 
 def boots_with(host: Path, *words: str) -> None:
