@@ -73,8 +73,9 @@ def in_order(fixes: list[str]) -> list[str]:
 
     Each step once, where the last of them asks for it: the menu is made after every edit.
     """
-    every = dict.fromkeys(step for fix in reversed(fixes) for step in reversed(steps(fix)))
-    return sorted(reversed(every), key=_rank)
+    backwards = dict.fromkeys(step for fix in reversed(fixes) for step in reversed(steps(fix)))
+    every = list(reversed(backwards))
+    return sorted(every, key=_rank)
 
 
 def _rank(step: str) -> Kind:
