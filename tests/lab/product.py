@@ -13,8 +13,8 @@ from .lab import PREFIX, Lab
 
 ROOT = Path(__file__).parent.parent.parent
 HOST_FILE = 'profile = "low-latency"\nisolated = "2-3"\n'
-# What emulation keeps, where hardware has to keep the profile's limits: QEMU has no CPU to itself, and may be away for
-# a good part of a second. A run has to be long enough for ten interruptions of max_ns: 22 s (docs/probe.md).
+# What emulation keeps, where hardware has to keep the profile's limits: QEMU has no CPU to itself, and was away for
+# 2.6 s beside another guest. A run has to be long enough for ten interruptions of max_ns: 51 s (docs/probe.md).
 EMULATED_BUDGET = {
     "max_ns": 5_000_000_000,
     "p99_9_ns": 5_000_000_000,
