@@ -32,7 +32,7 @@ needs_mounts = pytest.mark.skipif(not _can_unshare, reason="needs root and unsha
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours, without what would change the program's answers."""
-    dropped = ("TUNECTL_", "COLUMNS", "NO_COLOR")
+    dropped = ("TUNECTL_", "COLUMNS", "LINES", "NO_COLOR")  # a worker of pytest-xdist has the two in the middle
     return {**{key: value for key, value in os.environ.items() if not key.startswith(dropped)}, **(extra or {})}
 
 

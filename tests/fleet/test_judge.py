@@ -158,6 +158,7 @@ documents = st.builds(
     at=texts,
     host=st.builds(Host, hostname=hostile, boot_id=hostile),
     figures=st.none(),
+    doubt=st.just("nothing was measured"),  # as `summary` finds of such a document
 )
 anybody = st.builds(
     Asked,
