@@ -456,6 +456,81 @@ def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix
         assert of_the_service(applied4).outcome == "compliant"
 
 
+SHARED = "etc/systemd/system/tunectl-.service.d/zz.conf"
+LATER = DROP_IN.replace("override", "z")
+UNTIL = "[Unit]\nConditionPathExists=/nope\nAssertPathExists=/no\nConditionPathExists=|/a\nConditionPathExists=|/b\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        pytest.param(
+            {DROP_IN: f"{UNTIL}[Service]\nNice=1\nUser=nobody\n"},
+            {DROP_IN: "[Unit]\n[Service]\nNice=1\n"},
+            id="conditions and lines",
+        ),
+        pytest.param(
+            {DROP_IN: "[Service]\nUser=nobody\nUser=games\n", LATER: "[Service]\nUser=daemon\n"},
+            {DROP_IN: "[Service]\n", LATER: "[Service]\n"},
+            id="one line hides another",
+        ),
+        pytest.param(
+            {DROP_IN: "[Service]\nUser=nobody\nUser=root\nPrivateNetwork=no\n", LATER: "[Service]\nUMask=0777\n"},
+            {DROP_IN: "[Service]\nUser=nobody\nUser=root\nPrivateNetwork=no\n", LATER: "[Service]\n"},
+            id="what is taken back may stay",
+        ),
+        pytest.param(
+            {
+                f"{UNIT}.requires/a b.target": "",
+                f"{UNIT}.requires/c.target": "",
+                DROP_IN: "[Unit]\nRequires=no.target\n",
+            },
+            {f"{UNIT}.requires/a b.target": None, f"{UNIT}.requires/c.target": None, DROP_IN: "[Unit]\n"},
+            id="links",
+        ),
+    ],
+)
+def test_one_fix_takes_everything_out_that_is_in_the_way_and_nothing_else(
+    applied4: Path, files: dict[str, str], left: dict[str, str | None]
+) -> None:
+    for path, text in files.items():
+        write(applied4, path, text)
+    found = of_the_service(applied4)
+    assert found.outcome == "drifted"
+    typed(applied4, found.fix.replace("; sudo", " && sudo"))
+    assert {path: (applied4 / path).read_text() if (applied4 / path).exists() else None for path in files} == left
+    assert of_the_service(applied4).outcome == "compliant"
+
+
+def test_a_condition_and_a_line_are_both_named(applied4: Path) -> None:
+    write(applied4, DROP_IN, f"{UNTIL}[Service]\nUser=nobody\n")
+    reason = of_the_service(applied4).reason
+    assert all(f"/{DROP_IN}:{number} says" in reason for number in (2, 3, 4, 5, 7))
+
+
+def test_a_shared_drop_in_leaves_a_decision_for_its_own_lines_alone(applied4: Path) -> None:
+    write(applied4, SHARED, "[Service]\nNice=1\nUser=nobody\n[Unit]\nConditionPathExists=/nope\n")
+    write(applied4, DROP_IN, "[Service]\nUMask=0777\nPrivateDevices=yes\n")
+    first, second = of_the_service(applied4).fix.tasks
+    assert first.text == f"sudo sed -i '2d;3d' /{DROP_IN} && sudo systemctl daemon-reload"
+    assert second.text.startswith(f"decide about /{SHARED}:3, /{SHARED}:5: it holds for other units")
+    typed(applied4, first.text)
+    assert of_the_service(applied4).fix.tasks == (second,)
+    write(applied4, SHARED, "[Service]\nNice=1\n")
+    assert of_the_service(applied4).outcome == "compliant"
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31mb", "two\nlines", "caf\udce9", "100% 'of' \"it\" \\033 $x`y`\t", "a b'c"])
+def test_a_drop_in_of_any_name_is_found_by_the_command_that_is_printed(applied4: Path, name: str) -> None:
+    path = f"{UNIT}.d/{name}.conf"
+    write(applied4, path, "[Service]\nNice=1\nUser=nobody\n")
+    fix = of_the_service(applied4).fix
+    assert "\n" not in fix
+    command = fix.partition(" && ")[0].removeprefix("sudo ").replace("/etc/systemd", f"{applied4}/etc/systemd")
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert of_the_service(applied4).outcome == "compliant"
+
+
 def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> None:
     for section, line in alone(HARMLESS):
         write(applied4, DROP_IN, f"{section}\n{line}\n")

@@ -312,11 +312,11 @@ def _is_of_a_list(one: Said) -> bool:
     return one.section == "Service" and one.key in allowlists.KEYS
 
 
-def requiring_link(root: Sysroot, name: str) -> str:
-    """A link beside a unit that has it start only where another does, which a boot may not reach; "" for none."""
+def requiring_links(root: Sysroot, name: str) -> list[str]:
+    """The links beside a unit that have it start only where others do, which a boot may not reach."""
     links = files_in_force(root, unit_directories(f"{name}.requires"), "")
     required = (path for path in links if not root.readlink(path).endswith(NULL))
-    return next((path for path in required if path.rpartition("/")[2] not in _REACHED), "")
+    return [path for path in required if path.rpartition("/")[2] not in _REACHED]
 
 
 def _is_harmless(service: Service, one: Said, own: set[tuple[str, str, str]]) -> bool:
