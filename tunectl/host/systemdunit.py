@@ -18,6 +18,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, files_of, unit_directories
 
 NULL = "/dev/null"
+MARKS = "@-:+!"  # what may stand before the program of an Exec line, in any order
 RELOAD = "sudo systemctl daemon-reload"
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")
 _SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState", "--property=Result", "--property=Job", "--")
@@ -77,7 +78,7 @@ def in_force(said: Iterable[Said], section: str, *keys: str) -> list[Said]:
 def words_of(command: str) -> list[str]:
     """The words of an Exec line, without the marks before its program; none where systemd could not split it."""
     try:
-        words = shlex.split(command.lstrip("@-:+!"))
+        words = shlex.split(command.lstrip(MARKS))
     except ValueError:
         return []
     return [word.replace("%%", "%").replace("$$", "$") for word in words]
