@@ -77,6 +77,30 @@ def test_a_word_that_takes_something_away_is_named_with_its_place_and_the_fix_ta
 @pytest.mark.parametrize(
     "words",
     [
+        "notsc notsc",
+        "notsc notsc notsc",
+        "nr_cpus=2 maxcpus=1",
+        "maxcpus=1 nr_cpus=3 nr_cpus=2 nosmp",
+        "maxcpus=1 maxcpus=2",
+        "notsc clocksource=hpet tsc=unstable",
+        "clocksource=acpi_pm clocksource=hpet",
+    ],
+)
+def test_words_that_take_the_same_go_by_one_fix(tuned: Path, words: str) -> None:
+    before = (tuned / GRUB).read_text()
+    for start in ('"$GRUB_CMDLINE_LINUX ', "'"):
+        (tuned / GRUB).write_text(f"{before}GRUB_CMDLINE_LINUX={start}{words} xnotsc nr_cpus=4{start[0]}\n")
+        found = lost(tuned)
+        assert len({one.fix for one in found.values()}) == 1
+        typed(tuned, next(iter(found.values())).fix)
+        left = (tuned / GRUB).read_text().removeprefix(before).replace("' ", "'")
+        assert left == f"GRUB_CMDLINE_LINUX={start}xnotsc nr_cpus=4{start[0]}\n"
+        assert not lost(tuned)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         "nr_cpus=4",
         "nr_cpus=0",
         "maxcpus=2 maxcpus=4",

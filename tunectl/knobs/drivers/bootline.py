@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.clockwords import taking_tsc
@@ -48,26 +49,56 @@ def next_words(view: View) -> tuple[NextWord, ...]:
     asked = {(name.removeprefix("boot."), text) for name, text in view.texts.items() if name.startswith("boot.")}
     known = {arg for arg in lines.this if arg not in clocked}
     new = [arg for arg in kernel_args(lines.next or ()) if arg not in known and (arg.key, arg.value) not in asked]
-    taken = taken_cpus(lines.next or (), view.scope.present, _secondary(view) if new else frozenset())
+    if not new:
+        return ()
+    secondary = _secondary(view)
+    taken = _in_turn(lambda line: taken_cpus(line, view.scope.present, secondary), lines.next or (), new)
     return tuple(
         NextWord(
             arg,
             taken.get(arg, frozenset()),
             arg in clocked,
             place_of(view, str(arg)),
-            removal_fix(view, str(arg), reboot=False),
+            removal_fix(view, *map(str, _together(arg, new, taken, clocked)), reboot=False),
         )
         for arg in dict.fromkeys(new)
     )
 
 
+def _together(word: Arg, new: Sequence[Arg], taken: Mapping[Arg, CpuSet], clocked: Collection[Arg]) -> list[Arg]:
+    """The words that have to go with this one: those that take the same CPU or the clock, each by itself."""
+    cpus = taken.get(word, frozenset())
+    return [
+        one
+        for one in dict.fromkeys(new)
+        if one == word or (word in clocked and one in clocked) or cpus & taken.get(one, frozenset())
+    ]
+
+
+def _in_turn(
+    take: Callable[[Sequence[Arg]], Mapping[Arg, CpuSet]], line: Sequence[Arg], new: Collection[Arg]
+) -> Mapping[Arg, CpuSet]:
+    """What the words take, also those that come to count once what counts before them is out."""
+    found: dict[Arg, CpuSet] = {}
+    while taken := {arg: cpus for arg, cpus in take([one for one in line if one not in found]).items() if arg in new}:
+        found |= taken
+    return found
+
+
 def _taking_the_clock(view: View, line: tuple[Arg, ...]) -> frozenset[Arg]:
-    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now."""
+    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now.
+
+    Those among them that count only once another is out: it is not enough to take that one out.
+    """
     if view.root.get(f"{_CLOCK}/current_clocksource") != _TSC:
         return frozenset()
     chosen_again = view.texts.get("clocksource.current") == _TSC  # at each boot, where the kernel has not given it up
     others = [] if chosen_again else view.root.get(f"{_CLOCK}/available_clocksource").split()
-    return taking_tsc(line, [name for name in others if name != _TSC])
+    others = [name for name in others if name != _TSC]
+    found = frozenset[Arg]()
+    while taken := taking_tsc([arg for arg in line if arg not in found], others):
+        found |= taken
+    return found
 
 
 def _secondary(view: View) -> CpuSet:
@@ -88,16 +119,16 @@ def _places(view: View, word: str) -> list[str]:
     return [where for arg, where in view.memo["placed"] if str(arg) == word]
 
 
-def removal_fix(view: View, word: str, *, reboot: bool) -> Fix:
-    """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
-    maker, places = _menu_maker(view), list(dict.fromkeys(_places(view, word)))
+def removal_fix(view: View, *words: str, reboot: bool) -> Fix:
+    """How words go from the line of the next boot, and from this boot's with a `reboot`."""
+    maker, places = _menu_maker(view), {word: list(dict.fromkeys(_places(view, word))) for word in words}
     end = REBOOT if reboot else NOTHING
-    scripts = [_script(view, word, place) for place in places]
-    if maker and places and all(scripts):
+    scripts = [_script(view, word, place) for word in words for place in places[word]]
+    if maker and all(places.values()) and all(scripts):
         return in_turn(to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}"), end)
     upcoming = loaded_by(view).next
-    where = place_of(view, word) or (upcoming.points[0].where if upcoming and upcoming.points else "")
-    return in_turn(by_hand_fix(word, where), end)
+    known = upcoming.points[0].where if upcoming and upcoming.points else ""
+    return in_turn(*(by_hand_fix(word, place_of(view, word) or known) for word in words), end)
 
 
 def by_hand_fix(word: str, where: str = "") -> Fix:
@@ -112,7 +143,8 @@ def _menu_maker(view: View) -> str:
 
 
 def _script(view: View, word: str, place: str) -> str:
-    """What `sed -i` is told, so that it takes one word out of a line of shell, and no part of another word; or ""."""
+    """What `sed -i` is told, so that it takes a word out of a line of shell, as often as it is there, and no part of
+    another word; or ""."""
     file, _, number = place.rpartition(":")
     if not (_PLAIN.fullmatch(word) and re.fullmatch(r"/[\w./-]+", file) and number.isdecimal()):
         return ""
@@ -121,5 +153,5 @@ def _script(view: View, word: str, place: str) -> str:
     if line.count(word) == 1:
         return f"'{number}s/ *{pattern}//' {file}"
     end = r"\([\x22\x27 ]\|$\)"
-    within, first = f"s/ \\+{pattern}{end}/\\1/", f"s/\\([\\x22\\x27=]\\){pattern}{end}/\\1\\2/"
-    return f"'{number}{{{within};t;{first}}}' {file}" if word in line else ""
+    within, first = f"s/ \\+{pattern}{end}/\\1/", f"s/\\([\\x22\\x27]\\|^[^=]*=\\){pattern}{end}/\\1\\2/"
+    return f"'{number}{{:a;{within};ta;{first}}}' {file}" if word in line else ""
