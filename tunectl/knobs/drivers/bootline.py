@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.clockwords import taking_tsc
-from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
+from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline, same_key
 from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
 from tunectl.cpulist import CpuSet
@@ -19,6 +19,8 @@ from tunectl.knobs.row import NextWord, View
 _CPU = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 _TSC = "tsc"
+_BY_APIC, _SETS_APIC = "disable_cpu_apicid", "apic_set_disabled_cpu_apicid"  # the word, and the function that takes it
+_APIC = re.compile(r"^processor\s*:\s*([0-9]+)$(?:\n.+)*?\napicid\s*:\s*([0-9]+)$", re.MULTILINE)
 _MAKE_MENUS = ("grub", "suse-grub")
 # What `sed` and a shell in single quotes take as it is, once its dots and slashes are escaped.
 _PLAIN = re.compile(r"[\w.@:-]+(?:=[\w.@:/-]+)?")
@@ -52,7 +54,8 @@ def next_words(view: View) -> tuple[NextWord, ...]:
     if not new:
         return ()
     secondary = _secondary(view)
-    taken = _in_turn(lambda line: taken_cpus(line, view.scope.present, secondary), lines.next or (), new)
+    of_apic = _of_apic(view) if any(same_key(arg.key, _BY_APIC) for arg in new) else {}
+    taken = _in_turn(lambda line: taken_cpus(line, view.scope.present, secondary, of_apic), lines.next or (), new)
     return tuple(
         NextWord(
             arg,
@@ -105,6 +108,15 @@ def _secondary(view: View) -> CpuSet:
     """The CPUs that share a core with one of a lower number."""
     cores = [read_cpu_list(view.root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") for cpu in view.scope.online]
     return frozenset[int]().union(*(core - {min(core)} for core in cores if core))
+
+
+def _of_apic(view: View) -> dict[int, int]:
+    """The CPU of each APIC ID; none where this kernel does not know the word that goes by them."""
+    symbols = view.root.get_text("proc/kallsyms")
+    if symbols and _SETS_APIC not in symbols:
+        return {}
+    found = _APIC.findall(view.root.get_text("proc/cpuinfo"))
+    return {int(apic): int(cpu) for cpu, apic in found}
 
 
 def place_of(view: View, word: str) -> str:
