@@ -61,7 +61,7 @@ def preflight(
         )
         kept = {"limits": LIMITS, "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
         probe = result({**cpu, "histogram": [[longest, longest, 50]]}, budget=kept)
-    made = {
+    made: dict[str, Any] = {
         "schema": "tunectl.preflight/1",
         "tunectl_version": "0.1.0",
         "host": {"hostname": name, "kernel": "6.12.5", "boot_id": f"boot-{name}", "machine": "x86_64"},
@@ -77,8 +77,8 @@ def preflight(
         "notes": [],
     }
     made |= changes
-    if made["probe"] and max_ns is not None:
-        made["probe"] |= {"host": made["host"], "at": made["at"]}  # of the same boot, also where a test changes that
+    if probe:
+        probe |= {"host": made["host"], "at": made["at"]}  # of the same boot, also where a test changes that
     return made
 
 
