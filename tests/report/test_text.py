@@ -121,7 +121,7 @@ def test_apply() -> None:
     assert "    the kernel manages IRQ 41 itself" in lines
     assert "mm.transparent_hugepage    always → never              failed (EROFS)" in lines
     assert lines[lines.index("Not run") + 1] == "  - update-grub"
-    assert "Journal: /var/lib/tunectl/journal; `tunectl restore` goes back." in lines
+    assert lines[lines.index("Journal: /var/lib/tunectl/journal. To go back:") + 1] == "  sudo tunectl restore"
 
 
 def test_a_second_apply_says_that_nothing_was_written() -> None:

@@ -35,11 +35,8 @@ def tunectl_command(
             ctx = click.get_current_context()
             options = merged(ctx, given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
-            try:
+            with hinted(options):
                 return function(options, *args, **own)
-            except TunectlError as error:
-                error.hint = error.hint and typed(options).text(error.hint)
-                raise
 
         call.__doc__ = function.__doc__
         made: click.Command = click.command(name, cls=click.Command, **attrs)(shared_options(formats=formats)(call))
@@ -57,6 +54,16 @@ def typed(options: Options) -> Typed:
     """How commands are typed that go on from this one."""
     path = options.host_path
     return Typed(options.named, "" if options.host or os.path.exists(path) else path)
+
+
+@contextmanager
+def hinted(options: Options) -> Iterator[None]:
+    """Within it the commands in the hint of a TunectlError are typed as they have to be here."""
+    try:
+        yield
+    except TunectlError as error:
+        error.hint = error.hint and typed(options).text(error.hint)
+        raise
 
 
 def today() -> str:
