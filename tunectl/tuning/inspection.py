@@ -85,6 +85,8 @@ class Inspection:
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
+        elif loader.supported and self._wants_boot_arguments():
+            notes += filter(None, [FAMILIES[loader.name].upcoming(self.root).note])
         if self.journal.torn and not self.journal.damaged:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if 0 in self.config.scope.isolated:

@@ -229,7 +229,9 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
             journal.held = None  # what is in force now is nobody's wish
             numbers = [seq for seq, entry in journal.entries.items() if "/" + entry.path in left]
             journal.keep(numbers, boot_id, "what was not changed since is restored: run `sudo tunectl restore` again")
-            notes.append("what was changed since stays in the journal: `sudo tunectl restore --force` brings it back, too")
+            notes.append(
+                "what was changed since stays in the journal: `sudo tunectl restore --force` brings it back, too"
+            )
         else:
             journal.remove()
         if journal.torn:

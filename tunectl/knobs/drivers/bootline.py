@@ -89,21 +89,35 @@ def _places(view: View, word: str) -> list[str]:
 
 
 def removal_fix(view: View, word: str, *, reboot: bool) -> Fix:
-    """How a word goes from the line of the next boot, and from this boot's with a `reboot`."""
+    """How a word goes from the line of the next boot, and from this boot's with a `reboot`.
+
+    An entry that somebody chose in the place of the right one is left as it is: the right one is chosen again.
+    """
+    end, upcoming = REBOOT if reboot else NOTHING, loaded_by(view).next
+    made = _of_settings(view, word)
+    if upcoming and upcoming.again:
+        return in_turn(made, upcoming.again, end)
+    if made and not (upcoming and upcoming.instead):
+        return in_turn(made, end)
+    settings = "" if upcoming and upcoming.instead else place_of(view, word)
+    where = settings or (upcoming.points[0].where if upcoming and upcoming.points else "")
+    return in_turn(made, by_hand_fix(word, where), end)
+
+
+def _of_settings(view: View, word: str) -> Fix:
+    """The command that takes a word out of GRUB's settings and makes the menu again; nothing where none does."""
     maker, places = _menu_maker(view), list(dict.fromkeys(_places(view, word)))
-    end = REBOOT if reboot else NOTHING
     scripts = [_script(view, word, place) for place in places]
     if maker and places and all(scripts):
-        return in_turn(to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}"), end)
-    upcoming = loaded_by(view).next
-    where = place_of(view, word) or (upcoming.points[0].where if upcoming and upcoming.points else "")
-    return in_turn(by_hand_fix(word, where), end)
+        return to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}")
+    return NOTHING
 
 
 def by_hand_fix(word: str, where: str = "") -> Fix:
     """How a word goes from a line that nobody makes from settings; `where` is a file of this host's, or nothing."""
     has_it = f" ({where})" if where.startswith("/") else ""
-    return to_decide(f"take {word} out of the kernel command line, where your boot loader has it{has_it}")
+    said = f"take {word} out of the kernel command line, where your boot loader has it{has_it}"
+    return to_decide(said, before_boot=True)
 
 
 def _menu_maker(view: View) -> str:
