@@ -308,3 +308,11 @@ def test_one_rule_does_not_fill_the_monitors_page() -> None:
     assert lines[at + 1].startswith("  critical  FrequencyDrop")
     assert sum("KnobDrift[" in line for line in lines) == 2
     assert "  and 38 more KnobDrift" in lines
+
+
+def test_a_list_for_a_recorded_host_says_whose_files_it_names() -> None:
+    said = "  Files that are named without /tmp/tx-04 are those of the recorded host."
+    recorded = page(document("preflight")._replace(recorded="/tmp/tx-04"))
+    assert recorded[recorded.index("To do, in this order") + 1] == said
+    assert recorded.count(said) == 1
+    assert said not in page(document("preflight"))

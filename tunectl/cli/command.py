@@ -93,7 +93,9 @@ def emit(
     colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = _width() if terminal or "COLUMNS" in os.environ else 100
     how = typed(options)
-    document = Document(name, identity, now(), how.body(body), tuple(map(how.finding, findings)), options.verbose)
+    typed_findings = tuple(map(how.finding, findings))
+    recorded = "" if open_root(options).live else os.path.abspath(options.root)
+    document = Document(name, identity, now(), how.body(body), typed_findings, options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started
