@@ -34,6 +34,8 @@ class Task(NamedTuple):
     text: str
     note: str = ""  # what else is to be known of it
     settled_by: tuple[str, str] = ("", "")  # a boot knob and a flag: where the host file asks for it, that is the fix
+    line: str = ""  # FILE:LINE that is to be decided about: what is to be decided about one line is one action
+    before_boot: bool = False  # the next boot takes it, and so it comes before the reboot
 
     @property
     def said(self) -> str:
@@ -91,9 +93,9 @@ def to_type(command: str, note: str = "") -> Fix:
     return of_tasks([Task(Kind.TYPE, command, note)])
 
 
-def to_decide(what: str, *, settled_by: tuple[str, str] = ("", "")) -> Fix:
-    """What no command does: a decision, or something to do by hand."""
-    return of_tasks([Task(Kind.DECIDE, what, settled_by=settled_by)])
+def to_decide(what: str, *, settled_by: tuple[str, str] = ("", ""), line: str = "", before_boot: bool = False) -> Fix:
+    """What no command does: a decision, or something to do by hand; the rest are fields of Task."""
+    return of_tasks([Task(Kind.DECIDE, what, settled_by=settled_by, line=line, before_boot=before_boot)])
 
 
 def noted(fix: Fix, note: str) -> Fix:

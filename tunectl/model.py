@@ -263,3 +263,4 @@ class Document(NamedTuple):
     body: Mapping[str, Any]
     findings: tuple[Finding, ...] = ()
     verbose: int = 0  # how much more a person asked to see
+    recorded: str = ""  # the directory of a recorded host; "" for this machine

@@ -155,7 +155,9 @@ def test_a_rescue_entry_that_is_the_default_is_said(tmp_path: Path) -> None:
     tree = host(tmp_path, "bls")
     edit(tree, "boot/grub2/grubenv", lambda text: f"# GRUB Environment Block\nsaved_entry={MACHINE_ID}-0-rescue\n")
     apply(tree)
-    assert "is a rescue entry, and the default" in boot_findings(tree)["boot.isolcpus"].reason
+    said = f"/{ENTRIES}-0-rescue.conf is a rescue entry, and the default"
+    assert said in boot_findings(tree)["boot.isolcpus"].reason
+    assert upcoming(tree, "bls").again == f"fix that ({said})"  # of a word of it, too: nobody is told to edit it
 
 
 def test_tuneds_variable_is_part_of_the_next_boots_line(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.bootloader.test_nextboot import LiveTree
 from tests.bootloader.trees import grub_cfg, grub_host
 from tests.hosts.builder import build, named
 from tests.nobody import as_nobody, needs_root, open_to_all
-from tests.tuned import apply
+from tests.tuned import apply, inspection_on
 from tunectl.bootloader.family import Upcoming
 from tunectl.bootloader.grub import render_dropin
 from tunectl.bootloader.grubsettings import DROPIN
@@ -155,7 +155,7 @@ def test_an_entry_of_custom_cfg_that_decides_the_boot(tmp_path: Path) -> None:
     files = {**OURS, "boot/grub/grub.cfg": OURS["boot/grub/grub.cfg"] + CUSTOM}
     live(tmp_path, {**files, "boot/grub/custom.cfg": ENTRY + "set default=mine\n"})
     found = next_boot(LiveTree(tmp_path))
-    assert found.points[0].where == "/boot/grub/custom.cfg, entry 'mine'"
+    assert found.points[0].where == "/boot/grub/custom.cfg:1, entry 'mine'"
     assert found.problem == (
         "the default entry is 'mine' (/boot/grub/custom.cfg:1), which update-grub does not make from the settings, and "
         "/boot/grub/custom.cfg:4 makes it the default"
@@ -211,3 +211,24 @@ def test_custom_cfg_beside_blscfg_that_names_the_default(tmp_path: Path) -> None
     finding = boot_findings(tree)["boot.isolcpus"]
     assert finding.outcome is Outcome.UNREADABLE
     assert "/boot/grub2/custom.cfg:4 makes another entry the default" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("quiet", "quiet"), ()),
+        (("isolcpus=managed_irq,domain,2-3 ", ""), ("lacks isolcpus=managed_irq,domain,2-3 (",)),
+        (("tsc=reliable", "tsc=reliable notsc"), ("still has notsc, which the settings do not give",)),
+        (("skew_tick=1", "hpet=1"), ("lacks skew_tick=1 (", "still has hpet=1")),
+    ],
+)
+def test_a_recorded_menu_that_differs_from_the_settings_is_a_note(
+    change: tuple[str, str], said: tuple[str, ...], tmp_path: Path
+) -> None:
+    tree = tuned(tmp_path, "grub")
+    menu = tree / "boot/grub/grub.cfg"
+    menu.write_text(menu.read_text().replace(*change, 1))
+    notes = inspection_on(tree).notes()
+    assert {one.outcome for one in boot_findings(tree).values()} == {Outcome.COMPLIANT}
+    assert len(notes) == bool(said)
+    assert all(text in notes[0] for text in said)

@@ -174,6 +174,15 @@ def test_the_live_view(watched: Path) -> None:
     assert "Traceback" not in shown
 
 
+@pytest.mark.parametrize("kind", ["dumb", "unknown"])
+def test_no_live_view_where_no_page_can_be_drawn_again(watched: Path, kind: str) -> None:
+    words = ("monitor", "--watch", "--root", watched)
+    code, shown = on_terminal(*words, result_too=True, env={"TERM": kind})
+    assert (code, shown.count("\n")) == (2, 1)
+    assert f"needs a terminal whose cursor can be moved, and TERM is {kind}" in shown
+    assert f"`tunectl --root {watched} monitor --once` prints the same page once" in shown
+
+
 def test_ctrl_c_ends_the_daemon_in_order(watched: Path) -> None:
     process = subprocess.Popen(
         [*PROGRAM, "monitor", "--root", str(watched)],

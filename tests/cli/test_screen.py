@@ -16,12 +16,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.text import Text
 
 from tests.cli.places import PROGRAM, environment
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import HostFactory
 from tunectl.cli.screen import Window, asked
-from tunectl.cli.watch import places_of
+from tunectl.cli.watch import folded, places_of
 
 
 @given(lines=st.integers(1, 300), height=st.integers(3, 60), top=st.integers(0, 400))
@@ -138,3 +140,12 @@ def _shown(master: int, until: str) -> str:
         if select.select([master], [], [], 0.5)[0]:
             shown += os.read(master, 65536).decode("utf-8", "replace")
     return shown
+
+
+@given(text=st.text(st.sampled_from("ab 日\u0301"), max_size=60), indent=st.integers(0, 12), width=st.integers(4, 30))
+def test_what_is_too_wide_goes_on_in_the_next_line(text: str, indent: int, width: int) -> None:
+    whole = " " * indent + "x" + text
+    parts = folded(Text(whole, no_wrap=True, overflow="crop"), width)
+    assert all(part.cell_len <= width for part in parts)
+    assert "".join(part.plain for part in parts).replace(" ", "") == whole.replace(" ", "")
+    assert len(parts) == 1 or cell_len(whole) > width

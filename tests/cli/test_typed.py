@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import tunectl as tunectl_package
 from tests.ran import Ran
 from tunectl.cli.typed import Typed
 from tunectl.fix import APPLY, to_decide
@@ -50,8 +53,37 @@ def test_a_file_that_is_not_there_is_proposed_for_the_same_host(tunectl: Run, la
     (lab4 / "etc/tunectl/host.toml").unlink()
     line = tunectl("verify", "--root", lab4).err
     _, command, _ = line.split("`")
-    assert tunectl(*shlex.split(command)[1:]).code == 0
+    assert tunectl(*shlex.split(command.removeprefix("sudo "))[1:]).code == 0
     assert tunectl("verify", "--root", lab4).code == 3
+
+
+def test_how_to_go_back_names_the_same_host(tunectl: Run, lab4: Path) -> None:
+    page = tunectl("apply", "--yes", "--root", lab4).out
+    (going_back,) = [line.strip() for line in page.splitlines() if line.endswith(" restore")]
+    assert going_back == f"sudo tunectl --root {shlex.quote(str(lab4))} restore"
+    assert tunectl(*shlex.split(going_back)[2:]).code == 0
+    assert not (lab4 / "var/lib/tunectl/journal.jsonl").exists()
+
+
+def test_a_command_that_writes_on_the_host_is_said_with_sudo() -> None:
+    """In every text that the product prints; a `#` begins a remark in a file that it writes."""
+    places = sorted(Path(tunectl_package.__file__ or "").parent.rglob("*.py"))
+    texts = [
+        line
+        for place in places
+        for text in said_in(ast.parse(place.read_text()))
+        for line in text.splitlines()
+        if re.search(r"(^|[`:;&] ?|then )tunectl (apply|restore|propose --output)", line) and not line.startswith("#")
+    ]
+    assert texts == []
+
+
+def said_in(tree: ast.Module) -> Iterator[str]:
+    """Every text of a module that is no docstring."""
+    docstrings = {id(one.value) for one in ast.walk(tree) if isinstance(one, ast.Expr)}
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in docstrings:
+            yield one.value
 
 
 NAMED = ("--root", "/a b")

@@ -328,3 +328,25 @@ def test_a_recording_holds_what_leads_to_the_service(tuned: Path) -> None:
 def test_a_name_without_a_suffix_is_a_services() -> None:
     assert masking(parse_cmdline("systemd.mask=a.timer systemd-mask=b systemd.mask=b"), "b.service") is not None
     assert masking(parse_cmdline("rd.systemd.mask=b.service"), "b.service") is None
+
+
+@pytest.mark.parametrize(("entry", "fix"), [(0, ""), (1, "sudo grub-editenv - unset saved_entry && sudo update-grub")])
+def test_a_recovery_entry_stays_as_it_is_and_the_right_one_is_chosen_again(tuned: Path, entry: int, fix: str) -> None:
+    menu = tuned / "boot/grub/grub.cfg"
+    menu.write_text(menu.read_text().replace("set default=0", 'load_env\nset default="${saved_entry}"'))
+    write(tuned, "boot/grub/grubenv", f"# GRUB Environment Block\nsaved_entry={entry}\n".ljust(1024, "#"))
+    found = of_the_service(tuned)
+    assert (found.outcome, found.fix) == ("drifted" if entry else "compliant", fix)
+
+
+def test_a_word_of_an_entry_of_the_operators_own_is_named_with_its_line(tuned: Path) -> None:
+    menu = tuned / "boot/grub/grub.cfg"
+    text = menu.read_text()
+    ours = (tuned / "etc/default/grub.d/99-tunectl.cfg").read_text().rpartition("} ")[2].rstrip('"\n')
+    entry = text[text.index("menuentry") : text.index("}\n") + 2]
+    entry = entry.replace("ro quiet", f"ro quiet {ours} systemd.mask={NAME}", 1)
+    menu.write_text(text.replace("menuentry", "source $prefix/custom.cfg\nmenuentry", 1))
+    write(tuned, "boot/grub/custom.cfg", entry)
+    found = of_the_service(tuned)
+    assert f"take systemd.mask={NAME} out of the kernel command line" in found.fix
+    assert "(/boot/grub/custom.cfg:1, entry" in found.fix

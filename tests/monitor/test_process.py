@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -182,6 +183,7 @@ def test_a_host_file_that_was_removed_keeps_the_old_settings(host: Path, tmp_pat
         assert monitor.end() == 0
     (said,) = [line for line in monitor.said() if "reload" in line]
     assert f"there is no host file {place}" in said
+    assert f"`{shlex.join(['sudo', 'tunectl', '--root', str(host), 'propose', '--output', str(place)])}`" in said
     assert said.endswith("the old settings stay in force")
 
 

@@ -99,6 +99,30 @@ def test_a_decision_about_one_target_is_in_the_words_of_its_fix() -> None:
     assert action["decide"] == fix
 
 
+def test_what_is_to_be_decided_about_one_line_is_one_action() -> None:
+    place = "/etc/default/grub:5"
+    found = [
+        drifted("boot.isolcpus", to_decide(f"remove isolcpus=1 ({place})", line=place)),
+        drifted("boot.nohz_full", in_turn(to_decide(f"remove nohz_full=1 ({place})", line=place), APPLY)),
+        drifted("check.other_tuners", to_decide(f"take {place} out", line=place), "GRUB"),
+        drifted("boot.tsc", to_decide("remove tsc=unstable (/etc/default/grub:6)", line="/etc/default/grub:6")),
+        drifted("check.nic_node", to_decide("use a NIC near the others")),
+    ]
+    first, second, applied, reboot, last = actions_of(found)
+    assert first["decide"] == f"remove isolcpus=1 ({place}); remove nohz_full=1 ({place}); take {place} out"
+    assert set(first["mends"]) == {"boot.isolcpus", "boot.nohz_full", "check.other_tuners[GRUB]"}
+    assert (second["mends"], last["mends"]) == (["boot.tsc"], ["check.nic_node"])
+    assert (applied["command"], reboot["command"]) == (APPLY, REBOOTS)
+
+
+def test_the_same_text_is_one_action_though_it_holds_a_targets_name() -> None:
+    fix = in_turn(to_decide("take nr_cpus=2 out of the kernel command line", before_boot=True), REBOOT)
+    first, reboot = actions_of([drifted("cpu.online", fix, cpu) for cpu in ("2", "3", "4")])
+    assert first["decide"] == "take nr_cpus=2 out of the kernel command line"
+    assert first["mends"] == [f"cpu.online[{cpu}]" for cpu in (2, 3, 4)]
+    assert reboot["command"] == REBOOTS
+
+
 def test_commands_for_many_targets_are_one_line_on_a_page_and_all_in_the_document() -> None:
     moves = [to_type(f"taskset -cp 0-1 {tid}", "or declare it") for tid in range(40)]
     found = [drifted("check.movable_threads", move, str(tid)) for tid, move in enumerate(moves)]

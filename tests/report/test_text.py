@@ -121,7 +121,7 @@ def test_apply() -> None:
     assert "    the kernel manages IRQ 41 itself" in lines
     assert "mm.transparent_hugepage    always → never              failed (EROFS)" in lines
     assert lines[lines.index("Not run") + 1] == "  - update-grub"
-    assert "Journal: /var/lib/tunectl/journal; `tunectl restore` goes back." in lines
+    assert lines[lines.index("Journal: /var/lib/tunectl/journal. To go back:") + 1] == "  sudo tunectl restore"
 
 
 def test_a_second_apply_says_that_nothing_was_written() -> None:
@@ -308,3 +308,11 @@ def test_one_rule_does_not_fill_the_monitors_page() -> None:
     assert lines[at + 1].startswith("  critical  FrequencyDrop")
     assert sum("KnobDrift[" in line for line in lines) == 2
     assert "  and 38 more KnobDrift" in lines
+
+
+def test_a_list_for_a_recorded_host_says_whose_files_it_names() -> None:
+    said = "  Files that are named without /tmp/tx-04 are those of the recorded host."
+    recorded = page(document("preflight")._replace(recorded="/tmp/tx-04"))
+    assert recorded[recorded.index("To do, in this order") + 1] == said
+    assert recorded.count(said) == 1
+    assert said not in page(document("preflight"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 from tunectl.bootloader.editor import Holder, Look, files_family, read, variable
-from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, source_of_entries
+from tunectl.bootloader.entries import Entry, entry_files, in_order, read_entries, rescue_chosen, source_of_entries
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
 from tunectl.bootloader.grubdisk import PREFIX, Disk
 from tunectl.bootloader.grubrun import Halt, Script, parse_grubenv
@@ -43,8 +43,8 @@ def look(root: Sysroot) -> Look:
     if settings is not None:
         holders.insert(0, Holder(MAIN, variable(LINUX)))
         points.append(Point(f"{LINUX} in /{MAIN}", _assigned(settings)))
-    problem = f"/{default.path} is a rescue entry, and the default" if default.rescue else ""
-    return Look(tuple(holders), Upcoming(tuple(points), problem), _refusal(root, default))
+    problem, again = rescue_chosen(default)
+    return Look(tuple(holders), Upcoming(tuple(points), problem, again=again), _refusal(root, default))
 
 
 def default_entry(entries: list[Entry], environment: dict[str, str]) -> Entry | None:

@@ -38,6 +38,7 @@ class Upcoming(NamedTuple):
     note: str = ""
     fix: Fix = NOTHING  # what mends the problem, or has the right entry chosen; nothing for the family's `remedy`
     instead: str = ""  # the next entry is one that these files do not make: which, and who decided that
+    again: Fix = NOTHING  # has the right entry chosen, where the next one is not to be edited: a recovery entry, say
     errno: int | None = None  # of a file that could not be read
 
 

@@ -14,6 +14,7 @@ from tunectl.bootloader.family import Point, Upcoming
 from tunectl.bootloader.grubchoice import decided_by, is_generated, mend
 from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import Configured, configured, generator, menu_path, read_menu
+from tunectl.fix import NOTHING
 from tunectl.host.sysroot import ABSENT_ERRNOS, Sysroot
 
 # What 10_linux itself puts before (and, of a btrfs root, into) the configured arguments.
@@ -44,8 +45,8 @@ def next_boot(root: Sysroot) -> Upcoming:
     if root.live or not is_generated(root, entry):
         return _as_the_menu_has_it(root, settings, entry, later)
     # On a recorded host update-grub is never run.
-    note = "" if settings.problem else _difference(root, settings, entry) or _stale(root, settings, entry)
-    return Upcoming((later,), settings.problem or "", note)
+    notes = () if settings.problem else (_difference(root, settings, entry), _stale(root, settings, entry))
+    return Upcoming((later,), settings.problem or "", "; ".join(filter(None, notes)))
 
 
 def _without_menu(root: Sysroot, later: Point, error: OSError) -> Upcoming:
@@ -59,15 +60,18 @@ def _without_menu(root: Sysroot, later: Point, error: OSError) -> Upcoming:
 
 def _as_the_menu_has_it(root: Sysroot, settings: Configured, entry: BootEntry, later: Point) -> Upcoming:
     """What the menu boots, and the settings must have reached it."""
-    points = (Point(f"{entry.at.rpartition(':')[0]}, entry '{entry.title}'", entry.args), later)
+    made = is_generated(root, entry)
+    points = (Point(f"{entry.at.rpartition(':')[0] if made else entry.at}, entry '{entry.title}'", entry.args), later)
     if settings.problem:
         return Upcoming(points, settings.problem)
     stale = _stale(root, settings, entry)
-    if is_generated(root, entry):
+    if made:
         return Upcoming(points, _difference(root, settings, entry), stale)
     why = _why(root, entry)
     lacks = Counter(settings.args) - Counter(parse_cmdline(entry.args))
-    return Upcoming(points, why if lacks else "", stale, mend(root, settings, entry), instead=why)
+    fix = mend(root, settings, entry)
+    again = fix if entry.decided and (lacks or entry.recovery) else NOTHING
+    return Upcoming(points, why if lacks else "", stale, fix, instead=why, again=again)
 
 
 def _why(root: Sysroot, entry: BootEntry | NoEntry) -> str:

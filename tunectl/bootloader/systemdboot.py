@@ -16,6 +16,7 @@ from tunectl.bootloader.entries import (
     in_order,
     parse_fields,
     read_entries,
+    rescue_chosen,
     source_of_entries,
 )
 from tunectl.bootloader.family import Family, Point, Upcoming, cannot_read
@@ -39,10 +40,10 @@ def look(root: Sysroot) -> Look:
     if default is None:
         return Look((), Upcoming((), "there is no boot entry in loader/entries and no image in EFI/Linux"))
     holders = (kernel_cmdline, *(entry.holder for entry in texts if not entry.rescue))
-    problem = f"/{default.path} is a rescue entry, and the default" if default.rescue else ""
+    problem, again = rescue_chosen(default)
     point = Point(f"/{default.path}", default.line)
     if default not in images:
-        return Look(holders, Upcoming((point, made_from), problem))
+        return Look(holders, Upcoming((point, made_from), problem, again=again))
     refusal = rebuild_refusal(root, default)
     if root.live:
         return Look(holders, Upcoming((point, made_from), problem), refusal)

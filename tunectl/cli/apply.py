@@ -72,6 +72,7 @@ def _body(run: Run) -> dict[str, Any]:
         "host_file": run.inspection.config.origin,
         "changes": [_result_dict(result) for result in run.applied.results],
         "journal": run.inspection.journal.path,
+        "restore": "sudo tunectl restore",
         "reboot_required": run.plan.reboot_required,
         "verdict": verdict_of(run.plan.findings, False),
         "not_run": run.applied.not_run,

@@ -35,11 +35,8 @@ def tunectl_command(
             ctx = click.get_current_context()
             options = merged(ctx, given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
-            try:
+            with hinted(options):
                 return function(options, *args, **own)
-            except TunectlError as error:
-                error.hint = error.hint and typed(options).text(error.hint)
-                raise
 
         call.__doc__ = function.__doc__
         made: click.Command = click.command(name, cls=click.Command, **attrs)(shared_options(formats=formats)(call))
@@ -57,6 +54,16 @@ def typed(options: Options) -> Typed:
     """How commands are typed that go on from this one."""
     path = options.host_path
     return Typed(options.named, "" if options.host or os.path.exists(path) else path)
+
+
+@contextmanager
+def hinted(options: Options) -> Iterator[None]:
+    """Within it the commands in the hint of a TunectlError are typed as they have to be here."""
+    try:
+        yield
+    except TunectlError as error:
+        error.hint = error.hint and typed(options).text(error.hint)
+        raise
 
 
 def today() -> str:
@@ -86,7 +93,9 @@ def emit(
     colour = terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
     width = _width() if terminal or "COLUMNS" in os.environ else 100
     how = typed(options)
-    document = Document(name, identity, now(), how.body(body), tuple(map(how.finding, findings)), options.verbose)
+    typed_findings = tuple(map(how.finding, findings))
+    recorded = "" if open_root(options).live else os.path.abspath(options.root)
+    document = Document(name, identity, now(), how.body(body), typed_findings, options.verbose, recorded)
     text = render(document, options.fmt, width=width, colour=colour)
     try:
         if sys.stdout is None:  # it was closed before we started

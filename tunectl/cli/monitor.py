@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import click
 
-from tunectl.cli.command import emit, is_terminal, open_root, stay_off, today, tunectl_command
+from tunectl.cli.command import emit, hinted, is_terminal, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import exit_code
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
@@ -24,6 +24,7 @@ from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.journal import peek
 
 _FORMATS = ("text", "json", "nagios")
+_NO_CURSOR = ("dumb", "unknown")  # terminfo's names of terminals on which no page can be drawn again
 _SOON_S = 1.0  # between the two looks of --once
 
 
@@ -85,6 +86,11 @@ def _check(
         raise UsageError("--format nagios goes with --once")
     if watch and not is_terminal(sys.stdout):
         raise UsageError("--watch needs a terminal", "--once prints the same page once")
+    if watch and (kind := os.environ.get("TERM", "")).lower() in _NO_CURSOR:
+        raise UsageError(
+            f"--watch needs a terminal whose cursor can be moved, and TERM is {kind}",
+            "`tunectl monitor --once` prints the same page once, `tunectl monitor` a line for each alert",
+        )
 
 
 class _Reader:
@@ -99,6 +105,10 @@ class _Reader:
         self._must_be = bool(options.host)
 
     def __call__(self) -> Inspection:
+        with hinted(self._options):
+            return self._read()
+
+    def _read(self) -> Inspection:
         options, root = self._options, self._root
         self._must_be = self._must_be or os.path.exists(options.host_path)
         if self._must_be:

@@ -13,7 +13,7 @@ from tunectl.model import Finding
 
 _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
 _COMMAND = re.compile(rf"(?<![\w/.-])tunectl(?= (?:{'|'.join(one for one in COMMANDS if one not in _OF_NO_HOST)})\b)")
-_SAID = ("reasons", "notes", "fix")  # fields with commands
+_SAID = ("reasons", "notes", "fix", "restore")  # fields with commands
 
 
 class Typed(NamedTuple):

@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+from rich.cells import chop_cells
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -117,12 +119,16 @@ class _View:
     def _draw(self, status: Status, before: Snapshot | None, moves: Sequence[int]) -> None:
         console = self._live.console
         body = monitor_body(status, before, verdict_of(status), self._notes)
-        lines = self._lines(body, console.width)
+        page = self._lines(body, console.width)
+        parts = [folded(line, console.width) for line in page]
+        lines = [part for line in parts for part in line]
         window = Window.over(len(lines), console.height, self._top)
         self._top = window.moved(moves)
         window = Window.over(len(lines), console.height, self._top)
         seen = [*lines[:1], *lines[1:][window.shown()]]
-        alerts = places_of(body["alerts"], [line.plain for line in lines[1:]])
+        begins = [0, *accumulate(map(len, parts))]
+        places = places_of(body["alerts"], [line.plain for line in page[1:]])
+        alerts = [range(begins[one.start + 1] - 1, begins[one.stop + 1] - 1) for one in places]
         has_keys = self._keyboard is not None and self._keyboard.is_open
         if said := window.said(alerts, console.width, has_keys=has_keys):
             seen.append(Text(said, "reverse" if _coloured() else ""))
@@ -133,6 +139,19 @@ class _View:
         text = render(document, "text", width=width, colour=_coloured())
         whole = Text.from_ansi(encodable(text, sys.stdout.encoding or "utf-8"), no_wrap=True, overflow="crop")
         return list(whole.split("\n", allow_blank=False))
+
+
+def folded(line: Text, width: int) -> list[Text]:
+    """The line in parts of at most `width` cells, each behind the line's indentation: nothing of it is cut off. Pure.
+
+    A page breaks its lines between words, and leaves a longer word whole, for a terminal to wrap.
+    """
+    if line.cell_len <= width:
+        return [line]
+    indent = len(line.plain) - len(line.plain.lstrip(" "))
+    lead = Text(" " * (indent if indent < width // 2 else 0), no_wrap=True, overflow="crop")
+    ends = list(accumulate(map(len, chop_cells(line.plain[indent:], width - len(lead)))))
+    return [lead.copy().append_text(part) for part in line[indent:].divide(ends[:-1])]
 
 
 def places_of(alerts: Sequence[Mapping[str, Any]], lines: Sequence[str]) -> list[range]:

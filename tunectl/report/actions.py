@@ -46,7 +46,7 @@ def actions_of(
             gathered.setdefault(item, {})[finding.target] = finding
     actions = [(item, _worst_first(mends.values())) for item, mends in _merged(gathered).items()]
     actions.sort(key=_place)
-    made = [_body(item, mends) for item, mends in actions]
+    made = _once([_body(item, mends) for item, mends in actions])
     searches = (*unproved, *([_SEARCH] if over_budget else []))
     made += [_document(task, ["probe.budget"]) for fix in searches for task in fix.tasks]
     return made
@@ -71,8 +71,8 @@ def _items(finding: Finding, booted: Mapping[str, Finding]) -> Iterator[Item]:
         own = booted.get(knob)
         if own and flag in str(own.desired):
             yield from _items(own, {})
-        elif first and task.kind in _BY_ITSELF:
-            yield Item(task, first)
+        elif (first and task.kind in _BY_ITSELF) or task.before_boot:
+            yield Item(task, True)
         else:
             yield Item(_general(task, finding.instance))
     if _waits(finding):
@@ -102,9 +102,35 @@ def _merged(gathered: Mapping[Item, Mapping[str, Finding]]) -> dict[Item, dict[s
         Kind.WORDS: Item(Task(Kind.WORDS, f"put {several} {_ON_THE_LINE}{' '.join(words)}")),
         Kind.REBOOT: Item(Task(Kind.REBOOT, REBOOTS, how)),
     }
+    lines = _by_line(gathered)
     for item, mends in gathered.items():
-        made.setdefault(one.get(item.task.kind, item), {}).update(mends)
+        made.setdefault(lines.get(item.task.line) or one.get(item.task.kind, item), {}).update(mends)
     return made
+
+
+def _by_line(items: Iterable[Item]) -> dict[str, Item]:
+    """By the line of a file all that is to be decided about it, where several findings say something of it."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.task.line, []).append(item)
+    return {
+        line: Item(
+            same[0].task._replace(text="; ".join(dict.fromkeys(one.task.said for one in same)), note=""),
+            any(one.first for one in same),
+        )
+        for line, same in found.items()
+        if line and len(same) > 1
+    }
+
+
+def _once(actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same actions; those that read the same are one, at the place of the first of them."""
+    made: dict[tuple[str, ...], dict[str, Any]] = {}
+    for one in actions:
+        same = made.setdefault(tuple(str(one.get(key, "")) for key in ("command", "decide", "note")), one)
+        same["mends"] = list(dict.fromkeys([*same["mends"], *one["mends"]]))
+        same["reboot"] = same["reboot"] or one["reboot"]
+    return list(made.values())
 
 
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:

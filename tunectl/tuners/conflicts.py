@@ -204,7 +204,8 @@ def _lines(tuner: FoundTuner, against: list[Conflict], settings: Mapping[str, An
     agree = f"or say {'; '.join(said)} there"
     take = f"take {', '.join(takes)} out"
     if takes:
-        fix = in_turn(*ends, to_decide(f"{take}, {agree}" if said else take))
+        line = takes[0] if len(takes) == 1 else ""
+        fix = in_turn(*ends, to_decide(f"{take}, {agree}" if said else take, line=line))
     else:
         fix = noted(in_turn(*ends), agree if said else "")
     return Objection(

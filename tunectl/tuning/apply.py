@@ -254,7 +254,8 @@ def _failed(root: WritableSysroot, step: Step, error: OSError) -> Result:
     where = root.path(step.path)
     if number in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
         raise TunectlError(
-            f"cannot write {where}: {os.strerror(number)}", "what was changed before that, `tunectl restore` undoes"
+            f"cannot write {where}: {os.strerror(number)}",
+            "what was changed before that, `sudo tunectl restore` undoes",
         ) from error
     if step.refusable and number in (errno.EIO, errno.EPERM):
         return Result(first, "refused", number, "the kernel manages this interrupt itself")

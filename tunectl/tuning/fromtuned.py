@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from tunectl.host.sysctld import Setting
     from tunectl.tuners.tuned import Profile
 
-_END = "end TuneD first: `tuned-adm off && systemctl disable --now tuned`; then `tunectl plan`, `tunectl apply`, reboot"
+_END = (
+    "end TuneD first: `sudo tuned-adm off && sudo systemctl disable --now tuned`; "
+    "then `tunectl plan`, `sudo tunectl apply`, `sudo reboot`"
+)
 _PARTITIONING = "none of its options names isolated CPUs, as cpu-partitioning and realtime do"
 
 

@@ -85,6 +85,8 @@ class Inspection:
         loader = detect(self.root, self.config.bootloader)
         if not loader.supported and self._wants_boot_arguments():
             notes.append(f"boot arguments are not tunectl's to write here: {loader.refusal}")
+        elif loader.supported and self._wants_boot_arguments():
+            notes += filter(None, [FAMILIES[loader.name].upcoming(self.root).note])
         if self.journal.torn and not self.journal.damaged:
             notes.append(f"{self.journal.path}: its last line is cut off or unreadable")
         if 0 in self.config.scope.isolated:
@@ -132,7 +134,7 @@ class Inspection:
             return Finding(JOURNAL, "", Outcome.UNREADABLE, None, "there", reason, AS_ROOT, severity=Severity.HYGIENE)
         if self.journal.damaged:
             reason = f"{self.journal.damage}: what stood there is not known, and apply writes nothing"
-            fix = to_decide(f"put {path} back from a backup; or decide to do without them: tunectl restore")
+            fix = to_decide(f"put {path} back from a backup; or decide to do without them: sudo tunectl restore")
             return Finding(JOURNAL, "", Outcome.DRIFTED, "damaged", "there", reason, fix, severity=Severity.HYGIENE)
         return self.journal_gone()
 
@@ -235,7 +237,7 @@ def read_config(host_path: str, facts: CpuFacts, root: Sysroot | None = None) ->
     """The host file, checked against this host. UsageError, with the way to get one, where there is none."""
     if not os.path.exists(host_path):
         raise UsageError(
-            f"there is no host file {host_path}", f"`tunectl propose --output {quote(host_path)}` writes one"
+            f"there is no host file {host_path}", f"`sudo tunectl propose --output {quote(host_path)}` writes one"
         )
     return resolve(read_hostfile(host_path), facts, host_path, root)
 

@@ -195,7 +195,7 @@ class Journal:
         except OSError as error:
             raise TunectlError(
                 f"cannot write the journal {self.path}: {error.strerror}; nothing was changed after that",
-                "`tunectl restore` undoes what was changed before",
+                "`sudo tunectl restore` undoes what was changed before",
             ) from error
         self._good_size += len(line)
         self._lines += 1
@@ -231,7 +231,7 @@ class Journal:
         except OSError as error:
             raise TunectlError(
                 f"everything was restored, but the journal {self.path} cannot be removed: {error.strerror}",
-                "run `tunectl restore` again",
+                "run `sudo tunectl restore` again",
             ) from error
         self.entries.clear()
 

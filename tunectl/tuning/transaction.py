@@ -118,14 +118,14 @@ def _io_errors_end_the_run() -> Iterator[None]:
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         raise TunectlError(
-            f"{where}{error.strerror or error}", "what was changed before that, `tunectl restore` undoes"
+            f"{where}{error.strerror or error}", "what was changed before that, `sudo tunectl restore` undoes"
         ) from error
 
 
 def _require_whole(journal: Journal) -> None:
     if journal.damaged:
         raise TunectlError(
-            f"{journal.damage}; nothing was changed", "`tunectl restore` brings back what the other lines tell"
+            f"{journal.damage}; nothing was changed", "`sudo tunectl restore` brings back what the other lines tell"
         )
 
 
@@ -228,8 +228,10 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         elif left:
             journal.held = None  # what is in force now is nobody's wish
             numbers = [seq for seq, entry in journal.entries.items() if "/" + entry.path in left]
-            journal.keep(numbers, boot_id, "what was not changed since is restored: run `tunectl restore` again")
-            notes.append("what was changed since stays in the journal: `tunectl restore --force` brings it back, too")
+            journal.keep(numbers, boot_id, "what was not changed since is restored: run `sudo tunectl restore` again")
+            notes.append(
+                "what was changed since stays in the journal: `sudo tunectl restore --force` brings it back, too"
+            )
         else:
             journal.remove()
         if journal.torn:

@@ -23,7 +23,8 @@ from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
-_OVERWRITES = re.compile(r"(/\S+:\d+) overwrites ")
+_OVERWRITES = re.compile(r"((/\S+:\d+) overwrites \w+), without ")
+_WINS = re.compile(r"in (/\S+:\d+) wins: ")
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
 
@@ -228,12 +229,11 @@ class Boot(NamedTuple):
             if re.search(rf"\b{re.escape(key)}\b", text) and self.plan.remedy:
                 return text, self.plan.remedy
             if re.search(rf"\b{re.escape(key)}\b", text):
-                setter = _OVERWRITES.match(text)
-                where = f": take {setter[1]} out, or have it keep what was set before" if setter else ""
-                remove = f"remove that setting ({text}){where}"
+                setting, line, keeps = _setting(text)
+                remove = f"remove that setting ({setting}){keeps}"
                 if self.plan.writes or not self.family.remedy:
-                    return text, in_turn(to_decide(remove), APPLY)
-                return text, to_decide(f"{remove}, then {self.family.remedy}")
+                    return text, in_turn(to_decide(remove, line=line), APPLY)
+                return text, to_decide(f"{remove}, then {self.family.remedy}", line=line)
         if lost and self.next and self.next.instead:  # nothing that is written reaches that entry
             return self.next.instead, self.next.fix if self.settled else in_turn(self.next.fix, APPLY)
         if not self.plan.writes and self.next and self.next.problem:
@@ -270,6 +270,14 @@ def boot_of(view: View) -> Boot:
         view.memo["boot"] = Boot(loader, family, upcoming, plan, settled)
     boot: Boot = view.memo["boot"]
     return boot
+
+
+def _setting(conflict: str) -> tuple[str, str, str]:
+    """(a setting that wins over ours, its line where one is known, what it may do instead)."""
+    if over := _OVERWRITES.match(conflict):  # it is the same for every argument
+        return over[1], over[2], f": take {over[2]} out, or have it keep what was set before"
+    wins = _WINS.search(conflict)
+    return conflict, wins[1] if wins else "", ""
 
 
 def _desired(view: View) -> tuple[Desired, ...]:

@@ -132,21 +132,36 @@ def _places(view: View, word: str) -> list[str]:
 
 
 def removal_fix(view: View, *words: str, reboot: bool) -> Fix:
-    """How words go from the line of the next boot, and from this boot's with a `reboot`."""
+    """How words go from the line of the next boot, and from this boot's with a `reboot`.
+
+    An entry that somebody chose in the place of the right one is left as it is: the right one is chosen again.
+    """
+    end, upcoming = REBOOT if reboot else NOTHING, loaded_by(view).next
+    made = _of_settings(view, words)
+    if upcoming and upcoming.again:
+        return in_turn(made, upcoming.again, end)
+    chosen = bool(upcoming and upcoming.instead)
+    if made and not chosen:
+        return in_turn(made, end)
+    known = upcoming.points[0].where if upcoming and upcoming.points else ""
+    settings = {word: "" if chosen else place_of(view, word) for word in words}
+    return in_turn(made, *(by_hand_fix(word, settings[word] or known) for word in words), end)
+
+
+def _of_settings(view: View, words: Sequence[str]) -> Fix:
+    """The command that takes these words out of GRUB's settings and makes the menu again; or nothing."""
     maker, places = _menu_maker(view), {word: list(dict.fromkeys(_places(view, word))) for word in words}
-    end = REBOOT if reboot else NOTHING
     scripts = [_script(view, word, place) for word in words for place in places[word]]
     if maker and all(places.values()) and all(scripts):
-        return in_turn(to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}"), end)
-    upcoming = loaded_by(view).next
-    known = upcoming.points[0].where if upcoming and upcoming.points else ""
-    return in_turn(*(by_hand_fix(word, place_of(view, word) or known) for word in words), end)
+        return to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}")
+    return NOTHING
 
 
 def by_hand_fix(word: str, where: str = "") -> Fix:
     """How a word goes from a line that nobody makes from settings; `where` is a file of this host's, or nothing."""
     has_it = f" ({where})" if where.startswith("/") else ""
-    return to_decide(f"take {word} out of the kernel command line, where your boot loader has it{has_it}")
+    said = f"take {word} out of the kernel command line, where your boot loader has it{has_it}"
+    return to_decide(said, before_boot=True)
 
 
 def _menu_maker(view: View) -> str:

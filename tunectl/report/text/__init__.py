@@ -56,7 +56,7 @@ def render(document: Document, *, width: int = 100, colour: bool = False) -> str
         raise TunectlError(f"'{document.name}' has no text form", "try --format json")
     module, name = _PAGES[document.name]
     print_body: Printer = getattr(import_module(f"{__name__}.{module}"), name)
-    page = TextPage(max(width, _NARROWEST), document.verbose)
+    page = TextPage(max(width, _NARROWEST), document.verbose, document.recorded)
     print_body(document.body, page)
     if document.name not in _UNSIGNED:
         _sign(document, page)

@@ -11,7 +11,18 @@ from tunectl.model import Outcome, Scalar, Target, parse_target
 from tunectl.report.escape import printable, shown
 from tunectl.report.findings import brief, compact, generalised, name_of, spread
 from tunectl.report.text.findings import findings
-from tunectl.report.text.page import TextPage, banner, column_widths, columns, heading, not_run, notes, prose, reboot
+from tunectl.report.text.page import (
+    TextPage,
+    banner,
+    column_widths,
+    columns,
+    heading,
+    line,
+    not_run,
+    notes,
+    prose,
+    reboot,
+)
 from tunectl.report.urgency import findings_in
 from tunectl.wording import plural
 
@@ -118,7 +129,8 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     notes(page, body.get("notes", ()))
     if changes and body.get("journal"):
         page.line()
-        prose(page, f"Journal: {body['journal']}; `tunectl restore` goes back.")
+        prose(page, f"Journal: {body['journal']}. To go back:")
+        line(page, "  ", (str(body["restore"]), "bold"))  # not wrapped: it is there to be copied
 
 
 def _result(change: Mapping[str, Any]) -> str:

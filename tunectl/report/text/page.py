@@ -18,9 +18,10 @@ Styled = tuple[str, str]  # a text, and its style in rich's words; "" for no sty
 class TextPage:
     """The lines of a page so far; `width` is in terminal cells."""
 
-    def __init__(self, width: int, verbose: int = 0) -> None:
+    def __init__(self, width: int, verbose: int = 0, recorded: str = "") -> None:
         self.width = width
         self.verbose = verbose
+        self.recorded = recorded  # the directory of a recorded host
         self.lines: list[Sequence[Styled]] = []
 
     def line(self) -> None:
