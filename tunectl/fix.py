@@ -6,9 +6,14 @@ one fix of several. Pure.
 
 from __future__ import annotations
 
+import os
+import shlex
+import string
 from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
+
+_PLAIN = string.ascii_letters + string.digits + "/._-@:+,= "  # these a shell and printf(1) leave alone
 
 
 class Kind(IntEnum):
@@ -96,6 +101,15 @@ def to_decide(what: str, *, settled_by: tuple[str, str] = ("", ""), line: str = 
 def noted(fix: Fix, note: str) -> Fix:
     """The fix with a note to its last task."""
     return of_tasks([*fix.tasks[:-1], fix.tasks[-1]._replace(note=note)])
+
+
+def shell_word(word: str) -> str:
+    """One word as a POSIX shell takes it; a control character, which no line can show, by printf(1)."""
+    if word.isprintable():
+        return shlex.quote(word)
+    kept = {"%": "%%", "\\": "\\\\"} | dict(zip(_PLAIN, _PLAIN, strict=True))
+    said = "".join(kept.get(chr(byte), f"\\{byte:03o}") for byte in os.fsencode(word))
+    return f"\"$(printf '{said}')\""
 
 
 def add_words(words: str) -> Fix:

@@ -6,9 +6,8 @@ and a knob that is absent never fails one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
-from typing import Any, Literal
+from collections.abc import Container, Iterable
+from typing import Literal
 
 from tunectl.model import Finding, Outcome
 
@@ -44,64 +43,17 @@ def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
     return "pending-reboot" if Outcome.PENDING_REBOOT in outcomes else "compliant"
 
 
-# ---- may a reader of a document repeat its GO?
-
-# The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
-_SECTIONS = {
-    "verify": ("its settings", ("compliant",)),
-    "check": ("its checks", ("compliant", "unreadable")),
-}
-_FOUND_IN = (*_SECTIONS, "thermal")
+# They look at the engine, which has to stand still while the probe measures: what they could not find out now is no
+# part of this proof.
+_OF_THE_ENGINE = "check.trading_"
 
 
-def doubt_of_go(document: Mapping[str, Any]) -> str:
-    """Why the GO of a tunectl.preflight/1 document cannot be repeated, after "it says GO, and"; "" where it can.
+def is_proof(knob: str, spared: Container[str]) -> bool:
+    """Does GO rest on a finding about this knob, so that nothing is proved where it is unreadable?
 
-    Only where nothing else in the document contradicts it. Earlier versions said GO with less, and a document may have
-    been edited or put together from two.
-    The document's types were checked when it was read. When it was made is for the reader to judge.
+    It does on settings and checks. It does not on what is left unread in order not to interrupt an isolated CPU
+    (`spared`), for which the clock that the probe measures there stands in; on the engine's own threads; on sensors.
     """
-    return next(chain(_probe(document.get("probe")), _reasons(document), _sections(document), _findings(document)), "")
-
-
-def _probe(probe: Mapping[str, Any] | None) -> Iterator[str]:
-    """Did it run to its end, and keep within limits that exist?"""
-    if not probe:
-        yield "measured nothing"
-        return
-    budget = probe.get("budget") or {}
-    verdict, reason, short = (budget.get(key) or "" for key in ("verdict", "reason", "not_judged"))
-    if probe.get("interrupted"):
-        yield "its probe was interrupted"
-    for text in budget.get("broken") or ():
-        yield f"its probe broke a limit: {text}"
-    if verdict == "broken":
-        yield "its probe broke a limit"
-    if all(limit is None for limit in (budget.get("limits") or {}).values()):
-        yield "judged nothing: its probe was held to no limit"
-    if short:
-        yield f"its probe was not judged by a limit: {short[0]}"
-    if verdict != "within":
-        yield f"its probe was not judged: {reason or 'no reason is given'}"
-
-
-def _reasons(document: Mapping[str, Any]) -> Iterator[str]:
-    for reason in document.get("reasons") or ():
-        yield f"gives a reason against it: {reason}"
-
-
-def _sections(document: Mapping[str, Any]) -> Iterator[str]:
-    for name, (what, allowed) in _SECTIONS.items():
-        section = document.get(name) or {}
-        if not section.get("findings"):
-            yield f"judged none of {what}: {name} is empty"
-        elif section.get("verdict") not in allowed:
-            yield f"its {name} says {section.get('verdict') or 'nothing'}"
-
-
-def _findings(document: Mapping[str, Any]) -> Iterator[str]:
-    for one in chain.from_iterable((document.get(name) or {}).get("findings") or () for name in _FOUND_IN):
-        outcome = one.get("outcome")
-        is_harmful = outcome == Outcome.REFUSED and one.get("harmful", True)
-        if is_harmful or outcome in (Outcome.DRIFTED, Outcome.PENDING_REBOOT):
-            yield f"{one.get('target')} in it is {outcome}"
+    if knob.startswith("thermal."):
+        return False
+    return not knob.startswith(_OF_THE_ENGINE) and knob not in spared

@@ -16,6 +16,7 @@ from tests.cli.test_commands import valid
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import TUNECTL
+from tests.fleet.made import preflight
 from tests.ran import JITTER, Ran
 
 Run = Callable[..., Ran]
@@ -109,6 +110,16 @@ def test_report_to_stdout(tunectl: Run, results: Path) -> None:
     done = tunectl("report", results / "wake.json", "--format", "html")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("<!doctype html>\n")
+
+
+def test_the_page_of_a_go_that_its_own_figures_contradict(tunectl: Run, tmp_path: Path) -> None:
+    go = preflight(headline="ready")
+    (tmp_path / "go.json").write_text(json.dumps(go))
+    go["probe"]["budget"]["limits"] |= {"max_ns": 3_999}
+    (tmp_path / "edited.json").write_text(json.dumps(go))
+    assert "It says GO, and" not in tunectl("report", tmp_path / "go.json", "--format", "html").out
+    drawn = tunectl("report", tmp_path / "edited.json", "--format", "html").out
+    assert "It says GO, and the figures of its probe break a limit: CPU 15: the longest interruption: 4000 ns" in drawn
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

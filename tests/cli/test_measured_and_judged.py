@@ -16,6 +16,7 @@ import pytest
 from tests.probe.samples import cpu_result, result
 from tests.ran import Ran
 from tunectl.model import Document, HostId
+from tunectl.probe.doubt import doubt_of_go
 from tunectl.report import render
 from tunectl.report.findings import finding_of
 
@@ -100,6 +101,10 @@ def test_measured_and_within_every_limit_is_go_and_the_headline_says_on_what_ter
     )
     assert (ran.json["waivers"]["standing"], ran.json["waivers"]["expired"]) == (count, 0)
     assert ran.json["looser"] == []
+    # A reader repeats it, but for what the test makes up: another host's probe, and no setting that is asked for.
+    here = {"host": ran.json["host"], "at": ran.json["at"]}
+    asked = {"verdict": "compliant", "findings": ran.json["check"]["findings"]}
+    assert doubt_of_go(ran.json | {"probe": ran.json["probe"] | here, "verify": asked}) == ""
     assert [fmt for fmt in FORMATS if says_go(drawn(ran.json, fmt), fmt)] == list(FORMATS)
 
 

@@ -31,6 +31,10 @@ HEADER = {
 }
 
 
+# Whatever keeps the first keeps all, as `preflight` makes them.
+LIMITS = {"max_ns": 50_000, "p99_9_ns": 25_000, "interruptions_per_s": 10, "stolen_ppm": 1_250}
+
+
 def good(target: str) -> dict[str, Any]:
     """A finding that is as it should be."""
     knob = target.partition("[")[0]
@@ -55,17 +59,16 @@ def preflight(
         cpu = cpu_result(
             15, max_ns=longest, stolen_ppm=max_ns / 40, arrival_ns={**cpu_result()["arrival_ns"], "99.9": max_ns / 2}
         )
-        kept = {"limits": {"max_ns": 50_000}, "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
+        kept = {"limits": LIMITS, "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
         probe = result({**cpu, "histogram": [[longest, longest, 50]]}, budget=kept)
-        del probe["host"], probe["at"], probe["schema"], probe["tunectl_version"]
-    made = {
+    made: dict[str, Any] = {
         "schema": "tunectl.preflight/1",
         "tunectl_version": "0.1.0",
         "host": {"hostname": name, "kernel": "6.12.5", "boot_id": f"boot-{name}", "machine": "x86_64"},
         "at": "2026-11-21T08:30:05Z",
         "verdict": verdict,
         "reasons": [] if verdict == "go" else [f"the reason of {name}"],
-        "cpu_sets": {"online": "0-15", "isolated": "8-15", "housekeeping": "0-7", "from": "/etc/tunectl/host.toml"},
+        "cpu_sets": {"online": "0-15", "isolated": "15", "housekeeping": "0-14", "from": "/etc/tunectl/host.toml"},
         "hardware": dict(HARDWARE),
         "verify": {"verdict": "compliant", "findings": [good("mm.swappiness")]},
         "check": {"verdict": "compliant", "findings": [good("check.ipis[15]")]},
@@ -73,7 +76,10 @@ def preflight(
         "thermal": {"verdict": "ok", "findings": [], "evidence": {}},
         "notes": [],
     }
-    return made | changes
+    made |= changes
+    if probe:
+        probe |= {"host": made["host"], "at": made["at"]}  # of the same boot, also where a test changes that
+    return made
 
 
 def asked(name: str, document: dict[str, Any] | None = None, problem: str = "it left no document") -> Asked:

@@ -247,6 +247,12 @@ ExecStartPre=/bin/false
 ExecStartPre=/no/true
 ExecStartPre=/bin/sleep infinity
 ExecStartPost=/sbin/sysctl -w vm.swappiness=60
+ExecStartPost=-/sbin/sysctl -w vm.swappiness=60
+ExecStartPre=/usr/bin/mytool
+ExecStartPre=@/bin/false false-
+ExecStartPre=-/bin/sleep infinity
+ExecStartPre=sleep 100
+ExecStart=-/sbin/sysctl -w vm.swappiness=60
 ExecStopPost=/sbin/sysctl -w vm.swappiness=60
 ExecCondition=/bin/false
 TimeoutStartSec=1us
@@ -332,6 +338,13 @@ Restart=on-failure
 RestartSec=5
 ExecStartPre=/bin/sleep 5
 ExecStartPre=-/usr/bin/echo now
+ExecStartPre=-/bin/false
+ExecStartPre=@-/bin/false no
+ExecStartPre=+-/usr/bin/mytool --now
+ExecStartPre=-/no/such/program
+ExecStartPre=true
+ExecCondition=-/bin/false
+ExecStartPost=-/bin/false
 ExecStartPost=/bin/true
 ExecReload=/bin/false
 ExecStartPre=
@@ -456,6 +469,130 @@ def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix
         assert of_the_service(applied4).outcome == "compliant"
 
 
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("ReadWritePaths=\nProtectSystem=no\n", "compliant"),
+        ("ReadWritePaths=\nProtectSystem=no\nProtectSystem=strict\n", "drifted"),
+        ("ReadWritePaths=\nProtectSystem=full\n", "drifted"),  # /etc is read-only then
+        ("ReadWritePaths=\nProtectSystem=yes\n", "drifted"),  # and then /usr and /boot
+        ("ReadWritePaths=\nProtectSystem=\n", "drifted"),
+        ("ReadWritePaths=/no\nProtectSystem=no\n", "drifted"),  # systemd cannot mount it
+        ("ReadWritePaths=\nReadWritePaths=/var\n", "drifted"),
+        ("ExecStart=\nExecStart=/usr/bin/tunectl apply --runtime --yes\n", "compliant"),
+        ("ExecStart=\nExecStart=-/usr/bin/tunectl apply --runtime -y --wait=60\n", "drifted"),
+        ("ExecStart=\nExecStart=/usr/bin/tunectl apply --runtime -y\n", "compliant"),
+        ("ExecStart=\nExecStart=/usr/bin/tunectl apply --runtime\n", "drifted"),
+        ("ExecStart=\nExecStart=/usr/bin/tunectl --runtime apply --yes\n", "drifted"),
+        ("ExecStart=\nExecStart=/opt/tunectl apply --yes --runtime\n", "drifted"),
+    ],
+)
+def test_what_several_lines_come_to_together_counts(applied4: Path, text: str, outcome: str) -> None:
+    write(applied4, DROP_IN, f"[Service]\n{text}")
+    found = of_the_service(applied4)
+    assert found.outcome == outcome
+    typed(applied4, found.fix or "sudo true")
+    assert of_the_service(applied4).outcome == "compliant"
+
+
+@needs_systemd
+@pytest.mark.parametrize(
+    ("marks", "may_be_missing"), [("-", True), ("@-", True), ("+-", True), ("@", False), ("", False)]
+)
+def test_systemd_too_lets_a_command_with_a_minus_be_missing(tmp_path: Path, marks: str, may_be_missing: bool) -> None:
+    unit = tmp_path / "tunectl-x.service"
+    unit.write_text(f"[Service]\nType=oneshot\nExecStart=/bin/true\nExecStartPre={marks}/no/program no\n")
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)], capture_output=True, text=True)
+    assert ("/no/program" not in done.stderr) is may_be_missing is dropins._may_fail(f"{marks}/no/program no")
+
+
+def test_the_order_of_options_with_values_is_no_matter(lab4: Path) -> None:
+    own = "/usr/bin/tunectl --host /a --state /b apply --yes --wait 120"
+    for words, harmful in (
+        ("/usr/bin/tunectl --state /b --host=/a apply --wait=120 --yes", False),
+        ("/usr/bin/tunectl --state /a --host /b apply --yes --wait 120", True),
+        ("/usr/bin/tunectl --host /a --state /b apply --yes --wait 12", True),
+    ):
+        said = [Said("Service", "ExecStart", value, file, 1, 1) for value, file in ((own, UNIT), ("", DROP_IN))]
+        said.append(Said("Service", "ExecStart", words, DROP_IN, 2, 2))
+        assert bool(dropins.not_harmless(Sysroot(str(lab4)), said, UNIT, own.split())) is harmful
+
+
+SHARED = "etc/systemd/system/tunectl-.service.d/zz.conf"
+LATER = DROP_IN.replace("override", "z")
+UNTIL = "[Unit]\nConditionPathExists=/nope\nAssertPathExists=/no\nConditionPathExists=|/a\nConditionPathExists=|/b\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "left"),
+    [
+        pytest.param(
+            {DROP_IN: f"{UNTIL}[Service]\nNice=1\nUser=nobody\n"},
+            {DROP_IN: "[Unit]\n[Service]\nNice=1\n"},
+            id="conditions and lines",
+        ),
+        pytest.param(
+            {DROP_IN: "[Service]\nUser=nobody\nUser=games\n", LATER: "[Service]\nUser=daemon\n"},
+            {DROP_IN: "[Service]\n", LATER: "[Service]\n"},
+            id="one line hides another",
+        ),
+        pytest.param(
+            {DROP_IN: "[Service]\nUser=nobody\nUser=root\nPrivateNetwork=no\n", LATER: "[Service]\nUMask=0777\n"},
+            {DROP_IN: "[Service]\nUser=nobody\nUser=root\nPrivateNetwork=no\n", LATER: "[Service]\n"},
+            id="what is taken back may stay",
+        ),
+        pytest.param(
+            {
+                f"{UNIT}.requires/a b.target": "",
+                f"{UNIT}.requires/c.target": "",
+                DROP_IN: "[Unit]\nRequires=no.target\n",
+            },
+            {f"{UNIT}.requires/a b.target": None, f"{UNIT}.requires/c.target": None, DROP_IN: "[Unit]\n"},
+            id="links",
+        ),
+    ],
+)
+def test_one_fix_takes_everything_out_that_is_in_the_way_and_nothing_else(
+    applied4: Path, files: dict[str, str], left: dict[str, str | None]
+) -> None:
+    for path, text in files.items():
+        write(applied4, path, text)
+    found = of_the_service(applied4)
+    assert found.outcome == "drifted"
+    typed(applied4, found.fix.replace("; sudo", " && sudo"))
+    assert {path: (applied4 / path).read_text() if (applied4 / path).exists() else None for path in files} == left
+    assert of_the_service(applied4).outcome == "compliant"
+
+
+def test_a_condition_and_a_line_are_both_named(applied4: Path) -> None:
+    write(applied4, DROP_IN, f"{UNTIL}[Service]\nUser=nobody\n")
+    reason = of_the_service(applied4).reason
+    assert all(f"/{DROP_IN}:{number} says" in reason for number in (2, 3, 4, 5, 7))
+
+
+def test_a_shared_drop_in_leaves_a_decision_for_its_own_lines_alone(applied4: Path) -> None:
+    write(applied4, SHARED, "[Service]\nNice=1\nUser=nobody\n[Unit]\nConditionPathExists=/nope\n")
+    write(applied4, DROP_IN, "[Service]\nUMask=0777\nPrivateDevices=yes\n")
+    first, second = of_the_service(applied4).fix.tasks
+    assert first.text == f"sudo sed -i '2d;3d' /{DROP_IN} && sudo systemctl daemon-reload"
+    assert second.text.startswith(f"decide about /{SHARED}:3, /{SHARED}:5: it holds for other units")
+    typed(applied4, first.text)
+    assert of_the_service(applied4).fix.tasks == (second,)
+    write(applied4, SHARED, "[Service]\nNice=1\n")
+    assert of_the_service(applied4).outcome == "compliant"
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31mb", "two\nlines", "caf\udce9", "100% 'of' \"it\" \\033 $x`y`\t", "a b'c"])
+def test_a_drop_in_of_any_name_is_found_by_the_command_that_is_printed(applied4: Path, name: str) -> None:
+    path = f"{UNIT}.d/{name}.conf"
+    write(applied4, path, "[Service]\nNice=1\nUser=nobody\n")
+    fix = of_the_service(applied4).fix
+    assert "\n" not in fix
+    command = fix.partition(" && ")[0].removeprefix("sudo ").replace("/etc/systemd", f"{applied4}/etc/systemd")
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+    assert of_the_service(applied4).outcome == "compliant"
+
+
 def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> None:
     for section, line in alone(HARMLESS):
         write(applied4, DROP_IN, f"{section}\n{line}\n")
@@ -495,6 +632,11 @@ def test_a_place_may_be_taken_away_unless_the_command_names_a_file_there(
         "RestrictAddressFamilies=none\nRestrictAddressFamilies=AF_UNIX AF_NETLINK\n",
         "RestrictNamespaces=yes\nRestrictNamespaces=mnt\n",
         "SuccessExitStatus=\nSuccessExitStatus=4\n",
+        "SuccessExitStatus=\nSuccessExitStatus=0 4\n",
+        f"ReadWritePaths=\nReadWritePaths={confined.WRITTEN}\n",
+        "ReadWritePaths=\nReadWriteDirectories=-/efi -/boot /var -/run -/srv -/etc -/usr/lib/modules\n",
+        "ReadWriteDirectories=\nProtectSystem=no\n",
+        "ReadWritePaths=\nProtectSystem=false\n",
         "PrivateNetwork=yes\nPrivateNetwork=no\n",
     ],
 )

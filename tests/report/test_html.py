@@ -164,18 +164,15 @@ def test_a_quiet_cpu_and_a_probe_that_did_not_run() -> None:
     assert "The probe did not run." in page(file("preflight", {**body("preflight"), "probe": None})).words
 
 
-def test_a_go_is_repeated_with_its_terms_and_only_where_it_was_judged() -> None:
-    within = {**body("probe.jitter"), "budget": {"limits": {"max_ns": 5e9}, "verdict": "within", "broken": []}}
-    go = preflight(headline="ready; max_ns 9 (profile 5)")
-    drawn = page(file("preflight", {**go, "probe": within})).words
+def test_a_go_is_repeated_with_its_terms_and_only_without_a_doubt() -> None:
+    go = file("preflight", preflight(headline="ready; max_ns 9 (profile 5)"))
+    drawn = page(go).words
     assert "ready; max_ns 9 (profile 5)" in drawn
     assert "UNKNOWN" not in drawn
-    unlimited = {**within, "budget": {"limits": {}, "verdict": "not-judged", "broken": []}}
-    for probe, why in ((None, "measured nothing"), (unlimited, "its probe was held to no limit")):
-        drawn = page(file("preflight", {**go, "probe": probe})).words
-        assert "UNKNOWN" in drawn
-        assert "ready" not in drawn
-        assert why in drawn
+    drawn = page({**go, "doubt": "measured nothing"}).words
+    assert "It says GO, and measured nothing." in drawn
+    assert "UNKNOWN" in drawn
+    assert "ready" not in drawn
 
 
 def test_a_wake_cell_without_messages_has_its_reason() -> None:

@@ -77,6 +77,30 @@ def test_a_word_that_takes_something_away_is_named_with_its_place_and_the_fix_ta
 @pytest.mark.parametrize(
     "words",
     [
+        "notsc notsc",
+        "notsc notsc notsc",
+        "nr_cpus=2 maxcpus=1",
+        "maxcpus=1 nr_cpus=3 nr_cpus=2 nosmp",
+        "maxcpus=1 maxcpus=2",
+        "notsc clocksource=hpet tsc=unstable",
+        "clocksource=acpi_pm clocksource=hpet",
+    ],
+)
+def test_words_that_take_the_same_go_by_one_fix(tuned: Path, words: str) -> None:
+    before = (tuned / GRUB).read_text()
+    for start in ('"$GRUB_CMDLINE_LINUX ', "'"):
+        (tuned / GRUB).write_text(f"{before}GRUB_CMDLINE_LINUX={start}{words} xnotsc nr_cpus=4{start[0]}\n")
+        found = lost(tuned)
+        assert len({one.fix for one in found.values()}) == 1
+        typed(tuned, next(iter(found.values())).fix)
+        left = (tuned / GRUB).read_text().removeprefix(before).replace("' ", "'")
+        assert left == f"GRUB_CMDLINE_LINUX={start}xnotsc nr_cpus=4{start[0]}\n"
+        assert not lost(tuned)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         "nr_cpus=4",
         "nr_cpus=0",
         "maxcpus=2 maxcpus=4",
@@ -116,6 +140,38 @@ def test_it_is_named_before_the_first_boot_that_is_tuned_too(lab4: Path) -> None
     assert found["boot.skew_tick"].outcome == "pending-reboot"
     assert found["boot.tsc"].outcome == "drifted"
     assert found["boot.tsc"].reason.startswith(f"the next boot will have notsc (/{GRUB}:")
+
+
+def with_apic_ids(root: Path) -> None:
+    blocks = (f"processor\t: {cpu}\nvendor_id\t: X\napicid\t\t: {cpu * 2}\ninitial apicid\t: 9\n\n" for cpu in range(4))
+    (root / "proc/cpuinfo").write_text("".join(blocks))
+
+
+def test_a_cpu_that_is_left_out_by_its_apic_id_is_named_and_the_fix_takes_the_words_out(tuned: Path) -> None:
+    with_apic_ids(tuned)
+    next_line(tuned, "disable_cpu_apicid=2 disable_cpu_apicid=4")
+    found = lost(tuned)
+    assert set(found) == set(CPUS)
+    assert f"will have disable_cpu_apicid=4 (/{GRUB}:" in found["cpu.online[2]"].reason
+    for one in found.values():
+        typed(tuned, one.fix)
+    assert not lost(tuned)
+
+
+@pytest.mark.parametrize("word", ["disable_cpu_apicid=0", "disable_cpu_apicid=8", "disable_cpu_apicid=x"])
+def test_an_apic_id_that_is_no_cpus_or_the_first_ones_leaves_all_there(tuned: Path, word: str) -> None:
+    with_apic_ids(tuned)
+    next_line(tuned, word)
+    assert not lost(tuned)
+
+
+def test_a_kernel_without_that_word_leaves_all_there(tuned: Path) -> None:
+    with_apic_ids(tuned)
+    next_line(tuned, "disable_cpu_apicid=4")
+    (tuned / "proc/kallsyms").write_text("0000000000000000 T apic_set_disabled_cpu_apicid\n")
+    assert lost(tuned)
+    (tuned / "proc/kallsyms").write_text("0000000000000000 T start_kernel\n")
+    assert not lost(tuned)
 
 
 def clock(root: Path, name: str) -> None:
@@ -171,8 +227,13 @@ def test_the_words_that_take_the_tsc(line: str, taking: set[str]) -> None:
         ("maxcpus=1 maxcpus=3", {"maxcpus=3": {3}}),
         ("maxcpus", {}),
         ("maxcpus=-1 nr_cpus=x", {}),
+        ("nr_cpus=03 maxcpus=08", {"nr_cpus=03": {3}, "maxcpus=08": {1, 2, 3}}),  # eight is no octal digit: 0
+        ("disable_cpu_apicid=0x12", {"disable_cpu_apicid=0x12": {1, 3}}),
+        ("disable_cpu_apicid=18 disable_cpu_apicid=22", {"disable_cpu_apicid=22": {3}}),
+        ("disable_cpu_apicid=18 disable_cpu_apicid=16", {}),  # the CPU that boots stays
+        ("disable_cpu_apicid=2", {}),
     ],
 )
 def test_the_cpus_that_words_take(line: str, taken: dict[str, set[int]]) -> None:
-    found = taken_cpus(parse_cmdline(line), frozenset(range(4)), frozenset({1, 3}))
+    found = taken_cpus(parse_cmdline(line), frozenset(range(4)), frozenset({1, 3}), {16: 0, 18: 1, 20: 2, 22: 3})
     assert {str(arg): set(cpus) for arg, cpus in found.items()} == taken

@@ -1,7 +1,7 @@
 """What each host's answer amounts to, and all of them together. Pure.
 
 A host is GO only with a complete document of its own that was made between the beginning of the session and now, and
-that nothing in it contradicts (tunectl.verdict). Everything else that does not answer the question is UNKNOWN,
+that nothing in it contradicts (tunectl.probe.doubt). Everything else that does not answer the question is UNKNOWN,
 with the reason. No host is left out.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import VERDICTS, Asked, Session
+from tunectl.probe.doubt import moment_of
 from tunectl.wording import few, plural
 
 CLOCK_SKEW = timedelta(minutes=5)  # a clock that is further off is reported
@@ -66,7 +67,7 @@ def _judge(asked: Asked, since: str, now: str) -> Judged:
 
 def _mistimed(at: str, since: str, now: str) -> str:
     """Why the document is not of this session; "" where it is. Any age will do where nobody knows when that began."""
-    began, made, today = _time(since), _time(at), _time(now)
+    began, made, today = moment_of(since), moment_of(at), moment_of(now)
     if made is None:
         return f"its document does not say when it was made: {at!r}"
     if today and made - today > CLOCK_SKEW:
@@ -81,9 +82,9 @@ def oldest(since: str, made: Iterable[tuple[str, str]], now: str) -> str:
 
     Nothing else bounds their age then.
     """
-    known = [(found, name, at) for name, at in made if (found := _time(at))]
-    today = _time(now)
-    if _time(since) or not known or not today:
+    known = [(found, name, at) for name, at in made if (found := moment_of(at))]
+    today = moment_of(now)
+    if moment_of(since) or not known or not today:
         return ""
     found, name, at = min(known)
     return f"nothing says when they were asked: the oldest document, {name}'s, is of {at}, {_age(today - found)} ago"
@@ -95,15 +96,6 @@ def _age(age: timedelta) -> str:
         if minutes >= 2 * length:
             return f"{minutes // length:,} {unit}s"
     return plural(minutes, "minute")
-
-
-def _time(text: str) -> datetime | None:
-    """A time of RFC 3339; None for anything else."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _without_twins(judged: list[Judged]) -> list[Judged]:

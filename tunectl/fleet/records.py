@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from tunectl.fleet.causes import Told, told_by
 from tunectl.fleet.todo import Doing, doings
+from tunectl.probe.doubt import doubt_of_go
 from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
-from tunectl.verdict import doubt_of_go
 
 
 class Measure(NamedTuple):

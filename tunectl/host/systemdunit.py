@@ -11,13 +11,14 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
-from tunectl.fix import Fix, to_decide, to_type
+from tunectl.fix import NOTHING, Fix, in_turn, shell_word, to_decide, to_type
 from tunectl.host.inifiles import parse_ini
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, files_of, unit_directories
 
 NULL = "/dev/null"
+MARKS = "@-:+!"  # what may stand before the program of an Exec line, in any order
 RELOAD = "sudo systemctl daemon-reload"
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")
 _SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState", "--property=Result", "--property=Job", "--")
@@ -77,7 +78,7 @@ def in_force(said: Iterable[Said], section: str, *keys: str) -> list[Said]:
 def words_of(command: str) -> list[str]:
     """The words of an Exec line, without the marks before its program; none where systemd could not split it."""
     try:
-        words = shlex.split(command.lstrip("@-:+!"))
+        words = shlex.split(command.lstrip(MARKS))
     except ValueError:
         return []
     return [word.replace("%%", "%").replace("$$", "$") for word in words]
@@ -85,15 +86,16 @@ def words_of(command: str) -> list[str]:
 
 def taking_out(guilty: Sequence[Said], name: str) -> Fix:
     """How to take lines out of drop-ins; of a file that holds for other units, too, the operator decides."""
-    commands = []
+    commands, shared = [], []
     for file in dict.fromkeys(one.file for one in guilty):
-        lines = [one for one in guilty if one.file == file]
+        lines = sorted((one for one in guilty if one.file == file), key=lambda one: one.line)
         if f"/{name}.d/" not in file:
             said = "it holds for other units, too; drop-ins of those may say it instead"
-            return to_decide(f"decide about {lines[0]}: {said}")
+            shared.append(to_decide(f"decide about {', '.join(map(str, lines))}: {said}"))
+            continue
         script = ";".join(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d" for one in lines)
-        commands.append(f"sudo sed -i {shlex.quote(script)} {shlex.quote('/' + file)}")
-    return to_type(" && ".join([*commands, RELOAD]))
+        commands.append(f"sudo sed -i {shlex.quote(script)} {shell_word('/' + file)}")
+    return in_turn(to_type(" && ".join([*commands, RELOAD])) if commands else NOTHING, *shared)
 
 
 def is_wanted(root: Sysroot, unit: str) -> bool:
@@ -105,11 +107,12 @@ def is_wanted(root: Sysroot, unit: str) -> bool:
     return any(not root.readlink(path).endswith(NULL) for path in links)
 
 
-def unmet(root: Sysroot, said: Sequence[Said]) -> tuple[Said | None, bool]:
-    """(the condition or assertion that keeps a unit from starting, True); (one that cannot be judged here, False).
+def unmet(root: Sysroot, said: Sequence[Said]) -> tuple[list[Said], Said | None]:
+    """(the conditions and assertions that keep a unit from starting, one that cannot be judged here).
 
-    (None, True) where they all hold. Without `|` all must hold, of those with `|` one must.
+    Without `|` all must hold, of those with `|` one must.
     """
+    failing: list[Said] = []
     doubtful = None
     for prefix in ("Condition", "Assert"):
         wanted: list[Said] = []
@@ -119,14 +122,13 @@ def unmet(root: Sysroot, said: Sequence[Said]) -> tuple[Said | None, bool]:
         judged = [(one, _holds(root, one.key.removeprefix(prefix), one.value.replace("|", "", 1))) for one in wanted]
         musts = [(one, holds) for one, holds in judged if not one.value.startswith("|")]
         options = [(one, holds) for one, holds in judged if one.value.startswith("|")]
-        if failing := next((one for one, holds in musts if holds is False), None):
-            return failing, True
-        if options and all(holds is False for _, holds in options):
-            return options[-1][0], True
+        failing += [one for one, holds in musts if holds is False]
+        if all(holds is False for _, holds in options):
+            failing += [one for one, _ in options]
         unknown = [one for one, holds in musts if holds is None]
         unknown += [one for one, holds in options if holds is None and not any(true for _, true in options)]
         doubtful = doubtful or next(iter(unknown), None)
-    return doubtful, doubtful is None
+    return failing, doubtful
 
 
 def _holds(root: Sysroot, kind: str, value: str) -> bool | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, cost
-from tunectl.verdict import fails_gate, verdict_of
+from tunectl.verdict import fails_gate, is_proof, verdict_of
 from tunectl.wording import over_limit, sentence, standing
 
 
@@ -30,11 +30,6 @@ class Parts(NamedTuple):
     unlimited: tuple[str, ...] = ()  # keys of [budget] that neither the profile nor the host file has
 
 
-# They look at the engine, which has to stand still while the probe measures: what they could not find out now is no
-# part of this proof.
-_OF_THE_ENGINE = "check.trading_"
-
-
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     """(go | no-go | pending-reboot | unknown, every reason). What is unknown never improves a verdict; `strict` lets
     also count what is no part of the proof."""
@@ -43,7 +38,7 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
     unknown = _unjudged(parts) + list(parts.not_measured)
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
-    missed = [finding for finding in unreadable if strict or _is_proof(finding, parts.spared)]
+    missed = [finding for finding in unreadable if strict or is_proof(finding.knob, parts.spared)]
     if verdict_of(parts.verify) == "unreadable" and not missed:
         unknown.append("no knob could be read")
     unknown += _gathered(missed)
@@ -65,17 +60,6 @@ def _unjudged(parts: Parts) -> list[str]:
     if budget.get("verdict") in ("within", "broken"):
         return []
     return [f"probe: not judged: {budget.get('reason') or 'it was held to no limit'}"]
-
-
-def _is_proof(finding: Finding, spared: frozenset[str]) -> bool:
-    """Does GO rest on this finding, so that without it nothing is proved?
-
-    It does on settings and checks. It does not on what is left unread in order not to interrupt an isolated CPU, for
-    which the clock that the probe measures there stands in; on the engine's own threads; on sensors.
-    """
-    if finding.knob.startswith("thermal."):
-        return False
-    return not finding.knob.startswith(_OF_THE_ENGINE) and finding.knob not in spared
 
 
 def _gathered(findings: Iterable[Finding]) -> list[str]:

@@ -83,6 +83,8 @@ class Cpu(msgspec.Struct, frozen=True):
     histogram: list[Bucket]
     events_lost: Count
     events: list[Event]
+    percentile_error_ppm: Amount = 0.0
+    conservation_ppm: float | None = None
     stolen_ppm: Amount = 0.0
     loop_ns: LoopNs = LoopNs()
     duration_ns: Count = 0
@@ -103,6 +105,12 @@ class Budget(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A CPU that was not measured."""
+
+    cpu: Count
+
+
 class Jitter(msgspec.Struct, frozen=True):
     """tunectl.probe.jitter/1"""
 
@@ -110,6 +118,7 @@ class Jitter(msgspec.Struct, frozen=True):
     duration_s: Annotated[float, Meta(gt=0, le=1e8)]
     clock: Clock
     cpus: list[Cpu]
+    not_measured: list[LeftOut] = []
     warnings: list[str] = []
     budget: Budget = Budget()
     interrupted: bool = False
@@ -232,6 +241,7 @@ class Preflight(msgspec.Struct, frozen=True):
     cpu_sets: CpuSets = CpuSets()
     headline: str = ""
     looser: list[Looser] = []
+    beside: list[LeftOut] = []
     waivers: Waivers = Waivers()
     verify: Section | None = None
     check: Section | None = None

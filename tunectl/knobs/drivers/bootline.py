@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from tunectl.bootloader.clockwords import taking_tsc
-from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline
+from tunectl.bootloader.cmdline import Arg, kernel_args, parse_cmdline, same_key
 from tunectl.bootloader.cpuwords import taken_cpus
 from tunectl.bootloader.grubsettings import MAIN, configured, making_menu
 from tunectl.cpulist import CpuSet
@@ -18,6 +19,8 @@ from tunectl.knobs.row import NextWord, View
 _CPU = "sys/devices/system/cpu"
 _CLOCK = "sys/devices/system/clocksource/clocksource0"
 _TSC = "tsc"
+_BY_APIC, _SETS_APIC = "disable_cpu_apicid", "apic_set_disabled_cpu_apicid"  # the word, and the function that takes it
+_APIC = re.compile(r"^processor\s*:\s*([0-9]+)$(?:\n.+)*?\napicid\s*:\s*([0-9]+)$", re.MULTILINE)
 _MAKE_MENUS = ("grub", "suse-grub")
 # What `sed` and a shell in single quotes take as it is, once its dots and slashes are escaped.
 _PLAIN = re.compile(r"[\w.@:-]+(?:=[\w.@:/-]+)?")
@@ -48,32 +51,72 @@ def next_words(view: View) -> tuple[NextWord, ...]:
     asked = {(name.removeprefix("boot."), text) for name, text in view.texts.items() if name.startswith("boot.")}
     known = {arg for arg in lines.this if arg not in clocked}
     new = [arg for arg in kernel_args(lines.next or ()) if arg not in known and (arg.key, arg.value) not in asked]
-    taken = taken_cpus(lines.next or (), view.scope.present, _secondary(view) if new else frozenset())
+    if not new:
+        return ()
+    secondary = _secondary(view)
+    of_apic = _of_apic(view) if any(same_key(arg.key, _BY_APIC) for arg in new) else {}
+    taken = _in_turn(lambda line: taken_cpus(line, view.scope.present, secondary, of_apic), lines.next or (), new)
     return tuple(
         NextWord(
             arg,
             taken.get(arg, frozenset()),
             arg in clocked,
             place_of(view, str(arg)),
-            removal_fix(view, str(arg), reboot=False),
+            removal_fix(view, *map(str, _together(arg, new, taken, clocked)), reboot=False),
         )
         for arg in dict.fromkeys(new)
     )
 
 
+def _together(word: Arg, new: Sequence[Arg], taken: Mapping[Arg, CpuSet], clocked: Collection[Arg]) -> list[Arg]:
+    """The words that have to go with this one: those that take the same CPU or the clock, each by itself."""
+    cpus = taken.get(word, frozenset())
+    return [
+        one
+        for one in dict.fromkeys(new)
+        if one == word or (word in clocked and one in clocked) or cpus & taken.get(one, frozenset())
+    ]
+
+
+def _in_turn(
+    take: Callable[[Sequence[Arg]], Mapping[Arg, CpuSet]], line: Sequence[Arg], new: Collection[Arg]
+) -> Mapping[Arg, CpuSet]:
+    """What the words take, also those that come to count once what counts before them is out."""
+    found: dict[Arg, CpuSet] = {}
+    while taken := {arg: cpus for arg, cpus in take([one for one in line if one not in found]).items() if arg in new}:
+        found |= taken
+    return found
+
+
 def _taking_the_clock(view: View, line: tuple[Arg, ...]) -> frozenset[Arg]:
-    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now."""
+    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now.
+
+    Those among them that count only once another is out: it is not enough to take that one out.
+    """
     if view.root.get(f"{_CLOCK}/current_clocksource") != _TSC:
         return frozenset()
     chosen_again = view.texts.get("clocksource.current") == _TSC  # at each boot, where the kernel has not given it up
     others = [] if chosen_again else view.root.get(f"{_CLOCK}/available_clocksource").split()
-    return taking_tsc(line, [name for name in others if name != _TSC])
+    others = [name for name in others if name != _TSC]
+    found = frozenset[Arg]()
+    while taken := taking_tsc([arg for arg in line if arg not in found], others):
+        found |= taken
+    return found
 
 
 def _secondary(view: View) -> CpuSet:
     """The CPUs that share a core with one of a lower number."""
     cores = [read_cpu_list(view.root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list") for cpu in view.scope.online]
     return frozenset[int]().union(*(core - {min(core)} for core in cores if core))
+
+
+def _of_apic(view: View) -> dict[int, int]:
+    """The CPU of each APIC ID; none where this kernel does not know the word that goes by them."""
+    symbols = view.root.get_text("proc/kallsyms")
+    if symbols and _SETS_APIC not in symbols:
+        return {}
+    found = _APIC.findall(view.root.get_text("proc/cpuinfo"))
+    return {int(apic): int(cpu) for cpu, apic in found}
 
 
 def place_of(view: View, word: str) -> str:
@@ -88,27 +131,27 @@ def _places(view: View, word: str) -> list[str]:
     return [where for arg, where in view.memo["placed"] if str(arg) == word]
 
 
-def removal_fix(view: View, word: str, *, reboot: bool) -> Fix:
-    """How a word goes from the line of the next boot, and from this boot's with a `reboot`.
+def removal_fix(view: View, *words: str, reboot: bool) -> Fix:
+    """How words go from the line of the next boot, and from this boot's with a `reboot`.
 
     An entry that somebody chose in the place of the right one is left as it is: the right one is chosen again.
     """
     end, upcoming = REBOOT if reboot else NOTHING, loaded_by(view).next
-    made = _of_settings(view, word)
+    made, others = _of_settings(view, words), bool(upcoming and upcoming.instead)
     if upcoming and upcoming.again:
         return in_turn(made, upcoming.again, end)
-    if made and not (upcoming and upcoming.instead):
+    if made and not others:
         return in_turn(made, end)
-    settings = "" if upcoming and upcoming.instead else place_of(view, word)
-    where = settings or (upcoming.points[0].where if upcoming and upcoming.points else "")
-    return in_turn(made, by_hand_fix(word, where), end)
+    known = upcoming.points[0].where if upcoming and upcoming.points else ""
+    places = [known if others else place_of(view, word) or known for word in words]
+    return in_turn(made, *map(by_hand_fix, words, places), end)
 
 
-def _of_settings(view: View, word: str) -> Fix:
-    """The command that takes a word out of GRUB's settings and makes the menu again; nothing where none does."""
-    maker, places = _menu_maker(view), list(dict.fromkeys(_places(view, word)))
-    scripts = [_script(view, word, place) for place in places]
-    if maker and places and all(scripts):
+def _of_settings(view: View, words: Sequence[str]) -> Fix:
+    """The command that takes words out of GRUB's settings and makes the menu again; nothing where none does."""
+    maker, places = _menu_maker(view), {word: list(dict.fromkeys(_places(view, word))) for word in words}
+    scripts = [_script(view, word, place) for word in words for place in places[word]]
+    if maker and all(places.values()) and all(scripts):
         return to_type(f"sudo sed -i {' && sudo sed -i '.join(scripts)} && {maker}")
     return NOTHING
 
@@ -126,7 +169,8 @@ def _menu_maker(view: View) -> str:
 
 
 def _script(view: View, word: str, place: str) -> str:
-    """What `sed -i` is told, so that it takes one word out of a line of shell, and no part of another word; or ""."""
+    """What `sed -i` is told, so that it takes a word out of a line of shell, as often as it is there, and no part of
+    another word; or ""."""
     file, _, number = place.rpartition(":")
     if not (_PLAIN.fullmatch(word) and re.fullmatch(r"/[\w./-]+", file) and number.isdecimal()):
         return ""
@@ -135,5 +179,5 @@ def _script(view: View, word: str, place: str) -> str:
     if line.count(word) == 1:
         return f"'{number}s/ *{pattern}//' {file}"
     end = r"\([\x22\x27 ]\|$\)"
-    within, first = f"s/ \\+{pattern}{end}/\\1/", f"s/\\([\\x22\\x27=]\\){pattern}{end}/\\1\\2/"
-    return f"'{number}{{{within};t;{first}}}' {file}" if word in line else ""
+    within, first = f"s/ \\+{pattern}{end}/\\1/", f"s/\\([\\x22\\x27]\\|^[^=]*=\\){pattern}{end}/\\1\\2/"
+    return f"'{number}{{:a;{within};ta;{first}}}' {file}" if word in line else ""

@@ -18,17 +18,21 @@ from tunectl.cpulist import parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, unit_directories
-from tunectl.host.systemdunit import NULL, Said, in_force, words_of
+from tunectl.host.systemdunit import MARKS, NULL, Said, in_force, words_of
 from tunectl.knobs.drivers import allowlists
 from tunectl.knobs.drivers.environment import STEERS
 
 
 class Service(NamedTuple):
-    """What a value is judged by: the host, the words of the service's own command, and variables that it never gets."""
+    """What a value is judged by: the host, the words of the service's own command, and variables that it never gets.
+
+    `is_open`: no path is read-only for it, so that it needs no ReadWritePaths=.
+    """
 
     root: Sysroot
     words: Sequence[str]
     unset: frozenset[str] = frozenset()
+    is_open: bool = False
 
 
 Test = Callable[[Service, str], bool]
@@ -117,7 +121,7 @@ def _are_there(service: Service, value: str) -> bool:
 
 def _are_there_and_some(service: Service, value: str) -> bool:
     """Empty, it takes back what our unit may write (knobs/drivers/confined.py)."""
-    return bool(value) and _are_there(service, value)
+    return _are_there(service, value) if value else service.is_open
 
 
 def _are_not_used(service: Service, value: str) -> bool:
@@ -160,14 +164,25 @@ def _cpus(service: Service, value: str) -> bool:
 
 
 def _is_mild(_: Service, value: str) -> bool:
-    """A command that ends at once, never fails and changes nothing; or a short sleep."""
+    """A command that ends at once, changes nothing, and never fails or may; or a short sleep."""
     words = words_of(value)
-    directory, _slash, program = (words or [""])[0].rpartition("/")
-    if not words or directory not in ("/bin", "/usr/bin"):
+    directory, slash, program = (words or [""])[0].rpartition("/")
+    if not words or (slash and directory not in ("/bin", "/usr/bin")):
         return not value
     if program == "sleep":
         return len(words) == 2 and bool(re.fullmatch("[0-9]{1,2}", words[1]))
-    return program in ("true", "echo", "printf")
+    return program in ("true", "echo", "printf") or (program == "false" and _may_fail(value))
+
+
+def _may_fail(value: str) -> bool:
+    """A `-` among the marks before the program: its failure counts as success, also where it is not there."""
+    return "-" in value[: len(value) - len(value.lstrip(MARKS))]
+
+
+def _is_no_hurdle(service: Service, value: str) -> bool:
+    """A command before ours: whatever it changes is written after it. It may neither stop ours nor wait for long."""
+    program = (words_of(value) or [""])[0].rpartition("/")[2]
+    return _is_mild(service, value) or (_may_fail(value) and program not in ("", "sleep"))
 
 
 _OFF = _one_of(*_NO)
@@ -201,7 +216,8 @@ _FREE_UNIT = (
 
 _SERVICE: dict[str, Test] = (
     dict.fromkeys(_FREE_SERVICE.split(), _any)
-    | dict.fromkeys(("ExecCondition", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost"), _is_mild)
+    | dict.fromkeys(("ExecCondition", "ExecStartPre"), _is_no_hurdle)
+    | dict.fromkeys(("ExecStartPost", "ExecStop", "ExecStopPost"), _is_mild)
     | dict.fromkeys(("StandardOutput", "StandardError"), _output)
     | dict.fromkeys(("Environment", "PassEnvironment"), _environment)
     | dict.fromkeys(("User", "Group"), _one_of("", "root", "0"))
@@ -265,7 +281,7 @@ _MANAGER: dict[str, Test] = {
 }
 MANAGERS_KEYS = frozenset(_MANAGER)
 _HARMLESS = {"Service": _SERVICE, "Unit": _UNIT, "Manager": _MANAGER}
-_ALIASES = {"TimeoutSec": "TimeoutStartSec"}
+_ALIASES = {"TimeoutSec": "TimeoutStartSec", "ReadWriteDirectories": "ReadWritePaths"}
 # Their assignments add up; of other keys of the table the last one counts.
 _LISTS = (
     *("ExecCondition", "ExecStart", "ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost", "Environment"),
@@ -285,13 +301,8 @@ _TAKEN_BACK = (
     *("User", "Group", "WorkingDirectory", "RootDirectory", "MemoryMax", "MemoryHigh", "TasksMax"),
     "CPUSchedulingPolicy",
 )
-# Empty, these take something from the service, and the value gives it back; systemd refuses a unit with the last.
-_EMPTY_COUNTS = {
-    "SuccessExitStatus": "4",
-    "DynamicUser": "",
-    "ReadWritePaths": "/",
-    "ReadWriteDirectories": "/",
-}
+# Empty, these take something from the service, and the word gives all of it back; systemd refuses a unit with the last.
+_EMPTY_COUNTS = {"SuccessExitStatus": "4", "ReadWritePaths": "/", "DynamicUser": ""}
 _START = ("Service", "ExecStart")
 
 
@@ -302,36 +313,45 @@ def not_harmless(root: Sysroot, said: Sequence[Said], unit: str, words: Sequence
     """
     own = {(one.section, one.key, one.value) for one in said if one.file == unit}
     unset = frozenset(name for one in in_force(said, "Service", "UnsetEnvironment") for name in one.value.split())
-    service = Service(root, words, unset)
-    others = [one for one in _counting(said) if one.file != unit and not _is_of_a_list(one)]
+    counting = _counting(said, unit)
+    service = Service(root, words, unset, _is_open(counting, words))
+    others = [one for one in counting if one.file != unit and not _is_of_a_list(one)]
     guilty = [one for one in others if not _is_harmless(service, one, own)]
     return guilty + allowlists.taken_away(said, unit) + _of_start(service, said, unit)
+
+
+def _is_open(counting: Sequence[Said], words: Sequence[str]) -> bool:
+    """Does ProtectSystem= leave everything to be written, and ProtectHome= what the command names?"""
+    values = {one.key: one.value.lower() for one in counting if one.section == "Service" and _is_single(one)}
+    homes = any(word.startswith(_HOMES) for word in words)
+    return values.get("ProtectSystem", "no") in _NO and (not homes or values.get("ProtectHome", "no") in _NO)
 
 
 def _is_of_a_list(one: Said) -> bool:
     return one.section == "Service" and one.key in allowlists.KEYS
 
 
-def requiring_link(root: Sysroot, name: str) -> str:
-    """A link beside a unit that has it start only where another does, which a boot may not reach; "" for none."""
+def requiring_links(root: Sysroot, name: str) -> list[str]:
+    """The links beside a unit that have it start only where others do, which a boot may not reach."""
     links = files_in_force(root, unit_directories(f"{name}.requires"), "")
     required = (path for path in links if not root.readlink(path).endswith(NULL))
-    return next((path for path in required if path.rpartition("/")[2] not in _REACHED), "")
+    return [path for path in required if path.rpartition("/")[2] not in _REACHED]
 
 
 def _is_harmless(service: Service, one: Said, own: set[tuple[str, str, str]]) -> bool:
     table = _HARMLESS.get(one.section)
     if table is None or one.key.startswith(("X-", "Condition", "Assert")) or (one.section, one.key) == _START:
         return True
-    if not one.value and one.key not in _EMPTY_COUNTS:
+    if not one.value and _key(one) not in _EMPTY_COUNTS:
         return True
     test = table.get(_key(one))
     return (one.section, one.key, one.value) in own or (test is not None and test(service, one.value))
 
 
-def _counting(said: Sequence[Said]) -> list[Said]:
+def _counting(said: Sequence[Said], unit: str) -> list[Said]:
     """What is in force: an empty assignment drops all before it but dependencies; of single values the last counts."""
     found: list[Said] = []
+    own = [one for one in said if one.file == unit]
     for one in said:
         key, is_single = _key(one), _is_single(one)
         if not one.value and (
@@ -340,10 +360,21 @@ def _counting(said: Sequence[Said]) -> list[Said]:
             continue
         if is_single or not one.value:
             found = [old for old in found if (old.section, _key(old)) != (one.section, key)]
-        elif _EMPTY_COUNTS.get(key) == one.value:
-            found = [old for old in found if old.value or _key(old) != key]
         found.append(one)
-    return found
+    return [one for one in found if one.value or not _is_given_back(one, found, _words_of_key(_key(one), own))]
+
+
+def _is_given_back(empty: Said, found: Sequence[Said], needed: frozenset[str]) -> bool:
+    """Do the assignments that count after an empty one give the service again what its own unit gave it?"""
+    key = _key(empty)
+    given = _words_of_key(key, found)
+    return bool(given) and (_EMPTY_COUNTS.get(key) in given or (bool(needed) and needed <= given))
+
+
+def _words_of_key(key: str, said: Sequence[Said]) -> frozenset[str]:
+    """The words of a list; a path with its mark for one that may be missing is the path."""
+    words = (word for one in said if _key(one) == key and one.section == "Service" for word in one.value.split())
+    return frozenset(word.lstrip("-+") for word in words)
 
 
 def _key(one: Said) -> str:
@@ -357,7 +388,23 @@ def _is_single(one: Said) -> bool:
 def _of_start(service: Service, said: Sequence[Said], unit: str) -> list[Said]:
     """Commands besides ours; where ours is started no more, every line that says so."""
     starts = in_force(said, *_START)
-    if service.words not in [words_of(one.value) for one in starts]:
+    others = [one for one in starts if _asked_for(words_of(one.value)) != _asked_for(service.words)]
+    if others == starts:
         return [one for one in said if one.file != unit and (one.section, one.key) == _START]
-    others = [one for one in starts if one.file != unit and words_of(one.value) != service.words]
-    return [one for one in others if not _is_mild(service, one.value)]
+    return [one for one in others if one.file != unit and not _is_mild(service, one.value)]
+
+
+def _asked_for(words: Sequence[str]) -> tuple[str, frozenset[str], frozenset[str]]:
+    """What a command of ours asks for: its program, its options before `apply` and after; their order is no matter."""
+    start = list(words).index("apply") if "apply" in words else len(words)
+    return words[0] if words else "", _options(words[1:start]), _options(words[start:])
+
+
+def _options(words: Sequence[str]) -> frozenset[str]:
+    found: list[str] = []
+    for word in words:
+        if word.startswith("-") or not found or "=" in found[-1]:
+            found.append("--yes" if word == "-y" else word)
+        else:
+            found[-1] += f"={word}"
+    return frozenset(found)

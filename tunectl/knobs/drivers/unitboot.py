@@ -10,7 +10,7 @@ import shlex
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, same_key
-from tunectl.fix import NOTHING, REBOOT, Fix, to_decide, to_type
+from tunectl.fix import NOTHING, REBOOT, Fix, shell_word, to_decide, to_type
 from tunectl.host.systemdunit import RELOAD, is_wanted, read_state
 from tunectl.knobs.drivers.bootgoal import (
     RESCUE,
@@ -118,10 +118,10 @@ def _start_fix(view: View, obstacle: Obstacle) -> Fix:
     if isinstance(obstacle.mask, Arg):
         return removal_fix(view, str(obstacle.mask), reboot=False)
     if obstacle.mask:
-        return to_type(f"sudo rm /{obstacle.mask} && {RELOAD}")
+        return to_type(f"sudo rm /{shell_word(obstacle.mask)} && {RELOAD}")
     if obstacle.line:
         return to_decide(f"decide what /{obstacle.file}:{obstacle.line} shall require: there is no {obstacle.unit}")
-    return to_type(f"sudo rm /{obstacle.file} && {RELOAD}")
+    return to_type(f"sudo rm /{shell_word(obstacle.file)} && {RELOAD}")
 
 
 def _at(place: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tunectl.fix import APPLY, Fix, in_turn, to_type
+from tunectl.fix import APPLY, Fix, in_turn, shell_word, to_type
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import MANAGER, patterns_of, unit_directories
 from tunectl.host.systemdunit import (
@@ -25,7 +25,7 @@ from tunectl.host.systemdunit import (
 from tunectl.knobs.drivers.bootgoal import goal_files, lasting_mask
 from tunectl.knobs.drivers.bootline import boot_lines
 from tunectl.knobs.drivers.confined import confined, quoted
-from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_link
+from tunectl.knobs.drivers.dropins import MANAGERS_KEYS, not_harmless, requiring_links
 from tunectl.knobs.drivers.environment import UNSET
 from tunectl.knobs.drivers.unitboot import INITRAMFS_TOOLS, NOT_RUN, Found, of_goal, of_line, of_this_boot, of_volatile
 from tunectl.knobs.row import Batch, Facts, Judgement, Knob, Step, View, if_readable, missing
@@ -140,7 +140,7 @@ def _of_files(view: View, unit: str, companion: str, text: str, ours: Render) ->
         return Found(
             "overridden", f"systemd reads /{other} instead of /{unit}", to_type(f"sudo rm /{other} && {RELOAD}")
         )
-    return _of_command(view, said, unit, text, ours) or _of_conditions(root, said, unit)
+    return _of_command(view, said, unit, text, ours)
 
 
 def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render) -> Found | None:
@@ -152,29 +152,52 @@ def _of_command(view: View, said: list[Said], unit: str, text: str, ours: Render
     written = ours(words[: words.index("apply")])
     if _but_command(text) != _but_command(written) or host_file_of(words) != host_file_of(view.invocation):
         return Found("outdated")
-    if link := requiring_link(root, unit.rpartition("/")[2]):
-        why = f"/{link} has it start only where {link.rpartition('/')[2]} starts"
-        return Found("overridden", why, to_type(f"sudo rm /{link} && {RELOAD}"))
+    return _of_others(root, said, unit, words)
+
+
+def _of_others(root: Sysroot, said: list[Said], unit: str, words: Sequence[str]) -> Found | None:
+    """What files of others say of it: each line that has to go, so that one fix mends it."""
+    name = unit.rpartition("/")[2]
+    links = requiring_links(root, name)
+    guilty = _have_to_go(root, said, unit, words)
+    failing = [one for one in guilty if _is_condition(one)]
+    changing = [one for one in guilty if not _is_condition(one)]
+    if guilty or links:
+        reasons = [f"/{link} has it start only where {link.rpartition('/')[2]} starts" for link in links]
+        reasons += [f"it would not run as it was written: {_quoted(changing)}"] if changing else []
+        reasons += [f"it is not started, because {_quoted(failing)}"] if failing else []
+        unlink = [to_type(f"sudo rm /{shell_word(link)} && {RELOAD}") for link in links]
+        fix = in_turn(*unlink, taking_out(guilty, name))
+        return Found("overridden" if changing or links else "conditional", "; ".join(reasons), fix)
+    doubtful = unmet(root, said)[1]
+    if doubtful is None or doubtful.file == unit:
+        return None
+    return Found(UNKNOWN, f"{_quoted([doubtful])}: whether that holds cannot be judged here")
+
+
+def _have_to_go(root: Sysroot, said: list[Said], unit: str, words: Sequence[str]) -> list[Said]:
+    """The lines of others without which nothing is in its way; where one goes, another may come to count."""
     manager = [one for one in read_unit(root, MANAGER) if one.key in MANAGERS_KEYS]
-    guilty = not_harmless(root, [*said, *manager], unit, words)
-    if guilty:
-        what = ", ".join(f"{one} says {one.key}={one.value}" for one in guilty)
-        return Found(
-            "overridden", f"it would not run as it was written: {what}", taking_out(guilty, unit.rpartition("/")[2])
-        )
-    return None
+    left, found = [*said, *manager], list[Said]()
+    while guilty := not_harmless(root, left, unit, words) + _failing(root, left, unit):
+        found += guilty
+        left = [one for one in left if one not in guilty]
+    return found
 
 
-def _of_conditions(root: Sysroot, said: list[Said], unit: str) -> Found | None:
-    if all(one.file == unit for one in said if one.key.startswith(("Condition", "Assert"))):
-        return None
-    one, is_sure = unmet(root, said)
-    if one is None or one.file == unit:
-        return None
-    where = f"{one} says {one.key}={one.value}"
-    if not is_sure:
-        return Found(UNKNOWN, f"{where}: whether that holds cannot be judged here")
-    return Found("conditional", f"it is not started, because {where}", taking_out([one], unit.rpartition("/")[2]))
+def _failing(root: Sysroot, said: list[Said], unit: str) -> list[Said]:
+    """The conditions of others that keep it from starting; where its own do, one of theirs with `|` changes nothing."""
+    failing = unmet(root, said)[0]
+    own = any(one.file == unit for one in failing)
+    return [one for one in failing if one.file != unit and not (own and one.value.startswith("|"))]
+
+
+def _is_condition(one: Said) -> bool:
+    return one.section == "Unit" and one.key.startswith(("Condition", "Assert"))
+
+
+def _quoted(said: Sequence[Said]) -> str:
+    return ", ".join(f"{one} says {one.key}={one.value}" for one in said)
 
 
 class ApplyService:

@@ -23,7 +23,6 @@ from tunectl.report.figures import (
 from tunectl.report.findings import brief
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.verdict import doubt_of_go
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
@@ -42,7 +41,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "host": {"hostname": "", "kernel": "", "machine": "", **(body.get("host") or {})},
         "at": body.get("at", ""),
         "version": body.get("tunectl_version", ""),
-        "verdict": _verdict(name, body, jitter),
+        "verdict": _verdict(name, body, jitter, file.get("doubt", "")),
         **(_preflight(body) if name == "preflight" else {"todo": [], "limits": [], "reasons": [], "sections": []}),
         "jitter": jitter_view(jitter) if jitter else None,
         "wake": wake_view(body) if name == "probe.wake" else None,
@@ -80,11 +79,11 @@ def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[s
     }
 
 
-def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """{word, look, said}: the preflight's verdict, otherwise the budget's."""
+def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None, doubt: str) -> dict[str, Any] | None:
+    """{word, look, said}: the preflight's verdict, otherwise the budget's. A GO with a `doubt` is not repeated."""
     if name == "preflight":
         word, said = str(body["verdict"]), [str(body["headline"])] if body.get("headline") else []
-        if word == "go" and (doubt := doubt_of_go(body)):
+        if word == "go" and doubt:
             word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
     if jitter is None:
