@@ -137,19 +137,18 @@ def removal_fix(view: View, *words: str, reboot: bool) -> Fix:
     An entry that somebody chose in the place of the right one is left as it is: the right one is chosen again.
     """
     end, upcoming = REBOOT if reboot else NOTHING, loaded_by(view).next
-    made = _of_settings(view, words)
+    made, others = _of_settings(view, words), bool(upcoming and upcoming.instead)
     if upcoming and upcoming.again:
         return in_turn(made, upcoming.again, end)
-    chosen = bool(upcoming and upcoming.instead)
-    if made and not chosen:
+    if made and not others:
         return in_turn(made, end)
     known = upcoming.points[0].where if upcoming and upcoming.points else ""
-    settings = {word: "" if chosen else place_of(view, word) for word in words}
-    return in_turn(made, *(by_hand_fix(word, settings[word] or known) for word in words), end)
+    places = [known if others else place_of(view, word) or known for word in words]
+    return in_turn(made, *map(by_hand_fix, words, places), end)
 
 
 def _of_settings(view: View, words: Sequence[str]) -> Fix:
-    """The command that takes these words out of GRUB's settings and makes the menu again; or nothing."""
+    """The command that takes words out of GRUB's settings and makes the menu again; nothing where none does."""
     maker, places = _menu_maker(view), {word: list(dict.fromkeys(_places(view, word))) for word in words}
     scripts = [_script(view, word, place) for word in words for place in places[word]]
     if maker and all(places.values()) and all(scripts):
