@@ -59,7 +59,7 @@ def preflight(
         cpu = cpu_result(
             15, max_ns=longest, stolen_ppm=max_ns / 40, arrival_ns={**cpu_result()["arrival_ns"], "99.9": max_ns / 2}
         )
-        kept = {"limits": LIMITS, "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
+        kept = {"limits": dict(LIMITS), "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
         probe = result({**cpu, "histogram": [[longest, longest, 50]]}, budget=kept)
     made: dict[str, Any] = {
         "schema": "tunectl.preflight/1",

@@ -169,7 +169,7 @@ def test_a_state_directory_that_was_removed_is_made_again_and_lets_no_second_mon
         slow.write_text(HOST_FILE)
         first.process.send_signal(signal.SIGHUP)
         first.wait_for((state / "monitor.sqlite3").exists)
-        assert [line for line in first.said() if "alerts are saved again" in line and "removed" in line]
+        first.wait_for(lambda: any("alerts are saved again" in line and "removed" in line for line in first.said()))
         assert first.end() == 0
 
 
