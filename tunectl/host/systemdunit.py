@@ -18,6 +18,7 @@ from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, files_of, unit_directories
 
 NULL = "/dev/null"
+YES, NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n", "f")  # its booleans, in any case
 MARKS = "@-:+!"  # what may stand before the program of an Exec line, in any order
 RELOAD = "sudo systemctl daemon-reload"
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")

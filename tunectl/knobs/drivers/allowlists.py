@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tunectl.host.systemdunit import Said
+from tunectl.host.systemdunit import NO, YES, Said
 
 _CAPABILITIES, _DEVICES, _FAMILIES = "CapabilityBoundingSet", "DeviceAllow", "RestrictAddressFamilies"
 _NAMESPACES, _CALLS, _ARCHITECTURES = "RestrictNamespaces", "SystemCallFilter", "SystemCallArchitectures"
 KEYS = frozenset({_CAPABILITIES, _DEVICES, _FAMILIES, _NAMESPACES, _CALLS, _ARCHITECTURES})
 _NOTHING_FROM_EMPTY = (_CAPABILITIES, _DEVICES)
-_YES, _NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n", "f")
 # Groups of system calls of which none is in @system-service or @mount: whoever takes one away takes nothing from us.
 OTHER_CALLS = frozenset({"@clock", "@cpu-emulation", "@debug", "@module", "@obsolete", "@raw-io", "@reboot", "@swap"})
 
@@ -80,9 +79,9 @@ def _anew(key: str, value: str) -> _List | None:
     word = value.lower()
     if not value:
         return _List(frozenset() if key in _NOTHING_FROM_EMPTY else None)
-    if (key, word) == (_FAMILIES, "none") or (key == _NAMESPACES and word in _YES):
+    if (key, word) == (_FAMILIES, "none") or (key == _NAMESPACES and word in YES):
         return _List(frozenset())
-    if (key, word) == (_CAPABILITIES, "~") or (key == _NAMESPACES and word in _NO):
+    if (key, word) == (_CAPABILITIES, "~") or (key == _NAMESPACES and word in NO):
         return _List()
     return None
 

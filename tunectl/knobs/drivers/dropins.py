@@ -18,7 +18,7 @@ from tunectl.cpulist import parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force, unit_directories
-from tunectl.host.systemdunit import MARKS, NULL, Said, in_force, words_of
+from tunectl.host.systemdunit import MARKS, NO, NULL, YES, Said, in_force, words_of
 from tunectl.knobs.drivers import allowlists
 from tunectl.knobs.drivers.environment import STEERS
 
@@ -37,7 +37,6 @@ class Service(NamedTuple):
 
 Test = Callable[[Service, str], bool]
 
-_YES, _NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n", "f")
 # systemd gives every service without a limit of its own this long to start; `apply` needs a few seconds.
 _ENOUGH_S = 90.0
 # Many times of what `apply` uses.
@@ -90,7 +89,7 @@ def _none_of(*values: str) -> Test:
 
 def _hides(*places: str) -> Test:
     """Hides these places: no word of the command may lie below one."""
-    return lambda service, value: value.lower() in _NO or not any(word.startswith(places) for word in service.words)
+    return lambda service, value: value.lower() in NO or not any(word.startswith(places) for word in service.words)
 
 
 def _is_long(_: Service, value: str) -> bool:
@@ -185,7 +184,7 @@ def _is_no_hurdle(service: Service, value: str) -> bool:
     return _is_mild(service, value) or (_may_fail(value) and program not in ("", "sleep"))
 
 
-_OFF = _one_of(*_NO)
+_OFF = _one_of(*NO)
 
 # What a service may be given: it says who it is, how it is weighed, how it is killed or stopped, how it logs.
 _FREE_SERVICE = (
@@ -232,7 +231,7 @@ _SERVICE: dict[str, Test] = (
         "UnsetEnvironment": _none_of("PATH"),
         "LimitNOFILE": _at_least(_ENOUGH_FILES),
         "Type": _one_of("", "oneshot"),
-        "RemainAfterExit": _one_of(*_YES),
+        "RemainAfterExit": _one_of(*YES),
         "Restart": _one_of("", "no", "on-failure", "on-abnormal", "on-abort", "on-watchdog"),
         "SuccessExitStatus": _all_of("0", "4"),
         "TimeoutStartSec": _is_long,
@@ -244,7 +243,7 @@ _SERVICE: dict[str, Test] = (
         "DevicePolicy": _one_of("", "auto"),
         "ProcSubset": _one_of("", "all"),
         "ProtectProc": _one_of("", "default", "invisible"),  # root sees every process
-        "ProtectSystem": _one_of(*_NO, *_YES, "full"),
+        "ProtectSystem": _one_of(*NO, *YES, "full"),
         "ProtectHome": lambda service, value: value == "read-only" or _hides(*_HOMES)(service, value),
         "PrivateTmp": _hides(*_TEMPORARY),
     }
@@ -270,7 +269,7 @@ _UNIT: dict[str, Test] = (
         "Conflicts": _all_of("shutdown.target"),
         "RequiresMountsFor": _all_of("/", "/etc", "/usr", "/proc", "/sys"),
         "StartLimitBurst": _none_of("0"),
-        "DefaultDependencies": _one_of("", *_YES),
+        "DefaultDependencies": _one_of("", *YES),
     }
 )
 # What the manager gives to every service.
@@ -324,7 +323,7 @@ def _is_open(counting: Sequence[Said], words: Sequence[str]) -> bool:
     """Does ProtectSystem= leave everything to be written, and ProtectHome= what the command names?"""
     values = {one.key: one.value.lower() for one in counting if one.section == "Service" and _is_single(one)}
     homes = any(word.startswith(_HOMES) for word in words)
-    return values.get("ProtectSystem", "no") in _NO and (not homes or values.get("ProtectHome", "no") in _NO)
+    return values.get("ProtectSystem", "no") in NO and (not homes or values.get("ProtectHome", "no") in NO)
 
 
 def _is_of_a_list(one: Said) -> bool:
