@@ -55,7 +55,12 @@ def next_words(view: View) -> tuple[NextWord, ...]:
         return ()
     secondary = _secondary(view)
     of_apic = _of_apic(view) if any(same_key(arg.key, _BY_APIC) for arg in new) else {}
-    taken = _in_turn(lambda line: taken_cpus(line, view.scope.present, secondary, of_apic), lines.next or (), new)
+    taken = _in_turn(
+        lambda line: {
+            arg: cpus for arg, cpus in taken_cpus(line, view.scope.present, secondary, of_apic).items() if arg in new
+        },
+        lines.next or (),
+    )
     return tuple(
         NextWord(
             arg,
@@ -78,30 +83,22 @@ def _together(word: Arg, new: Sequence[Arg], taken: Mapping[Arg, CpuSet], clocke
     ]
 
 
-def _in_turn(
-    take: Callable[[Sequence[Arg]], Mapping[Arg, CpuSet]], line: Sequence[Arg], new: Collection[Arg]
-) -> Mapping[Arg, CpuSet]:
-    """What the words take, also those that come to count once what counts before them is out."""
+def _in_turn(take: Callable[[Sequence[Arg]], Mapping[Arg, CpuSet]], line: Sequence[Arg]) -> Mapping[Arg, CpuSet]:
+    """What the words take, also those that count only once another is out: it is not enough to take that one out."""
     found: dict[Arg, CpuSet] = {}
-    while taken := {arg: cpus for arg, cpus in take([one for one in line if one not in found]).items() if arg in new}:
+    while taken := take([one for one in line if one not in found]):
         found |= taken
     return found
 
 
 def _taking_the_clock(view: View, line: tuple[Arg, ...]) -> frozenset[Arg]:
-    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now.
-
-    Those among them that count only once another is out: it is not enough to take that one out.
-    """
+    """The words of this line with which the TSC is not the clock any more; none where it is not the clock now."""
     if view.root.get(f"{_CLOCK}/current_clocksource") != _TSC:
         return frozenset()
     chosen_again = view.texts.get("clocksource.current") == _TSC  # at each boot, where the kernel has not given it up
     others = [] if chosen_again else view.root.get(f"{_CLOCK}/available_clocksource").split()
     others = [name for name in others if name != _TSC]
-    found = frozenset[Arg]()
-    while taken := taking_tsc([arg for arg in line if arg not in found], others):
-        found |= taken
-    return found
+    return frozenset(_in_turn(lambda rest: dict.fromkeys(taking_tsc(rest, others), frozenset()), line))
 
 
 def _secondary(view: View) -> CpuSet:
