@@ -12,6 +12,7 @@ from typing import Literal
 from tunectl.model import Finding, Outcome
 
 Verdict = Literal["compliant", "drifted", "pending-reboot", "unreadable"]
+SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
 
 # Outcomes of targets that were read and judged. Without one of them, all that a report knows is "could not find out",
 # strict or not.

@@ -16,14 +16,13 @@ from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Outcome
 from tunectl.probe.budget import KEYS, judge
 from tunectl.probe.result import check_result
-from tunectl.verdict import is_proof
+from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
-_SECTIONS = {
+_ALLOWED = {
     "verify": ("its settings", ("compliant",)),
     "check": ("its checks", ("compliant", "unreadable")),
 }
-_FOUND_IN = (*_SECTIONS, "thermal")
 # The knobs that are left unread where reading would interrupt an isolated CPU, for whom the table of knobs is too high.
 SPARED = frozenset(
     {
@@ -138,7 +137,7 @@ def _reasons(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sections(document: Mapping[str, Any]) -> Iterator[str]:
-    for name, (what, allowed) in _SECTIONS.items():
+    for name, (what, allowed) in _ALLOWED.items():
         section = document.get(name) or {}
         if not section.get("findings"):
             yield f"judged none of {what}: {name} is empty"
@@ -148,7 +147,7 @@ def _sections(document: Mapping[str, Any]) -> Iterator[str]:
 
 def _findings(document: Mapping[str, Any]) -> Iterator[str]:
     waivers = (document.get("waivers") or {}).get("standing") or 0
-    for one in chain.from_iterable((document.get(name) or {}).get("findings") or () for name in _FOUND_IN):
+    for one in chain.from_iterable((document.get(name) or {}).get("findings") or () for name in SECTIONS):
         outcome, named = one["outcome"], f"{one['target']} in it is {one['outcome']}"
         if outcome not in _OUTCOMES:
             yield f"{named}, which tunectl does not know"

@@ -22,7 +22,7 @@ from tunectl.model import Document
 from tunectl.report.escape import printable
 from tunectl.report.figures import budget_of, figure, probe_of
 from tunectl.report.findings import counts
-from tunectl.verdict import fails_gate
+from tunectl.verdict import SECTIONS, fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count
 _VERDICTS = {
@@ -104,7 +104,7 @@ def _verdicts(document: Document) -> Iterator[Metric]:
     for word in _VERDICTS.get(document.name, _TUNED):
         add(document.body.get("verdict") == word, word)
     yield verdict
-    sections = [name for name in ("verify", "check", "thermal") if isinstance(document.body.get(name), Mapping)]
+    sections = [name for name in SECTIONS if isinstance(document.body.get(name), Mapping)]
     section, add = _gauge(document, "section_verdict", "1 for the verdict of a section.", ("section", "verdict"))
     for name in sections:
         for word in _VERDICTS.get(name, _TUNED):

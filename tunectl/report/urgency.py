@@ -9,6 +9,7 @@ from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cos
 from tunectl.report.escape import shown
 from tunectl.report.figures import budget_of
 from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
+from tunectl.verdict import SECTIONS
 from tunectl.wording import unexplained, wanted
 
 COSTS = {
@@ -18,7 +19,6 @@ COSTS = {
     Severity.HYGIENE: "nothing now, but the other settings are not safe",
 }
 MAX_ROWS = 8  # different values shown for one group: the most frequent ones
-SECTIONS = ("verify", "check", "thermal")  # of a preflight, with findings of their own
 _ATTENTION = (Outcome.DRIFTED, Outcome.REFUSED, Outcome.PENDING_REBOOT, Outcome.UNREADABLE)
 
 

@@ -13,7 +13,8 @@ from tunectl.report.text.findings import harmless, urgent
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
 from tunectl.report.text.probe_jitter import measured
 from tunectl.report.text.todo import todo_list
-from tunectl.report.urgency import SECTIONS, findings_in, other_reasons
+from tunectl.report.urgency import findings_in, other_reasons
+from tunectl.verdict import SECTIONS
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
