@@ -29,6 +29,8 @@ from tests.starter import end_shared_starters, needs_own_interpreter, shared_sta
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 TUNECTL = Path(sysconfig.get_path("scripts")) / "tunectl"
+# As for root by sudo, whose PATH has the program: what is printed names it by its name (tests/cli/test_typed.py).
+os.environ.update(SUDO_UID="0", PATH=f"{TUNECTL.parent}:{os.environ['PATH']}")
 # Shared machines stall for longer than any sensible deadline; speed is measured in tests/bench.
 settings.register_profile("tunectl", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=10)
@@ -60,7 +62,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Before -m selects: a test is quick unless it says otherwise, so that nobody forgets.
 
-    Of a test with more than two cases the first is quick, and every sixteenth after it. The slow tests come first, so
+    Of a test with several cases the first is quick, and every sixteenth after it. The slow tests come first, so
     that none of them is the last that one worker still has.
     """
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
@@ -68,7 +70,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not any(item.get_closest_marker(name) for name in NOT_QUICK):
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
-        for item in cases if len(cases) <= 2 else cases[::16]:
+        for item in cases[::16]:
             item.add_marker(pytest.mark.quick)
     if items:
         items[0].config.stash[QUICK] = frozenset(one.nodeid for one in items if one.get_closest_marker("quick"))
@@ -119,17 +121,18 @@ def write_to_memory() -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
-@pytest.fixture(autouse=True)
-def _cpus_of_this_machine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Two test processes share the CPUs: what must not meet another's threads waits until those have ended."""
-    alone = request.node.get_closest_marker("alone")
-    if not alone and not request.node.get_closest_marker("pins"):
-        yield
-        return
-    base = tmp_path_factory.getbasetemp()
-    with (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base).joinpath("cpus").open("w") as lock:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Test processes share the CPUs: what must not meet another's threads waits until those have ended.
+
+    Around the whole of a test: fixtures of its module, too, pin threads.
+    """
+    alone = item.get_closest_marker("alone")
+    if not alone and not item.get_closest_marker("pins"):
+        return (yield)
+    with (Path(tempfile.gettempdir()) / f"tunectl-tests-{os.getuid()}.cpus").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        yield
+        return (yield)
 
 
 @pytest.fixture(scope="session")

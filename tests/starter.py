@@ -126,6 +126,10 @@ def _import_the_product() -> None:
     for package in ("tunectl.cli", "tunectl.report", "tunectl.checking", "tunectl.compare"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(module.name)
+    from tunectl.hostfile.profile import load_profile, shipped
+
+    for name in shipped():  # a process reads a shipped profile once
+        load_profile(name)
 
 
 if __name__ == "__main__":

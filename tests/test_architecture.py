@@ -18,7 +18,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("shortened",),
     ("errors", "durable", "checksummed", "shipped"),
     ("cpulist", "fix", "oneline", "regular"),
-    ("model",),
+    ("model", "shapes"),
     ("verdict", "wording"),
     ("report",),
     ("host",),
@@ -114,10 +114,10 @@ def test_nothing_imports_the_command_line() -> None:
             (
                 "tunectl.hostfile",
                 "tunectl.monitor.alerts",
-                "tunectl.probe.document",
-                "tunectl.probe.shapes",
+                "tunectl.probe",
                 "tunectl.fleet.documents",
                 "tunectl.report.json",
+                "tunectl.shapes",
             ),
         ),
         ("jinja2", ("tunectl.report.html",)),
@@ -148,6 +148,7 @@ def test_report_sees_only_the_model() -> None:
         "tunectl.report",
         "tunectl.fix",
         "tunectl.model",
+        "tunectl.shapes",
         "tunectl.errors",
         "tunectl.cpulist",
         "tunectl.verdict",
@@ -207,7 +208,7 @@ def test_pure_modules_do_no_io(module: str) -> None:
 def test_the_fleet_knows_documents_and_no_host() -> None:
     for path in (PACKAGE / "fleet").glob("*.py"):
         own = {one for one in imports(path) if one.startswith("tunectl.")}
-        probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.probe.shapes")
+        probe = ("tunectl.probe.document", "tunectl.probe.doubt", "tunectl.shapes")
         ground = ("errors", "durable", "fix", "regular", "verdict", "wording", "model")
         assert not outside(own, "tunectl.fleet", *probe, *(f"tunectl.{one}" for one in ground)), path
     assert not calls(PACKAGE / "fleet/judge.py", "datetime.now", "open")

@@ -11,6 +11,7 @@ from tests.long import Part, Result, load, passed, run, save, table
 GOOD, BAD, SLOW = ("-c", "print('fine')"), ("-c", "raise SystemExit(3)"), ("-c", "import time; time.sleep(60)")
 
 
+@pytest.mark.slow
 def test_each_result_is_noted_with_its_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parts = [Part("good", "it works", GOOD), Part("bad", "it fails", BAD), Part("slow", "it hangs", SLOW)]
     run(parts, tmp_path, "abc", limit_s=1)

@@ -137,9 +137,12 @@ def test_no_word_ends_the_line_it_stands_in(name: str, bad: str, option: str) ->
 
 
 def test_apply_has_one_text() -> None:
-    """The knob systemd.apply_at_boot and this command write the same file."""
+    """The knob systemd.apply_at_boot and this command write the same file, but for the line that says which did."""
     (unit,) = units_of("apply", PROGRAM)
-    assert unit.text == render(PROGRAM)
+    (mark, *service), (other, *knobs) = unit.text.split("\n"), render(PROGRAM).split("\n")
+    assert service == knobs
+    assert mark.startswith("# Written by `tunectl service`")
+    assert other.startswith("# Written by `tunectl apply`")
 
 
 def test_the_monitor_asks_where_the_path_unit_listens() -> None:

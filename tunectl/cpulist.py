@@ -103,6 +103,12 @@ def format_cpulist(cpus: Iterable[int]) -> str:
     return _ranges(cpus if isinstance(cpus, frozenset) else frozenset(cpus))
 
 
+def named_cpus(cpus: Iterable[int]) -> str:
+    """`CPU 2`, `CPUs 2-3`: for a sentence."""
+    listed = frozenset(cpus)
+    return f"{'CPU' if len(listed) == 1 else 'CPUs'} {format_cpulist(listed)}"
+
+
 @lru_cache(maxsize=4096)
 def _ranges(cpus: CpuSet) -> str:
     parts: list[str] = []

@@ -7,12 +7,14 @@ one fix of several. Pure.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import string
 from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import NamedTuple
 
+_PROGRAM = re.compile(r"(?:sudo )?('[^']*'|\S+)")
 _PLAIN = string.ascii_letters + string.digits + "/._-@:+,= "  # these a shell and printf(1) leave alone
 
 
@@ -129,8 +131,13 @@ def apply(note: str = "") -> Fix:
 
 def applies(command: str) -> bool:
     """Is it `tunectl apply`, with whatever options name the host?"""
-    words = command.split()
-    return words[:2] == ["sudo", "tunectl"] and words[-1] == "apply"
+    return command.startswith("sudo ") and program_of(command) == "tunectl" and command.endswith(" apply")
+
+
+def program_of(command: str) -> str:
+    """The name of the program that a command starts, without `sudo` and its directory."""
+    found = _PROGRAM.match(command)
+    return found[1].strip("'").rpartition("/")[2] if found else ""
 
 
 REBOOTS = "sudo reboot"

@@ -1,6 +1,7 @@
 """tunectl's systemd units: what each file holds for one installation. Pure, but for the shipped templates it reads.
 
-The apply service's text is the knob systemd.apply_at_boot's, so that `apply` and `service install` never disagree.
+The apply service's text is the knob systemd.apply_at_boot's, so that `apply` and `service install` never disagree
+but in the first line, which says who wrote it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tunectl.knobs.drivers.unitfile import WRITTEN_BY_APPLY, render
 from tunectl.shipped import read_shipped
 
 DIRECTORY = "etc/systemd/system"
+INSTALLED = "# Written by `tunectl service`; `tunectl service remove apply` removes it.\n"
 MARKS = ("# Written by `tunectl service`", WRITTEN_BY_APPLY)
 
 # name -> its files, the one to enable first
@@ -44,7 +46,8 @@ def units_of(name: str, invocation: Sequence[str], options: Sequence[str] = ()) 
 
 def _text(file: str, invocation: Sequence[str], options: Sequence[str]) -> str:
     if file == "tunectl-apply.service":
-        return render(tuple(invocation))
+        # By its first line a host on which only the service was installed is told from one that was tuned.
+        return INSTALLED + render(tuple(invocation)).partition("\n")[2]
     text = read_shipped(f"systemd/{file}.in")
     program = " ".join(map(quoted, invocation))
     words = "".join(f" {quoted(word)}" for word in options)
@@ -64,6 +67,11 @@ def warnings(name: str, invocation: Sequence[str]) -> list[str]:
         who = "the service's own user may not be let in there" if name == "monitor" else "it runs as root from there"
         return [f"{program}: {who}, and the unit is less protected for it; install tunectl below /opt or /usr"]
     return []
+
+
+def same(one: str, other: str) -> bool:
+    """Are these the same unit, whoever of us wrote it?"""
+    return ours(one) and one.partition("\n")[2] == other.partition("\n")[2]
 
 
 def ours(text: str) -> bool:

@@ -26,9 +26,9 @@ def fails_gate(finding: Finding, strict: bool = False) -> bool:
     return finding.outcome is Outcome.DRIFTED or (strict and finding.outcome is Outcome.UNREADABLE)
 
 
-def _next_boot_unknown(finding: Finding) -> bool:
-    """Is it a boot argument of which nobody can say whether the next boot has it? That is never compliant."""
-    return finding.outcome is Outcome.UNREADABLE and finding.points is not None
+def _boot_unknown(finding: Finding) -> bool:
+    """Is it a boot argument of which nobody can say whether a boot has it, this one or the next? Never compliant."""
+    return finding.outcome is Outcome.UNREADABLE and finding.knob.startswith("boot.")
 
 
 def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
@@ -39,7 +39,7 @@ def verdict_of(findings: Iterable[Finding], strict: bool = False) -> Verdict:
     outcomes = {finding.outcome for finding in judged}
     if Outcome.UNREADABLE in outcomes and (strict or outcomes.isdisjoint(_DECIDED)):
         return "unreadable"
-    if any(map(_next_boot_unknown, judged)):
+    if any(map(_boot_unknown, judged)):
         return "unreadable"
     return "pending-reboot" if Outcome.PENDING_REBOOT in outcomes else "compliant"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable
 
@@ -19,6 +20,17 @@ def value_of(value: Scalar) -> str:
 def seconds_of(seconds: float) -> str:
     """A time in a sentence: `2.0 s`, `0.01 s`."""
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds:.2g} s"
+
+
+def nanoseconds(value: float | None, space: str = " ") -> str:
+    """A duration in the unit that suits it: `812 ns`, `12.3 µs`, `4.56 ms`, `1.2 s`."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if value >= size * 0.9995:  # so that 999.96 µs is 1 ms, not 1000 µs
+            number = f"{value / size:.3g}" if value < size * 999.5 else f"{value / size:.0f}"
+            return f"{number}{space}{unit}"
+    return f"{value:.3g}{space}ns"
 
 
 def plural(count: int, word: str) -> str:
@@ -61,17 +73,22 @@ def sentence(name: str, stands: str, reason: str) -> str:
     return name + (f" {stands}" if stands else "") + (f": {reason}" if reason else "")
 
 
-def over_limit(broken: str) -> str:
+UNDER_LOAD = "probe under load"
+
+
+def over_limit(broken: str, what: str = "probe") -> str:
     """A limit that the probe broke, as a reason."""
-    return f"probe: {broken}"
+    return f"{what}: {broken}"
 
 
-def unexplained(reasons: Iterable[str], knobs: Collection[str], broken: Iterable[str]) -> list[str]:
+def unexplained(
+    reasons: Iterable[str], knobs: Collection[str], broken: Iterable[str], broken_loaded: Iterable[str] = ()
+) -> list[str]:
     """The reasons that are neither a sentence about one of these knobs nor about one of these broken limits.
 
     A document's reasons are texts: what each is about is told by how this module begins it.
     """
-    limits = set(map(over_limit, broken))
+    limits = {*map(over_limit, broken), *(over_limit(text, UNDER_LOAD) for text in broken_loaded)}
     return [one for one in reasons if one not in limits and subject(one) not in knobs]
 
 

@@ -36,6 +36,7 @@ def webhook(**keys: str) -> dict[str, object]:
     return {"isolated": "2-3", "monitor": {"webhooks": [keys]}}
 
 
+@pytest.mark.slow
 def test_an_address_with_a_secret_is_shown_nowhere(module: Module, host_root: HostFactory, tmp_path: Path) -> None:
     """Neither the new one nor the one that stands in the host file, and the operator is warned."""
     root = host_root.fresh("lab4", tmp_path)
@@ -50,6 +51,7 @@ def test_an_address_with_a_secret_is_shown_nowhere(module: Module, host_root: Ho
     assert "url_file" in str(done["warnings"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "keys",
     [

@@ -21,8 +21,9 @@ BAR = 1.05
 def main() -> int:
     cpu = str(max(os.sched_getaffinity(0)))
     with tempfile.TemporaryDirectory() as out:
-        subprocess.run(["make", "-s", "-C", str(NATIVE), f"OUT={out}"], check=True, stdout=subprocess.DEVNULL)
-        argv = [f"{out}/tunectl-probe", "bench", "--cpus", cpu]
+        make = ["make", "-s", "-C", str(NATIVE), "bench", f"BUILD={out}"]
+        subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
+        argv = [f"{out}/bench-loop", cpu]
         runs = [json.loads(subprocess.run(argv, check=True, capture_output=True).stdout) for _ in range(RUNS)]
     for run in runs:
         turns = f"bare loop {run['bare_ns']:.2f} ns, probe's loop {run['loop_ns']:.2f} ns a turn"

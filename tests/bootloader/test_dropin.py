@@ -91,8 +91,9 @@ def test_an_earlier_isolcpus_with_the_same_list_is_no_conflict(tmp_path: Path) -
     assert plan(tmp_path, append("isolcpus=2-3"), ISOLCPUS) == holding(WORDS[:1])
 
 
-def test_a_later_file_overwrites_ours(tmp_path: Path) -> None:
-    root = grub_host(tmp_path, {"etc/default/grub.d/99-zzz.cfg": '\nGRUB_CMDLINE_LINUX_DEFAULT="splash"\n'})
+@pytest.mark.parametrize("line", ['GRUB_CMDLINE_LINUX_DEFAULT="splash"', "unset GRUB_CMDLINE_LINUX_DEFAULT"])
+def test_a_later_file_overwrites_ours(line: str, tmp_path: Path) -> None:
+    root = grub_host(tmp_path, {"etc/default/grub.d/99-zzz.cfg": f"\n{line}\n"})
     found = plan_dropin(root, ISOLCPUS, same)
     assert found.writes == holding(WORDS[:1]).writes
     assert found.conflicts == (
@@ -115,7 +116,7 @@ def test_what_init_would_get(tmp_path: Path) -> None:
 
 def test_what_grub_would_cut_off(tmp_path: Path) -> None:
     found = plan(tmp_path, append("a;b"), ISOLCPUS)
-    assert found.conflicts == (f"a ';' or a brace in the settings ends GRUB's linux command before {WORDS[0]}",)
+    assert found.conflicts == (f"a ';' or a brace in /{OTHER}:1 ends GRUB's linux command before {WORDS[0]}",)
 
 
 def test_tuneds_own_isolcpus_wins(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_spinner_keeps_its_cpu_busy(last_cpu: int) -> None:
 
 def test_without_the_probe_it_is_not_known(monkeypatch: pytest.MonkeyPatch, last_cpu: int) -> None:
     monkeypatch.setenv("TUNECTL_PROBE", "/bin/false")
-    with pytest.raises(Settled, match=f"no spinner on CPUs {last_cpu}") as settled:
+    with pytest.raises(Settled, match=f"no spinner on CPU {last_cpu}") as settled:
         measure_spinning(Sysroot(), frozenset({last_cpu}), 0.1)
     assert settled.value.outcome == Outcome.UNREADABLE
     with pytest.raises(Settled, match="nowhere to spin"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.probe.samples import cpu_result, typed_result
 from tunectl.checking.tick import Spun, judge_probe, judge_tick, meaning_of, with_longer_look
 from tunectl.checking.window import Counters
 from tunectl.host.interrupts import parse_interrupts
@@ -43,18 +44,15 @@ def test_where_nothing_spun_it_says_for_how_long() -> None:
     assert "spun there for 0.10 of 2.0 s" in one.reason
 
 
-def probed(cpu: int, ticks: int, stolen_s: float = 0.0) -> dict[str, Any]:
-    return {
-        "cpu": cpu,
-        "duration_ns": 5_000_000_000,
-        "stolen_ns": int(stolen_s * 1e9),
-        "counters": {"irq": {"LOC": ticks, "42": 900}},
-    }
+def probed(cpu: int, ticks: int, stolen_s: float = 0.0, **changes: Any) -> dict[str, Any]:
+    irq = {"LOC": ticks, "42": 900}
+    values = {"duration_ns": 5_000_000_000, "stolen_ns": int(stolen_s * 1e9), "counters": {"irq": irq}}
+    return cpu_result(cpu, **{**values, **changes})
 
 
 def test_the_probe_is_such_a_spinner() -> None:
     """Its own counters, from its first turn to its last; a CPU without nohz_full is not judged."""
-    document = {"cpus": [probed(1, 5000), probed(2, 950), probed(3, 6), probed(4, 0, stolen_s=4.9)]}
+    document = typed_result(probed(1, 5000), probed(2, 950), probed(3, 6), probed(4, 0, stolen_s=4.9))
     found = {one.instance: one for one in judge_probe(document, frozenset({2, 3, 4}))}
     assert {cpu: one.outcome.value for cpu, one in found.items()} == {
         "2": "drifted",
@@ -65,18 +63,18 @@ def test_the_probe_is_such_a_spinner() -> None:
 
 
 def test_an_arm_probe_counts_its_own_timer() -> None:
-    row = {"cpu": 2, "duration_ns": 10**9, "stolen_ns": 0, "counters": {"irq": {"11": 250}}}
-    document = {"irq_descriptions": {"11": "GICv3  30 Level     arch_timer"}, "cpus": [row]}
+    row = probed(2, 0, duration_ns=10**9, counters={"irq": {"11": 250}})
+    document = typed_result(row, irq_descriptions={"11": "GICv3  30 Level     arch_timer"})
     assert judge_probe(document, frozenset({2}))[0].outcome == Outcome.DRIFTED
 
 
 def test_a_probe_without_counters_proves_nothing() -> None:
-    row: dict[str, Any] = {"cpu": 2, "duration_ns": 10**9, "stolen_ns": 0}
-    assert judge_probe({"cpus": [row]}, frozenset({2}))[0].outcome == Outcome.UNREADABLE
-    hidden = {"warnings": ["/proc/interrupts could not be read: interrupts were not counted"]}
+    row = probed(2, 0, duration_ns=10**9, counters=None)
+    assert judge_probe(typed_result(row), frozenset({2}))[0].outcome == Outcome.UNREADABLE
+    hidden = ["/proc/interrupts could not be read: interrupts were not counted"]
     none_came = row | {"counters": {"irq": {}}}
-    assert judge_probe({"cpus": [none_came]} | hidden, frozenset({2}))[0].outcome == Outcome.UNREADABLE
-    assert judge_probe({"cpus": [none_came]}, frozenset({2}))[0].outcome == Outcome.COMPLIANT
+    assert judge_probe(typed_result(none_came, warnings=hidden), frozenset({2}))[0].outcome == Outcome.UNREADABLE
+    assert judge_probe(typed_result(none_came), frozenset({2}))[0].outcome == Outcome.COMPLIANT
 
 
 def test_a_longer_look_answers_what_was_open_and_hides_no_drift() -> None:

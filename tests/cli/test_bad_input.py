@@ -231,6 +231,14 @@ def test_a_profile_of_ones_own_that_cannot_be(tunectl: Run, stock: Path, tmp_pat
     assert "mine.toml" in line or "profile" in line
 
 
+def test_a_profile_that_cannot_be_looked_up(tunectl: Run, lab4: Path) -> None:
+    (lab4 / "etc/tunectl/mine").symlink_to("mine")
+    write_host_file(lab4, 'profile = "mine/a.toml"\nisolated = "2-3"\n')
+    line = complaint(tunectl("plan", "--root", lab4), 2)
+    assert f"host.toml: profile: cannot read {lab4}/etc/tunectl/mine" in line
+    assert "Too many levels of symbolic links" in line
+
+
 # ---- the journal
 
 
@@ -682,7 +690,11 @@ def test_the_second_waits(lab4: Path) -> None:
         ("verify --format", "'--format' requires an argument"),
         ("--root", "'--root' requires an argument"),
         ("verify --root /no/such/place", "--root /no/such/place: no such directory (unpack a snapshot there first)"),
-        ("verify --root /etc/passwd", "--root /etc/passwd: no such directory"),
+        (
+            "verify --root /etc/passwd",
+            "--root /etc/passwd: a file, no directory "
+            "(unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST)",
+        ),
         ("snapshot", "Missing option '-o'"),
         ("snapshot -o /no/such/place/host.tar", "--output /no/such/place/host.tar: no such directory"),
         ("propose --count 0", "'--count'"),
@@ -768,6 +780,7 @@ def garbage(host_root: HostFactory, tmp_path_factory: pytest.TempPathFactory) ->
         "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor",
         "sys/devices/system/cpu/cpu2/cpuidle/state1/latency",
         "sys/devices/system/cpu/isolated",
+        "sys/devices/system/cpu/online",
         "sys/kernel/mm/transparent_hugepage/enabled",
         "proc/sys/kernel/hostname",
         "proc/50000/comm",

@@ -42,13 +42,16 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
     made = valid("compare", tunectl("compare", *files, "--format", "json").out)
     assert made["confidence"] == 0.95
     (rate,) = [row for row in made["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
-    assert rate["change"] == "lower"
+    assert rate["ratio"]["high"] < 1
+    assert done.out.startswith("the two runs differ; after: ")
+    assert made["judged"]["outcome"] == "different"
     wider = valid("compare", tunectl("compare", *files, "--format", "json", "--confidence", "0.99").out)
     (wide,) = [row for row in wider["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
     assert wide["ratio"]["high"] > rate["ratio"]["high"]
     valid("compare", tunectl("compare", results / "wake.json", results / "wake.json", "--format", "json").out)
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
@@ -59,6 +62,21 @@ def test_real_results_are_compared_and_drawn(tunectl: Run, tmp_path: Path) -> No
     assert made["before"]["cpus"] == str(cpu)
     assert tunectl("report", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "r.html").code == 0
     assert "Before and after" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_runs_are_kept_together_and_compared_as_sets(tunectl: Run, tmp_path: Path) -> None:
+    cpu, out = min(os.sched_getaffinity(0)), tmp_path / "set"
+    words = ["--cpus", cpu, "--duration", "0.1", "--runs", "5", "--pause", "0", "--output", out]
+    made = valid("probe.jitter.runs", tunectl(*JITTER, *words, "--format", "json").out)
+    assert made["runs"] == json.loads(out.read_text())["runs"]
+    for run in made["runs"]:
+        valid("probe.jitter", json.dumps(run))
+    assert "5 runs, 0 s apart" in tunectl(*JITTER, *words).out
+    same = valid("compare", tunectl("compare", out, out, "--format", "json").out)
+    assert (same["judged"]["of"], same["before"]["runs"]) == ("sets", 5)
+    assert same["judged"]["outcome"] != "different"
 
 
 @pytest.mark.parametrize(
@@ -153,6 +171,7 @@ print("LOADED", *[name for name in {heavy!r} if name in sys.modules], file=sys.s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["--help"], ["verify", "--root", "ROOT"]])
 def test_other_commands_do_not_pay_for_it(stock: Path, results: Path, words: list[str]) -> None:
     def loaded(*words: str) -> str:

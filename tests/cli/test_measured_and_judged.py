@@ -19,6 +19,7 @@ from tunectl.model import Document, HostId
 from tunectl.probe.doubt import doubt_of_go
 from tunectl.report import render
 from tunectl.report.findings import finding_of
+from tunectl.shapes import Preflight, typed
 
 Run = Callable[..., Ran]
 CPU = max(os.sched_getaffinity(0))
@@ -104,7 +105,8 @@ def test_measured_and_within_every_limit_is_go_and_the_headline_says_on_what_ter
     # A reader repeats it, but for what the test makes up: another host's probe, and no setting that is asked for.
     here = {"host": ran.json["host"], "at": ran.json["at"]}
     asked = {"verdict": "compliant", "findings": ran.json["check"]["findings"]}
-    assert doubt_of_go(ran.json | {"probe": ran.json["probe"] | here, "verify": asked}) == ""
+    made = ran.json | {"probe": ran.json["probe"] | here, "verify": asked}
+    assert doubt_of_go(typed(made, Preflight)) == ""
     assert [fmt for fmt in FORMATS if says_go(drawn(ran.json, fmt), fmt)] == list(FORMATS)
 
 

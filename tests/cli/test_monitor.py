@@ -62,6 +62,7 @@ def test_once_in_every_format(tunectl: Run, watched: Path) -> None:
     assert not differences(before, watched)
 
 
+@pytest.mark.pins
 def test_a_clock_that_is_asked_for_is_measured(tunectl: Run, tmp_path: Path) -> None:
     cpu = max(os.sched_getaffinity(0))
     done = tunectl(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tunectl as tunectl_package
+from tests.conftest import TUNECTL
 from tests.ran import Ran
 from tunectl.cli.typed import Typed
 from tunectl.fix import APPLY, to_decide
@@ -65,6 +66,22 @@ def test_how_to_go_back_names_the_same_host(tunectl: Run, lab4: Path) -> None:
     assert not (lab4 / "var/lib/tunectl/journal.jsonl").exists()
 
 
+@pytest.mark.parametrize("by_sudo", [True, False])
+def test_a_program_that_sudo_does_not_find_is_printed_with_its_path(
+    tunectl: Run, lab4: Path, by_sudo: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of a checkout, which the README starts as .venv/bin/tunectl; activated, it is on its user's PATH only."""
+    if by_sudo:
+        monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    else:
+        monkeypatch.delenv("SUDO_UID")
+    asked = ("preflight", "--window", 0.05, "--root", lab4)
+    commands = [one.get("command", "") for one in tunectl(*asked, "--format", "json").json["actions"]]
+    assert [one for one in commands if "tunectl" in one] == [f"sudo {TUNECTL} --root {lab4} apply"]
+    assert f"sudo {TUNECTL} --root {lab4} apply" in tunectl(*asked).out
+
+
+@pytest.mark.slow
 def test_a_command_that_writes_on_the_host_is_said_with_sudo() -> None:
     """In every text that the product prints; a `#` begins a remark in a file that it writes."""
     places = sorted(Path(tunectl_package.__file__ or "").parent.rglob("*.py"))

@@ -13,7 +13,7 @@ import msgspec
 
 from tests.probe.samples import cpu_result, result
 from tunectl.compare.sample import Sample, sample
-from tunectl.probe.shapes import Jitter
+from tunectl.shapes import Jitter
 
 GHZ = {"source": "tsc", "hz": 1e9, "granule_ns": 1.0, "drift_ppm": 0.0}
 Gap = tuple[int, int]  # start and length, ns
@@ -32,7 +32,7 @@ def cpu_of(gaps: Iterable[Gap], seconds: float, cpu: int = 2, **changes: Any) ->
         "stolen_ppm": stolen / seconds / 1e3,
         "max_ns": max(lengths, default=0),
         "histogram": [[length, length, count] for length, count in sorted(Counter(lengths).items())],
-        "events": [[1_000 + start, 1_000 + start + length, ""] for start, length in listed],
+        "events": [[1_000 + start, 1_000 + start + length, 0] for start, length in listed],
     }
     return cpu_result(cpu, **{**values, **changes})
 

@@ -47,7 +47,10 @@ def complaint(path: Path, text: str | bytes) -> str:
         ("[" * 100_000, "FILE: is not JSON"),
         ('{"schema": "tunectl.probe.jitter/1", "duration_s": NaN}', "FILE: is not JSON: JSON is malformed"),
         ('{"schema": "tunectl.probe.jitter/1", "duration_s": 1e999}', "FILE: is not JSON: Number out of range"),
-        ("[]", "FILE: schema: is missing (one of tunectl.probe.jitter/1, tunectl.probe.wake/1"),
+        (
+            "[]",
+            "FILE: schema: is missing (one of tunectl.probe.jitter/1, tunectl.probe.jitter.runs/1, tunectl.probe.jit",
+        ),
         ("{}", "FILE: schema: is missing"),
         ('{"schema": 1}', "FILE: schema: is missing"),
         (
@@ -57,6 +60,14 @@ def complaint(path: Path, text: str | bytes) -> str:
         (
             '{"schema": "tunectl.probe.jitter/2"}',
             "FILE: schema: tunectl.probe.jitter/2 is of another version (this",
+        ),
+        (
+            '{"schema": "tunectl.probe.jitter.raw/2"}',
+            "FILE: schema: tunectl.probe.jitter.raw/2 is of another version (this tunectl reads tunectl",
+        ),
+        (
+            '{"schema": "tunectl.probe.wake.raw/2"}',
+            "FILE: schema: tunectl.probe.wake.raw/2 is of another version (this tunectl reads tunectl",
         ),
         ('{"schema": "tunectl.probe.jitter/1"}', "FILE: the document: Object missing required field `threshold_ns`"),
     ],
@@ -82,8 +93,9 @@ def changed(*path: Any, to: Any) -> str:
         (changed("cpus", 0, "max_ns", to=10**300), "FILE: cpus[0].max_ns: "),
         (changed("cpus", 0, "interruptions", to=True), "FILE: cpus[0].interruptions: Expected `int`, got `bool`"),
         (changed("cpus", 0, "events", 3, to=[1, 2]), "FILE: cpus[0].events[3]: Expected `array` of length 3"),
-        (changed("cpus", 0, "events", 3, to=[9, 2, ""]), "FILE: cpus[0].events[3]: ends before it begins"),
-        (changed("cpus", 0, "events", 3, to=[9, 9, ""]), "FILE: cpus[0].events[3]: ends before it begins, or at once"),
+        (changed("cpus", 0, "events", 3, to=[9, 2, 0]), "FILE: cpus[0].events[3]: ends before it begins"),
+        (changed("cpus", 0, "events", 3, to=[8, 9, 1]), "FILE: cpus[0].events[3]: has no cause among the labels"),
+        (changed("cpus", 0, "events", 3, to=[9, 9, 0]), "FILE: cpus[0].events[3]: ends before it begins, or at once"),
         (changed("cpus", 0, "histogram", 0, to=[9, 2, 1]), "FILE: cpus[0].histogram: a bucket ends before it begins"),
         (changed("cpus", 0, "histogram", to=[]), "FILE: cpus[0].histogram: holds 0 of "),
         (changed("cpus", to=[]), "FILE: cpus: no CPU was measured"),
@@ -115,7 +127,7 @@ def test_no_file(tmp_path: Path) -> None:
         read_document(tmp_path)
 
 
-EDGES = [0, 1, 2**63 - 1, [5, 5, ""]]
+EDGES = [0, 1, 2**63 - 1, [5, 5, 0]]
 anything = st.recursive(
     st.none()
     | st.booleans()
@@ -153,7 +165,7 @@ def test_any_value_anywhere_is_compared_or_refused(
         body = compared(file, file)
     except TunectlError:
         return
-    shown = {"files": [{"path": "x", "name": file.name, "body": file.body}] * 2, "compare": body}
+    shown = {"files": [{**vars(file), "doubt": ""}] * 2, "compare": body}
     assert render(Document("report", HostId(), "", shown), "html").startswith("<!doctype html>")
     assert render(Document("compare", HostId(), "", body), "text")
     json.dumps(json.loads(render(Document("compare", HostId(), "", body), "json")), allow_nan=False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tunectl.compare.lengths import Lengths
+from tunectl.probe.lengths import Lengths
 
 groups = st.lists(st.tuples(st.integers(1, 60).map(float), st.integers(1, 5)), max_size=20)
 moments = st.floats(0, 70)

@@ -11,7 +11,7 @@ import msgspec
 from tests.probe.samples import cpu_result, result
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.fleet.store import open_session, record_absent, record_document
-from tunectl.probe.shapes import Preflight
+from tunectl.shapes import Preflight
 
 BEGAN = "2026-11-21T08:30:00Z"
 NOW = "2026-11-21T08:40:00Z"
@@ -57,7 +57,11 @@ def preflight(
     if max_ns is not None:
         longest = int(max_ns)
         cpu = cpu_result(
-            15, max_ns=longest, stolen_ppm=max_ns / 40, arrival_ns={**cpu_result()["arrival_ns"], "99.9": max_ns / 2}
+            15,
+            max_ns=longest,
+            stolen_ppm=max_ns / 40,
+            gap_ns=dict.fromkeys(cpu_result()["gap_ns"], longest),
+            arrival_ns={**dict.fromkeys(cpu_result()["arrival_ns"], max_ns / 2), "50": 0, "99": 0},
         )
         kept = {"limits": dict(LIMITS), "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
         probe = result({**cpu, "histogram": [[longest, longest, 50]]}, budget=kept)
@@ -86,9 +90,7 @@ def asked(name: str, document: dict[str, Any] | None = None, problem: str = "it 
     """The host as `store` hands it on."""
     if document is None:
         return Asked(name, Answer.SILENT, problem=problem)
-    return Asked(
-        name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight), document), file=f"/s/hosts/{name}.json"
-    )
+    return Asked(name, Answer.DOCUMENT, summary_of(msgspec.convert(document, Preflight)), file=f"/s/hosts/{name}.json")
 
 
 def session(*hosts: str, **changes: Any) -> Session:

@@ -13,7 +13,7 @@ from tests.report.documents import hostile
 from tunectl.fleet.body import fleet_body
 from tunectl.fleet.judge import Judged, judge
 from tunectl.fleet.records import VERDICTS, Answer, Asked, Summary
-from tunectl.probe.shapes import Host
+from tunectl.shapes import Host
 
 
 def one(document: dict[str, Any] | None, **of_session: Any) -> Judged:
@@ -170,6 +170,7 @@ anybody = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(anybody, max_size=8, unique_by=lambda asked: asked.name))
 def test_nobody_is_dropped_and_nothing_improves(hosts: list[Asked]) -> None:
     body = fleet_body(session(*(one.name for one in hosts)), hosts, NOW)

@@ -74,6 +74,7 @@ def test_text() -> None:
     assert not is_text("\udc80")
 
 
+@pytest.mark.slow
 @given(names)
 def test_the_ansible_action_has_the_same_rule(name: str) -> None:
     assert _action_names(name) == file_name(name)

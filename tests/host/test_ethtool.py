@@ -72,6 +72,7 @@ def said(*words: str) -> Any:
     return json.loads(namespace('exec "$@"\n', sys.executable, "-c", READER, *words))
 
 
+@pytest.mark.slow
 def test_what_is_written_is_read() -> None:
     channels, gro, frames = (
         "ethtool/v0/channels/rx-count",
@@ -105,6 +106,7 @@ def refused() -> dict[str, int]:
     return dict(zip(paths, said(*paths), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "number"), REFUSED)
 def test_what_is_not_offered_has_an_errno(path: str, number: int) -> None:
     assert refused()[path] == number
@@ -178,6 +180,7 @@ def test_applied_verified_and_restored(tmp_path: Path) -> None:
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.slow
 def test_a_recording_answers_as_the_machine_did(tmp_path: Path) -> None:
     """Of this machine's own interfaces, only read."""
     live = Sysroot()

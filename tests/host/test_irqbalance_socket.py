@@ -13,7 +13,7 @@ import pytest
 from tests.nobody import needs_root
 from tunectl.cpulist import CpuSet
 from tunectl.host.cpusets import CpuFacts
-from tunectl.host.irqbalance import Ban, read_running_ban
+from tunectl.host.irqbalance import Ban, read_running_ban, shows_empty_is_unset
 from tunectl.host.irqbalancesocket import Answer, ask, parse_answer
 from tunectl.host.sysroot import Sysroot
 from tunectl.tuners.conflicts import objection
@@ -84,6 +84,24 @@ def test_whoever_takes_the_name_of_another_process_is_not_believed() -> None:
 
 def test_without_a_socket_nobody_can_change_it() -> None:
     assert ask(HOST, os.getpid()) == Answer(None)
+
+
+@pytest.mark.parametrize(
+    ("environ", "bans", "shown"),
+    [
+        ("HOME=/\0IRQBALANCE_BANNED_CPULIST=\0", {2, 3}, True),  # a newer one: empty is as unset
+        ("IRQBALANCE_BANNED_CPULIST=\0IRQBALANCE_BANNED_CPUS=\0", {2, 3}, True),
+        ("IRQBALANCE_BANNED_CPULIST=\0", set(), False),  # an older one
+        ("IRQBALANCE_BANNED_CPULIST=\0", {3}, False),  # somebody changed its list
+        ("IRQBALANCE_BANNED_CPULIST=\0", None, False),
+        ("IRQBALANCE_BANNED_CPULIST=2-3\0", {2, 3}, False),  # its own list: nothing is shown
+        ("IRQBALANCE_BANNED_CPULIST=\0IRQBALANCE_BANNED_CPUS=c\0", {2, 3}, False),
+        ("HOME=/\0", {2, 3}, False),
+    ],
+)
+def test_a_running_one_shows_what_it_makes_of_an_empty_list(environ: str, bans: set[int] | None, shown: bool) -> None:
+    said = None if bans is None else frozenset(bans)
+    assert shows_empty_is_unset(environ, said, frozenset({2, 3})) == shown
 
 
 def tuner(*running: Ban, configured: CpuSet) -> FoundTuner:

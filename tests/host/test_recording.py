@@ -60,6 +60,7 @@ def test_a_recording_of_a_recording_is_the_same_to_the_byte(host_root: HostFacto
     assert one == two
 
 
+@pytest.mark.slow
 def test_no_link_leaves_the_archive(host_root: HostFactory, tmp_path: Path) -> None:
     record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"), **EVERYTHING)
     with tarfile.open(tmp_path / "host.tar.gz") as archive:
@@ -82,6 +83,7 @@ def test_nothing_that_is_always_an_interruption_is_asked_for() -> None:
         assert not [pattern for pattern in (*FILES, *files_read()) if never in pattern]
 
 
+@pytest.mark.slow
 def test_an_isolated_cpu_is_not_interrupted(host_root: HostFactory, tmp_path: Path) -> None:
     root = Sysroot(str(host_root("xeon2s", tuned_boot=frozenset({15, 31}))))
     root.live = True  # a running host, as far as recording is concerned
@@ -109,6 +111,7 @@ def test_a_boot_loader_password_is_left_out(tmp_path: Path) -> None:
     assert "menuentry" in text
 
 
+@pytest.mark.slow
 def test_modes_are_kept(host_root: HostFactory, tmp_path: Path) -> None:
     record(Sysroot(str(host_root("xeon2s"))), str(tmp_path / "host.tar.gz"), **EVERYTHING)
     copy = unpacked(tmp_path / "host.tar.gz", tmp_path / "copy")
@@ -116,6 +119,7 @@ def test_modes_are_kept(host_root: HostFactory, tmp_path: Path) -> None:
     assert copy.mode(f"proc/irq/{managed}/smp_affinity_list") == 0o444
 
 
+@pytest.mark.slow
 def test_the_live_host(tmp_path: Path) -> None:
     live = Sysroot()
     summary = record(live, str(tmp_path / "live.tar.gz"), **EVERYTHING)

@@ -486,3 +486,55 @@ def test_a_folder_of_the_running_host() -> None:
         assert folder.read_value("attr", "../comm") == Sysroot("/").read_value("proc/self/comm")
         with pytest.raises(FileNotFoundError):
             folder.read_value("net", "no-such-file")
+
+
+def test_one_look_reads_configuration_once_and_the_next_one_anew(tmp_path: Path) -> None:
+    root = Sysroot(str(tmp_path))
+    for path in ("etc/systemd/unit.d/one.conf", "proc/sys/one"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text("1\n")
+    for look in (1, 2):
+        with root.one_look():
+            assert len(root.names("etc/systemd/unit.d")) == look
+            for path in ("etc/systemd/unit.d/one.conf", "proc/sys/one"):
+                assert root.read_text(path) == f"{look}\n"
+                (tmp_path / path).write_text(f"{look + 1}\n")
+            assert not root.exists(f"etc/systemd/unit.d/{look}.conf")
+            (tmp_path / f"etc/systemd/unit.d/{look}.conf").touch()
+            assert len(root.listdir("etc/systemd/unit.d")) == look
+            assert root.read_text("etc/systemd/unit.d/one.conf") == f"{look}\n"
+            assert root.read_text("proc/sys/one") == f"{look + 1}\n"
+    assert len(root.names("etc/systemd/unit.d")) == 3
+
+
+def test_what_is_not_there_is_not_there_in_one_look(tmp_path: Path) -> None:
+    root = Sysroot(str(tmp_path))
+    (tmp_path / "etc/a").mkdir(parents=True)
+    (tmp_path / "etc/a/file").touch()
+    (tmp_path / "etc/link").symlink_to("/etc/a")
+    with root.one_look():
+        assert root.names("etc/link") == root.names("etc/a") == ["file"]
+        for path in ("etc/b", "etc/a/c/d", "run/none", "usr/lib/none/below"):
+            assert root.listdir(path) == []
+            with pytest.raises(FileNotFoundError):
+                root.names(path)
+        with pytest.raises(NotADirectoryError):
+            root.names("etc/a/file")
+        assert [root.exists(f"etc/a/{name}") for name in ("file", "c", "..", ".")] == [True, False, True, True]
+
+
+def test_what_is_worked_out_once_has_its_refusals_noted_each_time(tmp_path: Path) -> None:
+    root = Sysroot(str(tmp_path))
+    asked: list[int] = []
+
+    def work() -> int:
+        asked.append(1)
+        root._note("etc/secret", PermissionError(errno.EACCES, "denied"))
+        return len(asked)
+
+    with root.one_look():
+        for _ in range(2):
+            with root.noting() as denied:
+                assert root.once("it", work) == 1
+            assert str(denied) == "/etc/secret: Permission denied"
+    assert root.once("it", work) == 2

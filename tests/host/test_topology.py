@@ -55,6 +55,7 @@ def test_a_tuned_boot_shows_what_the_kernel_isolates(host_root: HostFactory) -> 
     assert facts.kernel_isolated == facts.nohz_full == {2, 3}
 
 
+@pytest.mark.slow
 def test_more_than_a_thousand_cpus(host_root: HostFactory) -> None:
     facts = read_scope_facts(Sysroot(str(host_root("big"))))
     assert facts.nr_cpus == 1152

@@ -140,6 +140,14 @@ def test_a_limit_must_be_able_to_limit(tmp_path: Path, key: str, value: str) -> 
         config(tmp_path, f"{LOW}[budget]\n{key} = {value}\n")
 
 
+def test_loads_of_preflight_are_of_the_table(tmp_path: Path) -> None:
+    assert config(tmp_path, LOW).load == ()
+    assert config(tmp_path, f'{LOW}[preflight]\nload = ["timers", "memory"]\n').load == ("memory", "timers")
+    assert config(tmp_path, f'{LOW}[preflight]\nload = ["none"]\n').load == ()
+    with pytest.raises(UsageError, match=r"host.toml: preflight.load: there is no load 'memori' \(one of memory, "):
+        config(tmp_path, f'{LOW}[preflight]\nload = ["memori"]\n')
+
+
 @pytest.mark.parametrize("name", shipped())
 def test_every_profile_has_a_whole_budget_and_explains_each_figure(name: str) -> None:
     limits = load_profile(name).budget

@@ -32,6 +32,7 @@ def findings(root: Path) -> dict[str, Finding]:
     return {one.target: one for one in found if one.knob in (RT, FAIR)}
 
 
+@pytest.mark.slow
 def test_the_profile_switches_the_fair_server_of_the_isolated_cpus_off_and_of_no_other(new: Path) -> None:
     assert findings(new)[f"{FAIR}[4]"].outcome == "drifted"
     apply(new)
@@ -42,6 +43,7 @@ def test_the_profile_switches_the_fair_server_of_the_isolated_cpus_off_and_of_no
     assert (new / DIRECTORY / "cpu0/runtime").read_text() == "50000000\n"
 
 
+@pytest.mark.slow
 def test_without_a_limit_the_fair_server_still_stops_a_spinner_and_the_fix_is_a_line_of_the_host_file(
     new: Path,
 ) -> None:
@@ -57,6 +59,7 @@ def test_without_a_limit_the_fair_server_still_stops_a_spinner_and_the_fix_is_a_
     assert findings(new)[RT].outcome == "compliant"
 
 
+@pytest.mark.slow
 def test_where_the_fair_server_cannot_be_read_nothing_is_known_of_the_spinner(new: Path) -> None:
     apply(new)
     shutil.rmtree(new / "sys/kernel/debug")
@@ -71,6 +74,7 @@ def test_where_the_fair_server_cannot_be_read_nothing_is_known_of_the_spinner(ne
     assert "if this kernel has one" in findings(new)[RT].reason
 
 
+@pytest.mark.slow
 def test_where_debugfs_is_not_mounted_the_fix_mounts_it(new: Path) -> None:
     apply(new)
     beside = new.parent / "mounted"
@@ -99,6 +103,7 @@ def test_a_kernel_without_a_fair_server_goes_by_the_sysctl(lab4: Path, seen_by: 
     assert (found[FAIR].outcome, found[FAIR].reason) == ("unsupported", "this kernel has no fair server")
 
 
+@pytest.mark.slow
 def test_a_site_that_keeps_the_limit_hears_nothing_of_the_fair_server(new: Path) -> None:
     text = (new / "etc/tunectl/host.toml").read_text()
     write_host_file(new, f'{text}{UNMANAGED}"{RT}" = 950000\n')
@@ -112,6 +117,7 @@ def test_a_runtime_that_is_no_number_is_not_known(new: Path) -> None:
     assert not read_fair_server(Sysroot(str(new)), frozenset({4})).problem
 
 
+@pytest.mark.slow
 def test_under_lockdown_root_is_not_told_to_be_root(new: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """debugfs answers EPERM to root, too (fs/debugfs/file.c, debugfs_locked_down())."""
     apply(new)

@@ -58,6 +58,7 @@ def test_every_driver_and_mode(host_root: HostFactory, tmp_path: Path, name: str
     assert absent & SOMETIMES == SOMETIMES - HERE[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["arm64", "vm2"])
 def test_a_host_without_them_is_no_failure(host_root: HostFactory, tmp_path: Path, name: str) -> None:
     root = host_root.fresh(name, tmp_path)
@@ -150,6 +151,7 @@ def test_a_policy_without_a_link_that_it_acts_on_is_not_asked_for(host_root: Hos
 COOLER, ZONE = "sys/class/thermal/cooling_device0", "sys/class/thermal/thermal_zone0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("celsius", "fix"), [(45, f"echo 0 | sudo tee /{COOLER}/cur_state"), (95, "failed fan")])
 def test_a_cap_that_a_cooling_device_holds_is_named_by_it(
     host_root: HostFactory, tmp_path: Path, celsius: int, fix: str

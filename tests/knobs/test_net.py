@@ -153,6 +153,7 @@ class Driver(KernelRoot):
                     place.write_text("0-31\n" if "irq" in name else "00000000\n")
 
 
+@pytest.mark.slow
 def test_what_a_change_of_channels_takes_away_comes_back(host_root: HostFactory, tmp_path: Path) -> None:
     root = xeon(host_root, tmp_path, 'net.combined_channels = 2\nirq.affinity = "housekeeping"')
     for number, cpus in ((1, "00000003"), (6, "0000000c")):

@@ -21,6 +21,7 @@ from tunectl.model import State
 from tunectl.tuning.inspection import observe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ISOLATED)
 def test_a_recording_holds_what_every_row_reads(applied: dict[str, Path], tmp_path: Path, name: str) -> None:
     inspection = inspection_on(applied[name])

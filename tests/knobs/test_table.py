@@ -285,6 +285,7 @@ def test_every_row_has_a_sabotage() -> None:
     assert list(CASES) == [name for name in KNOBS if name not in JUDGED_ONLY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_sabotage_is_found_by_name_and_mended(tunectl: Run, host: Callable[[str], Path], name: str) -> None:
     case = CASES[name]

@@ -458,6 +458,7 @@ def alone(text: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_line_that_may_keep_the_service_from_its_work_is_named_and_its_fix_mends_it(applied4: Path) -> None:
     for section, line in alone(HARMFUL):
         write(applied4, DROP_IN, f"{section}\n{line}\n")
@@ -593,6 +594,7 @@ def test_a_drop_in_of_any_name_is_found_by_the_command_that_is_printed(applied4:
     assert of_the_service(applied4).outcome == "compliant"
 
 
+@pytest.mark.slow
 def test_a_line_that_keeps_the_service_as_it_is_is_no_matter(applied4: Path) -> None:
     for section, line in alone(HARMLESS):
         write(applied4, DROP_IN, f"{section}\n{line}\n")

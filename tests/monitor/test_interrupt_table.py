@@ -170,6 +170,7 @@ def tables(draw: st.DrawFn) -> Pair:
     return text(), text(), draw(st.sets(st.sampled_from(cpus)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(tables())
 def test_any_two_readings_agree_with_the_whole_table(tmp_path_factory: pytest.TempPathFactory, pair: Pair) -> None:

@@ -92,6 +92,12 @@ def test_nothing_it_says_moves_a_terminal(host: Path, tmp_path: Path) -> None:
     assert "\x1b" not in monitor.err.read_text()
 
 
+def test_no_line_that_is_logged_moves_a_terminal() -> None:
+    text = "import logging; from tunectl.cli.daemon import settle; settle(); logging.warning('IRQ \\x1b[31m\\nb')"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stderr == "tunectl: IRQ \\x1b[31m b\n"
+
+
 def test_as_systemd_runs_it(host: Path, tmp_path: Path) -> None:
     systemd = Systemd(tmp_path / "notify")
     with running(host, tmp_path / "run", env=notified(systemd, 0.4)) as monitor:

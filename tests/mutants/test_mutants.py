@@ -24,6 +24,7 @@ def test_their_names_are_their_own() -> None:
     assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("asserts", "verdict"), [("assert answer == 42", "died"), ("assert answer", "SURVIVED")], ids=["dies", "survives"]
 )

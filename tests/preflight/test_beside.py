@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.checking.fake_kernel import FakeKernel, Process, Row
+from tests.probe.samples import typed_result
 from tunectl.host.occupants import Occupant
 from tunectl.host.procs import Thread
 from tunectl.host.sysroot import Sysroot
@@ -81,7 +82,7 @@ def test_beside_an_engine_it_is_never_go(strict: bool) -> None:
     assert "--intrude" in reasons[0]
     assert decide(parts._replace(beside=("over",)), strict)[0] == "no-go"
     assert decide(parts._replace(not_measured=()), strict)[0] == "unknown"
-    measured = {"budget": {"verdict": "within"}}
+    measured = typed_result(budget={"verdict": "within"})
     assert decide(parts._replace(not_measured=(), probe=measured), strict)[0] == "go"
 
 

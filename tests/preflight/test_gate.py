@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
 
+from tests.probe.samples import typed_result
 from tunectl.fix import Fix
 from tunectl.model import Finding, Match, Outcome
 from tunectl.preflight.gate import Parts, decide
+from tunectl.shapes import Jitter
 
 RANKS = ("go", "pending-reboot", "unknown", "no-go")  # the better ones first
 
@@ -73,14 +74,14 @@ THERMAL = {
     "throttled": Given("hot", (HOT,), "no-go", "no-go", HOT.reason),
     "unknown": Given("no sensor", (finding("thermal.zone", Outcome.UNSUPPORTED),), "go", "unknown", "no sensor here"),
 }
-KEPT: Mapping[str, Any] = {"budget": {"verdict": "within", "broken": []}}
-STARVED: Mapping[str, Any] = {"budget": {"verdict": "not-judged", "broken": [], "reason": "a CPU was never measured"}}
-BROKEN: Mapping[str, Any] = {"budget": {"verdict": "broken", "broken": ["max_ns of CPU 7"]}}
-PROBES: tuple[tuple[Mapping[str, Any] | None, str, Given], ...] = (
+KEPT = typed_result(budget={"verdict": "within", "broken": []})
+STARVED = typed_result(budget={"verdict": "not-judged", "broken": [], "reason": "a CPU was never measured"})
+BROKEN = typed_result(budget={"verdict": "broken", "broken": ["max_ns of CPU 7"]})
+PROBES: tuple[tuple[Jitter | None, str, Given], ...] = (
     (KEPT, "", Given("budget kept", (), "go", "go")),
     (BROKEN, "", Given("budget broken", (), "no-go", "no-go", "probe: max_ns of CPU 7")),
     (STARVED, "", Given("starved", (), "unknown", "unknown", "probe: not judged: a CPU was never measured")),
-    ({}, "", Given("no budget", (), "unknown", "unknown", "probe: not judged: it was held to no limit")),
+    (typed_result(), "", Given("no budget", (), "unknown", "unknown", "probe: not judged: it was held to no limit")),
     (None, "", Given("not probed", (), "unknown", "unknown", "probe: nothing was measured")),
     (None, "probe: no CPU", Given("no probe", (), "unknown", "unknown", "probe: no CPU")),
     (KEPT, "probe: not judged", Given("not judged", (), "unknown", "unknown", "probe: not judged")),
@@ -120,6 +121,24 @@ def test_reasons_come_in_the_order_of_their_weight() -> None:
         "a.pending[7]",
     ]
     assert reasons[1:3] == ["probe: max_ns of CPU 7", "probe: not judged"]
+
+
+@pytest.mark.parametrize(
+    ("quiet", "loaded", "problem", "verdict", "reason"),
+    [
+        (KEPT, KEPT, "", "go", ""),
+        (KEPT, BROKEN, "", "no-go", "probe under load: max_ns of CPU 7"),
+        (BROKEN, KEPT, "", "no-go", "probe: max_ns of CPU 7"),
+        (KEPT, STARVED, "", "unknown", "probe under load: not judged: a CPU was never measured"),
+        (KEPT, None, "load memory: refused: engine runs", "unknown", "load memory: refused: engine runs"),
+    ],
+)
+def test_what_was_measured_beside_a_load_counts_as_the_quiet_run_does(
+    quiet: Jitter, loaded: Jitter | None, problem: str, verdict: str, reason: str
+) -> None:
+    parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", quiet, "")
+    found = decide(parts._replace(loaded=loaded, load_problem=problem), strict=False)
+    assert found == (verdict, [reason] if reason else [])
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.probe.samples import typed_result
 from tunectl.hostfile.budget import Looser
 from tunectl.model import Waiver
 from tunectl.preflight.headline import Waivers, count_waivers, headline
@@ -41,6 +42,16 @@ def test_it_says_how_many_waivers_stand_and_which_expires_next() -> None:
     assert headline("no-go", (), count_waivers([one, *more, expired], TODAY)) == (
         "do not trade on this host; 3 waivers stand, the next expires on 2026-12-24 (mm.ksm), 1 expired"
     )
+
+
+def test_it_says_beside_which_load_it_was_measured() -> None:
+    names = ["memory", "timers"]
+    loaded = typed_result(load={"names": names, "ran": True})
+    assert headline("go", (), Waivers(), loaded) == (
+        "this host is ready to trade; measured quiet and under load (memory, timers); no waiver stands"
+    )
+    loaded = typed_result(load={"names": names, "ran": False, "reason": "stress-ng has ended"})
+    assert headline("unknown", (), Waivers(), loaded) == "could not find out enough to say; no waiver stands"
 
 
 def test_it_names_each_looser_limit_with_both_figures() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.hosts.builder import build_named
+from tests.probe.stressed import BROKEN, put, works
+from tunectl.host import stressng
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Outcome
 from tunectl.preflight.run import Flight, Request, run_preflight
@@ -89,6 +92,7 @@ def test_heat_that_goes_while_the_host_is_checked_is_in_the_verdict(lab4: Path) 
     assert any(reason.startswith("thermal.bios_limit[3] is 1200000") for reason in flight.reasons)
 
 
+@pytest.mark.slow
 def test_every_part_reaches_the_verdict(tmp_path: Path) -> None:
     stock = build_named(tmp_path / "xeon2s", "xeon2s")
     write_host_file(stock, LOW_LATENCY.replace("2-3", "2,18"))
@@ -96,6 +100,45 @@ def test_every_part_reaches_the_verdict(tmp_path: Path) -> None:
     assert "cpufreq." in reasons  # verify
     assert "check.other_tuners[irqbalance]" in reasons
     assert "probe: a recorded host cannot be measured" in reasons
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.parametrize("does_work", [True, False], ids=["a load that works", "a load that ends at once"])
+def test_the_host_file_has_the_host_measured_beside_a_load(
+    does_work: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs a CPU beside the probed one")
+    program = works() if does_work else BROKEN["ends at once"][0]
+    monkeypatch.setenv(stressng.OVERRIDE, str(put(tmp_path, program)))
+    (tmp_path / "host.toml").write_text(
+        f'profile = "low-latency"\nisolated = "{cpus[-1]}"\nallow_split_siblings = true\n'
+        '[preflight]\nload = ["memory", "timers"]\n'
+    )
+    request = Request(
+        *(Sysroot(), str(tmp_path / "host.toml"), True, str(tmp_path / "state"), ("tunectl",), "2026-11-22"),
+        *(0.2, 0.01, False, lambda _: None, True, lambda _: None),
+    )
+    flight = run_preflight(request)
+    assert flight.probe, flight.reasons
+    assert flight.probe.load is None
+    assert flight.load == ("memory", "timers")
+    assert ("measured quiet and under load (memory, timers)" in flight.headline) == does_work, [
+        one for one in flight.reasons if "load" in one
+    ]
+    if does_work:
+        assert flight.loaded
+        assert flight.loaded.load
+        assert flight.loaded.load.ran
+        assert flight.loaded.budget.limits == flight.probe.budget.limits
+    else:
+        assert flight.loaded is None
+        assert any("load memory, timers: not run: the load did not start" in reason for reason in flight.reasons), [
+            one for one in flight.reasons if "load" in one
+        ]
+    assert run_preflight(request._replace(load=())).load == ()
 
 
 def test_a_waiver_holds_for_heat_too(lab4: Path) -> None:

@@ -103,7 +103,7 @@ def test_thermal_interrupts_are_found(xeon: Path) -> None:
 
     result = judged(xeon, {2, 18}, hot)
     assert drifted(result) == ["thermal.interrupts"]
-    assert "CPUs 0" in result["reason"]
+    assert "on CPU 0" in result["reason"]
 
 
 def test_a_fan_failure_shows_in_the_firmwares_limit(lab4: Path) -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.probe.samples import result
 from tunectl.preflight.beside import Beside
-from tunectl.preflight.unproved import STOP, to_prove
+from tunectl.preflight.unproved import STOP, to_load, to_prove
 from tunectl.probe.budget import KEYS, suggested_s
 from tunectl.report.actions import actions_of
+from tunectl.shapes import Jitter, typed
 
 ENGINE = Beside(3, ("engine (pid 7)",), 5.0, True, 0, 0, 0.0, 0.0)
 LIMITS = {"max_ns": 20_000, "interruptions_per_s": 2.5, "stolen_ppm": 50}
@@ -17,11 +19,12 @@ LIMITS = {"max_ns": 20_000, "interruptions_per_s": 2.5, "stolen_ppm": 50}
 
 def judged(verdict: str = "within", **more: Any) -> dict[str, Any]:
     budget = {"limits": LIMITS, "verdict": verdict, "broken": [], "not_judged": [], "reason": "", **more}
-    return {"budget": budget, "not_measured": []}
+    return result(budget=budget, not_measured=[])
 
 
 def words(*, live: bool = True, problem: str = "", probe: dict[str, Any] | None = None, **more: Any) -> list[str]:
-    made = actions_of([], unproved=to_prove(live, problem, probe, more.get("beside", ())))
+    found = typed(probe, Jitter) if probe else None
+    made = actions_of([], unproved=to_prove(live, problem, found, more.get("beside", ())))
     assert all(one["mends"] == ["probe.budget"] and not one["reboot"] for one in made)
     return [one.get("command") or one["decide"] for one in made]
 
@@ -31,10 +34,36 @@ def test_a_probe_that_was_judged_leaves_nothing_to_do(verdict: str) -> None:
     assert words(probe=judged(verdict)) == []
 
 
+@pytest.mark.parametrize(
+    ("problem", "load", "verdict", "said"),
+    [
+        ("", True, "within", []),
+        ("", True, "broken", ["sudo tunectl probe jitter --attribute --load memory,timers"]),
+        ("", False, "not-judged", ["sudo tunectl preflight --load memory,timers"]),
+        ("load memory: not run: stress-ng is not installed (sudo apt install stress-ng)", None, "",
+         ["sudo apt install stress-ng"]),
+        ("load memory: refused: engine runs", None, "",
+         ["see to it that the load can run, or leave it out (sudo tunectl preflight --load none): "
+          "load memory: refused: engine runs"]),
+    ],
+)  # fmt: skip
+def test_a_load_that_did_not_run_and_what_broke_beside_one(
+    problem: str, load: bool | None, verdict: str, said: list[str]
+) -> None:
+    beside = {"names": ["memory", "timers"], "ran": load, "reason": "it ended"}
+    loaded = None if load is None else typed({**judged(verdict), "load": beside}, Jitter)
+    made = actions_of([], unproved=to_load(("memory", "timers"), problem, loaded))
+    assert [one.get("command") or one["decide"] for one in made] == said
+
+
 @pytest.mark.parametrize("verdict", ["not-judged", "broken"])
 def test_a_run_that_was_too_short_is_typed_again_with_the_time_that_all_limits_need(verdict: str) -> None:
     short = judged(verdict, not_judged=["stolen_ppm: measured for 0.2 s, and this limit needs 4 s (--duration 4)"])
     assert words(probe=short) == ["sudo tunectl preflight --duration 4"]
+    found = to_prove(True, "", typed(short, Jitter), (), ("memory", "timers"))
+    assert [one.text for fix in found for one in fix.tasks] == [
+        "sudo tunectl preflight --load memory,timers --duration 4"
+    ]
     assert suggested_s(LIMITS) >= 4
 
 
@@ -64,5 +93,5 @@ def test_what_could_not_be_measured_at_all_says_why() -> None:
 
 def test_a_run_that_is_not_to_be_trusted_is_run_again() -> None:
     why = "the run was interrupted, so rare interruptions had less chance to show"
-    (one,) = actions_of([], unproved=to_prove(True, "", judged("not-judged", reason=why), ()))
+    (one,) = actions_of([], unproved=to_prove(True, "", typed(judged("not-judged", reason=why), Jitter), ()))
     assert (one["command"], one["note"]) == ("sudo tunectl preflight", why)

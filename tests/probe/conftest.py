@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests import artefacts
+from tunectl.probe.explain import explained
 
 Probe = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -61,7 +62,7 @@ def probe(program: Path) -> Probe:
 
 @pytest.fixture
 def jitter(probe: Probe) -> Callable[..., dict[str, Any]]:
-    """Runs `tunectl-probe jitter` and returns its document.
+    """Runs `tunectl-probe jitter` and returns what follows from its document.
 
     With --intrude: a thread that another test pins to the same CPU must not end this one's run (test_guard.py is
     about the runs without).
@@ -71,7 +72,6 @@ def jitter(probe: Probe) -> Callable[..., dict[str, Any]]:
         done = probe("jitter", "--intrude", *arguments, prefix=prefix)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
-        document: dict[str, Any] = json.loads(done.stdout)
-        return document
+        return explained(json.loads(done.stdout))
 
     return run

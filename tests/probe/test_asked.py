@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tunectl.probe.explain import explained
+
 from .conftest import GAPS_S, Probe
 from .running import ENDED_BY_TEST_S, Thread, threads, until_measuring, until_named
 from .test_jitter import gaps_ns, skip_unless_fifo
@@ -67,8 +69,8 @@ def test_jitter_on_every_cpu_has_a_worker_on_each(running: Any, two_cpus: list[i
 def test_wake_has_both_threads_on_their_cpus_and_the_main_thread_elsewhere(running: Any, two_cpus: list[int]) -> None:
     first, last = two_cpus[0], two_cpus[-1]
     for sender, receiver in ((first, last), (last, first), (last, last)):
-        argv = ("--mechanisms", "channel", "--waiting", "block", "--idle-ms", 20, "--messages", 5000)
-        pid = running("wake", "--cpus", f"{sender},{receiver}", *argv)
+        argv = ("--case", "channel:block:20", "--messages", 5000)
+        pid = running("wake", "--intrude", "--cpus", f"{sender},{receiver}", *argv)
         found = {one.name: one.allowed for one in until_named(pid, "wake-sender", "wake-receiver")}
         assert found == {"wake-sender": {sender}, "wake-receiver": {receiver}}
         elsewhere = set(two_cpus) - {sender, receiver}
@@ -85,8 +87,8 @@ def test_the_sentinel_is_on_its_cpu(running: Any, two_cpus: list[int]) -> None:
 
 def test_the_selftest_interrupts_from_another_cpu(running: Any, two_cpus: list[int]) -> None:
     cpu = two_cpus[-1]
-    pid = running("selftest", "--cpus", cpu)
-    (victim,) = until_measuring(pid)  # after the phase of one thread, which stops a process of its own
+    pid = running("jitter", "--intrude", "--cpus", cpu, "--duration", 60, "--inject", "ipi,100000,0,200000")
+    (victim, *_) = until_measuring(pid)
     assert (victim.allowed, victim.cpu) == (frozenset({cpu}), cpu)
     assert main_thread(pid).allowed == set(two_cpus) - {cpu}
 
@@ -124,7 +126,7 @@ def test_a_gap_above_the_threshold_counts_and_one_below_does_not(probe: Probe, c
     for _ in range(6):  # a machine that was stopped meanwhile has no such gap
         # Under SCHED_FIFO, so that nobody else comes between: what is left of the CPU is the probe's alone.
         arguments = ("--cpus", cpu, "--duration", 2 * GAPS_S, "--threshold-ns", ramp, "--fifo", 1)
-        document = json.loads(probe("jitter", "--intrude", *arguments).stdout)
+        document = explained(json.loads(probe("jitter", "--intrude", *arguments).stdout))
         assert document["threshold_ns"] == ramp
         (one,) = document["cpus"]
         near += [gap for gap in gaps_ns(document, one) if gap < 1.1 * ramp]

@@ -12,26 +12,23 @@ from hypothesis import strategies as st
 from tunectl.errors import UsageError
 from tunectl.hostfile.profile import load_profile, shipped
 from tunectl.probe.budget import judge, needed_s, suggested_s
+from tunectl.shapes import Budget, Jitter, plain, typed
 
-from .samples import cpu_result, result
+from .samples import cpu_result
+from .samples import result as untyped
+from .samples import typed_result as result
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.jitter-1.json").read_text())
 LIMITS = {"max_ns": 50_000, "p99_9_ns": 10_000, "interruptions_per_s": 10, "stolen_ppm": 100}
 
 
 def test_within() -> None:
-    assert judge(result(cpu_result()), LIMITS) == {
-        "limits": LIMITS,
-        "verdict": "within",
-        "broken": [],
-        "not_judged": [],
-        "reason": "",
-    }
+    assert judge(result(cpu_result()), LIMITS) == Budget({**LIMITS}, "within")
 
 
 def test_a_value_equal_to_its_limit_is_within() -> None:
     cpu = cpu_result(max_ns=50_000, interruptions=100)
-    assert judge(result(cpu), LIMITS)["verdict"] == "within"
+    assert judge(result(cpu), LIMITS).verdict == "within"
 
 
 @pytest.mark.parametrize(
@@ -51,13 +48,13 @@ def test_a_value_equal_to_its_limit_is_within() -> None:
 )
 def test_each_limit_can_break(change: dict[str, Any], sentence: str) -> None:
     budget = judge(result(cpu_result(**change), cpu_result(3)), LIMITS)
-    assert (budget["verdict"], budget["broken"]) == ("broken", [sentence])
+    assert (budget.verdict, budget.broken) == ("broken", [sentence])
 
 
 def test_one_bad_cpu_breaks_it() -> None:
     budget = judge(result(cpu_result(2), cpu_result(3, max_ns=90_000)), LIMITS)
-    assert budget["verdict"] == "broken"
-    assert budget["broken"][0].startswith("CPU 3: ")
+    assert budget.verdict == "broken"
+    assert budget.broken[0].startswith("CPU 3: ")
 
 
 @pytest.mark.parametrize(
@@ -72,26 +69,24 @@ def test_one_bad_cpu_breaks_it() -> None:
         (result(cpu_result(), not_measured=[{"cpu": 3, "reason": "an engine"}]), LIMITS, "an engine"),
     ],
 )
-def test_what_was_not_measured_is_not_judged_within(
-    document: dict[str, Any], limits: dict[str, float], why: str
-) -> None:
+def test_what_was_not_measured_is_not_judged_within(document: Jitter, limits: dict[str, float], why: str) -> None:
     budget = judge(document, limits)
-    assert (budget["verdict"], budget["broken"]) == ("not-judged", [])
-    assert why in budget["reason"]
+    assert (budget.verdict, budget.broken) == ("not-judged", [])
+    assert why in budget.reason
 
 
 def test_an_interrupted_run_can_still_break() -> None:
-    assert judge(result(cpu_result(max_ns=60_000), interrupted=True), LIMITS)["verdict"] == "broken"
+    assert judge(result(cpu_result(max_ns=60_000), interrupted=True), LIMITS).verdict == "broken"
 
 
 def test_lost_events_are_taken_at_their_worst() -> None:
     exact = cpu_result(arrival_ns={"99.9": 9_950})
     lossy = exact | {"events_lost": 1000, "percentile_error_ppm": 7813}
-    assert judge(result(exact), LIMITS)["verdict"] == "within"
-    assert judge(result(lossy), LIMITS)["verdict"] == "broken"
+    assert judge(result(exact), LIMITS).verdict == "within"
+    assert judge(result(lossy), LIMITS).verdict == "broken"
 
 
-def lasting(seconds: float) -> dict[str, Any]:
+def lasting(seconds: float) -> Jitter:
     """A run without any interruption."""
     return result(cpu_result(duration_ns=int(seconds * 1e9), interruptions=0, stolen_ppm=0.0), duration_s=seconds)
 
@@ -118,32 +113,32 @@ def test_a_limit_is_judged_once_the_run_is_long_enough_for_ten_observations(
     limits: dict[str, float], key: str, seconds: float
 ) -> None:
     assert needed_s(limits)[key] == pytest.approx(seconds)
-    assert judge(lasting(seconds * 0.9), limits)["verdict"] == "within"
+    assert judge(lasting(seconds * 0.9), limits).verdict == "within"
     short = judge(lasting(seconds * 0.89), limits)
-    assert short["verdict"] == "not-judged"
-    assert [text.partition(":")[0] for text in short["not_judged"]] == [
+    assert short.verdict == "not-judged"
+    assert [text.partition(":")[0] for text in short.not_judged] == [
         name for name, needed in needed_s(limits).items() if seconds * 0.89 < needed * 0.9
     ]
-    assert any(text.startswith(key) for text in short["not_judged"])
-    assert short["reason"] == "; ".join(short["not_judged"])
+    assert any(text.startswith(key) for text in short.not_judged)
+    assert short.reason == "; ".join(short.not_judged)
 
 
 def test_the_cpu_that_was_measured_for_the_shortest_time_decides() -> None:
     starved = result(cpu_result(2), cpu_result(3, duration_ns=500_000_000, interruptions=0))
-    assert judge(starved, LIMITS)["verdict"] == "not-judged"
-    assert "0.5 s" in judge(starved, LIMITS)["reason"]
+    assert judge(starved, LIMITS).verdict == "not-judged"
+    assert "0.5 s" in judge(starved, LIMITS).reason
 
 
 def test_what_is_broken_is_broken_however_short_the_run_was() -> None:
     budget = judge(result(cpu_result(duration_ns=1_000_000, max_ns=60_000), duration_s=0.001), LIMITS)
-    assert (budget["verdict"], budget["reason"]) == ("broken", "")
-    assert budget["not_judged"]
+    assert (budget.verdict, budget.reason) == ("broken", "")
+    assert budget.not_judged
 
 
 def test_without_a_longest_interruption_a_share_of_the_time_cannot_be_judged() -> None:
     budget = judge(lasting(86400), {"stolen_ppm": 100})
-    assert budget["verdict"] == "not-judged"
-    assert "max_ns" in budget["reason"]
+    assert budget.verdict == "not-judged"
+    assert "max_ns" in budget.reason
 
 
 @pytest.mark.parametrize(
@@ -164,7 +159,7 @@ def test_a_run_is_as_long_as_its_limits_need_up_to_a_minute(limits: dict[str, fl
 @pytest.mark.parametrize("name", shipped())
 def test_the_probes_usual_run_is_long_enough_for_the_limits_of_a_shipped_profile(name: str) -> None:
     limits = {key: limit.value for key, limit in load_profile(name).budget.items()}
-    assert judge(lasting(5), limits)["verdict"] == "within"
+    assert judge(lasting(5), limits).verdict == "within"
 
 
 @pytest.mark.parametrize(
@@ -177,11 +172,12 @@ def test_an_odd_limit_is_refused(limits: dict[str, Any]) -> None:
 
 def test_the_block_fits_the_schema() -> None:
     for document in (
-        result(cpu_result()),
-        result(cpu_result(max_ns=60_000)),
-        result(cpu_result(), interrupted=True),
+        untyped(cpu_result()),
+        untyped(cpu_result(max_ns=60_000)),
+        untyped(cpu_result(), interrupted=True),
     ):
-        jsonschema.validate(document | {"budget": judge(document, LIMITS)}, SCHEMA)
+        budget = plain(judge(typed(document, Jitter), LIMITS))
+        jsonschema.validate(document | {"budget": budget}, SCHEMA)
 
 
 RANK = {"within": 0, "not-judged": 1, "broken": 2}
@@ -199,6 +195,6 @@ def test_no_loss_improves_a_verdict(
     max_ns: int, arrival: int, count: int, ppm: float, interrupted: bool, error_ppm: int
 ) -> None:
     cpu = cpu_result(max_ns=max(max_ns, arrival), arrival_ns={"99.9": arrival}, interruptions=count, stolen_ppm=ppm)
-    whole = judge(result(cpu), LIMITS)["verdict"]
+    whole = judge(result(cpu), LIMITS).verdict
     worse = cpu | {"percentile_error_ppm": error_ppm, "events_lost": error_ppm}
-    assert RANK[judge(result(worse, interrupted=interrupted), LIMITS)["verdict"]] >= RANK[whole]
+    assert RANK[judge(result(worse, interrupted=interrupted), LIMITS).verdict] >= RANK[whole]

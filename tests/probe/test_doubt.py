@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
 from tunectl.probe.budget import KEYS
 from tunectl.probe.doubt import SPARED, doubt_of_go
+from tunectl.shapes import Preflight, typed
 
 Change = Callable[[dict[str, Any]], Any]
 
@@ -20,7 +22,7 @@ Change = Callable[[dict[str, Any]], Any]
 def doubt(change: Change) -> str:
     document = preflight()
     change(document)
-    return doubt_of_go(document)
+    return doubt_of_go(typed(document, Preflight))
 
 
 def budget(**changes: Any) -> Change:
@@ -51,10 +53,21 @@ def both(*changes: Change) -> Change:
     return lambda document: [change(document) for change in changes]
 
 
+def loaded(asked: tuple[str, ...] = ("memory",), *, ran: bool = True, **changes: Any) -> Change:
+    """The same run once more, beside a load."""
+
+    def change(document: dict[str, Any]) -> None:
+        load = {"names": ["memory"], "ran": ran, "reason": "" if ran else "it ended"}
+        document.update(load=list(asked), loaded={**copy.deepcopy(document["probe"]), "load": load, **changes})
+
+    return change
+
+
 def strict(document: dict[str, Any]) -> None:
     document["strict"] = True
 
 
+TWO = "the figures of its probe contradict each other: of CPU 15 the longest interruption is 4000 ns, and one of "
 FIGURES = {"max_ns": 4_000, "p99_9_ns": 2_000, "interruptions_per_s": 5, "stolen_ppm": 100}  # of made.preflight()
 DARK = good("thermal.zone[0]") | {"outcome": "unreadable"}
 SPARED_ONE = good("uncore.min_khz") | {"outcome": "unreadable"}
@@ -81,7 +94,7 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (cpu(duration_ns=500_000_000, interruptions=1), "its probe prove nothing: max_ns: measured for 0.5 s"),
         (cpu(loops=0), "its probe prove nothing: a CPU was never measured"),
         (cpu(conservation_ppm=5_000.0), "its probe prove nothing: turns and gaps of CPU 15 do not add up"),
-        (lambda document: document["probe"]["cpus"][0].pop("loops"), "cannot be judged again: probe: cpus[0]: loops"),
+        (lambda document: document["probe"]["cpus"][0].pop("loops"), "a CPU was never measured"),
         (lambda document: document["probe"]["cpus"][0]["arrival_ns"].pop("99.9"), "it lacks the 99.9 of arrival_ns"),
         (probe(not_measured=[{"cpu": 14, "reason": "an engine spins"}]), "CPU 14 was left out of its probe"),
         (lambda document: document.update(beside=[{"cpu": 14}]), "CPU 14 was left out of its probe"),
@@ -113,7 +126,7 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (section("check", findings=[]), "judged none of its checks"),
         (section("verify", verdict="drifted"), "its verify says drifted"),
         (section("verify", verdict="unreadable"), "its verify says unreadable"),
-        (section("verify", verdict=None), "its verify says nothing"),
+        (section("verify", verdict=""), "its verify says nothing"),
         (section("check", verdict="drifted"), "its check says drifted"),
         (section("check", verdict="pending-reboot"), "its check says pending-reboot"),
         (section("verify", good("mm.ksm") | {"outcome": "drifted"}), "mm.ksm in it is drifted"),
@@ -125,10 +138,23 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (section("verify", good("mm.ksm") | {"outcome": "fine"}), "mm.ksm in it is fine, which tunectl does not know"),
         (section("verify", good("mm.ksm") | {"outcome": "waived"}), "mm.ksm in it is waived, and no waiver stands"),
         (both(section("thermal", DARK), strict), "thermal.zone[0] in it is unreadable"),
+        (lambda document: document.pop("thermal"), "its thermal says nothing"),
+        (section("thermal", verdict="throttled"), "its thermal says throttled"),
+        (section("thermal", verdict="drifted"), "its thermal says drifted"),
+        (cpu(gap_ns={"50": 4_001}), f"{TWO}4001 ns"),
+        (cpu(gap_ns={"50": 4_041}, percentile_error_ppm=10_000), f"{TWO}4041 ns"),
+        (cpu(arrival_ns={"99.9": 1_000, "99.99": 4_001}), f"{TWO}4001 ns"),
+        (cpu(histogram=[[90_000_000, 90_000_001, 1]]), f"{TWO}9e+07 ns"),
+        (cpu(series={"interval_s": 1, "intervals": [[2, 1_000, 4_001]]}), f"{TWO}4001 ns"),
         (
             both(section("verify", SPARED_ONE), strict),
             "uncore.min_khz in it is",
         ),
+        (lambda document: document.update(load=["memory"]), "was not measured under load, as it was asked to (memory)"),
+        (loaded(ran=False), "was not measured under load: the load did not run: it ended"),
+        (loaded(("memory", "timers")), "was measured beside another load than it was asked to"),
+        (loaded(cpus=[cpu_result(15, max_ns=50_001)]), "under load the figures of its probe break a limit: CPU 15"),
+        (loaded(interrupted=True), "under load its probe was interrupted"),
     ],
 )
 def test_what_contradicts_a_go(change: Change, said: str) -> None:
@@ -149,6 +175,7 @@ def test_what_contradicts_a_go(change: Change, said: str) -> None:
         section("check", verdict="unreadable"),  # nothing but the engine's own threads was to be judged
         section("check", good("check.trading_alone") | {"outcome": "unreadable"}, verdict="unreadable"),
         section("thermal", DARK),
+        cpu(gap_ns={"50": 4_040}, percentile_error_ppm=10_000),
         both(
             section("verify", good("mm.ksm") | {"outcome": "waived"}),
             lambda document: document.update(waivers={"standing": 1, "expired": 0, "next": None}),
@@ -156,6 +183,8 @@ def test_what_contradicts_a_go(change: Change, said: str) -> None:
         section("verify", good("irq.affinity[7]") | {"outcome": "refused", "harmful": False}),
         section("verify", SPARED_ONE),  # reading it would interrupt a CPU
         section("verify", good("net.rx_usecs[eth0]") | {"outcome": "unsupported"}),
+        loaded(),
+        both(loaded(), probe(at="2026-11-21T08:24:45Z")),  # it ran first, and the other took 10 s, too
     ],
 )
 def test_what_stands_beside_a_go(change: Change) -> None:

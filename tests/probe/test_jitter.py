@@ -19,6 +19,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests import artefacts
+from tunectl.probe.explain import explained
+from tunectl.probe.raw import conservation_ppm, read_raw
+
 from .conftest import GAPS_S, SHORT_S
 from .running import ENDED_BY_TEST_S, Stop, stop_for, until_measuring
 
@@ -117,10 +121,13 @@ def test_it_runs_as_long_as_it_was_asked_to(jitter: Jitter, cpu: int) -> None:
             break
 
 
-def test_time_is_conserved(jitter: Jitter, cpu: int) -> None:
-    document = jitter("--cpus", cpu, "--duration", GAPS_S)
+def test_time_is_conserved(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
+    written = json.loads(probe("jitter", "--intrude", "--cpus", cpu, "--duration", GAPS_S).stdout)
+    (facts,) = written["cpus"]
+    assert facts["quiet_ticks"] + facts["stolen_ticks"] == facts["tsc_end"] - facts["tsc_start"]
+    assert abs(conservation_ppm(read_raw(written).cpus[0], written["clock"]["hz"])) < 100
+    document = explained(written)
     (one,) = document["cpus"]
-    assert abs(one["conservation_ppm"]) < 100
     assert ns(document, one["tsc_end"] - one["tsc_start"]) == pytest.approx(one["duration_ns"], abs=2)
     quiet = one["loops"] - one["interruptions"]
     assert one["loop_ns"]["mean"] == pytest.approx((one["duration_ns"] - one["stolen_ns"]) / quiet, rel=1e-3)
@@ -172,14 +179,13 @@ def test_no_system_call_while_measuring(program: Path, cpu: int, tmp_path: Path)
 
 
 def test_events_that_do_not_fit_are_counted(jitter: Jitter, cpu: int) -> None:
-    document = jitter("--cpus", cpu, "--duration", GAPS_S, "--threshold-ns", 20, "--events", 7)
+    document = jitter("--cpus", cpu, "--duration", GAPS_S, "--threshold-ns", 60, "--events", 7)
     (one,) = document["cpus"]
     assert len(one["events"]) == 7
     assert one["events_lost"] == one["interruptions"] - 7 > 0
     assert sum(count for _, _, count in one["histogram"]) == one["interruptions"]
     assert one["percentile_error_ppm"] > 0
     assert any("list of events was too short" in warning for warning in document["warnings"])
-    assert abs(one["conservation_ppm"]) < 100
 
 
 def test_all_cpus_start_together(jitter: Jitter) -> None:
@@ -208,7 +214,7 @@ def stopped(program: Path, cpu: int, run_s: float, stop_s: float) -> tuple[Stop,
     """How long a run was stopped, and its document; None where a busy machine was not done before the run was over."""
     child = started(program, "--cpus", cpu, "--duration", run_s)
     stop = stop_for(child, stop_s) if until_measuring(child.pid) else None
-    document = json.loads(child.communicate(timeout=30)[0])
+    document = explained(json.loads(child.communicate(timeout=30)[0]))
     return (stop, document) if stop and document["cpus"][0]["max_ns"] > stop.least_ns / 2 else None
 
 
@@ -261,7 +267,7 @@ def test_a_signal_ends_the_run_and_still_gives_the_result(program: Path, cpu: in
     out, err = child.communicate(timeout=30)
     assert time.monotonic() - begin < 5
     assert (child.returncode, err) == (0, "")
-    document = json.loads(out)
+    document = explained(json.loads(out))
     jsonschema.validate(document, json.loads(SCHEMA.read_text()))
     assert document["interrupted"] is True
     assert 0 < document["duration_s"] < ENDED_BY_TEST_S
@@ -325,7 +331,7 @@ def test_a_signal_reaches_a_fifo_probe_on_the_only_cpu(
     child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert until_measuring(child.pid)
     child.terminate()
-    document = json.loads(child.communicate(timeout=30)[0])
+    document = explained(json.loads(child.communicate(timeout=30)[0]))
     assert document["interrupted"] is True
     assert document["duration_s"] < ENDED_BY_TEST_S
 
@@ -344,7 +350,7 @@ def test_throttling_pauses_of_a_fifo_spinner_are_named(
     if any(0.98e9 < distance < 1.02e9 for distance in apart):
         assert named
     if named:
-        assert len([gap for gap in gaps_ns(document, document["cpus"][0]) if 39e6 < gap < 61e6]) >= 2
+        assert len([gap for gap in gaps_ns(document, document["cpus"][0]) if 30e6 < gap < 80e6]) >= 2
 
 
 def test_without_fifo_permission_it_says_what_is_missing(program: Path, cpu: int) -> None:
@@ -374,7 +380,7 @@ def unprivileged(program: Path, *arguments: object) -> subprocess.CompletedProce
 def test_it_needs_no_privilege(program: Path, cpu: int) -> None:
     done = unprivileged(program, "--cpus", cpu, "--duration", SHORT_S)
     assert (done.returncode, done.stderr) == (0, "")
-    document = json.loads(done.stdout)
+    document = explained(json.loads(done.stdout))
     assert document["cpus"][0]["loops"] > 1000
     assert document["cpus"][0]["counters"]["page_faults"] == 0
 
@@ -387,7 +393,7 @@ def test_memory_that_cannot_be_locked_is_a_warning(program: Path, cpu: int) -> N
     argv = ["sh", "-c", f"ulimit -l 0 && exec {drop} {arguments}"]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
-    assert any("memory could not be locked" in text for text in json.loads(done.stdout)["warnings"])
+    assert any("memory could not be locked" in text for text in explained(json.loads(done.stdout))["warnings"])
 
 
 def test_hostile_interrupt_names_stay_json(jitter: Jitter, cpu: int, tmp_path: Path) -> None:
@@ -432,12 +438,80 @@ def test_siblings_tick_and_governor_are_warned_of(jitter: Jitter, tmp_path: Path
     assert "/proc/interrupts could not be read" in text
 
 
-def test_bench_stays_close_to_the_bare_loop(probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int) -> None:
+def test_the_loop_stays_close_to_the_bare_loop(cpu: int) -> None:
     """Another guest on the same core makes the longer loop cost more for a while; one too long is so each time."""
+    bench = artefacts.built("bench") / "bench-loop"
     ratios: list[float] = []
     while len(ratios) < 20 and min(ratios, default=2) > 1.05:
         time.sleep(bool(ratios))
-        done = probe("bench", "--cpus", cpu)
-        assert done.returncode == 0, done.stderr
+        done = subprocess.run([bench, str(cpu)], capture_output=True, text=True, check=True)
         ratios.append(json.loads(done.stdout)["ratio"])
     assert min(ratios) <= 1.05, ratios
+
+
+def test_a_threshold_that_is_the_loop_itself_is_refused(
+    probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int
+) -> None:
+    """Below twice a turn of the loop every other turn would be an interruption."""
+    done = probe("jitter", "--intrude", "--cpus", cpu, "--threshold-ns", 2, "--duration", SHORT_S)
+    assert (done.returncode, done.stdout) == (2, "")
+    said = re.search(r"--threshold-ns 2: .* \((\d+\.\d) ns here\) .* granule \((\d+\.\d) ns\)", done.stderr)
+    assert said
+    step, granule = map(float, said.groups())
+    least = int(2 * max(step, granule)) + 1
+    done = probe("jitter", "--intrude", "--cpus", cpu, "--threshold-ns", 4 * least, "--duration", SHORT_S)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_first_gap_that_is_long_enough_ends_the_run_on_all_cpus(program: Path) -> None:
+    """A stop of 0.2 s is one. The run is not interrupted by that, and the rest of its time is not waited for."""
+    cpus = sorted(os.sched_getaffinity(0))
+    argv = [program, "jitter", "--intrude", "--cpus", ",".join(map(str, cpus[-2:])), "--until", "100000000"]
+    with subprocess.Popen(
+        [*map(str, argv), "--duration", str(ENDED_BY_TEST_S)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        until_measuring(child.pid, len(cpus[-2:]))
+        # By their number: on a very busy machine such a gap may have ended the run already.
+        os.kill(child.pid, signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(child.pid, signal.SIGCONT)
+        out, err = child.communicate(timeout=60)
+    assert child.returncode == 0
+    document = explained(json.loads(out))
+    jsonschema.validate(document, json.loads(SCHEMA.read_text()))
+    gap = document["until"]["gap"]
+    assert (document["ended_by"], document["interrupted"]) == ("until", False)
+    assert gap["length_ns"] >= 100_000_000
+    assert document["duration_s"] < ENDED_BY_TEST_S
+    assert err == f"until {gap['cpu']} {gap['tsc_start']} {gap['tsc_end']}\n"
+    (own,) = [one for one in document["cpus"] if one["cpu"] == gap["cpu"]]
+    assert own["tsc_end"] == gap["tsc_end"]
+    assert own["events"][-1][:2] == [gap["tsc_start"], gap["tsc_end"]]
+    listed = [one for cpu in document["cpus"] for one in cpu["events"]]
+    assert all(ns(document, end - start) < 100_000_000 for start, end, _ in listed if end < gap["tsc_end"])
+
+
+def test_a_run_without_such_a_gap_ends_after_its_time(jitter: Jitter, cpu: int) -> None:
+    document = jitter("--cpus", cpu, "--duration", SHORT_S, "--until", 10**11)
+    assert (document["ended_by"], document["until"]) == ("duration", {"least_ns": 10**11, "gap": None})
+
+
+def test_gaps_beyond_the_list_are_kept_as_far_as_they_are_the_last(program: Path, cpu: int) -> None:
+    argv = [program, "jitter", "--intrude", "--cpus", cpu, "--duration", GAPS_S, "--threshold-ns", 60]
+    for events, name in ((65536, "events"), (1, "latest")):
+        done = subprocess.run([*map(str, argv), "--events", str(events)], capture_output=True, text=True, check=True)
+        (one,) = json.loads(done.stdout)["cpus"]
+        assert len(one["latest"]) == min(one["events_lost"], 64)
+        stamps = [stamp for gap in one[name] for stamp in gap[:2]]
+        assert stamps == sorted(stamps)
+        assert name == "events" or one["latest"][-1][1] <= one["tsc_end"]
+
+
+def test_an_until_below_the_threshold_is_refused_with_both_figures(
+    probe: Callable[..., subprocess.CompletedProcess[str]], cpu: int
+) -> None:
+    asked = ("jitter", "--intrude", "--cpus", cpu, "--duration", SHORT_S, "--threshold-ns", 5000, "--until")
+    done = probe(*asked, 4999)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--until 4999: at least the threshold, which is 5000 ns" in done.stderr
+    assert probe(*asked, 5000).returncode == 0

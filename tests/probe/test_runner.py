@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tunectl.errors import TunectlError, UsageError
-from tunectl.probe.runner import find_program, run_jitter
+from tunectl.probe.runner import find_program, pass_on, run_jitter
 
 from .running import ENDED_BY_TEST_S, until_child, until_measuring
 from .samples import result
@@ -24,6 +25,7 @@ def script(path: Path, body: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_measures(installed: Path, cpu: int) -> None:
     said: list[str] = []
     document = run_jitter([cpu], 1.05, threshold_ns=500, events=3, intrude=True, on_progress=said.append)
@@ -32,7 +34,17 @@ def test_measures(installed: Path, cpu: int) -> None:
     assert [one["cpu"] for one in document["cpus"]] == [cpu]
     assert len(document["cpus"][0]["events"]) <= 3
     assert len(said) >= 2
-    assert said[0] == f"measuring CPUs {cpu}: 0 of 1.05 s"
+    assert said[0] == f"measuring CPU {cpu}: 0 of 1.05 s"
+    assert re.fullmatch(
+        rf"measuring CPU {cpu}: [01] of 1.05 s(; longest so far: .* on CPU {cpu}( at 0\.\d s)?)?", said[-1]
+    )
+
+
+def test_the_line_names_the_longest_gap_of_each_cpu_and_when_it_began() -> None:
+    said: list[str] = []
+    pass_on(said.append, "2-3,5", 60.0, "progress 3.0 2:12345@1.234 3:0@-1.000 5:7e9@-1.000")
+    pass_on(said.append, "2", 60.0, "tunectl-probe: something else")
+    assert said == ["measuring CPUs 2-3,5: 3 of 60 s; longest so far: 12.3 µs on CPU 2 at 1.2 s, 7 s on CPU 5"]
 
 
 def test_a_refusal_is_a_usage_error(installed: Path) -> None:
@@ -46,7 +58,7 @@ def test_every_option_reaches_the_program(tmp_path: Path, monkeypatch: pytest.Mo
     argv = run_jitter([3, 2, 5], 0.25, threshold_ns=7, fifo=1, events=0, attribute=True)["argv"]
     assert argv == [
         *("jitter", "--duration", "0.250000", "--cpus", "2-3,5"),
-        *("--threshold-ns", "7", "--fifo", "1", "--events", "0", "--attribute"),
+        *("--threshold-ns", "7", "--fifo", "1", "--events", "0", "--wait-for-go"),
     ]
     assert run_jitter([], 1)["argv"] == ["jitter", "--duration", "1.000000"]
 
@@ -92,12 +104,24 @@ def test_a_wrong_override_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         find_program()
 
 
+@pytest.mark.slow
 def test_ctrl_c_still_gives_the_result(installed: Path, cpu: int) -> None:
     call = f"run_jitter([{cpu}], {ENDED_BY_TEST_S}, intrude=True)"
-    code = f"import json; from tunectl.probe.runner import run_jitter; print(json.dumps({call}))"
+    code = f"import json; from tunectl.probe.runner import pass_on, run_jitter; print(json.dumps({call}))"
     root = Path(__file__).parents[2]
     child = subprocess.Popen([sys.executable, "-c", code], cwd=root, stdout=subprocess.PIPE, text=True)
     assert until_measuring(until_child(child.pid))
     child.send_signal(signal.SIGINT)
     document = json.loads(child.communicate(timeout=30)[0])
     assert document["interrupted"] is True
+
+
+@pytest.mark.parametrize("how", ["KILL", "SEGV"])
+def test_a_killed_program_is_said_to_be_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Not its last line, which says how far it was."""
+    body = (
+        f"import os, sys\nprint('progress 3.0', file=sys.stderr, flush=True)\nos.system(f'kill -{how} {{os.getpid()}}')"
+    )
+    monkeypatch.setenv("TUNECTL_PROBE", str(script(tmp_path / "probe", body)))
+    with pytest.raises(TunectlError, match=f"^tunectl-probe: it was killed by SIG{how}$"):
+        run_jitter([1], 1, intrude=True)

@@ -12,7 +12,7 @@ import pytest
 from tunectl.compare.estimate import arrival_percentile, gap_percentile
 from tunectl.compare.sample import sample
 from tunectl.probe.document import read_document
-from tunectl.probe.shapes import Jitter
+from tunectl.shapes import Jitter
 
 from .conftest import GAPS_S
 

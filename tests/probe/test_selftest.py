@@ -12,9 +12,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import Ran
+from tunectl.errors import TunectlError
+from tunectl.probe.injecting import PHASES, phase_of
+from tunectl.probe.raw import read_raw
 
 from .conftest import Probe
+from .running import ENDED_BY_TEST_S
 from .test_jitter import skip_unless_fifo
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
@@ -59,7 +64,7 @@ def test_every_known_interruption_is_found(probe: Probe, program: Path, cpu: int
 
 @pytest.fixture
 def unprivileged() -> tuple[str, ...]:
-    """A prefix under which SCHED_FIFO is not allowed. The phases that need it take most of the time, and do not run."""
+    """A prefix under which SCHED_FIFO is not allowed."""
     drop: tuple[str, ...] = ()
     if os.geteuid() == 0:
         if shutil.which("setpriv") is None:
@@ -68,29 +73,33 @@ def unprivileged() -> tuple[str, ...]:
     return ("sh", "-c", 'ulimit -r 0; exec "$@"', "sh", *drop)
 
 
-def test_without_permission_it_is_no_pass_and_says_why(probe: Probe, cpu: int, unprivileged: tuple[str, ...]) -> None:
-    done = probe("selftest", "--cpus", cpu, prefix=unprivileged)
-    document = checked(done.stdout)
-    assert done.returncode == 1
-    assert document["passed"] is False
-    kinds = {phase["kind"]: phase for phase in document["phases"]}
-    for kind in ("preemption", "count", "loss"):
-        assert kinds[kind]["outcome"] == "not-run"
-        assert "CAP_SYS_NICE" in kinds[kind]["reason"]
-    assert kinds["stop"]["outcome"] != "not-run"
-
-
-def test_on_the_only_cpu_nothing_can_interrupt_from_another(
-    probe: Probe, cpu: int, tmp_path: Path, unprivileged: tuple[str, ...]
+def test_without_permission_a_phase_does_not_run_and_says_why(
+    probe: Probe, cpu: int, unprivileged: tuple[str, ...]
 ) -> None:
-    directory = tmp_path / "sys/devices/system/cpu"
-    directory.mkdir(parents=True)
-    (directory / "online").write_text(f"{cpu}\n")
+    asked = PHASES[1]
+    what = f"preemption,{asked.injected},{asked.asked_ns},{asked.pause_ns}"
     done = probe(
-        "selftest", "--cpus", cpu, "--root", tmp_path, "--output", tmp_path / "result.json", prefix=unprivileged
+        "jitter", "--intrude", "--cpus", cpu, "--duration", ENDED_BY_TEST_S, "--inject", what, prefix=unprivileged
     )
-    assert (done.returncode, done.stdout) == (1, "")
-    document = checked((tmp_path / "result.json").read_text())
-    (ipi,) = [phase for phase in document["phases"] if phase["kind"] == "ipi"]
-    assert (ipi["outcome"], ipi["reason"]) == ("not-run", "there is no other CPU to interrupt from")
-    assert document["passed"] is False
+    phase = phase_of(asked, read_raw(json.loads(done.stdout)))
+    assert phase["did_run"] is False
+    assert "CAP_SYS_NICE" in phase["error"]
+
+
+def test_on_the_only_cpu_nothing_can_interrupt_from_another() -> None:
+    run = raw_run(raw_cpu(), facts={"main_thread": []}, injected={"errno": 0, "truths": [(5_000, 5_100)] * 532})
+    assert phase_of(PHASES[0], read_raw(run))["error"] == "there is no other CPU to interrupt from"
+    assert phase_of(PHASES[0], read_raw(run | {"facts": raw_run()["facts"]}))["did_run"]
+
+
+@pytest.mark.parametrize(("early", "skipped"), [(0, 0), (7, 7), (40, 32)])
+def test_what_was_done_before_the_spinner_spun_does_not_count(early: int, skipped: int) -> None:
+    truths = [(at, at + 1) for at in range(1_000 - early, 1_532 - early)]
+    run = raw_run(raw_cpu(), injected={"errno": 0, "truths": truths})
+    assert phase_of(PHASES[0], read_raw(run))["truths"] == truths[skipped : skipped + 500]
+
+
+def test_an_interrupted_self_test_is_none() -> None:
+    run = raw_run(raw_cpu(), injected={"errno": 0, "truths": [(5_000, 5_100)] * 499})
+    with pytest.raises(TunectlError, match="interrupted"):
+        phase_of(PHASES[0], read_raw(run))

@@ -14,6 +14,8 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tunectl.probe.explain import explained
+
 from .conftest import SHORT_S, Probe
 
 pytestmark = pytest.mark.pins
@@ -51,18 +53,20 @@ def test_each_line_tells_the_clock_and_the_gaps(probe: Probe, cpu: int) -> None:
         assert 1e5 < line["core_khz"] < 1e7
         assert line["spin_ns"] >= 0.9 * 0.2e9 * 0.10
         assert sum(count for _, count in line["gap_ns"]) == line["gaps"]
-        assert line["max_ns"] == max((length for length, _ in line["gap_ns"]), default=0)
-        assert line["arrival_p99_9_ns"] <= line["max_ns"]
+        # a bucket of the histogram is told by the mean of its gaps, and is at most 1/128 wide
+        longest = max((length for length, _ in line["gap_ns"]), default=0)
+        assert longest <= line["max_ns"] <= longest * (1 + 1 / 128)
 
 
 def test_its_clock_is_the_one_jitter_measures(probe: Probe, cpu: int) -> None:
-    jitter = json.loads(probe("jitter", "--intrude", "--cpus", cpu, "--duration", SHORT_S).stdout)
+    jitter = explained(json.loads(probe("jitter", "--intrude", "--cpus", cpu, "--duration", SHORT_S).stdout))
     (line,) = lines_of(probe("sentinel", "--cpu", cpu, "--period", 0.1, "--duty", 20, "--lines", 1).stdout)
     both = [khz for khz in jitter["cpus"][0]["core_khz"].values() if khz]
     assert line["core_khz"] == pytest.approx(sum(both) / len(both), rel=0.25)  # turbo comes and goes
     assert line["counter_khz"] == pytest.approx(jitter["clock"]["hz"] / 1e3, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_it_is_idle_nearly_all_of_the_time(program: Path, cpu: int) -> None:
     child = subprocess.Popen([program, "sentinel", "--cpu", str(cpu), "--lines", "2"], stdout=subprocess.DEVNULL)
     usage = os.wait4(child.pid, 0)[2]
@@ -95,6 +99,7 @@ def test_it_ends_with_its_parent(program: Path, cpu: int) -> None:
     assert wait_until_gone(pid)
 
 
+@pytest.mark.slow
 def test_it_ends_when_nobody_reads_any_more(program: Path, cpu: int) -> None:
     child = subprocess.Popen([program, "sentinel", "--cpu", str(cpu), "--period", "0.1"], stdout=subprocess.PIPE)
     assert child.stdout is not None

@@ -13,6 +13,7 @@ from tests.compare.wakes import cell, wake_document
 from tests.report.documents import HOST, body
 from tunectl.model import Document
 from tunectl.report import render
+from tunectl.shapes import Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
 
 EVIL = "<script>document.title='owned'</script>"
 JITTER = document(
@@ -64,7 +65,15 @@ class Page(HTMLParser):
 
 def file(name: str, of: Mapping[str, Any], path: str = "x.json") -> dict[str, Any]:
     """A file as the report is handed it."""
-    return {"path": path, "name": name, "body": copy.deepcopy(dict(of))}
+    made = copy.deepcopy(dict(of))
+    kinds: dict[str, type[Any]] = {
+        "preflight": Preflight,
+        "probe.jitter": Jitter,
+        "probe.jitter.runs": JitterRuns,
+        "probe.jitter.loaded": JitterLoaded,
+        "probe.wake": Wake,
+    }
+    return {"path": path, "name": name, "body": made, "result": typed(made, kinds[name]), "doubt": ""}
 
 
 def page(*files: Mapping[str, Any], compare: Mapping[str, Any] | None = None) -> Page:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.probe.samples import cpu_result, typed_result
+from tunectl.report.causes import MOST_ROWS, Group, grouped
 from tunectl.report.text import render
 
 from .documents import body, document
@@ -21,33 +23,86 @@ def cells(lines: list[str], ending: str) -> list[list[str]]:
 
 def test_the_table_is_over_all_cpus_the_longest_total_first() -> None:
     lines = page("probe.jitter")
-    head = next(at for at, line in enumerate(lines) if line.split() == ["gaps", "total", "longest", "cause"])
-    assert [line.split()[0] for line in lines[head + 1 : head + 5]] == ["5,008", "4", "5", "19"]
-    assert " ".join(lines[head + 1].split()) == "5,008 7ms 1.92ms local timer + softirq TIMER + thread kworker/3:1"
+    head = next(
+        at
+        for at, line in enumerate(lines)
+        if line.split()
+        == ["gaps", "total", "share", "longest", "cause,", "by", "what", "held", "the", "CPU", "longest"]
+    )
+    rows = [" ".join(line.split()) for line in lines[head + 1 : head + 5]]
+    assert rows == [
+        "5,013 7.02ms 76.7 % 1.92ms local timer",
+        "4 2.12ms 23.2 % 990µs irq 33 eth0-rx-1",
+        "19 13µs 0.1 % 1.59µs not the kernel: hypervisor, SMI or hardware",
+        "5,036 9.15ms 100.0 % 1.92ms all gaps",
+    ]
     assert "tracing an event takes 81.2 ns at least" in " ".join(" ".join(lines).split())
     assert any("3 events found no room in the trace buffer" in line for line in lines)
 
 
-def test_the_same_cause_on_two_cpus_is_one_row() -> None:
+def row(kind: str, name: str, count: int = 1, total_ns: int = 1000) -> dict[str, Any]:
+    return {"cause": name, "kind": kind, "name": name, "count": count, "total_ns": total_ns, "max_ns": total_ns}
+
+
+def of(*rows: dict[str, Any]) -> list[Group]:
+    return grouped(typed_result(*(cpu_result(causes=[one]) for one in rows)))
+
+
+def test_what_led_is_one_row_over_all_cpus_and_threads_of_a_cpu_are_one_name() -> None:
+    timer = row("timer", "local timer")
+    assert [(one.cause, one.count) for one in of(timer, timer, row("irq", "irq 1 a/2"))] == [
+        ("local timer", 2),
+        ("irq 1 a/2", 1),
+        ("all gaps", 3),
+    ]
+    made = of(*(row("thread", f"thread {name}") for name in ("kworker/3:1", "kworker/u8:2-ev", "ksoftirqd/3", "a/b")))
+    assert [(one.cause, one.count) for one in made[:2]] == [("thread kworker", 2), ("thread a/b", 1)]
+    assert grouped(typed_result(cpu_result(causes=[]), cpu_result())) == []
+
+
+@pytest.mark.parametrize("names", [1, 18, 19, 20, 21, 60, 3000])
+def test_twenty_rows_hold_all_of_it(names: int) -> None:
+    kinds = ("irq", "thread", "work", "softirq", "unknown")
+    rows = [row(kinds[n % 5], f"{kinds[n % 5]} n{n}x", n + 1, 1000 + 7 * n) for n in range(names)]
+    *shown, whole = of(*rows)
+    assert len(shown) == names if names < MOST_ROWS else 15 <= len(shown) < MOST_ROWS
+    assert whole.count == sum(one.count for one in shown) == sum(one["count"] for one in rows)
+    assert whole.total_ns == sum(one.total_ns for one in shown) == sum(one["total_ns"] for one in rows)
+    assert round(sum(one.percent for one in shown), 6) == whole.percent == 100
+    others = [one.cause for one in shown if " other " in one.cause]
+    assert bool(others) is (names >= MOST_ROWS)
+    assert all(int(one.split()[0]) > 1 for one in others)
+
+
+def test_what_the_hypervisor_took_is_beside_the_table_and_no_more_than_it_can_be() -> None:
     cpus = body("probe.jitter")["cpus"]
-    cpus[1]["causes"] = [{"cause": "local timer", "count": 2, "total_ns": 2000, "max_ns": 90000}]
-    lines = page("probe.jitter", cpus=cpus)
-    assert cells(lines, "  local timer") == [["7", "20µs", "90µs", "local", "timer"]]
+    cpus[0]["counters"]["steal_ns"] = 30_000_000
+    text = " ".join(" ".join(page("probe.jitter", cpus=cpus)).split())
+    assert "at most 13 µs of what is not the kernel or not known was the hypervisor's" in text
+    assert "it kept these CPUs for 30 ms in all (steal)" in text
+    assert "the hypervisor's" not in " ".join(page("probe.jitter"))
 
 
-def test_many_causes_are_cut_short_and_summed_up() -> None:
-    cpus = body("probe.jitter")["cpus"][:1]
-    cpus[0]["causes"] = [{"cause": f"irq {n}", "count": 1, "total_ns": 1000 + n, "max_ns": 1000} for n in range(15)]
-    lines = page("probe.jitter", cpus=cpus)
-    assert any("and 3 more causes, 3" in line for line in lines)
-    assert not cells(lines, "  irq 0")
+def test_what_cgroups_throttled_is_beside_the_table_and_no_more_than_is_not_known() -> None:
+    cpus = body("probe.jitter")["cpus"]
+    known = row("throttle", "throttled: cpu.max of its control group", 1, 3_000_000)
+    cpus[0]["causes"] += [known, row("unknown", "not known", 1, 5_000_000)]
+
+    def said(throttled_ms: int) -> str:
+        return " ".join(" ".join(page("probe.jitter", cpus=cpus, throttled_ns=throttled_ms * 10**6)).split())
+
+    assert "at most 1 ms of what is not known was throttling" in said(4)
+    assert "the probe's control groups were throttled for 40 ms in all (cpu.stat)" in said(40)
+    assert "at most 5 ms of what is not known" in said(40)
+    assert "at most 0 ns of what is not known" in said(2)
+    assert "throttled for" not in said(0)
 
 
 def test_without_a_trace_it_says_why_and_points_at_the_counters() -> None:
     asked = {"method": "counters", "reason": "tracefs is not mounted"}
     lines = page("probe.jitter", attribution=asked)
     assert "causes: tracefs is not mounted; the counters below have to do" in lines
-    assert not any("longest" in line and "cause" in line for line in lines)
+    assert not any("longest" in line and "cause," in line for line in lines)
     assert not any(line.startswith("causes") for line in page("probe.jitter", attribution=None))
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,10 +16,11 @@ from tests.compare.runs import cpu_of, document, simulated, steady
 from tests.report.documents import AT, HOST, body
 from tests.report.documents import document as sample
 from tunectl.model import Document
-from tunectl.report import render
-from tunectl.report.charts import Slice, timeline
+from tunectl.report import charts, render
+from tunectl.report.charts import Slice
 from tunectl.report.escape import encodable
-from tunectl.report.figures import plain
+from tunectl.report.figures import change_of, plain, verdict_of
+from tunectl.shapes import Jitter, typed
 
 
 def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[str]:
@@ -25,17 +28,67 @@ def lines(name: str, made: object, width: int = 80, verbose: int = 0) -> list[st
     return render(Document(name, HOST, AT, made, (), verbose), "text", width=width).splitlines()
 
 
-def test_compare_fits_and_says_what_is_significant() -> None:
+def test_compare_begins_with_its_verdict_and_fits() -> None:
     shown = lines("compare", body("compare"))
-    assert shown[0].startswith("before: before.json · h · Linux 6.12 · ")
-    (header, *_) = [line for line in shown if "ratio" in line and "95% bounds" in line]
-    assert header.split() == ["before", "after", "ratio", "95%", "bounds"]
+    assert shown[0] == "the two runs differ; after: interruptions 45.6 % fewer, stolen 46.8 % less"
+    assert any("whether two set-ups differ, only several runs a" in line for line in shown[:8])
+    assert [line for line in shown if line.startswith("before: before.json · h · Linux 6.12 · ")]
+    (header, *_) = [line for line in shown if "after is" in line]
+    assert header.split() == ["before", "after", "after", "is", "95%", "bounds"]
     (rate, *_) = [line for line in shown[shown.index("CPU 2") :] if line.startswith("  interruptions ")]
-    assert rate.endswith("lower")
-    (rate, *_) = [line for line in shown[shown.index("CPU 3") :] if line.startswith("  interruptions ")]
-    assert rate.endswith(("n.s.", "not significant"))
+    assert rate.endswith("10.2 times fewer  8.73 to 11.9 times fewer")
     assert "  - only after: this is a virtual machine" in shown
-    assert [line for line in shown if line.startswith("not significant (n.s.): the 95% bounds")]
+
+
+def test_a_load_that_did_not_run_is_said_first() -> None:
+    made = body("probe.jitter.loaded")
+    shown = lines("probe.jitter.loaded", made)
+    assert "the quiet and the loaded runs" in shown[0]
+    assert max(map(len, shown)) <= 80
+    assert any(re.search("quiet +loaded +loaded is", line) for line in shown)
+    made["loaded"][0]["load"].update(ran=False, reason="stress-ng has ended: killed")
+    shown = lines("probe.jitter.loaded", {**made, "comparison": None})
+    assert shown[0] == "not measured under load: stress-ng has ended: killed"
+    assert not any("loaded is" in line for line in shown)
+    assert (
+        lines("probe.jitter.loaded", {**made, "comparison": None, "loaded": []})[0] == "nothing was measured under load"
+    )
+
+
+def ratio(value: float | None, low: float | None, high: float | None, measure: str = "max_ns") -> tuple[str, str]:
+    return change_of({"measure": measure, "ratio": {"value": value, "low": low, "high": high}})
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (ratio(0.0037, 0.0033, 0.0042), ("270 times shorter", "238 to 303 times shorter")),
+        (ratio(270, 200, 350, "interruptions_per_s"), ("270 times more", "200 to 350 times more")),
+        (ratio(0.87, 0.8, 0.95, "stolen_ppm"), ("13 % less", "5 to 20 % less")),
+        (ratio(1.05, 0.9, 1.2), ("5 % longer", "10 % less to 20 % more")),
+        (ratio(1, None, None), ("equal", "")),
+        (ratio(0, 0, 0), ("down to 0", "")),
+        (ratio(0, 0, 0.25), ("down to 0", "at least 4 times shorter")),
+        (ratio(None, 4, None), ("up from 0", "at least 4 times longer")),
+        (ratio(3, 0.5, None), ("3 times longer", "at most 2 times shorter")),
+        (ratio(3, 0.5, 9), ("3 times longer", "2 less to 9 times more")),
+        (ratio(3, 0, None), ("3 times longer", "unknown")),
+    ],
+)
+def test_a_ratio_in_words(made: tuple[str, str], said: tuple[str, str]) -> None:
+    assert made == said
+
+
+def judged(**changed: object) -> str:
+    of = body("compare")
+    return verdict_of({**of, "judged": {**of["judged"], **changed}})[0]
+
+
+def test_the_first_line_never_takes_runs_for_set_ups() -> None:
+    assert judged(of="sets") == "the two set-ups differ; after: interruptions 45.6 % fewer, stolen 46.8 % less"
+    assert judged(outcome="no-difference").startswith("no difference between the two runs was found")
+    said = judged(outcome="cannot-tell", reason="the rate drifts within a run")
+    assert said == "cannot tell whether the two runs differ: the rate drifts within a run"
 
 
 def test_more_detail_has_the_bounds_of_each_side() -> None:
@@ -82,20 +135,43 @@ def test_the_series_is_used_where_the_list_was_full() -> None:
     intervals = [[10, 500_000_000, 4_000_000] if at == 3 else [10, 10_000, 1_000] for at in range(10)]
     series = {"tsc_start": 1000, "interval_s": 1, "intervals": intervals}
     cut = {**cpu, "events": [], "events_lost": cpu["interruptions"], "series": series}
-    assert timeline(document(cut), cut, 60) == [Slice(4e6, 0.5) if at == 3 else Slice(1e3, 1e-5) for at in range(10)]
-    assert len(timeline(document(cut), cut, 4)) == 4
+    assert timeline(cut, 60) == [Slice(4e6, 0.5) if at == 3 else Slice(1e3, 1e-5) for at in range(10)]
+    assert len(timeline(cut, 4)) == 4
     short = {**cut, "duration_ns": 9_500_000_000}  # half an interval: the same time taken is twice the share
-    assert timeline(document(short), short, 60)[-1] == Slice(1e3, 2e-5)
+    assert timeline(short, 60)[-1] == Slice(1e3, 2e-5)
     sliver = {**cut, "duration_ns": 9_001_000_000}  # too little to be drawn as wide as the others
-    assert len(timeline(document(sliver), sliver, 60)) == 9
-    assert timeline(document(sliver), sliver, 60)[-1] == Slice(1e3, 20_000 / 1_001_000_000)
+    assert len(timeline(sliver, 60)) == 9
+    assert timeline(sliver, 60)[-1] == Slice(1e3, 20_000 / 1_001_000_000)
+
+
+def timeline(cpu: dict[str, Any], slices: int) -> list[Slice | None]:
+    result = typed(document(cpu), Jitter)
+    return charts.timeline(result, result.cpus[0], slices)
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "series"])
+def test_a_run_that_was_stopped_for_3_of_10_seconds_is_black_for_3_of_10(listed: bool) -> None:
+    stop = 3_000_000_000
+    cpu = cpu_of([(2_000_000_000, 200), (4_000_000_000, stop)], 10.0)
+    intervals = [
+        [1, 1_000_000_000, stop] if at == 4 else [0, 10**9, stop] if at in (5, 6) else [0, 0, 0] for at in range(10)
+    ]
+    series = {"tsc_start": 1000, "interval_s": 1, "intervals": intervals}
+    made = timeline(cpu, 60) if listed else timeline({**cpu, "events": [], "series": series}, 60)
+    black = [one for one in made if one and one.longest_ns == stop and one.stolen == pytest.approx(1)]
+    assert len(black) / len(made) == pytest.approx(0.3)
+    shown = [
+        line.split(" ", 3)[-1] for line in lines("probe.jitter", document(cpu)) if line.strip().startswith("stolen ")
+    ]
+    assert shown
+    assert 0.28 < max(line.count("█") / len(line.rstrip()) for line in shown) < 0.36
 
 
 @given(st.lists(st.tuples(st.integers(0, 9_000_000_000), st.integers(1, 900_000_000)), max_size=30), st.integers(1, 90))
 def test_a_timeline_loses_no_time(gaps: list[tuple[int, int]], slices: int) -> None:
     apart = [gap for at, gap in enumerate(sorted(gaps)) if at == 0 or gap[0] > sum(sorted(gaps)[at - 1])]
     cpu = cpu_of(apart, 10.0)
-    made = timeline(document(cpu), cpu, slices)
+    made = timeline(cpu, slices)
     known = [one for one in made if one]
     assert len(known) == slices
     assert max(one.longest_ns for one in known) == max((ns for _, ns in apart), default=0)

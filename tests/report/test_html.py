@@ -25,7 +25,7 @@ from tunectl.model import Document
 from tunectl.report import render
 from tunectl.report.charts import LogScale
 from tunectl.report.html.charts import Curve, _waits, curve, frequency_plot, sparkline_plot, wait_plot, warmth
-from tunectl.report.html.report import causes
+from tunectl.shapes import Jitter, typed
 
 PAGES = {"full": full, "before and after": before_and_after}
 pages = pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
@@ -80,7 +80,7 @@ def test_every_section_is_there() -> None:
         assert heading in words, heading
     assert "Before and after" not in words
     assert "Before and after" in before_and_after().words
-    assert "not significant" in before_and_after().words
+    assert "the two runs differ; after: " in before_and_after().words
 
 
 def test_an_interrupt_named_script_stays_text() -> None:
@@ -99,7 +99,7 @@ SHORT = document(
     warnings=["w"],
     budget={"verdict": "broken", "broken": ["b"]},
 )
-SHORT["cpus"][0]["causes"] = [{"cause": "c", "count": 1, "total_ns": 2, "max_ns": 2}]
+SHORT["cpus"][0]["causes"] = [{"cause": "c", "kind": "thread", "name": "c", "count": 1, "total_ns": 2, "max_ns": 2}]
 SHORT["cpus"][0]["periods"] = [{"period_ns": 4_000_000, "count": 9, "name": "n", "cause": "c"}]
 
 
@@ -127,20 +127,35 @@ def test_no_string_changes_the_structure(text: str) -> None:
     assert compared.all("script") == []
 
 
+def test_a_file_of_runs_has_a_line_for_each() -> None:
+    runs = body("probe.jitter.runs")
+    drawn = page(file("probe.jitter.runs", runs), file("probe.jitter.runs", runs), compare=body("compare")).words
+    assert all(run["at"] in drawn for run in runs["runs"])
+    assert "only 2 of 5 runs: interrupted" in drawn
+
+
+def test_quiet_and_loaded_stand_side_by_side() -> None:
+    loaded = body("probe.jitter.loaded")
+    drawn = page(file("probe.jitter.loaded", loaded), file("probe.jitter.loaded", loaded, path="other")).words
+    for text in ("Quiet and under load", "load: memory, timers on CPUs 0-1 (stress-ng 0.15.06)", "loaded is"):
+        assert text in drawn
+    loaded["loaded"][0]["load"].update(ran=False, reason="stress-ng has ended: killed")
+    drawn = page(file("probe.jitter.loaded", {**loaded, "comparison": None})).words
+    assert "not measured under load: stress-ng has ended: killed" in drawn
+    assert "loaded is" not in drawn
+
+
 def test_causes_are_added_up_over_the_cpus() -> None:
     made = copy.deepcopy(JITTER)
-    made["cpus"][0]["causes"] = [
-        {"cause": "local timer", "count": 3, "total_ns": 300, "max_ns": 150},
-        {"cause": "", "count": 1, "total_ns": 5000, "max_ns": 5000},
-    ]
-    made["cpus"][1]["causes"] = [{"cause": "local timer", "count": 2, "total_ns": 700, "max_ns": 600}]
-    assert [(row["cause"], row["count"], row["total_ns"], row["max_ns"]) for row in causes(made)] == [
-        ("unknown", 1, 5000, 5000),
-        ("local timer", 5, 1000, 600),
-    ]
-    assert "Causes" in page(file("probe.jitter", made)).words
+    timer = {"cause": "local timer", "kind": "timer", "name": "local timer", "count": 3, "total_ns": 300, "max_ns": 150}
+    made["cpus"][0]["causes"] = [timer, {**timer, "kind": "outside", "name": "not the kernel", "total_ns": 5000}]
+    made["cpus"][1]["causes"] = [{**timer, "count": 2, "total_ns": 700}]
+    words = page(file("probe.jitter", made)).words
+    assert "Causes" in words
+    assert re.search(
+        r"not the kernel\s*3\s*5 µs\s*83.3 %.*local timer\s*5\s*1 µs\s*16.7 %.*all gaps\s*8\s*6 µs", words, re.S
+    )
     made["cpus"][0]["causes"] = made["cpus"][1]["causes"] = []
-    assert causes(made) == []
     assert "Causes" not in page(file("probe.jitter", made)).words
 
 
@@ -269,19 +284,25 @@ def test_the_curve_of_waits_is_not_drawn_straight_between_gaps() -> None:
 
 
 def test_curves_hold_every_gap() -> None:
-    made = curve("x", JITTER, JITTER["cpus"])
+    result = typed(JITTER, Jitter)
+    made = curve("x", result, result.cpus)
     assert sum(count for _, count in made.gaps) == sum(cpu["interruptions"] for cpu in JITTER["cpus"])
     assert made.run_ns == 2e10
 
 
+def sparkline(cpu: dict[str, Any]) -> dict[str, Any] | None:
+    result = typed(document(cpu), Jitter)
+    return sparkline_plot(result, result.cpus[0], 100, 1_000_000)
+
+
 def test_a_sparkline_shows_the_gap_where_it_was() -> None:
     cpu = cpu_of([(2_500_000_000, 1_000_000)], 10.0)
-    plot = sparkline_plot(document(cpu), cpu, 100, 1_000_000)
+    plot = sparkline(cpu)
     assert plot is not None
     assert re.fullmatch(r"M60 0v48h1v-48", plot["longest"])
     assert plot["said"].startswith("Longest gap 1 ms after 2.5 s; 239 of 240 slices without one")
     full_list = {**cpu, "interruptions": 50, "events_lost": 49}
-    plot = sparkline_plot(document(cpu), full_list, 100, 1_000_000)
+    plot = sparkline(full_list)
     assert plot is not None
     assert plot["known"] == 60
 

@@ -19,6 +19,7 @@ def finding(outcome: Outcome, harmful: bool = True) -> Finding:
 HARMLESS = finding(Outcome.REFUSED, harmful=False)
 HARMFUL = finding(Outcome.REFUSED)
 COMPLIANT, DRIFTED, PENDING, UNSUPPORTED, _, UNREADABLE, WAIVED = map(finding, Outcome)
+BOOT_UNKNOWN = Finding("boot.isolcpus", "", Outcome.UNREADABLE)  # of this boot, or of the next
 found_lists = st.lists(st.builds(finding, st.sampled_from(Outcome), st.booleans()), max_size=6)
 
 
@@ -52,6 +53,9 @@ def test_gate(one: Finding, lenient: bool, strict: bool) -> None:
         ([PENDING, COMPLIANT], "pending-reboot", "pending-reboot"),
         ([PENDING, UNREADABLE], "pending-reboot", "unreadable"),
         ([WAIVED, UNREADABLE], "compliant", "unreadable"),
+        ([COMPLIANT, BOOT_UNKNOWN], "unreadable", "unreadable"),
+        ([PENDING, BOOT_UNKNOWN], "unreadable", "unreadable"),
+        ([DRIFTED, BOOT_UNKNOWN], "drifted", "drifted"),
         ([UNSUPPORTED], "compliant", "compliant"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.report.documents import body, document
+from tests.report.pages import file
 from tunectl.report import render
 
 
@@ -71,3 +72,22 @@ def test_histograms_are_for_those_who_ask() -> None:
     quiet = document("probe.wake")
     assert "messages by length" not in render(quiet, "text")
     assert "messages by length" in render(quiet._replace(verbose=1), "text")
+
+
+def test_a_void_cell_is_shown_as_void_and_never_with_a_figure() -> None:
+    (first, *others) = body("probe.wake")["cells"]
+    empty = dict.fromkeys(("min_ns", "mean_ns", "percentiles_ns", "max_ns", "after_send_ns", "send_call_ns", "late_ns"))
+    void = {**first, **empty, "n": 0, "histogram": [], "is_void": True, "reason": "void: the spinner had 14 %"}
+    made = {**body("probe.wake"), "cells": [void, *others], "speedups": []}
+    lines = page(made)
+    at = lines.index("Median")
+    assert lines[at + 2].split()[:3] == [first["mechanism"], first["way"], "void"]
+    assert lines[lines.index("Void: measured, and no result") + 1].endswith("0 ms: the spinner had 14 %")
+    html = render(document("report", files=[file("probe.wake", made)], compare=None), "html")
+    assert html.count("<td>void</td>") == 1
+    assert "Measured, and no result (void): 1<" in html
+
+
+@pytest.mark.parametrize(("has_warm_sender", "said"), [(True, "a warm sender"), (False, "a cold sender")])
+def test_the_page_says_which_sender_it_was(has_warm_sender: bool, said: str) -> None:
+    assert any(line.startswith(said) for line in page({"has_warm_sender": has_warm_sender}))

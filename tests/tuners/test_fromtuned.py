@@ -28,6 +28,7 @@ def root(host_root: HostFactory, tmp_path: Path) -> Path:
     return tree
 
 
+@pytest.mark.slow
 def test_a_partitioned_host_is_taken_over(tunectl: Run, root: Path) -> None:
     target = root / "etc/tunectl/host.toml"
     done = tunectl("propose", "--from-tuned", "--nic", "eth0", "--root", root, "--output", target, "--format", "json")

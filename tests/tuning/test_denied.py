@@ -64,6 +64,7 @@ def wrong(tree: Path) -> dict[str, Any]:
     return {target: one for target, one in findings(tree, "verify").items() if one["outcome"] not in fine}
 
 
+@pytest.mark.slow
 @needs_root
 def test_a_host_that_everybody_may_read_has_nothing_unreadable(tree: Path) -> None:
     assert wrong(tree) == {}
@@ -223,6 +224,7 @@ def _balanced(below: Path, *, stray: bool) -> Path:
     return tree
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.parametrize("stray", [False, True])
 def test_a_ban_list_that_may_not_be_read_is_neither_a_blame_nor_compliant(public: Path, stray: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -142,6 +142,22 @@ def test_a_file_that_cannot_be_looked_at_is_not_taken_for_absent_before_the_writ
     assert failing_at(0, on("lstat", "etc/default/irqbalance"), errno.EIO, look) == errno.EIO
 
 
+def test_a_state_directory_that_cannot_be_looked_at_is_not_passed_over(
+    lab4: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where nothing else tells of an apply."""
+    state, look = f"{lab4}/var/lib/tunectl", os.stat
+
+    def fail(path: Any, **more: Any) -> os.stat_result:
+        if path == state:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return look(path, **more)
+
+    monkeypatch.setattr(os, "stat", fail)
+    with pytest.raises(TunectlError, match=f"{state}: Input/output error"):
+        restore(lab4)
+
+
 CRUCIAL = [
     ("apply", "open", "random/boot_id"),
     ("apply", "lstat", "etc/default/irqbalance"),
@@ -154,6 +170,7 @@ CRUCIAL = [
     ("restore", "stat", "lib/tunectl"),
     ("restore", "open", "journal.jsonl"),
     ("restore", "lstat", "cgroup/isolated.slice"),
+    ("apply", "lstat", "multi-user.target.wants/tunectl-apply.service"),
     ("restore", "lstat", "etc/systemd/system/machine.slice.d"),
     ("restore", "lstat", "etc/systemd/system/tunectl-apply.service"),
     ("restore", "open", "proc/2/status"),

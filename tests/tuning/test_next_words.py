@@ -126,6 +126,13 @@ def test_a_word_that_leaves_everything_in_force_is_no_matter(tuned: Path, words:
     assert not lost(tuned)
 
 
+def test_a_word_behind_an_escaped_blank_is_taken_out_by_hand(tuned: Path) -> None:
+    """Without the word the backslash would be in front of another character, and the shell might run what is left."""
+    (tuned / GRUB).write_text("GRUB_CMDLINE_LINUX=a\\ nosmp\\ b\n")
+    fixes = {one.fix for one in lost(tuned).values()}
+    assert fixes == {f"take nosmp out of the kernel command line, where your boot loader has it (/{GRUB}:1)"}
+
+
 def test_what_this_boot_had_took_nothing_away_that_is_there(tuned: Path) -> None:
     """Our service switches on the CPUs that maxcpus= left off."""
     booted(tuned, "maxcpus=2")

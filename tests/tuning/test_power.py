@@ -81,6 +81,23 @@ def test_restore_brings_back_what_was_there_before(
         assert not differences(expected, tree), f"loss {number * stride}: {undone}"
 
 
+@HOSTS
+def test_a_restore_that_has_ended_is_on_the_disk(host_root: HostFactory, tmp_path: Path, host: MakeHost) -> None:
+    tree = host(host_root, tmp_path)
+    (tree / "var/lib").mkdir(parents=True, exist_ok=True)
+    before = lasting(picture(tree))
+    apply(tree)
+    disk = Disk(tree)
+
+    def child() -> list[Picture]:
+        with watched(after=disk.after):
+            assert restore(tree).complete
+        return list(disk.survivors())
+
+    for left in in_child(child) or [{}]:
+        assert left == before
+
+
 def test_once_the_journal_is_gone_nothing_is_unpromised(host_root: HostFactory, tmp_path: Path) -> None:
     """Also what an earlier restore had brought back, which could sync no directory."""
     tree = small_host(host_root, tmp_path)

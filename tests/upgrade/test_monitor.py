@@ -60,6 +60,7 @@ def test_what_waits_is_delivered_once_in_order(host: Path, receiver: str) -> Non
     assert delivered_from(state, receiver) == []
 
 
+@pytest.mark.slow
 def test_a_monitor_takes_over_what_waits_and_what_was_not_told(host: Path, work: Path) -> None:
     expected = waiting(HOOK) + waiting("untold")
     with watching(host, work) as monitor:

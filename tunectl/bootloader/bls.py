@@ -24,6 +24,10 @@ from tunectl.host.sysroot import Sysroot
 
 def look(root: Sysroot) -> Look:
     """The entries, the one that GRUB boots next, and the sources of entries to come."""
+    return root.once("bls", lambda: _look(root))
+
+
+def _look(root: Sysroot) -> Look:
     try:
         entries = in_order(read_entries(root, ("boot",)))
         settings = read(root, MAIN)

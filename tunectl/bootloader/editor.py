@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import length_problem, lookup, parse_cmdline
-from tunectl.bootloader.family import BootPlan, Family, Journaled, Upcoming, Write
+from tunectl.bootloader.family import BootPlan, Conflict, Family, Journaled, Upcoming, Write
 from tunectl.bootloader.words import Desired, Lines, Same, Swap, given, merge, split, swaps, take_out
 from tunectl.fix import NOTHING, Fix
 from tunectl.host.shellvars import Assignment, assignments
@@ -142,7 +142,7 @@ def plan_edits(
         return BootPlan(problem=found.refusal or found.upcoming.problem)
     known = _memory(found.holders, journaled)
     writes: list[Write] = []
-    conflicts: list[str] = []
+    conflicts: list[Conflict] = []
     for holder in found.holders:
         try:
             text = read(root, holder.path)
@@ -176,16 +176,15 @@ def _as_booted(holder: Holder, lines: Lines) -> str:
     return holder.expand(line) if holder.expand else line
 
 
-def _unmet(holder: Holder, lines: Lines, desired: Sequence[Desired], same: Same) -> list[str]:
+def _unmet(holder: Holder, lines: Lines, desired: Sequence[Desired], same: Same) -> list[Conflict]:
     args = parse_cmdline(_as_booted(holder, lines))
     told = []
     for want in desired:
         if not given(args, want, same):
             winner = lookup(args, want[0], want[2])
             # Among the file's own words ours is in force, so another one can only come from a variable.
-            told.append(
-                f"{winner.arg if winner else 'a variable'} in /{holder.path}, by a variable, wins: {want[2].value}"
-            )
+            who = winner.arg if winner else "a variable"
+            told.append(Conflict(f"{who} in /{holder.path}, by a variable, wins: {want[2].value}", want[0]))
     return told
 
 

@@ -60,6 +60,10 @@ def detect(root: Sysroot, chosen: str = "") -> Loader:
     """The boot loader of a host, or the `chosen` one. Never raises: `none` without evidence, `ambiguous` in doubt."""
     if chosen:
         return Loader(chosen, True, (f'bootloader = "{chosen}" in the host file',))
+    return root.once("boot loader", lambda: _detect(root))
+
+
+def _detect(root: Sysroot) -> Loader:
     found: dict[str, list[str]] = {}
     for name, evidence in _evidence(root):
         found.setdefault(name, []).append(evidence)

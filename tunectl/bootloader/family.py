@@ -56,6 +56,21 @@ class Write(NamedTuple):
     pristine: str | None = None  # an edit: the text without us
 
 
+class Conflict(str):
+    """What keeps one argument from the kernel's command line, in words."""
+
+    key: str  # the argument's
+    setting: str  # what of it is the same for every argument that it keeps off
+    line: str  # where that stands, FILE:LINE with a leading slash; "" where no line is known
+    replaces: bool  # it sets all of the arguments anew
+
+    def __new__(cls, text: str, key: str, line: str = "", setting: str = "") -> Conflict:
+        """`setting` only where it replaces what was set before, and `line` is known."""
+        made = super().__new__(cls, text)
+        made.key, made.line, made.setting, made.replaces = key, line, setting or text, bool(setting)
+        return made
+
+
 class BootPlan(NamedTuple):
     """What to write, which settings of others win over it, and why nothing can be planned (`problem`).
 
@@ -63,7 +78,7 @@ class BootPlan(NamedTuple):
     """
 
     writes: tuple[Write, ...] = ()
-    conflicts: tuple[str, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
     problem: str = ""
     remedy: Fix = NOTHING
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from tunectl.bootloader.cmdline import Arg, Found, Rule, kernel_args, lookup, same_key
 from tunectl.bootloader.editor import Holder, Look, our_words, plan_edits, read, variable, without_ours
-from tunectl.bootloader.family import BootPlan, Family, Journaled, Upcoming, Write
+from tunectl.bootloader.family import BootPlan, Conflict, Family, Journaled, Upcoming, Write
 from tunectl.bootloader.grubsettings import (
     DEFAULT,
     DIRECTORY,
@@ -86,7 +86,7 @@ def confirm(settings: Configured, desired: Sequence[Desired], same: Same) -> str
     return settings.problem or "; ".join(unmet(settings, desired, same)) or None
 
 
-def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple[str, ...]:
+def unmet(settings: Configured, desired: Sequence[Desired], same: Same) -> tuple[Conflict, ...]:
     """Which desired arguments these settings do not put in force, and what stands in the way, one line each."""
     return tuple(_obstacle(settings, want, same) for want in desired if not given(settings.args, want, same))
 
@@ -99,24 +99,30 @@ def _equal(same: Same, key: str, one: str | None, other: str | None) -> bool:
     return same(key, one, other) if one and other else not one and not other
 
 
-def _obstacle(settings: Configured, want: Desired, same: Same) -> str:
+def _obstacle(settings: Configured, want: Desired, same: Same) -> Conflict:
     key, value, rule = want
     placed = [one for one in settings.placed if same_key(one.arg.key, key)]
     if settings.withheld:
-        return f"{settings.withheld.why}, and so without {written(want)}"
+        return Conflict(f"{settings.withheld.why}, and so without {written(want)}", key)
     mine = kernel_args(settings.args)
     if len(mine) < len(settings.args) and any(_equal(same, key, one.arg.value, value) for one in placed):
         end = settings.placed[len(mine)]
-        return f"'--' in {end.where} ends the kernel's own arguments: {written(want)} behind it goes to init"
+        return Conflict(
+            f"'--' in {end.where} ends the kernel's own arguments: {written(want)} behind it goes to init", key
+        )
     found = _find(settings.args, key, rule, same)
     if found is None or rule is Rule.EACH:
         place = settings.default_set_at or "the settings"
         if place.startswith("/" + DROPIN):
-            return f"a ';' or a brace in the settings ends GRUB's linux command before {written(want)}"
-        return f"{place} overwrites GRUB_CMDLINE_LINUX_DEFAULT, without {written(want)}"
+            cut = f"a ';' or a brace in {settings.cut_at or 'the settings'} ends GRUB's linux command"
+            return Conflict(f"{cut} before {written(want)}", key, settings.cut_at)
+        setting = f"{place} overwrites GRUB_CMDLINE_LINUX_DEFAULT"
+        known = settings.default_set_at and setting
+        return Conflict(f"{setting}, without {written(want)}", key, settings.default_set_at, known)
     order = placed if rule is Rule.FIRST else placed[::-1]
     winner = next((one for one in order if one.arg.value is not None), order[0])
-    return f"{winner.arg} in {winner.where} wins: {rule.value}"
+    line = winner.where if winner.where.startswith("/") else ""
+    return Conflict(f"{winner.arg} in {winner.where} wins: {rule.value}", key, line)
 
 
 def reads_dropins(root: Sysroot) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections import Counter
 
 from tunectl.bootloader.cmdline import parse_cmdline
@@ -11,7 +10,7 @@ from tunectl.bootloader.grubmenu import BootEntry, NoEntry
 from tunectl.bootloader.grubsettings import DEFAULT_GRUBENV, Configured, making_menu, menu_path, read_menu
 from tunectl.bootloader.grubstate import Origin
 from tunectl.bootloader.grubsyntax import Unfollowed, parse
-from tunectl.fix import Fix, to_decide, to_type
+from tunectl.fix import Fix, shell_word, to_decide, to_type
 from tunectl.host.sysroot import Sysroot
 
 _MARK = re.compile(r"### (BEGIN|END) (/\S+) ###")
@@ -98,7 +97,7 @@ def _can_go(root: Sysroot, where: str) -> bool:
 
 def _do_nothing(where: str) -> Fix:
     file, _, number = where.rpartition(":")
-    return to_type(f"sudo sed -i '{number}s/.*/true/' {shlex.quote(file)}")
+    return to_type(f"sudo sed -i '{number}s/.*/true/' {shell_word(file)}")
 
 
 def _line_of(root: Sysroot, script: str, where: str) -> str:

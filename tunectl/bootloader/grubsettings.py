@@ -63,6 +63,7 @@ class Configured(NamedTuple):
     placed: tuple[Placed, ...] = ()
     default_set_at: str = ""  # where GRUB_CMDLINE_LINUX_DEFAULT was assigned last
     errno: int | None = None  # of a file that could not be read
+    cut_at: str = ""  # where a ';' or a brace ends GRUB's linux command
     withheld: Withheld | None = None  # why no entry gets GRUB_CMDLINE_LINUX_DEFAULT, which then counts as empty
 
     @property
@@ -124,18 +125,23 @@ def _settings_of(root: Sysroot, variables: Variables, files: tuple[str, ...], pr
         return Configured(files=files, problem=f"cannot read {error.filename}: {error.strerror}", errno=error.errno)
     values = [() if lost[name] else variables.values.get(name, ()) for name in (LINUX, DEFAULT)]
     line: Value = (*values[0], Piece(" ", ""), *values[1])
-    placed = () if problem else _placed(root, line)
+    placed, cut_at = ((), "") if problem else _placed(root, line)
     texts = ["" if lost[name] else variables.text(name) for name in (LINUX, DEFAULT)]
     assigned = variables.assigned.get(DEFAULT, "")
-    return Configured(texts[0], texts[1], files, problem, placed, assigned, withheld=lost[DEFAULT])
+    return Configured(texts[0], texts[1], files, problem, placed, assigned, cut_at=cut_at, withheld=lost[DEFAULT])
 
 
-def _placed(root: Sysroot, line: Value) -> tuple[Placed, ...]:
-    """The arguments with their places. 10_linux writes the line into grub.cfg as it is, so GRUB reads it once more."""
+def _placed(root: Sysroot, line: Value) -> tuple[tuple[Placed, ...], str]:
+    """(the arguments with their places, where something ends them; "" where nothing does).
+
+    10_linux writes the line into grub.cfg as it is, so GRUB reads it once more.
+    """
+    cut_at = ""
     text = "".join(piece.text or "" for piece in line)
     words: list[Word] = []
     for word in split_words(text):
         if word.mark:  # a ";" or a brace ends GRUB's linux command
+            cut_at = _where(line, word.at)
             break
         words.append(word)
     menu = read_menu(root) if "$" in text else None  # TuneD's $tuned_params is set in grub.cfg
@@ -151,7 +157,7 @@ def _placed(root: Sysroot, line: Value) -> tuple[Placed, ...]:
         if room < 0:
             break
         result += [Placed(arg, shown) for arg in parse_cmdline(given)]
-    return tuple(result)
+    return tuple(result), cut_at
 
 
 def _where(line: Value, at: int) -> str:

@@ -6,12 +6,11 @@ Source: Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus; systemd.resource-c
 
 from __future__ import annotations
 
-import shlex
 from typing import NamedTuple
 
 from tunectl.checking.judges import Trespass, some
 from tunectl.cpulist import CpuSet, format_cpulist
-from tunectl.fix import Fix, to_decide, to_type
+from tunectl.fix import Fix, shell_word, to_decide, to_type
 from tunectl.host.cpusets import read_cpu_list
 from tunectl.host.procs import parse_cgroup
 from tunectl.host.sysroot import Sysroot
@@ -45,7 +44,7 @@ class Group(NamedTuple):
     def fix(self, housekeeping: str) -> Fix:
         """What moves all of its threads, and keeps them away."""
         if self.unit.startswith("/"):
-            file = shlex.quote(f"/{_HIERARCHY}{self.unit}/cpuset.cpus")
+            file = shell_word(f"/{_HIERARCHY}{self.unit}/cpuset.cpus")
             return to_type(f"echo {housekeeping} | sudo tee {file}")
         if self.unit == SLICE:
             return to_decide(f"decide which unit belongs in {SLICE}: take Slice={SLICE} out of the others")

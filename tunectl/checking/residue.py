@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.checking.judges import some
-from tunectl.fix import Fix, in_turn, to_type
+from tunectl.fix import Fix, in_turn, shell_word, to_type
 from tunectl.host.tracefs import Trace, Tracing
 
 
@@ -29,7 +28,7 @@ def residue(tracing: Tracing, owners: Mapping[str, str]) -> list[Residue]:
     files = sorted({file for file, event in tracing.probes if event in on})
     for file in files:
         names = [event for kind, event in tracing.probes if kind == file and event in on]
-        words = [shlex.quote("-:" + event.replace(":", "/")) for event in names]
+        words = [shell_word("-:" + event.replace(":", "/")) for event in names]
         ends = in_turn(*(to_type(f"echo {word} | sudo tee -a {place}/{file}") for word in words))
         found.append(Residue(f"probes of {file}: {some(names)}", ends))
     if tracing.profiled:
@@ -52,7 +51,7 @@ def _of(trace: Trace) -> list[Residue]:
         found.append(Residue(f"{where}events {some(trace.events)}", off))
     if trace.name and found:
         whats = " and ".join(one.what.removeprefix(where) for one in found)
-        return [Residue(where + whats, to_type(f"sudo rmdir {shlex.quote('/' + trace.path)}"))]
+        return [Residue(where + whats, to_type(f"sudo rmdir {shell_word('/' + trace.path)}"))]
     return found
 
 

@@ -12,7 +12,7 @@ from tunectl.checking.outcomes import Settled
 from tunectl.checking.senders import IpiTrace, trace_senders
 from tunectl.checking.traders import paired
 from tunectl.checking.window import Window
-from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.occupants import Occupant, Place, occupants
@@ -107,7 +107,7 @@ class Subject:
     def spinning(self) -> Spinning | Settled:
         """The same, while a thread of tunectl-probe spins on each isolated CPU that nobody else wants."""
         cpus = self.scope.isolated & self.scope.online - self.taken.keys()
-        self.on_progress(f"spinning on CPUs {format_cpulist(cpus)} for {self.window_s:g} s")
+        self.on_progress(f"spinning on {named_cpus(cpus)} for {self.window_s:g} s")
         return _or_settled(lambda: measure_spinning(self.root, cpus, self.window_s, self.intrude))
 
 

@@ -7,7 +7,7 @@ CPU has its own count, its own time and its own finding: `check` and `preflight`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tunectl.checking.outcomes import Settled
 from tunectl.checking.window import Counters, Window, is_timer_row
@@ -15,6 +15,7 @@ from tunectl.cpulist import CpuSet
 from tunectl.fix import Fix, to_decide
 from tunectl.host.timers import PERF_CLOCK, TICK
 from tunectl.model import Finding, Match, Outcome, Severity
+from tunectl.shapes import Jitter
 
 CHECK = "check.tick_off"
 SEVERITY = Severity.INTERRUPT  # of that check
@@ -82,9 +83,9 @@ def judge_tick(
     return [_finding(one, (seen or {}).get(one.cpu, ()), serves) for one in counted(Window(before, after), spun)]
 
 
-def judge_probe(document: Mapping[str, Any], nohz_full: CpuSet, serves: Serves = no_server) -> list[Finding]:
+def judge_probe(result: Jitter, nohz_full: CpuSet, serves: Serves = no_server) -> list[Finding]:
     """The same from a tunectl.probe.jitter/1 document, which is a spinner's own account; CPUs with nohz_full only."""
-    return [_finding(one, (), serves) for one in counted_by_probe(document) if one.cpu in nohz_full]
+    return [_finding(one, (), serves) for one in counted_by_probe(result) if one.cpu in nohz_full]
 
 
 def with_longer_look(findings: Iterable[Finding], longer: Iterable[Finding]) -> list[Finding]:
@@ -114,24 +115,21 @@ def counted(window: Window, spun: Mapping[int, Spun]) -> list[TickCount]:
     return [TickCount(cpu, window.timer_interrupts(cpu), window.seconds, spun[cpu]) for cpu in sorted(spun)]
 
 
-def counted_by_probe(document: Mapping[str, Any]) -> list[TickCount]:
+def counted_by_probe(result: Jitter) -> list[TickCount]:
     """Those that the probe counted itself. tunectl.probe.jitter/1
 
     It reads the interrupts before its threads begin and when the last has ended: a thread that had to wait for its CPU
     was there for less than the time between the readings, which is at least the time that was asked for.
     """
-    descriptions: Mapping[str, str] = document.get("irq_descriptions") or {}
-    read = not any(line.startswith(_NOT_READ) for line in document.get("warnings") or ())
-    asked_s = 0.0 if document.get("interrupted") else document.get("duration_requested_s") or 0.0
+    names = result.irq_descriptions
+    read = not any(line.startswith(_NOT_READ) for line in result.warnings)
+    asked_s = 0.0 if result.interrupted else result.duration_requested_s
     found = []
-    for one in document["cpus"]:
-        arrived: Mapping[str, int] | None = (one.get("counters") or {}).get("irq")
-        ticks = sum(n for row, n in (arrived or {}).items() if is_timer_row(row, descriptions.get(row, "")))
-        there_s = one.get("duration_ns", 0) / 1e9
-        spun = Spun(max(there_s - one.get("stolen_ns", 0) / 1e9, 0.0))
-        found.append(
-            TickCount(one["cpu"], ticks if read and arrived is not None else None, max(there_s, asked_s), spun)
-        )
+    for one in result.cpus:
+        ticks = sum(n for row, n in one.counted.irq.items() if is_timer_row(row, names.get(row, "")))
+        there_s = one.duration_ns / 1e9
+        spun = Spun(max(there_s - one.stolen_ns / 1e9, 0.0))
+        found.append(TickCount(one.cpu, ticks if read and one.counters else None, max(there_s, asked_s), spun))
     return found
 
 

@@ -16,7 +16,7 @@ from tunectl.host.writable import WritableSysroot
 from tunectl.model import Document
 from tunectl.tuning.apply import Result
 from tunectl.tuning.inspection import Inspection, open_inspection
-from tunectl.tuning.transaction import Run, require_root, run_apply, wanted
+from tunectl.tuning.transaction import Run, planned, require_root, run_apply
 from tunectl.verdict import verdict_of
 
 
@@ -44,15 +44,14 @@ def command(options: Options, yes: bool, runtime: bool, adopt: bool, wait_s: flo
 
 
 def _ask(inspection: Inspection, runtime: bool) -> None:
-    plan = inspection.assess()
-    changes = wanted(plan, runtime)
-    if not changes:
+    plan = planned(inspection, runtime)
+    if not plan.changes:
         return
     if not is_terminal(sys.stdin):
         raise UsageError("apply asks before it writes, and there is no terminal to ask on", "say --yes")
     from tunectl.report import render
 
-    body = {"changes": [change_dict(change) for change in changes], "reboot_required": plan.reboot_required}
+    body = {"changes": [change_dict(change) for change in plan.changes], "reboot_required": plan.reboot_required}
     click.echo(render(Document("plan", inspection.identity, now(), body), "text"), err=True)
     if not click.confirm("Apply these changes?", err=True):
         raise TunectlError("nothing was changed: the answer was no")

@@ -53,7 +53,7 @@ def open_root(options: Options) -> Sysroot:
 def typed(options: Options) -> Typed:
     """How commands are typed that go on from this one."""
     path = options.host_path
-    return Typed(options.named, "" if options.host or os.path.exists(path) else path)
+    return Typed(options.named, "" if options.host or os.path.exists(path) else path, options.program)
 
 
 @contextmanager
@@ -146,8 +146,13 @@ def progress(options: Options) -> Iterator[Callable[[str], None]]:
 
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     # Four turns a second: drawing is work on the host that is being measured.
-    with console.status("", refresh_per_second=4) as status:
-        yield lambda text: status.update(Text(text))
+    with suppress(OSError), console.status("", refresh_per_second=4) as status:
+
+        def show(text: str) -> None:
+            with suppress(OSError):  # a terminal that was closed: what is measured goes on
+                status.update(Text(text))
+
+        yield show
 
 
 def check_output(path: str, *, makes_directory: bool = False) -> None:
@@ -158,6 +163,8 @@ def check_output(path: str, *, makes_directory: bool = False) -> None:
     """
     from tunectl.durable import require_regular  # few commands write
 
+    if not path:
+        raise UsageError("--output: expected the name of a file")
     if not makes_directory and not os.path.isdir(os.path.dirname(os.path.realpath(path))):
         raise UsageError(f"--output {path}: no such directory")
     try:
@@ -166,14 +173,14 @@ def check_output(path: str, *, makes_directory: bool = False) -> None:
         raise UsageError(f"--output {path}: {error.strerror}") from error
 
 
-def write_whole(path: str, text: str) -> None:
-    """Replaces a file of the user's, readable by all; of a link, the file that it points to.
+def write_whole(path: str, text: str, mode: int = 0o644) -> None:
+    """Replaces a file of the user's, readable by all unless `mode` says otherwise; of a link, the file it points to.
 
     TunectlError when it cannot, and nothing is left beside it.
     """
     from tunectl.durable import replace_file  # few commands write
 
     try:
-        replace_file(os.path.realpath(path), text.encode("utf-8"))
+        replace_file(os.path.realpath(path), text.encode("utf-8"), mode=mode)
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from tunectl.oneline import one_line
 F = TypeVar("F", bound=Callable[..., Any])
 HOST_FILE = "etc/tunectl/host.toml"
 STATE = "var/lib/tunectl"
+_SUDO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as Debian's sudoers has it
 
 
 class Options(NamedTuple):
@@ -62,6 +64,14 @@ class Options(NamedTuple):
         scripts = os.path.normpath(scripts.format(base=sys.prefix, platbase=sys.exec_prefix))
         words = [_program(os.path.join(scripts, "tunectl"))]
         return (*words, *self._paths())
+
+    @property
+    def program(self) -> str:
+        """What starts this tunectl after `sudo`: its name where sudo finds it by that, else its full path."""
+        installed = self.invocation[0]
+        path = os.environ.get("PATH") if "SUDO_UID" in os.environ else _SUDO_PATH  # that of a user is not sudo's
+        found = shutil.which("tunectl", path=path)
+        return "tunectl" if found and os.path.realpath(found) == os.path.realpath(installed) else installed
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -123,6 +133,12 @@ def intrude_option(function: F) -> F:
     return click.option("--intrude", is_flag=True, help=text)(function)
 
 
+def load_option(function: F) -> F:
+    """--load, of every command that may measure beside a load."""
+    text = "Measure once more beside these loads on the housekeeping CPUs (stress-ng): memory, ...; all; none."
+    return click.option("--load", metavar="NAME,...", help=text)(function)
+
+
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:
     """The command's own options, which override the group's. UsageError for a format that the command does not have."""
     options: Options = ctx.find_object(Options) or Options()
@@ -133,6 +149,9 @@ def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) 
         raise UsageError(f"--format {options.fmt}: '{ctx.info_name}' writes {', '.join(formats)}")
     for name in ("root", "host", "state"):
         one_line(getattr(options, name) or "", f"--{name}")
+    if os.path.isfile(options.root):
+        hint = "unpack a snapshot, and name the directory: mkdir HOST && tar -xf ARCHIVE -C HOST"
+        raise UsageError(f"--root {options.root}: a file, no directory", hint)
     if not os.path.isdir(options.root):
         raise UsageError(f"--root {options.root}: no such directory", "unpack a snapshot there first")
     return options

@@ -8,14 +8,14 @@ import click
 
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command, typed
 from tunectl.cli.exits import exit_code
-from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.options import Options, intrude_option, load_option
 from tunectl.cli.typed import Typed
 from tunectl.cli.verify import verify_body
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.preflight.run import Flight, Request, run_preflight
+from tunectl.probe.loads import chosen
 from tunectl.report.actions import actions_of
-from tunectl.report.figures import budget_of
 
 
 @tunectl_command(formats=GATE)
@@ -27,12 +27,16 @@ from tunectl.report.figures import budget_of
     help="How long the probe runs [as long as its limits need, 5 to 60].",
 )
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long checks watch.")
+@load_option
 @intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be found out fails, too.")
-def command(options: Options, duration_s: float | None, window_s: float, intrude: bool, strict: bool) -> int:
+def command(
+    options: Options, duration_s: float | None, window_s: float, load: str | None, intrude: bool, strict: bool
+) -> int:
     """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
     if (duration_s is not None and not 0 < duration_s <= 86400) or not 0 < window_s <= 86400:
         raise UsageError("--duration and --window: seconds, above 0 and at most a day")
+    loads = chosen(load.split(","), "--load") if load is not None else None
     root, how = open_root(options), typed(options)
     with progress(options) as tell:
         request = Request(
@@ -48,6 +52,7 @@ def command(options: Options, duration_s: float | None, window_s: float, intrude
             tell,
             intrude,
             lambda isolated: stay_off(root, isolated),
+            loads,
             how.finding,
         )
         flight = run_preflight(request)
@@ -71,7 +76,9 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
         "hardware": flight.machine._asdict(),
         "verify": verify,
         "check": {"verdict": flight.check_verdict, "findings": flight.check},
-        "probe": flight.probe,
+        "probe": flight.measured,
+        "load": list(flight.load),
+        "loaded": flight.measured_loaded,
         "beside": [one.document() for one in flight.beside],
         "intrude": intrude,
         "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
@@ -80,7 +87,7 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
 
 
 def _actions(flight: Flight, how: Typed) -> list[dict[str, Any]]:
-    over_budget = budget_of(flight.probe or {}).get("verdict") == "broken"
+    over_budget = flight.probe is not None and flight.probe.budget.verdict == "broken"
     made = actions_of(map(how.finding, flight.findings), over_budget=over_budget, unproved=flight.unproved)
     return [{key: how.text(value) if isinstance(value, str) else value for key, value in one.items()} for one in made]
 

@@ -4,25 +4,39 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import click
 
-from tunectl.cli.command import check_output, emit, open_root, progress, stay_off, tunectl_command
+from tunectl.cli.command import check_output, emit, open_root, progress, stay_off, tunectl_command, write_whole
 from tunectl.cli.exits import DRIFTED, FAILED, OK
-from tunectl.cli.options import Options, intrude_option
-from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
+from tunectl.cli.options import Options, intrude_option, load_option
+from tunectl.compare.compared import quiet_and_loaded
+from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.host.occupants import Occupant, Place, look, refusal, said
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
+from tunectl.model import HostId
 from tunectl.probe.budget import judge
-from tunectl.probe.result import nothing_measured, write_result
-from tunectl.probe.runner import run_jitter, run_selftest
-from tunectl.probe.wake import WakeRequest, run_wake, serve_wake
-from tunectl.tuning.inspection import read_config
+from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
+from tunectl.probe.loaded import refusal as load_refusal
+from tunectl.probe.loads import chosen as chosen_loads
+from tunectl.probe.result import load_problem, nothing_measured, read_result, result_text
+from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
+from tunectl.probe.runs import several
+from tunectl.probe.wake import run_wake
+from tunectl.probe.wake_hosts import serve_wake
+from tunectl.probe.wake_request import WakeRequest
+from tunectl.shapes import plain
+from tunectl.tuning.inspection import proposed_config, read_config
 
 _MOST_MESSAGES = 10_000_000
 _STOP = "stop them, or say --intrude"
@@ -34,12 +48,34 @@ def command() -> None:
 
 
 @tunectl_command(name="jitter")
-@click.option("--cpus", metavar="LIST", help="CPUs to probe [the host file's, else those the kernel isolates].")
+@click.option(
+    "--cpus",
+    metavar="LIST",
+    help="CPUs to probe [the host file's, else those the kernel isolates, else those tunectl would propose].",
+)
 @click.option("--duration", "duration_s", default=5.0, show_default=True, metavar="S", help="How long, in seconds.")
 @click.option("--threshold-ns", type=click.IntRange(1), metavar="N", help="The shortest gap that counts.")
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Spin as SCHED_FIFO at this priority.")
 @click.option("--events", type=click.IntRange(0), metavar="N", help="How many gaps to list, for each CPU.")
+@click.option(
+    "--until",
+    "until_ns",
+    type=click.IntRange(1),
+    metavar="NS",
+    help="End at the first gap so long, and tell of it.",
+)
 @click.option("--attribute", is_flag=True, help="Trace the kernel, to name the cause of each gap (needs root).")
+@click.option("--runs", type=click.IntRange(1, 1000), default=1, help="So many runs, kept together for `compare`.")
+@click.option(
+    "--pause",
+    "pause_s",
+    type=click.FloatRange(0, 86400),
+    default=10.0,
+    show_default=True,
+    metavar="S",
+    help="Between two runs, in seconds.",
+)
+@load_option
 @intrude_option
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
 def jitter(
@@ -49,49 +85,149 @@ def jitter(
     threshold_ns: int | None,
     fifo: int | None,
     events: int | None,
+    until_ns: int | None,
     attribute: bool,
+    runs: int,
+    pause_s: float,
+    load: str | None,
     intrude: bool,
     output: str | None,
 ) -> int:
     """Gaps in a loop that only reads the time-stamp counter: how many, how long, when, and what they add up to."""
     root = _this_machine(options)
-    if not 0 < duration_s <= 86400:
-        raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
-    if output:
+    _check_times(duration_s, pause_s)
+    if output is not None:
         check_output(output)
+    loads = chosen_loads(load.split(","), "--load") if load is not None else ()
     facts = read_scope_facts(root)
     config = _config(options, facts)
-    chosen = _choice(config, facts, cpus)
+    chosen, noted = _choice(root, config, facts, cpus)
     limits = config.budget if config else {}
     isolated = config.scope.isolated if config else facts.quiet
     stay_off(root, chosen | isolated)
-    taken = _taken(root, facts, chosen, config, intrude)
-    if chosen <= taken.keys():
-        raise TunectlError(refusal(taken), _STOP)
-    with progress(options) as tell:
+    trading = config.threads if config else ()
+    refused = partial(load_refusal, root, facts, chosen, isolated, trading)
+    plan = _plan(root, facts, loads, chosen, isolated, refused()) if loads else None
+    ENDING.keep()
+
+    def measured(tell: Callable[[str], None] | None) -> dict[str, Any]:
+        taken = _taken(root, facts, chosen, config, intrude)
+        if chosen <= taken.keys():
+            raise TunectlError(refusal(taken), _STOP)
+        free = chosen - taken.keys()
         result = run_jitter(
-            chosen - taken.keys(), duration_s, threshold_ns, fifo, events, attribute, intrude, on_progress=tell
+            free, duration_s, threshold_ns, fifo, events, attribute, intrude, on_progress=tell, until_ns=until_ns
         )
-    result["not_measured"] = [*result.get("not_measured", ()), *_left_alone(taken)]
-    if nothing := nothing_measured(result):
-        raise TunectlError(nothing, _STOP)
-    result["budget"] = judge(result, limits)
-    if output:
-        write_result(output, result)
-    emit(options, "probe.jitter", read_identity(root), result)
-    verdict = result["budget"]["verdict"]
-    return {"broken": DRIFTED, "within": OK}.get(verdict, FAILED if limits else OK)
+        result["warnings"] = [*noted, *result["warnings"]]
+        result["not_measured"] += _left_alone(taken)
+        if nothing := nothing_measured(read_result(result, PROGRAM)):
+            raise TunectlError(nothing, _STOP)
+        return result
+
+    with progress(options) as tell:
+        name, result = _runs(plan, runs, pause_s, duration_s, measured, refused, tell)
+    every = [*result["quiet"], *result["loaded"]] if plan else result.get("runs", [result])
+    found = [read_result(one, PROGRAM) for one in every]
+    for one, typed_one in zip(every, found, strict=True):
+        one["budget"] = plain(judge(typed_one, limits))
+    if plan:
+        result["comparison"] = quiet_and_loaded(result)
+    _emit_and_write(options, name, read_identity(root), result, output)
+    verdicts = {one["budget"]["verdict"] for one in every}
+    if "broken" in verdicts or any(one["ended_by"] == "until" for one in every):
+        return DRIFTED
+    if plan and (not result["loaded"] or any(map(load_problem, found))):
+        return FAILED
+    return OK if not limits or verdicts == {"within"} else FAILED
+
+
+def _check_times(duration_s: float, pause_s: float) -> None:
+    if not 0 <= pause_s <= 86400:  # nan is in every range of click's
+        raise UsageError(f"--pause {pause_s:g}: seconds, at most a day")
+    if not 0 < duration_s <= 86400:
+        raise UsageError(f"--duration {duration_s:g}: seconds, above 0 and at most a day")
+
+
+Tell = Callable[[str], None]
+
+
+def _runs(
+    plan: Plan | None,
+    count: int,
+    pause_s: float,
+    duration_s: float,
+    measured: Callable[[Tell], Any],
+    refused: Callable[[], str],
+    tell: Tell,
+) -> tuple[str, dict[str, Any]]:
+    """The document's name and its body: one run, several, or quiet ones and those under load."""
+    if plan:
+        made = quiet_then_loaded(plan, count, pause_s, duration_s, measured, refused, tell)
+        return "probe.jitter.loaded", made
+    if count > 1:
+        return "probe.jitter.runs", several(count, pause_s, measured, tell)
+    return "probe.jitter", measured(tell)
+
+
+def write_result(path: str, result: object) -> None:
+    """Puts a document in the place of the file that the user named, with the mode of what stood there."""
+    write_whole(path, result_text(result), _mode(path))
+
+
+def _mode(path: str) -> int:
+    """That of the file that stands there; of a new one what the umask leaves."""
+    with suppress(OSError):
+        return stat.S_IMODE(os.stat(path).st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _emit_and_write(options: Options, name: str, host: HostId, result: dict[str, Any], output: str | None) -> None:
+    """The file first: the terminal may be gone. And then the terminal, also where the file cannot be written."""
+    failed = None
+    try:
+        if output is not None:
+            write_result(output, result)
+    except TunectlError as error:
+        failed = error
+    emit(options, name, host, result)
+    if failed:
+        raise failed
+
+
+def _end_on_hangup() -> None:
+    """SIGTERM ends the run as Ctrl-C does: with the result so far, and nothing left behind. So does a lost terminal."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 @tunectl_command(name="wake")
 @click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
-@click.option("--mechanisms", metavar="LIST", help="Of channel, eventfd, pipe, unix, tcp, udp [all].")
+@click.option(
+    "--mechanisms",
+    metavar="LIST",
+    help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
+    "[messages].",
+)
 @click.option(
     "--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all]."
 )
 @click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
 @click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
+@click.option("--bytes", "message_bytes", type=click.IntRange(32, 4096), metavar="N", help="Of each message [32].")
+@click.option("--fds", type=click.IntRange(1, 65536), metavar="N", help="In a poll or epoll set, all but one idle [1].")
+@click.option(
+    "--dirty-kib",
+    type=click.IntRange(1, 1 << 20),
+    metavar="N",
+    help="The receiver writes to so much memory after each message: the next finds its caches cold.",
+)
 @click.option("--busy-poll-us", type=click.IntRange(1, 1_000_000), metavar="N", help="Given to SO_BUSY_POLL [50].")
+@click.option(
+    "--cold-sender", is_flag=True, help="Let the sender grow cold between messages, as the published benchmark does."
+)
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
 @click.option("--listen", metavar="A:P", help="Be the other host of a --connect, until Ctrl-C.")
@@ -104,7 +240,11 @@ def wake(
     waiting: str | None,
     idle_ms: str | None,
     messages: int | None,
+    message_bytes: int | None,
+    fds: int | None,
+    dirty_kib: int | None,
     busy_poll_us: int | None,
+    cold_sender: bool,
     fifo: int | None,
     intrude: bool,
     listen: str | None,
@@ -113,9 +253,10 @@ def wake(
 ) -> int:
     """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
     root = _this_machine(options)
-    if output:
+    if output is not None:
         check_output(output)
     facts = read_scope_facts(root)
+    _refuse_empty(cpus)
     config = _config(options, facts)
     isolated = config.scope.isolated if config else facts.quiet
     taken = _taken(root, facts, isolated, config, intrude or bool(cpus))
@@ -123,33 +264,54 @@ def wake(
     among = format_cpulist(free if len(free) > 1 else isolated) if not cpus and len(isolated) > 1 else None
     stay_off(root, isolated)
     request = WakeRequest(
-        cpus, among, mechanisms, waiting, idle_ms, messages, fifo, busy_poll_us, intrude, listen, connect
+        cpus=cpus,
+        among=among,
+        mechanisms=mechanisms,
+        waiting=waiting,
+        idle_ms=idle_ms,
+        messages=messages,
+        message_bytes=message_bytes,
+        fds=fds,
+        dirty_kib=dirty_kib,
+        fifo=fifo,
+        busy_poll_us=busy_poll_us,
+        cold_sender=cold_sender,
+        intrude=intrude,
+        listen=listen,
+        connect=connect,
     )
     _refuse_taken(root, facts, request.named, config, intrude)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the run as Ctrl-C does: with the result so far
+    if listen or connect:
+        _end_on_hangup()  # these wait for each other, and end by themselves
+    else:
+        ENDING.keep()
     if listen:
         serve_wake(request, lambda line: click.echo(line, err=True))
         return OK
     with progress(options) as tell:
         result = run_wake(request, tell)
-    if output:
-        write_result(output, result)
-    emit(options, "probe.wake", read_identity(root), result)
+    _emit_and_write(options, "probe.wake", read_identity(root), result, output)
     return OK
 
 
 @tunectl_command(name="selftest")
-@click.option("--cpu", type=click.IntRange(0), metavar="CPU", help="The CPU to test [the last isolated one].")
+@click.option(
+    "--cpu",
+    type=click.IntRange(0),
+    metavar="CPU",
+    help="The CPU to test [the last isolated one, else the last allowed one].",
+)
 @intrude_option
 def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     """Interrupts a CPU by known lengths at known times: does the probe find them all? Some twelve seconds."""
     root = _this_machine(options)
     facts = read_scope_facts(root)
-    cpus = frozenset({cpu}) if cpu is not None else frozenset({max(facts.quiet)}) if facts.quiet else frozenset()
-    _refuse_taken(root, facts, cpus, _config(options, facts), intrude)
+    # The first CPUs do the kernel's own work.
+    chosen = max(facts.quiet or os.sched_getaffinity(0)) if cpu is None else cpu
+    _refuse_taken(root, facts, frozenset({chosen}), _config(options, facts), intrude)
     with progress(options) as tell:
         tell("injecting known interruptions: some twelve seconds")
-        result = run_selftest(cpu)
+        result = run_selftest(chosen)
     emit(options, "probe.selftest", read_identity(root), result)
     return OK if result["passed"] else FAILED
 
@@ -165,14 +327,34 @@ def _this_machine(options: Options) -> Sysroot:
     return root
 
 
-def _choice(config: HostConfig | None, facts: CpuFacts, cpus: str | None) -> CpuSet:
-    """Which CPUs."""
+def _choice(root: Sysroot, config: HostConfig | None, facts: CpuFacts, cpus: str | None) -> tuple[CpuSet, list[str]]:
+    """Which CPUs, and where they come from if nobody has named them."""
     if cpus is not None:
-        return parse_cpulist(cpus, nr_cpus=facts.nr_cpus)
+        _refuse_empty(cpus)
+        return parse_cpulist(cpus, nr_cpus=facts.nr_cpus), []
     chosen = config.scope.isolated if config else facts.kernel_isolated | facts.partitioned or facts.nohz_full
-    if not chosen:
-        raise UsageError("no CPU is isolated here, and there is no host file to name some", "say --cpus LIST")
-    return chosen
+    if chosen:
+        return chosen, []
+    proposal, said = proposed_config(root, facts, "")
+    if not proposal:
+        raise UsageError(f"no CPU is isolated here, and none can be proposed: {said[0]}", "say --cpus LIST")
+    isolated = proposal.scope.isolated
+    return isolated, [f"no host file: `tunectl propose` names {named_cpus(isolated)}"]
+
+
+def _refuse_empty(cpus: str | None) -> None:
+    """An empty list is a variable of a script that was never set: it must not stand for the isolated CPUs."""
+    if cpus is not None and not cpus.strip(" ,"):
+        raise UsageError("--cpus: is empty", "name at least one CPU, or leave it out for the default")
+
+
+def _plan(
+    root: Sysroot, facts: CpuFacts, loads: tuple[str, ...], probed: CpuSet, isolated: CpuSet, refused: str
+) -> Plan:
+    """The load that is to be. TunectlError beside a running engine, and where something is missing."""
+    if refused:
+        raise TunectlError(f"--load: {refused}", "a load is for a host that does not trade: stop them")
+    return planned(root, facts, loads, probed, isolated)
 
 
 def _taken(

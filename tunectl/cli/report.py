@@ -17,7 +17,7 @@ from tunectl.host.identity import read_identity
 from tunectl.model import Document
 from tunectl.probe.document import ProbeFile, read_document
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.probe.shapes import Preflight
+from tunectl.shapes import Preflight
 
 _PAGE = b"<!doctype html>"
 
@@ -36,7 +36,7 @@ def command(options: Options, files: tuple[Path, ...], output: str | None) -> in
         _check_output(output, files)
     read = [read_document(path) for path in files]
     found, note = _compared(read)
-    sources = [{"path": one.path, "name": one.name, "body": one.body, "doubt": _doubt(one)} for one in read]
+    sources = [{**vars(one), "doubt": _doubt(one)} for one in read]
     body: dict[str, Any] = {"files": sources, "compare": found}
     identity = read_identity(open_root(options))
     if not output:
@@ -71,7 +71,7 @@ def _check_output(output: str, files: tuple[Path, ...]) -> None:
 
 
 def _doubt(file: ProbeFile) -> str:
-    return doubt_of_go(file.body) if isinstance(file.result, Preflight) else ""
+    return doubt_of_go(file.result) if isinstance(file.result, Preflight) else ""
 
 
 def _compared(read: list[ProbeFile]) -> tuple[dict[str, Any] | None, str]:

@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
+from tunectl.bootloader.cmdline import parse_cmdline, same_key
 from tunectl.cli.command import emit, is_terminal, now, today, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
+from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Document, HostId, Outcome
+from tunectl.model import Document, HostId, Outcome, Target
 from tunectl.tuning.evidence import may_be_tuned
 from tunectl.tuning.inspection import open_inspection
 from tunectl.tuning.transaction import Undone, preview_restore, require_root, run_restore
@@ -39,7 +41,7 @@ def command(options: Options, yes: bool, salvage: bool, force: bool, dry_run: bo
         if not yes and is_terminal(sys.stdin):
             _ask(options, root, identity, force)
         undone = run_restore(root, state, boot_id, wait_s=wait_s, force=force)
-    body = _body(undone)
+    body = _body(root, undone)
     if undone.standing:
         body["may_be_tuned"], said = _may_be_tuned(options, root, undone)
         body["notes"] += said
@@ -56,7 +58,7 @@ def _ask(options: Options, root: WritableSysroot, identity: HostId, force: bool)
     preview = preview_restore(root, options.state_path, identity.boot_id, force=force)
     if not any(one.result == "would-restore" for one in preview.outcome.results):
         return
-    body = {**_body(preview), "notes": []}
+    body = {**_body(root, preview), "notes": []}
     click.echo(render(Document("restore", identity, now(), body), "text"), err=True)
     if not click.confirm("Restore all this?", err=True):
         raise TunectlError("nothing was restored: the answer was no")
@@ -68,30 +70,45 @@ def _may_be_tuned(options: Options, root: WritableSysroot, undone: Undone) -> tu
     Restore needs no host file.
     """
     try:
-        found = open_inspection(root, options.host_path, options.state_path, options.invocation, today()).assess()
+        inspection = open_inspection(root, options.host_path, options.state_path, options.invocation, today())
+        found = inspection.assess()
     except TunectlError as error:
         return [], [f"which values of the running kernel tunectl set is not known without the host file: {error}"]
-    known = [target for one in undone.outcome.results for target in one.targets]
-    tuned = may_be_tuned(found.findings, known, undone.standing)
+    known = {target for one in undone.outcome.results for target in one.targets}
+    tuned = may_be_tuned(inspection.view(), found.findings, known, undone.standing)
     notes = [f"what an earlier host file asked for, and {options.host_path} does not, is not known"]
-    if unread := [one.target for one in found.findings if one.outcome is Outcome.UNREADABLE]:
+    rest = [one for one in found.findings if Target(one.knob, one.instance) not in known]
+    if unread := [one.target for one in rest if one.outcome is Outcome.UNREADABLE]:
         notes.append(f"whether tunectl set these is not known, for they cannot be read: {few(unread)}")
-    return [{**one._asdict(), "target": str(one.target)} for one in tuned], notes
+    return [{**one._asdict(), "target": str(one.target), "given_at": list(one.given_at)} for one in tuned], notes
 
 
-def _body(undone: Undone) -> dict[str, Any]:
+def _body(root: Sysroot, undone: Undone) -> dict[str, Any]:
     outcome = undone.outcome
-    programs = ("update-grub", "grub2-mkconfig", "grub-mkconfig", "kernel-install")
-    rewritten = any(name in line for line in (*outcome.not_run, *outcome.failed_commands) for name in programs)
-    boot = any(
-        one.result in ("restored", "would-restore") and any(target.knob.startswith("boot.") for target in one.targets)
-        for one in outcome.results
-    )
     return {
         "results": [{**one._asdict(), "targets": list(map(str, one.targets))} for one in outcome.results],
         "standing": list(undone.standing),
         "may_be_tuned": [],
         "not_run": outcome.not_run,
         "notes": [*outcome.failed_commands, *undone.notes],
-        "reboot_required": boot or rewritten,
+        "reboot_required": _reboots(root, undone),
     }
+
+
+def _reboots(root: Sysroot, undone: Undone) -> bool:
+    """Had this boot any of the arguments that the next has no more, or has it a menu that was not made again?"""
+    outcome = undone.outcome
+    targets = [
+        target.knob
+        for one in outcome.results
+        if one.result in ("restored", "would-restore")
+        for target in one.targets
+        if target.knob.startswith("boot.")
+    ]
+    line = root.get_text("proc/cmdline")
+    if targets and line:
+        return any(same_key(f"boot.{arg.key}", knob) for arg in parse_cmdline(line) for knob in targets)
+    programs = ("update-grub", "grub2-mkconfig", "grub-mkconfig", "kernel-install")
+    return bool(targets) or any(
+        name in said for said in (*outcome.not_run, *outcome.failed_commands) for name in programs
+    )

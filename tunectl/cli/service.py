@@ -15,7 +15,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
 from tunectl.host.run import run
 from tunectl.host.sysroot import Sysroot
-from tunectl.units import SERVICES, Unit, ours, units_of, warnings
+from tunectl.units import SERVICES, Unit, ours, same, units_of, warnings
 
 _TIMEOUT_S = 60.0
 _NAME = click.argument("name", type=click.Choice(tuple(SERVICES)))
@@ -52,7 +52,7 @@ def install(options: Options, name: str, repair: bool) -> int:
             _write(root, unit)
         rows.append(_row(unit, "unchanged" if state == "installed" else "written"))
     said = warnings(name, options.invocation)
-    said += [f"`systemctl enable --now {os.path.basename(units[0].path)}` starts it, now and at every boot"]
+    said += [f"`sudo systemctl enable --now {os.path.basename(units[0].path)}` starts it, now and at every boot"]
     return _reload(options, root, "install", name, rows, said)
 
 
@@ -89,7 +89,7 @@ def _state(root: Sysroot, unit: Unit) -> str:
     if not root.exists(unit.path):
         return "absent"
     text = root.get_text(unit.path)
-    if text == unit.text:
+    if same(text, unit.text):
         return "installed"
     return "outdated" if ours(text) else "foreign"
 

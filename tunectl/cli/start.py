@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 
 def main() -> None:
     """Runs the command line, and does not return."""
     gc.disable()  # a short process: collecting cycles, mostly of the imports, costs more than it frees
+    heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not so below nohup
+    if heeds:  # in an import Ctrl-C would be a traceback
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from tunectl.cli.main import main as run
 
+    if heeds:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     run()

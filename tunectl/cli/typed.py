@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.cli.main import COMMANDS
-from tunectl.fix import Fix, Kind, Task, of_tasks
+from tunectl.fix import Fix, Kind, Task, of_tasks, shell_word
 from tunectl.model import Finding
 
 _OF_NO_HOST = ("knobs", "compare", "report", "fleet")
@@ -21,10 +21,11 @@ class Typed(NamedTuple):
 
     words: tuple[str, ...]  # --root, --host and --state, as they were given to this command
     missing: str = ""  # the host file that has to be written before `apply`; "" where it is there
+    program: str = "tunectl"  # or its full path
 
     def text(self, text: str) -> str:
         """A text with commands of ours, each with the options. sudo hands no environment on, so they are words."""
-        named = shlex.join(("tunectl", *self.words))
+        named = shlex.join((self.program, *self.words))
         return _COMMAND.sub(lambda _: named, text)
 
     def fix(self, fix: Fix) -> Fix:
@@ -34,7 +35,7 @@ class Typed(NamedTuple):
     def _tasks(self, fix: Fix) -> Iterator[Task]:
         for task in fix.tasks:
             if self.missing and task.kind is Kind.APPLY:
-                yield Task(Kind.PROPOSE, self.text(f"sudo tunectl propose --output {shlex.quote(self.missing)}"))
+                yield Task(Kind.PROPOSE, self.text(f"sudo tunectl propose --output {shell_word(self.missing)}"))
             yield task._replace(text=self.text(task.text), note=self.text(task.note))
 
     def finding(self, finding: Finding) -> Finding:

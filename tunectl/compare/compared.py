@@ -2,62 +2,168 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from tunectl.compare.conditions import common_conditions, jitter_conditions, wake_conditions
-from tunectl.compare.tables import jitter_groups, wake_groups
-from tunectl.cpulist import format_cpulist
+from tunectl.compare.conditions import (
+    common_conditions,
+    jitter_conditions,
+    load_condition,
+    other_warnings,
+    set_conditions,
+    wake_conditions,
+)
+from tunectl.compare.judged import judge_runs, judge_sets
+from tunectl.compare.sample import Sample, sample
+from tunectl.compare.tables import NAMES, key_of, run_rows, set_rows, wake_groups
+from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
-from tunectl.probe.document import ProbeFile
-from tunectl.probe.shapes import Host, Jitter, Wake
+from tunectl.probe.document import ProbeFile, checked
+from tunectl.shapes import Host, Jitter, JitterLoaded, Wake
+from tunectl.wording import few
 
 CONFIDENCE = 0.95
-_KINDS: dict[type[Jitter] | type[Wake], str] = {Jitter: "jitter", Wake: "wake"}
+Runs = Sequence[Jitter]
+Samples = Sequence[Sample]
+LOADED = ("quiet", "loaded")
 
 
 def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE) -> dict[str, Any]:
-    """{kind, confidence, before, after, warnings, groups}. TunectlError where the files have nothing in common."""
+    """{kind, confidence, judged, before, after, warnings, groups}. TunectlError where nothing is in common."""
     first, second = _measured(before), _measured(after)
-    if isinstance(first, Jitter) and isinstance(second, Jitter):
-        groups = jitter_groups(first, second, confidence)
-        warnings = [*common_conditions(first, second), *jitter_conditions(first, second)]
-    elif isinstance(first, Wake) and isinstance(second, Wake):
-        groups = wake_groups(first, second, confidence)
+    if isinstance(first, Wake) and isinstance(second, Wake):
+        groups, verdict = wake_groups(first, second, confidence), None
         warnings = [*common_conditions(first, second), *wake_conditions(first, second)]
-    else:
-        kinds = [f"{file.path} is of `probe {_KINDS[type(run)]}`" for file, run in ((before, first), (after, second))]
+    elif isinstance(first, Wake) or isinstance(second, Wake):
+        kinds = [f"{file.path} is of `probe {_kind(run)}`" for file, run in ((before, first), (after, second))]
         raise TunectlError(f"nothing to compare: {', '.join(kinds)}", "give two results of the same probe")
+    else:
+        groups, verdict = _jitter(first, second, confidence)
+        warnings = [*common_conditions(first[0], second[0]), *load_condition(first[0], second[0])]
+        warnings += jitter_conditions(first[0], second[0])
+        warnings += [*set_conditions("before", first), *set_conditions("after", second)]
+    warnings += other_warnings(first, second)
     if not groups:
-        raise TunectlError(
-            f"nothing to compare: {before.path} and {after.path} have no wait method in common",
-            "probe both hosts with the same mechanisms and idle times",
-        )
+        raise _nothing(before, after)
     return {
-        "kind": _KINDS[type(first)],
+        "kind": _kind(first),
         "confidence": confidence,
-        "before": _described(before, first),
-        "after": _described(after, second),
+        "judged": verdict,
+        "before": _described(before.path, before, first),
+        "after": _described(after.path, after, second),
         "warnings": warnings,
         "groups": groups,
     }
 
 
-def _measured(file: ProbeFile) -> Jitter | Wake:
+def quiet_and_loaded(body: dict[str, Any], confidence: float = CONFIDENCE) -> dict[str, Any] | None:
+    """The same of a tunectl.probe.jitter.loaded/1 body: `before` is quiet, `after` loaded.
+
+    A run beside a load that did not run is no loaded run. None where there is none.
+    """
+    file = checked(body, Path("the result"))
+    result = file.result
+    loaded = [run for run in result.loaded if run.load and run.load.ran] if isinstance(result, JitterLoaded) else []
+    if not isinstance(result, JitterLoaded) or not loaded:
+        return None
+    groups, verdict = _jitter(result.quiet, loaded, confidence, LOADED)
+    warnings = [*jitter_conditions(result.quiet[0], loaded[0], LOADED)]
+    warnings += [*set_conditions(LOADED[0], result.quiet), *set_conditions(LOADED[1], loaded)]
+    return {
+        "kind": "jitter",
+        "confidence": confidence,
+        "judged": verdict,
+        "before": _described("quiet", file, result.quiet),
+        "after": _described("loaded", file, loaded),
+        "warnings": warnings,
+        "groups": groups,
+    }
+
+
+def _nothing(before: ProbeFile, after: ProbeFile) -> TunectlError:
+    """Why two results of `wake` have no table."""
+    both = before.path, after.path
+    cases = [file.measured.cases for file in (before, after) if isinstance(file.measured, Wake)]
+    common = set.intersection(*({key_of(case) for case in of} for of in cases))
+    alike = [case for of in cases for case in of if key_of(case) in common]
+    if not alike:
+        said = f"{both[0]} and {both[1]} have no wait method in common"
+        return TunectlError(f"nothing to compare: {said}", "probe both hosts with the same mechanisms and idle times")
+    what = "void" if all(case.is_void for case in alike) else "void or not measured"
+    reasons = dict.fromkeys(case.reason.removeprefix("void: ") for case in alike if case.reason)
+    said = f"every cell that {both[0]} and {both[1]} have in common is {what}: {few(reasons, between='; ')}"
+    return TunectlError(f"nothing to compare: {said}", "measure where nobody else wants the two CPUs")
+
+
+def _kind(measured: Runs | Wake) -> str:
+    return "wake" if isinstance(measured, Wake) else "jitter"
+
+
+def _measured(file: ProbeFile) -> Runs | Wake:
+    if isinstance(file.result, JitterLoaded) and not any(run.load and run.load.ran for run in file.result.loaded):
+        raise TunectlError(f"{file.path}: nothing was measured under load", "measure it again, or compare a quiet run")
     measured = file.measured
     if measured is None:
         raise TunectlError(f"{file.path}: probe: was not run in this preflight", "give it one in which the probe ran")
     return measured
 
 
-def _described(file: ProbeFile, run: Jitter | Wake) -> dict[str, Any]:
+def _jitter(
+    before: Runs, after: Runs, confidence: float, names: tuple[str, str] = NAMES
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A table for all common CPUs together, which has the verdict, then one for each, if there are several."""
+    threshold = max(run.threshold_ns for run in (*before, *after))
+    common = sorted(set.intersection(*({cpu.cpu for cpu in run.cpus} for run in (*before, *after))))
+
+    def taken(runs: Runs, only: Sequence[int]) -> list[Sample]:
+        return [sample(run, [cpu for cpu in run.cpus if not only or cpu.cpu in only], threshold) for run in runs]
+
+    whole = _together(before, after, common, names)
+    rows, judge = _table(taken(before, common), taken(after, common), confidence, names)
+    groups: list[dict[str, Any]] = [{"name": whole, "cpu": common[0] if len(common) == 1 else None, "rows": rows}]
+    for cpu in common if len(common) > 1 else ():
+        rows, _ = _table(taken(before, [cpu]), taken(after, [cpu]), confidence, names)
+        groups.append({"name": f"CPU {cpu}", "cpu": cpu, "rows": rows})
+    verdict = judge()
+    if any(run.ended_by == "until" for run in (*before, *after)) and verdict["outcome"] == "cannot-tell":
+        verdict["would_help"] = "measure without --until"
+    return groups, verdict
+
+
+def _table(
+    before: Samples, after: Samples, confidence: float, names: tuple[str, str]
+) -> tuple[list[dict[str, Any]], Callable[[], Any]]:
+    """The rows, and what judges them."""
+    if len(before) == len(after) == 1:
+        rows, ratios = run_rows(before[0], after[0], confidence, names)
+        return rows, lambda: judge_runs(before[0], after[0], ratios, confidence)
+    rows, ratios, values = set_rows(before, after, confidence)
+    return rows, lambda: judge_sets(values, ratios, confidence, names)
+
+
+def _together(before: Runs, after: Runs, common: Sequence[int], names: tuple[str, str]) -> str:
+    if not common:  # the runs are compared as wholes
+        return f"{_listed(before)} {names[0]}, {_listed(after)} {names[1]}"
+    return f"{named_cpus(common)}{' together' if len(common) > 1 else ''}"
+
+
+def _listed(runs: Runs) -> str:
+    return named_cpus(cpu.cpu for run in runs for cpu in run.cpus)
+
+
+def _described(path: str, file: ProbeFile, measured: Runs | Wake) -> dict[str, Any]:
     """The file, host and time of one side. The probe inside a preflight has no header of its own."""
+    runs = [measured] if isinstance(measured, Wake) else measured
+    run = runs[0]
     host: Host = run.host if run.host.hostname else file.result.host
     described: dict[str, Any] = {
-        "file": file.path,
+        "file": path,
         "host": {name: getattr(host, name) for name in host.__struct_fields__},
         "at": run.at or file.result.at,
     }
     if isinstance(run, Jitter):
+        described["runs"] = len(runs)
         described["cpus"] = format_cpulist(cpu.cpu for cpu in run.cpus)
         described["duration_s"] = run.duration_s
         described["threshold_ns"] = run.threshold_ns

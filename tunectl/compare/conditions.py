@@ -2,65 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tunectl.compare.tables import key_of
-from tunectl.cpulist import format_cpulist
-from tunectl.probe.shapes import Jitter, Wake
+from tunectl.compare.tables import NAMES, key_of
+from tunectl.cpulist import format_cpulist, named_cpus
+from tunectl.shapes import Jitter, Wake
 
+_FIGURE = re.compile(r"(?<!CPU )(?<!CPUs )(?<!\d[-,])\b\d[\d.,]*")
 _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
 
 
 def common_conditions(before: Jitter | Wake, after: Jitter | Wake) -> Iterator[str]:
     """The host, the kernel, the order."""
-    if before.at and (before.at, before.host) == (after.at, after.host):
+    if before == after:
         yield "both are the same run: nothing differs"
     elif before.at and after.at and before.at > after.at:
         yield f"`before` was measured later ({before.at}) than `after` ({after.at}): are the files in this order?"
     for name in ("hostname", "kernel", "machine"):
         yield from _differs(name, getattr(before.host, name), getattr(after.host, name))
     yield from _differs("tunectl", before.tunectl_version, after.tunectl_version)
-    yield from _only("before", before.warnings, after.warnings)
-    yield from _only("after", after.warnings, before.warnings)
 
 
-def _differs(name: str, before: Any, after: Any) -> Iterator[str]:
+def _differs(name: str, before: Any, after: Any, *, names: tuple[str, str] = NAMES) -> Iterator[str]:
     if before != after:
-        yield f"another {name}: {before or 'unknown'} before, {after or 'unknown'} after"
+        yield f"another {name}: {before or 'unknown'} {names[0]}, {after or 'unknown'} {names[1]}"
 
 
-def _only(side: str, own: Iterable[str], other: Iterable[str]) -> Iterator[str]:
-    """Warnings of one run that the other did not give."""
-    missing = set(other)
-    for text in own:
-        if text not in missing:
-            yield f"only {side}: {text}"
+def other_warnings(before: Sequence[Jitter] | Wake, after: Sequence[Jitter] | Wake) -> Iterator[str]:
+    """Warnings that only one side's runs gave. Two that differ in their figures alone are one; a CPU is no figure."""
+    first, second = _warnings(before), _warnings(after)
+    for side, own, other in (("before", first, second), ("after", second, first)):
+        yield from (f"only {side}: {text}" for kind, text in own.items() if kind not in other)
 
 
-def jitter_conditions(before: Jitter, after: Jitter) -> Iterator[str]:
+def _warnings(side: Sequence[Jitter] | Wake) -> dict[str, str]:
+    """By what is left without their figures."""
+    runs: Sequence[Jitter | Wake] = [side] if isinstance(side, Wake) else side
+    return {_FIGURE.sub("N", text): text for run in reversed(runs) for text in run.warnings}
+
+
+def load_condition(before: Jitter, after: Jitter) -> Iterator[str]:
+    """Two runs beside other loads."""
+    loads = ["+".join(result.load.names) if result.load else "none" for result in (before, after)]
+    yield from _differs("load", *loads)
+
+
+def jitter_conditions(before: Jitter, after: Jitter, names: tuple[str, str] = NAMES) -> Iterator[str]:
     """Threshold, CPUs, length, clock, priority; which gaps are not listed."""
     if before.threshold_ns != after.threshold_ns:
         larger = max(before.threshold_ns, after.threshold_ns)
-        each = f"{before.threshold_ns} ns before, {after.threshold_ns} ns after"
+        each = f"{before.threshold_ns} ns {names[0]}, {after.threshold_ns} ns {names[1]}"
         yield f"another threshold: {each}; only gaps over {larger} ns are compared"
-    yield from _cpus(before, after)
+    yield from _cpus(before, after, names)
     shorter, longer = sorted((before.duration_s, after.duration_s))
     if longer > shorter * _LONGER:
-        lengths = f"{before.duration_s:.3g} s before, {after.duration_s:.3g} s after"
+        lengths = f"{before.duration_s:.3g} s {names[0]}, {after.duration_s:.3g} s {names[1]}"
         yield f"another length: {lengths}; the longer run had more chance of a rare, long gap"
-    yield from _differs("clock", before.clock.source, after.clock.source)
-    priorities = [result.fifo_priority or "ordinary" for result in (before, after)]
-    yield from _differs("scheduling priority", *priorities)
-    for side, result in (("before", before), ("after", after)):
+    yield from _differs("clock", before.clock.source, after.clock.source, names=names)
+    first, second = (result.fifo_priority or "ordinary" for result in (before, after))
+    yield from _differs("scheduling priority", first, second, names=names)
+    for side, result in zip(names, (before, after), strict=True):
         yield from _unseen(side, result)
 
 
-def _cpus(before: Jitter, after: Jitter) -> Iterator[str]:
+def set_conditions(side: str, runs: Sequence[Jitter]) -> Iterator[str]:
+    """Runs of one side that are not alike, and those that ended early."""
+    ways: tuple[tuple[str, Callable[[Jitter], Any]], ...] = (
+        ("kernel", lambda run: run.host.kernel),
+        ("host", lambda run: run.host.hostname),
+        ("CPUs", lambda run: format_cpulist(cpu.cpu for cpu in run.cpus)),
+        ("threshold", lambda run: f"{run.threshold_ns} ns"),
+        ("load", lambda run: "+".join(run.load.names) if run.load else "none"),
+        ("length", lambda run: f"{run.duration_s:.2g} s"),
+    )
+    for name, of in ways:
+        if len(found := dict.fromkeys(map(of, runs))) > 1:
+            yield f"the runs of {side} differ in {name}: {', '.join(found)}"
+    if early := sum(run.interrupted for run in runs[1:]):
+        yield f"{side}: {early} more runs were interrupted before their time"
+    if early := sum(run.ended_by == "until" for run in runs[1:]):
+        yield f"{side}: {early} more runs were ended by a gap (--until)"
+
+
+def _cpus(before: Jitter, after: Jitter, names: tuple[str, str]) -> Iterator[str]:
     sets = [{cpu.cpu for cpu in result.cpus} for result in (before, after)]
     if sets[0] == sets[1]:
         return
-    each = f"{format_cpulist(sets[0])} before, {format_cpulist(sets[1])} after"
+    each = f"{format_cpulist(sets[0])} {names[0]}, {format_cpulist(sets[1])} {names[1]}"
     common = format_cpulist(sets[0] & sets[1])
     yield f"other CPUs: {each}; " + (f"only {common} are compared" if common else "none is the same")
 
@@ -68,11 +98,15 @@ def _cpus(before: Jitter, after: Jitter) -> Iterator[str]:
 def _unseen(side: str, result: Jitter) -> Iterator[str]:
     if result.interrupted:
         yield f"{side} was interrupted before its time"
+    if result.load and not result.load.ran:
+        yield f"{side}: the load did not run: {result.load.reason}"
+    if result.ended_by == "until":
+        yield f"{side} was ended by a gap (--until): rates and shares are higher than the host's"
     partial = [cpu for cpu in result.cpus if len(cpu.events) != cpu.interruptions]
     if not partial:
         return
-    cpus = format_cpulist(cpu.cpu for cpu in partial)
-    what = f"{side} does not list every gap of CPUs {cpus}, so lengths are good to a histogram's bucket"
+    cpus = named_cpus(cpu.cpu for cpu in partial)
+    what = f"{side} does not list every gap of {cpus}, so lengths are good to a histogram's bucket"
     if all(not cpu.events and not cpu.series for cpu in partial):
         yield f"{what}, and the bounds assume that interruptions are independent: bursts make them too narrow"
     else:
@@ -88,9 +122,16 @@ def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
             yield f"only {side}: {'; '.join(alone)}"
     priorities = [result.fifo_priority or "ordinary" for result in (before, after)]
     yield from _differs("scheduling priority", *priorities)
+    yield from _differs("size of messages", *(f"{result.bytes} bytes" for result in (before, after)))
+    yield from _differs("set of descriptors", *(f"{result.fds} descriptors" for result in (before, after)))
+    yield from _differs(
+        "working set", *(f"{result.dirty_kib} KiB" if result.dirty_kib else "none" for result in (before, after))
+    )
+    yield from _differs("sender", *("warm" if result.has_warm_sender else "cold" for result in (before, after)))
     for side, result in (("before", before), ("after", after)):
         if result.interrupted:
             yield f"{side} was interrupted before its time"
+        yield from (f"{side}: {case.name}: {case.reason}" for case in result.cases if case.is_void)
     for key in (key for key in cases[0] if key in cases[1]):
         pair = cases[0][key], cases[1][key]
         if pair[0].cpus != pair[1].cpus:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from tunectl.compare.bounds import Interval, binomial_range, normal_deviate, poisson_interval, student_deviate
-from tunectl.compare.sample import Sample
+from tunectl.compare.sample import SLICES, Sample, gathered
 
 
 def gap_percentile(sample: Sample, share: float, confidence: float) -> Interval | None:
@@ -71,8 +71,7 @@ def independent_waits(sample: Sample, ns: float, confidence: float) -> float:
 
 def interruptions_per_s(sample: Sample, confidence: float) -> Interval:
     """Gaps in a second of one CPU's time."""
-    parts = sample.intervals if sample.intervals and not sample.sliced else ()
-    counts: Sequence[float] = [gaps for gaps, _ in parts] or [part.count for part in sample.slices]
+    counts: Sequence[float] = _by_interval(sample, 0) or [part.count for part in sample.slices]
     effect = _widened(_varied(_centred(counts)) / sum(counts) if sum(counts) else 1.0, counts, confidence)
     return _scaled(sample.whole.count, sample.whole.count / effect, sample.run_ns / 1e9, confidence)
 
@@ -81,14 +80,18 @@ def stolen_ppm(sample: Sample, confidence: float) -> Interval:
     """The share of the run's time that gaps took."""
     stolen = sample.whole.waited(0)
     deciding = independent_waits(sample, 0, confidence)
-    if sample.intervals and not sample.sliced:
-        varied = _varied(_centred([ns for _, ns in sample.intervals]))
-        total = sum(ns for _, ns in sample.intervals)
+    if parts := _by_interval(sample, 1):
+        varied = _varied(_centred(parts))
         squares = sample.whole.waited_squares(0)
         if varied and squares:
-            deciding = min(stolen**2 / squares, total**2 / varied) / _widened(1.0, sample.intervals, confidence)
+            deciding = min(stolen**2 / squares, sum(parts) ** 2 / varied) / _widened(1.0, parts, confidence)
     found = _scaled(stolen, deciding, sample.run_ns / 1e6, confidence)
     return found._replace(high=min(found.high, 1e6))
+
+
+def _by_interval(sample: Sample, which: int) -> list[float]:
+    """A column of the series, as slices, where the list of gaps is not whole; empty without a series."""
+    return [] if sample.sliced else gathered([one[which] for one in sample.intervals], SLICES)
 
 
 def _scaled(total: float, deciding: float, over: float, confidence: float) -> Interval:

@@ -1,11 +1,14 @@
-"""The tables of a comparison: a measure before and after, their ratio, and whether it says anything. Pure."""
+"""The tables of a comparison: a measure before and after, and their ratio. Pure."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from tunectl.compare.bounds import Interval, ratio_interval
+from tunectl.compare.chance import shift_ranks
 from tunectl.compare.estimate import (
     arrival_percentile,
     gap_percentile,
@@ -13,42 +16,40 @@ from tunectl.compare.estimate import (
     longest_streak,
     stolen_ppm,
 )
-from tunectl.compare.lengths import Lengths
-from tunectl.compare.sample import Sample, sample
-from tunectl.cpulist import format_cpulist
-from tunectl.probe.shapes import Case, Cpu, Jitter, Wake
+from tunectl.compare.judged import RATE, STOLEN, Measure
+from tunectl.compare.sample import Sample
+from tunectl.probe.lengths import Lengths
+from tunectl.shapes import Case, Wake
 
 TOO_SHORT = "one of the runs is too short to bound it"
-INCLUDES_ONE = "the bounds of the ratio include 1"
 NONE_IN_EITHER = "none in either run"
+LONGEST: Measure = ("max_ns", None)
+NAMES = ("before", "after")  # of the two sides, in a sentence
+Estimates = Mapping[Measure, Interval | None]
 
 
-def row(measure: str, percentile: str | None, before: Interval | None, after: Interval | None) -> dict[str, Any]:
-    """One row. A side that is None had nothing to measure: no ratio then."""
-    ratio = ratio_interval(before, after) if before and after else None
-    verdict, reason = _judged(before, after, ratio)
+def row(measure: Measure, sides: Sequence[Interval | None], ratio: Interval | None, reason: str = "") -> dict[str, Any]:
+    """One row of both sides. A side that is None had nothing to measure: no ratio then."""
+    before, after = sides
     return {
-        "measure": measure,
-        "percentile": percentile,
+        "measure": measure[0],
+        "percentile": measure[1],
         "before": interval_body(before),
         "after": interval_body(after),
         "ratio": interval_body(ratio),
-        "change": verdict,
-        "reason": reason,
+        "reason": reason or _without_ratio(before, after, ratio),
     }
 
 
-def _judged(before: Interval | None, after: Interval | None, ratio: Interval | None) -> tuple[str, str]:
-    if before is None or after is None:
-        return "not-comparable", NONE_IN_EITHER if before is after else "none in one of the runs"
+def _without_ratio(before: Interval | None, after: Interval | None, ratio: Interval | None) -> str:
     if ratio is None:
-        return "not-significant", NONE_IN_EITHER
-    if ratio.high < 1:
-        return "lower", ""
-    if ratio.low > 1:
-        return "higher", ""
-    unbounded = math.inf in (before.high, after.high)
-    return "not-significant", TOO_SHORT if unbounded else INCLUDES_ONE
+        return NONE_IN_EITHER if before is after or (before and after) else "none in one of the runs"
+    return TOO_SHORT if math.isinf(ratio.high) and math.isfinite(ratio.value) else ""
+
+
+def ratio_of(before: Interval | None, after: Interval | None) -> Interval | None:
+    """after / before; None where a side had nothing to measure, and for 0 / 0."""
+    return ratio_interval(before, after) if before and after else None
 
 
 def interval_body(interval: Interval | None) -> dict[str, float | None] | None:
@@ -56,10 +57,10 @@ def interval_body(interval: Interval | None) -> dict[str, float | None] | None:
     return None if interval is None else {name: _finite(value) for name, value in interval._asdict().items()}
 
 
-def _without_bounds(measure: str, before: float | None, after: float | None) -> dict[str, Any]:
+def _without_bounds(measure: str, values: Sequence[float | None], reason: str) -> dict[str, Any]:
     """A row of two single observations."""
-    sides = [None if value is None else Interval(value, value, value) for value in (before, after)]
-    made = row(measure, None, sides[0], sides[1])
+    sides = [None if value is None else Interval(value, value, value) for value in values]
+    made = row((measure, None), sides, ratio_of(*sides), reason)
     for side in ("before", "after", "ratio"):
         if made[side]:
             made[side] |= {"low": None, "high": None}
@@ -76,64 +77,81 @@ _ARRIVALS = {"99": 0.01, "99.9": 0.001, "99.99": 0.0001}
 _GAPS = {"50": 0.5, "99": 0.01, "99.9": 0.001}
 
 
-def jitter_groups(before: Jitter, after: Jitter, confidence: float) -> list[dict[str, Any]]:
-    """A table for all common CPUs together, then one for each, if there are several."""
-    threshold = max(before.threshold_ns, after.threshold_ns)
-    common = sorted({cpu.cpu for cpu in before.cpus} & {cpu.cpu for cpu in after.cpus})
-
-    def taken(result: Jitter, only: set[int]) -> Sample:
-        return sample(result, [cpu for cpu in result.cpus if cpu.cpu in only], threshold)
-
-    if not common:  # no CPU in common: the two runs are compared as wholes
-        sides = (sample(before, before.cpus, threshold), sample(after, after.cpus, threshold))
-        return [
-            _jitter_group(f"CPUs {_listed(before.cpus)} before, {_listed(after.cpus)} after", None, *sides, confidence)
-        ]
-    several = [(f"CPUs {format_cpulist(common)} together", None, set(common))] if len(common) > 1 else []
-    alone = [(f"CPU {cpu}", cpu, {cpu}) for cpu in common]
-    return [
-        _jitter_group(name, cpu, taken(before, only), taken(after, only), confidence)
-        for name, cpu, only in several + alone
-    ]
+def estimates(side: Sample, confidence: float) -> dict[Measure, Interval | None]:
+    """Every measure of a run that has bounds."""
+    found: dict[Measure, Interval | None] = {}
+    for nines, share in _ARRIVALS.items():
+        found["arrival_ns", nines] = arrival_percentile(side, share, confidence)
+    for nines, share in _GAPS.items():
+        found["gap_ns", nines] = gap_percentile(side, share, confidence)
+    return found | {RATE: interruptions_per_s(side, confidence), STOLEN: stolen_ppm(side, confidence)}
 
 
-def _listed(cpus: list[Cpu]) -> str:
-    return format_cpulist(cpu.cpu for cpu in cpus)
+def run_rows(
+    before: Sample, after: Sample, confidence: float, names: tuple[str, str] = NAMES
+) -> tuple[list[dict[str, Any]], Estimates]:
+    """The rows of two runs, and the ratios of all that have bounds."""
+    sides = estimates(before, confidence), estimates(after, confidence)
+    ratios = {measure: ratio_of(sides[0][measure], sides[1][measure]) for measure in sides[0]}
+    rows = [row(measure, [side[measure] for side in sides], ratio) for measure, ratio in ratios.items()]
+    return [*rows[:-2], _longest(before, after, names), *rows[-2:]], ratios
 
 
-def _jitter_group(name: str, cpu: int | None, before: Sample, after: Sample, confidence: float) -> dict[str, Any]:
-    sides = (before, after)
-    rows = [
-        row("arrival_ns", nines, *(arrival_percentile(side, share, confidence) for side in sides))
-        for nines, share in _ARRIVALS.items()
-    ]
-    rows += [
-        row("gap_ns", nines, *(gap_percentile(side, share, confidence) for side in sides))
-        for nines, share in _GAPS.items()
-    ]
-    rows.append(_longest(before, after, confidence))
-    rows.append(row("interruptions_per_s", None, *(interruptions_per_s(side, confidence) for side in sides)))
-    rows.append(row("stolen_ppm", None, *(stolen_ppm(side, confidence) for side in sides)))
-    return {"name": name, "cpu": cpu, "rows": rows}
+def set_rows(
+    before: Sequence[Sample], after: Sequence[Sample], confidence: float
+) -> tuple[list[dict[str, Any]], Estimates, dict[Measure, tuple[list[float], list[float]]]]:
+    """The rows of two sets of runs, each run one observation; their ratios; and what each run had."""
+    found = [[_values(run, confidence) for run in side] for side in (before, after)]
+    values = {
+        measure: ([run[measure] for run in found[0]], [run[measure] for run in found[1]]) for measure in found[0][0]
+    }
+    ratios = {measure: _shift(*sides, confidence) for measure, sides in values.items()}
+    rows = [row(measure, [*map(_spread, values[measure])], ratio) for measure, ratio in ratios.items()]
+    return rows, ratios, values
 
 
-def _longest(before: Sample, after: Sample, confidence: float) -> dict[str, Any]:
+def _values(run: Sample, confidence: float) -> dict[Measure, float]:
+    """A run without gaps has gap percentiles of 0."""
+    each = estimates(run, confidence)
+    values = {measure: bounds.value if bounds else 0.0 for measure, bounds in each.items()}
+    *others, rate, stolen = values.items()
+    return dict([*others, (LONGEST, run.whole.longest), rate, stolen])
+
+
+def _spread(values: Sequence[float]) -> Interval:
+    """The middle one of some runs, the least and the greatest."""
+    return Interval(median(values), min(values), max(values))
+
+
+def _shift(before: Sequence[float], after: Sequence[float], confidence: float) -> Interval | None:
+    """The middle of all ratios between a run of one side and a run of the other, with Mann's and Whitney's bounds.
+
+    Hodges & Lehmann (1963), on logarithms. None where every run had 0.
+    """
+    if not max(*before, *after):
+        return None
+    pairs = sorted((b / a if a else math.inf if b else 1.0) for a in before for b in after)
+    place = shift_ranks(len(before), len(after), confidence)
+    low, high = (pairs[place - 1], pairs[-place]) if place else (0.0, math.inf)
+    middle = pairs[(len(pairs) - 1) // 2], pairs[len(pairs) // 2]
+    value = middle[0] if middle[0] == middle[1] else math.sqrt(middle[0] * middle[1])
+    return Interval(value, low, high)
+
+
+def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> dict[str, Any]:
     """The maximum is one observation and has no bounds. But which run the longest gaps are from says something."""
     values = [side.whole.longest for side in (before, after)]
-    made = _without_bounds("max_ns", *values)
     if not max(values):
-        return made | {"ratio": interval_body(None)}
+        return _without_bounds("max_ns", values, NONE_IN_EITHER)
     first, occasions, chance = longest_streak(before, after)
-    change = ("lower" if first else "higher") if chance < 1 - confidence else "not-significant"
-    owner, other = ("before", after) if first else ("after", before)
+    (owner, missing), other = (names, after) if first else (names[::-1], before)
     longest = "the longest gap is" if occasions == 1 else f"the {occasions:,} longest occasions are all"
     reason = f"{longest} from {owner}: were nothing different, the chance of that would be {chance:.2g}"
     never = other.run_ns / 1e9 / 3  # the rule of three: with none seen in a time t, the rate is below 3/t (95 %)
     if occasions:
-        missing = "after" if first else "before"
         rate = f"less than once in {never:.3g} s of a CPU's time (95 %)"
         reason += f"; {missing} shows none as long, so there they come {rate}"
-    return made | {"change": change, "reason": reason}
+    return _without_bounds("max_ns", values, reason)
 
 
 _WAKES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
@@ -155,22 +173,17 @@ def wake_groups(before: Wake, after: Wake, confidence: float) -> list[dict[str, 
 
 def _wake_group(before: Case, after: Case, confidence: float) -> dict[str, Any]:
     """Messages are sent one after the other with a pause between them, so they count as independent."""
-    sides = [Sample(0.0, _lengths(case), (), 0.0, ()) for case in (before, after)]
-    rows = [
-        row("wake_ns", nines, *(gap_percentile(side, share, confidence) for side in sides))
-        for nines, share in _WAKES.items()
-    ]
-    rows.append(_plain("max_ns", before.max_ns, after.max_ns, "one observation has no bounds"))
-    rows.append(
-        _plain("receiver_cpu_percent", before.receiver_cpu_percent, after.receiver_cpu_percent, "one figure a run")
-    )
+    samples = [Sample(0.0, _lengths(case), (), 0.0, ()) for case in (before, after)]
+    rows = []
+    for nines, share in _WAKES.items():
+        sides = [gap_percentile(side, share, confidence) for side in samples]
+        rows.append(row(("wake_ns", nines), sides, ratio_of(*sides)))
+    one, busy = "one observation has no bounds", "receiver_cpu_percent"
+    rows.append(_without_bounds("max_ns", [before.max_ns, after.max_ns], one))
+    shares = [case.receiver_cpu_percent if case.n else None for case in (before, after)]  # of a void cell it is no cost
+    rows.append(_without_bounds(busy, shares, "one figure a run"))
     return {"name": before.name, "cpu": None, "rows": rows}
 
 
 def _lengths(case: Case) -> Lengths:
     return Lengths((min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram)
-
-
-def _plain(measure: str, before: float | None, after: float | None, reason: str) -> dict[str, Any]:
-    """A row that is shown and not judged."""
-    return _without_bounds(measure, before, after) | {"change": "not-comparable", "reason": reason}

@@ -10,7 +10,7 @@ from tunectl.fleet.judge import Judged, counts, fleet_verdict, judge, oldest
 from tunectl.fleet.peers import FEWEST, SCORE, Group, Odd, groups_of
 from tunectl.fleet.records import VERDICTS, Asked, Figures, Session, Summary
 from tunectl.fleet.todo import todo_body
-from tunectl.probe.shapes import Hardware
+from tunectl.shapes import Hardware
 from tunectl.wording import few
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tunectl import wording
 from tunectl.fix import Fix
 from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severity_of
-from tunectl.probe.shapes import JudgedTarget, Preflight
+from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
 
 PROBE = "probe"  # what a broken limit is named by, with the limit's key as its cause

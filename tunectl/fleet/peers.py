@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tunectl.fleet.names import natural
 from tunectl.fleet.records import MEASURES, Figures, Summary
-from tunectl.probe.shapes import Hardware
+from tunectl.shapes import Hardware
 
 SCORE = 3.5
 FEWEST = 5  # values; with fewer, a median and a MAD say little

@@ -5,14 +5,13 @@ The document itself may hold every gap of every CPU. Of 200 hosts that is more t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tunectl.fleet.causes import Told, told_by
 from tunectl.fleet.todo import Doing, doings
 from tunectl.probe.doubt import doubt_of_go
-from tunectl.probe.shapes import Cpu, Hardware, Host, Jitter, Preflight
+from tunectl.shapes import FIGURES, Cpu, Hardware, Host, Jitter, Preflight
 
 
 class Measure(NamedTuple):
@@ -69,8 +68,8 @@ class Summary(NamedTuple):
     doubt: str = ""  # why its GO cannot be repeated
 
 
-def summary_of(document: Preflight, body: Mapping[str, Any]) -> Summary:
-    """The summary that is kept of a document, of which `body` is all, as it was read."""
+def summary_of(document: Preflight) -> Summary:
+    """The summary that is kept of a document."""
     probe = document.probe
     told, unexplained = told_by(document)
     return Summary(
@@ -89,7 +88,7 @@ def summary_of(document: Preflight, body: Mapping[str, Any]) -> Summary:
         told,
         doings(document.actions),
         unexplained,
-        doubt_of_go(body),
+        doubt_of_go(document),
     )
 
 
@@ -100,14 +99,7 @@ def _figures(probe: Jitter) -> Figures:
 
 
 def _cpu_values(probe: Jitter, cpu: Cpu) -> dict[str, float | None]:
-    seconds = cpu.duration_ns / 1e9 or probe.duration_s
-    return {
-        "max_ns": float(cpu.max_ns),
-        "p99_9_ns": cpu.arrival_ns.get("99.9"),
-        "interruptions_per_s": cpu.interruptions / seconds,
-        "stolen_ppm": cpu.stolen_ppm,
-        "loop_ns": cpu.loop_ns.mean,
-    }
+    return {**{name: probe.figure(cpu, name) for name in FIGURES}, "loop_ns": cpu.loop_ns.mean}
 
 
 def _worst(values: list[float | None]) -> float | None:

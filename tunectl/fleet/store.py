@@ -23,8 +23,8 @@ from tunectl.fleet.documents import absent_body, parse_absent, parse_session, se
 from tunectl.fleet.names import file_name, host_name
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.probe.document import read_document
-from tunectl.probe.shapes import Preflight
 from tunectl.regular import read_regular
+from tunectl.shapes import Preflight
 
 LIST, HOSTS = "session.json", "hosts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
@@ -165,4 +165,4 @@ def _read(path: Path, name: str) -> Asked:
         return Asked(name, Answer.UNUSABLE, problem=f"its document cannot be read: {error.strerror}")
     if not isinstance(read.result, Preflight):
         return Asked(name, Answer.UNUSABLE, problem="its document is a probe's result, not a preflight's")
-    return Asked(name, Answer.DOCUMENT, summary_of(read.result, read.body), file=str(path))
+    return Asked(name, Answer.DOCUMENT, summary_of(read.result), file=str(path))

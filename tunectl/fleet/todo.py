@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tunectl.fix import REBOOTS, applies
 from tunectl.fleet.causes import shape, without_numbers
-from tunectl.probe.shapes import Action
+from tunectl.shapes import Action
 
 
 class Doing(NamedTuple):

@@ -14,6 +14,7 @@ from tunectl.host.sysroot import Sysroot
 
 _CPU = "sys/devices/system/cpu"
 ISOLATED = f"{_CPU}/isolated"  # every kernel since 4.0 has it
+NOHZ_FULL = f"{_CPU}/nohz_full"
 
 
 class CpuFacts(NamedTuple):

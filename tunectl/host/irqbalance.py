@@ -1,7 +1,8 @@
 """What irqbalance is told to leave alone: configured, and as the running daemon was started.
 
 Source: irqbalance(1) and cputree.c: with IRQBALANCE_BANNED_CPULIST unset it bans the CPUs of isolcpus
-and nohz_full by itself; set but EMPTY it bans nothing; IRQBALANCE_BANNED_CPUS is the older, hex form.
+and nohz_full by itself; set but EMPTY it bans nothing in older versions, and is as unset in newer ones (what a daemon
+that was started with an empty list says at its socket decides); IRQBALANCE_BANNED_CPUS is the older, hex form.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import NamedTuple
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist, parse_cpumask
 from tunectl.errors import UsageError
 from tunectl.fix import NOTHING, Fix, to_type
+from tunectl.host.cpusets import ISOLATED, NOHZ_FULL, read_cpu_list
 from tunectl.host.irqbalancesocket import ask
+from tunectl.host.procs import read_comms
 from tunectl.host.shellvars import assignments
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import patterns_of
@@ -54,7 +57,23 @@ def read_configured_ban(root: Sysroot) -> Ban:
     """The ban list the next start of irqbalance will have; `unread` where a file of it was denied. Never raises."""
     with root.noting() as denied:
         ban = _configured(root)
-    return Ban(None, "", unread=str(denied)) if denied else ban
+    if denied:
+        return Ban(None, "", unread=str(denied))
+    return ban._replace(cpus=None, source="") if ban.cpus == frozenset() and _takes_empty_for_unset(root) else ban
+
+
+def _takes_empty_for_unset(root: Sysroot) -> bool:
+    """What the irqbalance of this host makes of an empty list; False where none that runs shows it, and to users."""
+    automatic = read_cpu_list(root, ISOLATED) | read_cpu_list(root, NOHZ_FULL)
+    pids = [pid for pid, comm in read_comms(root) if comm == "irqbalance"] if automatic else []
+    environs = {pid: root.get_text(f"proc/{pid}/environ") for pid in pids}
+    return any(shows_empty_is_unset(text, ask(root, pid).cpus, automatic) for pid, text in environs.items())
+
+
+def shows_empty_is_unset(environ: str, bans: CpuSet | None, automatic: CpuSet) -> bool:
+    """Was it started with an empty list, and bans what one does that has none?"""
+    values = [item.partition("=")[2] for item in environ.split("\0") if item.startswith((f"{_LIST}=", f"{_MASK}="))]
+    return bool(values) and not any(values) and bans == automatic
 
 
 def _configured(root: Sysroot) -> Ban:

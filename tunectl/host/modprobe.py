@@ -6,12 +6,12 @@ is not, and an `alias` is a pattern for what is asked for: a module's name, or w
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import escape
 from typing import NamedTuple
 
+from tunectl.fix import shell_word
 from tunectl.host.lines import continued_lines
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.systemdconf import files_in_force
@@ -67,5 +67,5 @@ def taking_out_lines(lines: Iterable[Barred]) -> str:
     by_file: dict[str, list[str]] = {}
     for one in lines:
         by_file.setdefault(one.file, []).append(f"{one.line},{one.last}d" if one.last > one.line else f"{one.line}d")
-    scripts = ((shlex.quote(";".join(said)), shlex.quote("/" + file)) for file, said in by_file.items())
+    scripts = ((shell_word(";".join(said)), shell_word("/" + file)) for file, said in by_file.items())
     return " && ".join(f"sudo sed -i {script} {file}" for script, file in scripts)

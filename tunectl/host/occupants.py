@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.host.cpusets import CpuFacts
 from tunectl.host.procs import Thread, find_threads, read_threads
 from tunectl.host.sysroot import Sysroot
@@ -102,5 +102,4 @@ def said(found: Mapping[int, Collection[Occupant]]) -> dict[int, str]:
 def refusal(found: Mapping[int, Collection[Occupant]]) -> str:
     """The same for all CPUs, in a sentence."""
     why = "; ".join(f"CPU {cpu}: {text}" for cpu, text in said(found).items())
-    cpus = f"CPU{'s' if len(found) > 1 else ''} {format_cpulist(found)}"
-    return f"nothing of ours goes to {cpus}, where somebody else's threads run ({why})"
+    return f"nothing of ours goes to {named_cpus(found)}, where somebody else's threads run ({why})"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import shlex
 from typing import NamedTuple
 
+from tunectl.fix import shell_word
 from tunectl.host.procs import read_pids, service_of
 from tunectl.host.sysroot import Sysroot
 
@@ -64,4 +64,4 @@ def perf_users(root: Sysroot) -> list[str]:
 def stop_of(root: Sysroot, pid: int) -> str:
     """The command that ends a process: its service's, else a signal."""
     unit = service_of(root, pid)
-    return f"sudo systemctl stop {shlex.quote(unit)}" if unit else f"sudo kill {pid}"
+    return f"sudo systemctl stop {shell_word(unit)}" if unit else f"sudo kill {pid}"

@@ -118,6 +118,17 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
     return thread
 
 
+def read_session(root: Sysroot, leader: int) -> list[Thread]:
+    """The threads of the session that this process leads, with their affinity. /proc/PID/stat (field 6)"""
+    found = []
+    for pid in read_pids(root):
+        fields = root.get(f"proc/{pid}/stat").rpartition(")")[2].split()
+        if len(fields) > 3 and fields[3] == str(leader):
+            tids = (int(name) for name in root.listdir(f"proc/{pid}/task") if name.isdigit())
+            found += [one for tid in tids if (one := read_thread(root, pid, tid, affinity=True))]
+    return found
+
+
 def read_start(root: Sysroot, pid: int | str) -> str:
     """When a process began, in clock ticks since boot, as it stands in /proc/PID/stat (field 22); "" once it has ended.
 

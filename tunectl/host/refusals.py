@@ -21,6 +21,11 @@ class Refusals:
         """A path without a leading slash, and the errno that was the answer."""
         self._denied.setdefault(path, number)
 
+    def update(self, others: Refusals) -> None:
+        """Those of `others`, too."""
+        for path, number in others._denied.items():
+            self.add(path, number)
+
     def __bool__(self) -> bool:
         return bool(self._denied)
 

@@ -6,20 +6,23 @@ import os
 import signal
 import subprocess
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from functools import partial
 from typing import IO, NamedTuple
 
 from tunectl.errors import TunectlError
+from tunectl.host.ending import ENDING
 
 # sbin is where update-grub, ethtool and irqbalance live, and is not in a user's PATH on Debian.
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 # A program that outlives a killed tunectl still changes the host: with the lock's descriptor it holds the lock, too.
 INHERITED: set[int] = set()
+_LOOK_S, _LOOKS = 0.01, 200  # until what was killed is gone
 
 
 class Completed(NamedTuple):
@@ -29,6 +32,7 @@ class Completed(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+    interrupted: bool = False  # by our Ctrl-C
 
 
 def run(
@@ -38,23 +42,28 @@ def run(
     env: Mapping[str, str] | None = None,
     on_stderr: Callable[[str], None] | None = None,
     stdin: str | None = None,
+    answer: Callable[[str], str | None] | None = None,
     capture: bool = True,
     group: int | None = None,
     keep: int | None = None,
 ) -> Completed:
     """Runs a program to its end, its output captured; `on_stderr` is handed each line of stderr as it comes.
 
-    `stdin` is what it reads; without `capture` its output is thrown away, however long; `group` is
-    the open cgroup.procs of the control group it starts in; `keep` is a descriptor that stays open in the program.
+    `stdin` is what it reads. With `answer` it reads what that gives for a line of its stderr, each at once; a line that
+    is answered is no part of the output, and None is no answer. Without `capture` its output is thrown away, however
+    long; `group` is the open cgroup.procs of the control group it starts in; `keep` is a descriptor that stays open in
+    the program.
     An exit status other than 0 is the caller's to judge.
     TunectlError where the program cannot be started or outlives `timeout_s`: it and what
     it started are then killed. Ctrl-C is passed on as SIGINT, and what the program then says returned.
+    KeyboardInterrupt for a second one, which leaves it alone.
     """
+    ENDING.heed()
     output = subprocess.PIPE if capture else subprocess.DEVNULL
     try:
         child = subprocess.Popen(
             list(argv),
-            stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL if stdin is None and answer is None else subprocess.PIPE,
             stdout=output,
             stderr=output,
             env=_clean(env or {}),
@@ -66,7 +75,7 @@ def run(
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise _unstarted(argv, error) from error
-    return _collect(child, tuple(argv), timeout_s, on_stderr, stdin)
+    return _collect(child, tuple(argv), timeout_s, on_stderr, stdin, answer)
 
 
 class Resident:
@@ -79,10 +88,12 @@ class Resident:
         argv: Sequence[str],
         place: AbstractContextManager[int | None] | None = None,
         env: Mapping[str, str] | None = None,
+        keep: int | None = None,
     ) -> None:
         """TunectlError where it cannot be started. To be called by a thread that lasts (PR_SET_PDEATHSIG).
 
-        `place` gives the open cgroup.procs of the control group it lives in, and is left once it has ended.
+        `place` gives the open cgroup.procs of the control group it lives in, and is left once it has ended; `keep` is a
+        descriptor that stays open in it.
         """
         left = ExitStack()
         group = left.enter_context(place) if place else None
@@ -94,6 +105,7 @@ class Resident:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 env=_clean(env or {}),
+                pass_fds=() if keep is None else (keep,),
                 start_new_session=True,
                 preexec_fn=_entry(group),
             )
@@ -119,11 +131,32 @@ class Resident:
 
     def ended(self) -> str | None:
         """Why it is not there any more: its last words, or its exit status; None while it runs."""
-        self._words = (self._words + self._read(self._child.stderr))[-self.MOST_BYTES :]
+        said = [line for line in self.words() if line.strip()]
         if self._child.poll() is None:
             return None
-        said = self._words.decode("utf-8", "backslashreplace").strip().splitlines()
-        return said[-1] if said else f"it ended with status {self._child.returncode}"
+        return reason_of(self._child.returncode, said)
+
+    def words(self) -> list[str]:
+        """The lines of its stderr so far, the last of them."""
+        self._words = (self._words + self._read(self._child.stderr))[-self.MOST_BYTES :]
+        return self._words.decode("utf-8", "backslashreplace").splitlines()
+
+    def finish(self, patience_s: float) -> int | None:
+        """Asks it to end, and kills it and what it started after `patience_s`. Its exit status; None if it was killed.
+
+        Its last words can still be read; close() is still needed.
+        """
+        self._child.terminate()
+        try:
+            status: int | None = self._child.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            status = None
+        if status is None:
+            self._child.kill()
+            self._child.wait()
+        if not _is_there(self._child.pid):  # else somebody else has its number by now
+            _kill_all(self._child.pid)  # it led a session of its own
+        return status
 
     def close(self) -> None:
         """Ends it and waits until it has."""
@@ -134,9 +167,40 @@ class Resident:
         return (stream.read(self.MOST_BYTES) or b"") if not stream.closed else b""
 
 
+def _is_there(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        with suppress(PermissionError):
+            os.kill(pid, 0)
+        return True
+    return False
+
+
+def _kill_all(group: int) -> None:
+    """Kills what is left of a group of processes, and waits until nothing is; one that the kernel holds may stay."""
+    for _ in range(_LOOKS):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        time.sleep(_LOOK_S)
+
+
+def reason_of(returncode: int, said: Sequence[str]) -> str:
+    """Why a program failed: its last words, or else how it ended. One that was killed had no time for words."""
+    if returncode < 0:
+        return f"it was killed by {_signal(-returncode)}"
+    return said[-1] if said else f"it ended with status {returncode}"
+
+
+def _signal(number: int) -> str:
+    with suppress(ValueError):  # those of real time have no names
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
 def _clean(more: Mapping[str, str]) -> dict[str, str]:
     """The environment: nothing of the caller's but where its home is."""
-    return {"PATH": _PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **more}
+    return {"PATH": PATH, "LC_ALL": "C", "HOME": os.environ.get("HOME", "/"), **more}
 
 
 def _entry(group: int | None) -> Callable[[], object] | None:
@@ -169,29 +233,40 @@ def _collect(
     timeout_s: float | None,
     on_stderr: Callable[[str], None] | None,
     stdin: str | None,
+    answer: Callable[[str], str | None] | None,
 ) -> Completed:
     out: list[str] = []
     err: list[str] = []
+    told = child.stdin if answer else None
 
     def drain_stdout() -> None:
         if child.stdout:
             out.append(child.stdout.read())
 
     def drain_stderr() -> None:
-        for line in child.stderr or ():
-            err.append(line)
-            if on_stderr:
-                on_stderr(line.rstrip("\n"))
+        # Closed, whatever happens: the program then waits for nothing any more.
+        with suppress(OSError), told or nullcontext():
+            for line in child.stderr or ():
+                if answer and (said := answer(line.rstrip("\n"))) is not None:
+                    _say(told, said)
+                    continue
+                err.append(line)
+                if on_stderr:
+                    on_stderr(line.rstrip("\n"))
 
-    work = ((child.stdout, drain_stdout), (child.stderr, drain_stderr), (child.stdin, partial(_fill, child, stdin)))
+    fed = None if told else child.stdin
+    work = ((child.stdout, drain_stdout), (child.stderr, drain_stderr), (fed, partial(_fill, child, stdin)))
     threads = [threading.Thread(target=each, daemon=True) for pipe, each in work if pipe]
     for thread in threads:
         thread.start()
-    if not _ended(child, timeout_s):
-        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped")
+    try:
+        interrupted = _waited(child, timeout_s)
+    except subprocess.TimeoutExpired as error:
+        _kill(child)
+        raise TunectlError(f"{argv[0]} did not end within {timeout_s:g} s and was stopped") from error
     for thread in threads:
         thread.join(timeout=5)
-    return Completed(argv, child.returncode, "".join(out), "".join(err))
+    return Completed(argv, child.returncode, "".join(out), "".join(err), interrupted)
 
 
 def _fill(child: subprocess.Popen[str], text: str | None) -> None:
@@ -201,20 +276,26 @@ def _fill(child: subprocess.Popen[str], text: str | None) -> None:
                 pipe.write(text or "")
 
 
-def _ended(child: subprocess.Popen[str], timeout_s: float | None) -> bool:
+def _say(told: IO[str] | None, text: str) -> None:
+    with suppress(OSError):  # it may have ended
+        if told and text:
+            told.write(text)
+            told.flush()
+
+
+def _kill(child: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own: what it started goes with it
+    child.wait()
+
+
+def _waited(child: subprocess.Popen[str], timeout_s: float | None) -> bool:
+    """Until it has ended; was it asked to, by Ctrl-C?"""
     try:
-        _wait(child, timeout_s)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)  # it leads a session of its own: what it started goes with it
-        child.wait()
+        with ENDING.awaited():
+            child.wait(timeout_s)
         return False
-    return True
-
-
-def _wait(child: subprocess.Popen[str], timeout_s: float | None) -> None:
-    try:
-        child.wait(timeout_s)
     except KeyboardInterrupt:
         child.send_signal(signal.SIGINT)
         child.wait(10)
+        return True

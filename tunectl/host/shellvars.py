@@ -58,7 +58,7 @@ class NeedsShell(Exception):  # noqa: N818 - a signal inside this module, not an
 
 
 class Variables(NamedTuple):
-    """What the files assign, where each name was assigned last, and what ended the evaluation."""
+    """What the files assign, where each name was assigned (or unset) last, and what ended the evaluation."""
 
     values: dict[str, Value]
     assigned: dict[str, str]
@@ -189,6 +189,7 @@ class _Reader:
         alone = self._take(_NAME_ALONE) if builtin else None
         if alone and builtin == "unset":
             self._values.pop(alone[1], None)
+            self._assigned[alone[1]] = where
         if alone:
             return
         name = None if builtin == "unset" else self._take(_ASSIGNMENT)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, TypeVar
 
 from tunectl.durable import NOT_REGULAR, require_regular
 from tunectl.host import ethtool
@@ -27,11 +28,24 @@ _AS_ZEROS = bytes(0 if byte in b"0123456789" else 1 for byte in range(256))
 _MOST_ESCAPES = 1 << 20
 _NULL = os.makedev(1, 3)  # systemd masks a file by a link to it. Documentation/admin-guide/devices.txt
 _READ = os.O_RDONLY | os.O_CLOEXEC
+_T = TypeVar("_T")
 _KERNELS_OWN = ("proc/", "sys/")  # nobody makes a FIFO or a device there
 NOT_THERE = (FileNotFoundError, NotADirectoryError)  # the answer to lstat(2) where there is nothing
+# Where one_look() remembers. What a directory's list has not, is not there: that does not hold in /boot, where vfat
+# takes a name in either case. What is in /proc and /sys changes by itself, but for the line of this boot.
+_REMEMBERED = ("etc/", "run/", "usr/", "lib/")
+_READ_ONCE = (*_REMEMBERED, "proc/cmdline")
 
 # What a missing, unplugged or switched-off thing answers. Absent is not an error.
 ABSENT_ERRNOS = frozenset({errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ENOTDIR, errno.EBUSY, errno.EOPNOTSUPP})
+
+
+class _Look(NamedTuple):
+    """What one look has found so far, by path."""
+
+    names: dict[str, dict[str, None] | None]  # what is in a directory; None: there is no such directory
+    files: dict[str, bytes]
+    worked_out: dict[str, tuple[Any, Refusals]]  # by name; and what was denied to that
 
 
 class Sysroot:
@@ -45,6 +59,35 @@ class Sysroot:
         # On a recorded host the last component must not be a link that leaves the tree, nor a FIFO that blocks.
         self._flags = _READ | (0 if self.live else os.O_NOFOLLOW | os.O_NONBLOCK)
         self._noting: list[Refusals] = []
+        self._look: _Look | None = None
+
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Within, configuration is read once: its rows ask for the same directories and files again and again.
+
+        Only where nothing is written meanwhile. The next look remembers nothing of this one.
+        """
+        outer = self._look
+        self._look = outer or _Look({}, {}, {})
+        try:
+            yield
+        finally:
+            self._look = outer
+
+    def once(self, name: str, work: Callable[[], _T]) -> _T:
+        """What `work` finds on this host: asked once in a look, and what was denied to it is noted each time."""
+        if self._look is None:
+            return work()
+        if name not in self._look.worked_out:
+            with self.noting() as denied:
+                found = work()
+            self._look.worked_out[name] = (found, denied)
+            return found
+        known, denied = self._look.worked_out[name]
+        for noted in self._noting:
+            noted.update(denied)
+        answer: _T = known
+        return answer
 
     @contextmanager
     def noting(self) -> Iterator[Refusals]:
@@ -144,10 +187,12 @@ class Sysroot:
         What is not there, or may not be looked at, counts as no link.
         """
         top = "" if self.live else self.root
-        directory, slash, name = path.rpartition("/")
-        known = self._straight.get(directory + slash)
-        done = known.split("/")[:-1] if known else []
-        todo = [part for part in reversed((name if known else path).split("/")) if part not in ("", ".")]
+        directory = path.rpartition("/")[0]
+        while directory and f"{directory}/" not in self._straight:
+            directory = directory.rpartition("/")[0]
+        known = self._straight[f"{directory}/"] if directory else ""
+        done = known.split("/")[:-1]
+        todo = [part for part in reversed(path[len(directory) if known else 0 :].split("/")) if part not in ("", ".")]
         is_there = True  # what lies below something that is not there is no link either
         for _ in range(4096):
             if not todo:
@@ -172,13 +217,19 @@ class Sysroot:
 
     def read_bytes(self, path: str, size: int | None = None, offset: int = 0) -> bytes:
         """A whole file, and OSError where that is larger than any that is read; or at most `size` bytes of it."""
+        look = self._look if size is None and path.startswith(_READ_ONCE) else None
+        if look and path in look.files:
+            return look.files[path]
         fd = self.open(path)
         try:
             if size is not None:
                 return os.pread(fd, size, offset)
-            return read_up_to(fd, LARGEST)
+            data = read_up_to(fd, LARGEST)
         finally:
             os.close(fd)
+        if look:
+            look.files[path] = data
+        return data
 
     def read_text(self, path: str) -> str:
         """A whole file as text; bytes that are not UTF-8 are shown as escapes. OSError where it is no text at all."""
@@ -214,8 +265,29 @@ class Sysroot:
 
     def names(self, path: str) -> list[str]:
         """The names in a directory, unsorted. OSError where it is absent or may not be read."""
+        if self._look is None or not path.startswith(_REMEMBERED):
+            return self._list(path)
+        found = self._listed(self._look, path)
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._prefix + path)
+        return list(found)
+
+    def _list(self, path: str) -> list[str]:
         straight = self.live or self._is_straight(f"{path}/")
         return os.listdir(self._prefix + path if straight else self.resolve(path))
+
+    def _listed(self, look: _Look, path: str) -> dict[str, None] | None:
+        """As names(), once in a look; None where there is no such directory: mostly the one above says so."""
+        if path not in look.names:
+            above = path.rpartition("/")[0]
+            if above.startswith(_REMEMBERED):
+                with suppress(OSError):
+                    self._listed(look, above)
+            try:
+                look.names[path] = None if _is_lacking(look, path) else dict.fromkeys(self._list(path))
+            except FileNotFoundError:
+                look.names[path] = None
+        return look.names[path]
 
     def exists(self, path: str) -> bool:
         """Is there a file, directory or (even dangling) link? Never raises."""
@@ -244,6 +316,8 @@ class Sysroot:
 
     def stands(self, path: str) -> bool:
         """As exists(), but False means that nothing is there. OSError where that cannot be known."""
+        if self._look and _is_lacking(self._look, path):
+            return False
         try:
             os.lstat(self._place(path))
         except NOT_THERE:
@@ -301,6 +375,15 @@ def _checked(fd: int, device: int = 0) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def _is_lacking(look: _Look, path: str) -> bool:
+    """Has this look listed the directory that the path would be in, and it was not there?"""
+    above, _, name = path.rpartition("/")
+    if above not in look.names or name in ("", ".", ".."):
+        return False
+    listed = look.names[above]
+    return listed is None or name not in listed
 
 
 def _link_target(place: str) -> str | None:

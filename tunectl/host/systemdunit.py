@@ -22,7 +22,7 @@ YES, NO = ("yes", "on", "true", "1", "y", "t"), ("no", "off", "false", "0", "n",
 MARKS = "@-:+!"  # what may stand before the program of an Exec line, in any order
 RELOAD = "sudo systemctl daemon-reload"
 _ANALYZE = ("/usr/bin/systemd-analyze", "condition")
-_SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState", "--property=Result", "--property=Job", "--")
+_SHOW = ("/usr/bin/systemctl", "show", "--property=ActiveState,Result,ExecMainStatus,Job", "--")
 _TIMEOUT_S = 5.0
 # What a boot to a login always reaches.
 _TARGETS = ("multi-user.target", "basic.target", "sysinit.target", "default.target")
@@ -155,7 +155,7 @@ def _holds(root: Sysroot, kind: str, value: str) -> bool | None:
 
 
 def read_state(root: Sysroot, unit: str) -> dict[str, str]:
-    """What systemd says of a unit: ActiveState, Result, Job ("" where none waits). Empty where it cannot be asked."""
+    """What systemd says of a unit: ActiveState, Result, ExecMainStatus, Job ("": none waits). Empty where it cannot."""
     if not root.live or not root.exists("run/systemd/system"):
         return {}
     try:

@@ -67,13 +67,24 @@ def read_tracing(root: Sysroot) -> Tracing | None:
 
 
 def find_place(root: Sysroot) -> str | None:
-    """Where tracefs is mounted, from the root; None where it is not. Never raises."""
-    for place in _PLACES:
-        if root.exists(f"{place}/current_tracer"):
-            return place
+    """Where tracefs is mounted, from the root; None where it is not. Never raises.
+
+    By the table of mounts first: the kernel mounts debug/tracing for whoever looks into it.
+    """
     mounts = (line.split() for line in root.get_text("proc/mounts").splitlines())
     points = [words[1].lstrip("/") for words in mounts if len(words) > 2 and words[2] == "tracefs"]
-    return points[0] if points else None
+    if points or root.live:
+        return points[0] if points else None
+    return next((place for place in _PLACES if root.exists(f"{place}/current_tracer")), None)
+
+
+def left_instances(root: Sysroot) -> list[str]:
+    """The instances of processes of ours that are no more, as paths from the root. Never raises."""
+    place = find_place(root)
+    if place is None:
+        return []
+    names = (name for name in root.listdir(f"{place}/instances") if _OURS.fullmatch(name))
+    return [f"{place}/instances/{name}" for name in names if not _lives(root, name)]
 
 
 def _events(root: Sysroot, path: str) -> tuple[str, ...]:
@@ -87,6 +98,6 @@ def _probes(root: Sysroot, path: str) -> list[str]:
 
 
 def _lives(root: Sysroot, name: str) -> bool:
-    """Is it the instance of a tunectl-probe that runs: tunectl-PID-START, with the start of that process?"""
+    """Is it the instance of a process of ours that runs: tunectl-PID-START, with the start of that process?"""
     match = _OURS.fullmatch(name)
     return match is not None and read_start(root, match[1]) == match[2]

@@ -29,6 +29,11 @@ class TracingSysroot(NonIntrusiveSysroot):
         self._open_directories[fd] = path[:-2]
         return fd
 
+    def read_bytes(self, path: str, size: int | None = None, offset: int = 0) -> bytes:
+        """A whole file, or a part of it; one that this look has read before is not opened for that."""
+        self.files[path] = None
+        return super().read_bytes(path, size, offset)
+
     def open_below(self, directory: int, path: str) -> int:
         """A file below an open directory."""
         self.files[f"{self._open_directories.get(directory, '')}/{path}"] = None

@@ -19,6 +19,7 @@ from tunectl.hostfile.threads import trading_threads
 from tunectl.hostfile.toml import read_toml
 from tunectl.knobs import KNOBS
 from tunectl.model import Scope, Setting, Trading, Waiver, parse_target
+from tunectl.probe.loads import chosen
 
 UNMANAGED = "unmanaged"  # a knob the profile sets and this site leaves alone
 
@@ -49,6 +50,7 @@ class HostConfig(NamedTuple):
     origin: str  # the file, or what stands for it where there is none
     bootloader: str = ""
     threads: tuple[Trading, ...] = ()
+    load: tuple[str, ...] = ()  # beside which preflight measures once more
     looser: tuple[Looser, ...] = ()  # limits of the budget that permit more than the profile's
 
 
@@ -85,6 +87,7 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | No
         origin,
         hostfile.bootloader,
         trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
+        chosen(hostfile.preflight.load, f"{origin}: preflight.load") if hostfile.preflight.load else (),
         looser(limits, profile.measures),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -81,7 +82,7 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
     if path in heirs:
         chain = " -> ".join(os.path.basename(file) for file in (*heirs[heirs.index(path) :], path))
         raise UsageError(f"{path}: inherits: the profile inherits itself: {chain}", "break the circle")
-    profile: ProfileFile = read_toml(path, ProfileFile)
+    profile = _shipped_file(path) if os.path.dirname(path) == SHIPPED else _read(path)
     budget = {key: limit for key, limit in msgspec.structs.asdict(profile.budget).items() if limit is not None}
     for key, limit in budget.items():
         check_limit(key, limit.value, f"{path}: budget.{key}.value")
@@ -92,6 +93,17 @@ def _load(name: str, relative_to: str, asked_by: str, heirs: tuple[str, ...], ro
     is_ours = os.path.realpath(os.path.dirname(path)) == os.path.realpath(SHIPPED)
     own = {key: Measure(limit.value, name) for key, limit in budget.items()} if is_ours else {}
     return Profile({**inherited.knobs, **profile.knobs}, {**inherited.budget, **budget}, {**inherited.measures, **own})
+
+
+@cache
+def _shipped_file(path: str) -> ProfileFile:
+    """A shipped one is of this version, and read once: TOML is slow to read."""
+    return _read(path)
+
+
+def _read(path: str) -> ProfileFile:
+    profile: ProfileFile = read_toml(path, ProfileFile)
+    return profile
 
 
 def _place(root: Sysroot | None, relative_to: str, name: str) -> str:
@@ -109,9 +121,10 @@ def _find(name: str, relative_to: str, asked_by: str, root: Sysroot | None) -> s
             shown = ", ".join(shipped())
             raise UsageError(f"{asked_by}there is no profile '{name}'", f"shipped are {shown}; or give a path")
         return path
-    path = _place(root, relative_to, one_line(name, f"{asked_by}profile"))
+    one_line(name, f"{asked_by}profile")
     try:
+        path = _place(root, relative_to, name)
         os.stat(path)
     except OSError as error:
-        raise UsageError(f"{asked_by}cannot read {path}: {error.strerror}") from error
+        raise UsageError(f"{asked_by}cannot read {error.filename}: {error.strerror}") from error
     return path

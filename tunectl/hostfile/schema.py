@@ -15,6 +15,7 @@ from tunectl.bootloader.families import FAMILIES
 from tunectl.hostfile import shape
 from tunectl.hostfile.shape import HostFile
 from tunectl.knobs import KNOBS
+from tunectl.probe.loads import CHOICES
 
 
 def schema() -> dict[str, Any]:
@@ -27,6 +28,7 @@ def schema() -> dict[str, Any]:
             if get_origin(kind) is Literal:  # msgspec sorts the choices; the order in which they are declared says more
                 found["$defs"][struct.__name__]["properties"][field.name]["enum"] = list(get_args(kind))
     keys["bootloader"]["enum"] = ["", *FAMILIES]
+    found["$defs"]["Preflight"]["properties"]["load"]["items"]["enum"] = [*CHOICES]
     keys["knobs"]["propertyNames"] = {"enum": list(KNOBS)}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "hostfile.schema.json"}
     return {**head, "title": "The host file of tunectl", **found}

@@ -139,6 +139,17 @@ class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     ] = None
 
 
+class Preflight(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[preflight]"""
+
+    load: Annotated[
+        list[str],
+        Meta(
+            description="Measure once more beside these loads on the housekeeping CPUs; never beside a running engine."
+        ),
+    ] = []
+
+
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """[thermal]"""
 
@@ -200,6 +211,7 @@ class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         Budget()
     )
     thermal: Annotated[Thermal, Meta(description="What the clock is held to.")] = Thermal()
+    preflight: Annotated[Preflight, Meta(description="What preflight does beyond the usual.")] = Preflight()
     monitor: Annotated[Monitor, Meta(description="The monitor's settings.")] = Monitor()
     knobs: Annotated[dict[str, Value], Meta(description="The site's own values over the profile's, by knob.")] = {}
     threads: Annotated[

@@ -5,15 +5,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from tunectl.cpulist import CpuSet, parse_shown
-from tunectl.errors import TunectlError
+from tunectl.cpulist import CpuSet
 from tunectl.host.cpus import Cpu, read_cpus
-from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.cpusets import CpuFacts, read_cpu_list, read_scope_facts
 from tunectl.host.devices import DeviceEvent
 from tunectl.host.nonintrusive import NonIntrusiveSysroot
 from tunectl.model import Scope
@@ -95,9 +93,7 @@ class WatchedHost:
         self.taken_at = self.now()
         self.table_read = False
         self.events = tuple(self._announced.popleft() for _ in range(len(self._announced)))
-        online = self.online
-        with suppress(TunectlError):
-            online = parse_shown(self.root.get(_ONLINE)) or self.online
+        online = read_cpu_list(self.root, _ONLINE) or self.online
         announced = any(event.subsystem == "cpu" for event in self.events)
         self.cpus_changed = announced or online != self.online or not self.snapshots
         self.changed = self.cpus_changed or bool(self.events)

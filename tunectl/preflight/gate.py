@@ -5,13 +5,14 @@ GO means measured and judged (docs/interface.md): without a probe that was held 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, cost
+from tunectl.shapes import Jitter
 from tunectl.verdict import fails_gate, is_proof, verdict_of
-from tunectl.wording import over_limit, sentence, standing
+from tunectl.wording import UNDER_LOAD, over_limit, sentence, standing
 
 
 class Parts(NamedTuple):
@@ -22,12 +23,14 @@ class Parts(NamedTuple):
     thermal: tuple[Finding, ...]
     thermal_verdict: str  # ok, throttled, unknown
     thermal_reason: str
-    probe: Mapping[str, Any] | None
+    probe: Jitter | None
     probe_problem: str
     beside: tuple[str, ...] = ()  # limits that counts alone show to be broken, on CPUs that were not probed
     not_measured: tuple[str, ...] = ()  # CPUs that were left to somebody else's threads, and what would measure them
     spared: frozenset[str] = frozenset()  # knobs that are left unread where reading would interrupt an isolated CPU
     unlimited: tuple[str, ...] = ()  # keys of [budget] that neither the profile nor the host file has
+    loaded: Jitter | None = None  # the probe once more, beside a load, where one was asked for
+    load_problem: str = ""  # why it was not
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
@@ -35,8 +38,8 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     also count what is no part of the proof."""
     every = (*parts.verify, *parts.check, *parts.thermal)
     failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
-    reasons = _gathered(failing) + _budget(parts.probe) + list(parts.beside)
-    unknown = _unjudged(parts) + list(parts.not_measured)
+    reasons = _gathered(failing) + _budget(parts.probe) + _budget_loaded(parts.loaded) + list(parts.beside)
+    unknown = _unjudged(parts) + _unjudged_load(parts) + list(parts.not_measured)
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
     missed = [finding for finding in unreadable if strict or is_proof(finding.knob, parts.spared)]
     if verdict_of(parts.verify) == "unreadable" and not missed:
@@ -56,10 +59,20 @@ def _unjudged(parts: Parts) -> list[str]:
         return [parts.probe_problem]
     if parts.probe is None:
         return [] if parts.not_measured else ["probe: nothing was measured"]
-    budget = parts.probe.get("budget") or {}
-    if budget.get("verdict") in ("within", "broken"):
+    return _not_held("probe", parts.probe)
+
+
+def _unjudged_load(parts: Parts) -> list[str]:
+    """The same of the run beside a load, where one was asked for."""
+    if parts.load_problem:
+        return [parts.load_problem]
+    return _not_held(UNDER_LOAD, parts.loaded) if parts.loaded else []
+
+
+def _not_held(what: str, probe: Jitter) -> list[str]:
+    if probe.budget.verdict in ("within", "broken"):
         return []
-    return [f"probe: not judged: {budget.get('reason') or 'it was held to no limit'}"]
+    return [f"{what}: not judged: {probe.budget.reason or 'it was held to no limit'}"]
 
 
 def _gathered(findings: Iterable[Finding]) -> list[str]:
@@ -84,5 +97,10 @@ def _line(members: list[Finding]) -> str:
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
-def _budget(probe: Mapping[str, Any] | None) -> list[str]:
-    return list(map(over_limit, (probe or {}).get("budget", {}).get("broken", [])))
+def _budget_loaded(loaded: Jitter | None) -> list[str]:
+    """A limit that broke beside a load broke, whatever became of the load later."""
+    return [over_limit(text, UNDER_LOAD) for text in loaded.budget.broken] if loaded else []
+
+
+def _budget(probe: Jitter | None) -> list[str]:
+    return list(map(over_limit, probe.budget.broken)) if probe else []

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tunectl.hostfile.budget import Looser
 from tunectl.model import Target, Waiver
+from tunectl.shapes import Jitter
 
 _MEANS = {
     "go": "this host is ready to trade",
@@ -36,9 +37,12 @@ def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
     return Waivers(len(standing), len(every) - len(standing), min(standing, key=lambda one: one.until, default=None))
 
 
-def headline(verdict: str, looser: Sequence[Looser], waivers: Waivers) -> str:
-    """One sentence: what the verdict means, each limit that is looser than the profile's, and the waivers."""
+def headline(verdict: str, looser: Sequence[Looser], waivers: Waivers, loaded: Jitter | None = None) -> str:
+    """One sentence: what the verdict means, beside which load it was measured, each limit that is looser than the
+    profile's, and the waivers."""
     said = [_MEANS[verdict]]
+    if loaded and loaded.load and loaded.load.ran:
+        said.append(f"measured quiet and under load ({', '.join(loaded.load.names)})")
     if looser:
         each = ", ".join(f"{one.key} {_figure(one.limit)} (profile {_figure(one.profile_limit)})" for one in looser)
         said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from tunectl.checking.outcomes import OF_CHECKS
@@ -31,10 +32,12 @@ from tunectl.preflight import beside
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal
-from tunectl.preflight.unproved import STOP, to_prove
+from tunectl.preflight.unproved import STOP, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
-from tunectl.probe.result import left_out, nothing_measured
-from tunectl.probe.runner import run_jitter
+from tunectl.probe.loaded import planned, refusal, under
+from tunectl.probe.result import left_out, nothing_measured, read_result
+from tunectl.probe.runner import PROGRAM, run_jitter
+from tunectl.shapes import Jitter, plain
 from tunectl.tuning.inspection import Inspection, config_or_proposal
 from tunectl.tuning.journal import peek
 from tunectl.tuning.plan import idle_waivers, waive
@@ -56,6 +59,7 @@ class Request(NamedTuple):
     tell: Callable[[str], None]
     intrude: bool  # go also where somebody else's threads run
     stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
+    load: tuple[str, ...] | None = None  # beside which it is measured once more; None for what the host file says
     typed: Callable[[Finding], Finding] = lambda finding: finding  # the same finding, whose fix names this host
 
 
@@ -70,7 +74,12 @@ class Flight:
     plan: Plan | None = None
     check: list[Finding] = field(default_factory=list)
     check_verdict: str = "unreadable"
-    probe: dict[str, Any] | None = None
+    probe: Jitter | None = None
+    measured: dict[str, Any] | None = None  # the same, as its document
+    load: tuple[str, ...] = ()  # what was to be measured beside, too
+    loaded: Jitter | None = None  # the probe once more, beside that load
+    measured_loaded: dict[str, Any] | None = None
+    load_problem: str = ""
     beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
     thermal: dict[str, Any] = field(default_factory=dict)
     unproved: tuple[Fix, ...] = ()  # what to do so that the probe proves something
@@ -106,9 +115,13 @@ def run_preflight(request: Request) -> Flight:
     thermal = read_thermal(root, scope)
     _check(request, flight, config, scope)
     problem = _measure(request, flight, config, scope, facts)
+    _measure_loaded(request, flight, config, scope, facts)
     _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
-    flight.unproved = tuple(to_prove(root.live, problem, flight.probe, flight.beside))
+    flight.unproved = (
+        *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
+        *to_load(flight.load, flight.load_problem, flight.loaded),
+    )
     limits = config.budget if config else {}
     parts = Parts(
         tuple(map(request.typed, flight.plan.findings if flight.plan else ())),
@@ -122,6 +135,8 @@ def run_preflight(request: Request) -> Flight:
         tuple(f"{one.shown}; {STOP}" for one in flight.beside),
         frozenset(name for name, knob in KNOBS.items() if is_spared(knob.driver)),
         tuple(key for key in KEYS if key not in limits) if config else (),
+        flight.loaded,
+        flight.load_problem,
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
@@ -129,7 +144,7 @@ def run_preflight(request: Request) -> Flight:
         flight.verdict = "no-go"
     flight.waivers = count_waivers(config.waivers if config else (), request.today)
     flight.looser = config.looser if config else ()
-    flight.headline = headline(flight.verdict, flight.looser, flight.waivers)
+    flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded)
     return flight
 
 
@@ -190,6 +205,33 @@ def _measure(request: Request, flight: Flight, config: HostConfig | None, scope:
     return problem
 
 
+def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None, scope: Scope, facts: CpuFacts) -> None:
+    """Measures the same CPUs once more beside the load that was asked for; why not, where it cannot be."""
+    flight.load = request.load if request.load is not None else config.load if config else ()
+    if not flight.load:
+        return
+    named = f"load {', '.join(flight.load)}"
+    if not flight.probe:
+        flight.load_problem = f"{named}: not run: the probe measured nothing without it"
+        return
+    cpus, duration_s = frozenset(cpu.cpu for cpu in flight.probe.cpus), flight.probe.duration_requested_s
+    try:
+        if why := refusal(request.root, facts, cpus, scope.isolated, config.threads if config else ()):
+            flight.load_problem = f"{named}: refused: {why}"
+            return
+        plan = planned(request.root, facts, flight.load, cpus, scope.isolated)
+        run = partial(run_jitter, cpus, duration_s, intrude=request.intrude)
+        result = under(plan, duration_s, request.tell, lambda tell: run(on_progress=tell))
+    except TunectlError as error:
+        flight.load_problem = f"{named}: not run: {error}"
+        return
+    found = read_result(result, PROGRAM)
+    if nothing := nothing_measured(found):
+        flight.load_problem = f"{named}: {nothing}"
+        return
+    flight.loaded, flight.measured_loaded = _held(found, result, config)
+
+
 def _behold(root: Sysroot, found: Mapping[int, list[occupants.Occupant]]) -> beside.Beheld:
     return beside.behold(root, time.monotonic(), found, os.sysconf("SC_CLK_TCK"))
 
@@ -216,15 +258,18 @@ def _probe(
         result = run_jitter(cpus, duration_s, intrude=request.intrude, on_progress=request.tell)
     except TunectlError as error:
         return f"probe: {error}"
-    if nothing := nothing_measured(result):
+    result["not_measured"] += [{"cpu": cpu, "reason": why} for cpu, why in taken.items()]
+    found = read_result(result, PROGRAM)
+    if nothing := nothing_measured(found):
         return f"probe: {nothing}; {STOP}"
-    result["not_measured"] = [
-        *result.get("not_measured", ()),
-        *({"cpu": cpu, "reason": why} for cpu, why in taken.items()),
-    ]
-    result["budget"] = judge(result, config.budget if config else {})
-    flight.probe = result
-    return f"probe: not judged: {left}; {STOP}" if (left := left_out(result)) else ""
+    flight.probe, flight.measured = _held(found, result, config)
+    return f"probe: not judged: {left}; {STOP}" if (left := left_out(found)) else ""
+
+
+def _held(found: Jitter, document: dict[str, Any], config: HostConfig | None) -> tuple[Jitter, dict[str, Any]]:
+    """A result and its document, held to the budget."""
+    budget = judge(found, config.budget if config else {})
+    return found.held(budget), {**document, "budget": plain(budget)}
 
 
 def _look_longer(request: Request, flight: Flight, config: HostConfig | None, facts: CpuFacts) -> None:
@@ -252,10 +297,7 @@ def _thermal(flight: Flight, before: ThermalSample, after: ThermalSample, config
         flight.thermal["findings"] = [*found, *idle_waivers(misspelt, found)]
 
 
-def _clocks(probe: Mapping[str, Any] | None) -> dict[int, tuple[float | None, float | None]]:
+def _clocks(probe: Jitter | None) -> dict[int, tuple[float | None, float | None]]:
     """The clock of each probed CPU, measured by itself before and after its run."""
-    clocks = {}
-    for cpu in (probe or {}).get("cpus", ()):
-        both = cpu.get("core_khz") or {}
-        clocks[cpu["cpu"]] = (both.get("before"), both.get("after"))
-    return clocks
+    both = {cpu.cpu: cpu.core_khz for cpu in (probe.cpus if probe else ())}
+    return {cpu: (clock.before, clock.after) if clock else (None, None) for cpu, clock in both.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import named_cpus
 from tunectl.fix import APPLY, Fix, in_turn, to_decide
 from tunectl.host.thermal import (
     ADVICE,
@@ -108,7 +108,7 @@ def _trm(judge: _Judge) -> Iterator[Finding]:
     rises = {cpu: now - earlier.get(cpu, now) for cpu, now in judge.after.thermal_interrupts.items()}
     hit = {cpu: count for cpu, count in rises.items() if count > 0}
     if hit:
-        reason = f"thermal event interrupts arrived on CPUs {format_cpulist(hit)}"
+        reason = f"thermal event interrupts arrived on {named_cpus(hit)}"
         count = sum(hit.values())
         yield _found("thermal.interrupts", "", Outcome.DRIFTED, reason, observed=count, desired=0, fix=ADVICE)
     elif not rises or not judge.after.throttles:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from tunectl.fix import Fix, to_decide, to_type
+from tunectl.host.stressng import INSTALL
 from tunectl.preflight.beside import Beside
 from tunectl.probe.budget import needed_s
+from tunectl.probe.result import load_problem
+from tunectl.shapes import Budget, Jitter
 
 STOP = "GO needs them stopped, or --intrude"
 _A_DAY_S = 86400
 _AGAIN = "sudo tunectl preflight"
 
 
-def to_prove(live: bool, problem: str, probe: Mapping[str, Any] | None, beside: Sequence[Beside]) -> Iterator[Fix]:
+def to_prove(
+    live: bool, problem: str, probe: Jitter | None, beside: Sequence[Beside], loads: Sequence[str] = ()
+) -> Iterator[Fix]:
     """What to do so that the probe measures every isolated CPU, and for as long as its limits need.
 
     `problem` says why nothing was measured; `beside` are the CPUs that were left to somebody else's threads.
@@ -25,32 +29,50 @@ def to_prove(live: bool, problem: str, probe: Mapping[str, Any] | None, beside: 
         return
     taken = [f"CPU {one.cpu}: {'; '.join(one.threads)}" for one in beside]
     known = {one.cpu for one in beside}
-    left = (probe or {}).get("not_measured") or ()
-    taken += [f"CPU {one['cpu']}: {one['reason']}" for one in left if one["cpu"] not in known]
+    left = probe.not_measured if probe else ()
+    taken += [f"CPU {one.cpu}: {one.reason}" for one in left if one.cpu not in known]
     if taken or problem.endswith(STOP):
         where = f" ({'; '.join(taken)})" if taken else ""
         yield to_decide(
             f"stop what runs on the isolated CPUs{where}, or decide to measure beside it, which takes time from it: "
-            f"{_AGAIN} --intrude"
+            f"{_again(loads)} --intrude"
         )
     elif problem:
         yield to_decide(f"see to it that the probe can measure: {problem.removeprefix('probe: ')}")
     if probe:
-        yield from _to_judge(probe.get("budget") or {})
+        yield from _to_judge(probe.budget, _again(loads))
 
 
-def _to_judge(budget: Mapping[str, Any]) -> Iterator[Fix]:
-    limits = budget.get("limits") or {}
+def to_load(names: Sequence[str], problem: str, loaded: Jitter | None) -> Iterator[Fix]:
+    """What to do so that the load runs, or so that the cause of what it broke is found."""
+    if problem.endswith(f"({INSTALL})"):
+        yield to_type(INSTALL)
+    elif problem:
+        yield to_decide(f"see to it that the load can run, or leave it out ({_AGAIN} --load none): {problem}")
+    elif loaded and (why := load_problem(loaded)):
+        yield to_type(_again(names), why)
+    elif loaded and loaded.budget.verdict == "broken":
+        search = f"sudo tunectl probe jitter --attribute --load {','.join(names)}"
+        yield to_type(search, "says what interrupts each CPU beside that load")
+
+
+def _again(loads: Sequence[str]) -> str:
+    """The same question once more: beside the same loads."""
+    return f"{_AGAIN} --load {','.join(loads)}" if loads else _AGAIN
+
+
+def _to_judge(budget: Budget, again: str) -> Iterator[Fix]:
+    limits = {name: limit for name, limit in budget.limits.items() if limit is not None}
     if not limits:
         yield to_decide("set limits under [budget] in the host file: none is set")
         return
-    if budget.get("not_judged"):
+    if budget.not_judged:
         longest = max(needed_s(limits).values())
         if longest <= _A_DAY_S:
-            yield to_type(f"{_AGAIN} --duration {math.ceil(longest)}")
+            yield to_type(f"{again} --duration {math.ceil(longest)}")
         else:
             yield to_decide(
                 "set limits under [budget] in the host file, max_ns among them, that a run of a day can show"
             )
-    elif budget.get("verdict") == "not-judged" and "was not measured" not in budget["reason"]:
-        yield to_type(_AGAIN, budget["reason"])
+    elif budget.verdict == "not-judged" and "was not measured" not in budget.reason:
+        yield to_type(again, budget.reason)

@@ -22,29 +22,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tunectl.errors import UsageError
-from tunectl.probe.result import CpuSummary, left_out, summary_rows
+from tunectl.probe.jitter_warnings import AS_GOOD_AS, CONSERVED_PPM, LEAST_S
+from tunectl.probe.result import left_out, load_problem
+from tunectl.shapes import Budget, Cpu, Jitter
 
 OBSERVATIONS = 10
-LEAST_S = 1.0
 USUAL_S = 5.0  # how long a run is where its limits need no longer one
 MOST_S = 60.0  # longer runs have to be asked for
-# A spinner on a busy host gets its CPU a little after the run began: nine observations say nearly as much as ten.
-_AS_GOOD_AS = 0.9
-_CONSERVED_PPM = 1000.0  # beyond this the probe itself warns that its account of the time is wrong
 
 
 class _Measure(NamedTuple):
     what: str  # in the reader's words
     unit: str
-    value: Callable[[CpuSummary], float]
     needs_s: Callable[[float, float], float]  # the limit, and max_ns
 
 
-def _worst_percentile(row: CpuSummary) -> float:
-    return min(row.p99_9_ns * (1 + row.percentile_error_ppm / 1e6), row.max_ns)
+def _value(result: Jitter, cpu: Cpu, name: str) -> float:
+    """A percentile is known to within an error where events were lost: at its worst."""
+    value = result.figure(cpu, name) or 0.0
+    return min(value * (1 + cpu.percentile_error_ppm / 1e6), cpu.max_ns) if name == "p99_9_ns" else value
 
 
 def _for_waits(share: float) -> Callable[[float, float], float]:
@@ -57,12 +56,10 @@ def _for_stolen(limit_ppm: float, max_ns: float) -> float:
 
 # The keys of [budget] in the host file: what each limits, its unit, and how long a run it needs.
 _MEASURES: Mapping[str, _Measure] = {
-    "max_ns": _Measure("the longest interruption", "ns", lambda row: row.max_ns, lambda limit, _: 2 * limit / 1e9),
-    "p99_9_ns": _Measure("the wait that 99.9 % of arrivals do not exceed", "ns", _worst_percentile, _for_waits(1e-3)),
-    "interruptions_per_s": _Measure(
-        "interruptions", "per second", lambda row: row.interruptions_per_s, lambda limit, _: OBSERVATIONS / limit
-    ),
-    "stolen_ppm": _Measure("time stolen", "ppm", lambda row: row.stolen_ppm, _for_stolen),
+    "max_ns": _Measure("the longest interruption", "ns", lambda limit, _: 2 * limit / 1e9),
+    "p99_9_ns": _Measure("the wait that 99.9 % of arrivals do not exceed", "ns", _for_waits(1e-3)),
+    "interruptions_per_s": _Measure("interruptions", "per second", lambda limit, _: OBSERVATIONS / limit),
+    "stolen_ppm": _Measure("time stolen", "ppm", _for_stolen),
 }
 KEYS = tuple(_MEASURES)
 
@@ -83,28 +80,42 @@ def suggested_s(limits: Mapping[str, float]) -> float:
     return max(float(math.ceil(min(longest, MOST_S))), USUAL_S)
 
 
-def judge(result: Mapping[str, Any], limits: Mapping[str, float]) -> dict[str, Any]:
-    """The `budget` block for a tunectl.probe.jitter/1 document: {limits, verdict, broken, not_judged, reason}.
+def judge(result: Jitter, limits: Mapping[str, float]) -> Budget:
+    """The budget of a result.
 
     `limits` has the keys of the host file's [budget], each for every CPU by itself; a value equal to its limit
     is within. verdict: "broken" with a sentence for each CPU and limit in `broken`; "within"; or "not-judged",
-    `reason` saying why. `not_judged` has a sentence for each limit that the run was too short for.
+    `reason` saying why: a CPU whose figures are not its own, or not the host's (`unfit`), breaks no limit and keeps
+    none. `not_judged` has a sentence for each limit that the run was too short for.
     UsageError for an unknown limit or one that is no number above zero.
     """
     needed = needed_s(limits)
-    rows = summary_rows(result)
-    pairs = [(row, name) for row in rows for name in limits]
-    broken = [_sentence(row, name, limits[name]) for row, name in pairs if not _holds(row, name, limits[name])]
-    short = _too_short(rows, needed)
-    reason = _why_not_judged(result, rows, limits) or "; ".join(short)
+    pairs = [(cpu, name) for cpu in result.cpus for name in limits if not cpu.unfit]
+    if result.ended_by == "until":  # a gap chose when it ended, so rates and shares are not the host's
+        pairs = [(cpu, name) for cpu, name in pairs if name == "max_ns"]
+    over = [(cpu, name) for cpu, name in pairs if not _value(result, cpu, name) <= limits[name]]
+    broken = [_sentence(cpu, name, _value(result, cpu, name), limits[name]) for cpu, name in over]
+    short = [*_hidden(result, limits), *_too_short(result, needed)]
+    reason = _why_not_judged(result, limits) or "; ".join([*_not_alone(result), *short])
     verdict = "broken" if broken else "not-judged" if reason else "within"
-    return {
-        "limits": dict(limits),
-        "verdict": verdict,
-        "broken": broken,
-        "not_judged": short,
-        "reason": reason if not broken else "",
-    }
+    return Budget(dict(limits), verdict, broken, short, "" if broken else reason)
+
+
+def _not_alone(result: Jitter) -> list[str]:
+    """Why what was kept says nothing about a CPU of one's own; each sentence once, since two CPUs may have the same."""
+    unfit = [text for cpu in result.cpus for text in cpu.unfit]
+    return list(dict.fromkeys([*unfit, *(cpu.shared for cpu in result.cpus if cpu.shared)]))
+
+
+def _hidden(result: Jitter, limits: Mapping[str, float]) -> list[str]:
+    """A sentence for each limit that gaps below the threshold could break unseen.
+
+    max_ns and p99_9_ns by gaps that are longer than themselves; a number and a sum by any that the probe could count.
+    """
+    threshold, default = result.threshold_ns, result.default_threshold_ns
+    counted = default and threshold > default
+    hidden = [name for name, limit in limits.items() if (threshold > limit if name.endswith("_ns") else counted)]
+    return [f"{name}: gaps below the threshold of {threshold:,} ns were not counted" for name in hidden]
 
 
 def _check_limits(limits: Mapping[str, float]) -> None:
@@ -115,22 +126,18 @@ def _check_limits(limits: Mapping[str, float]) -> None:
             raise UsageError(f"budget: {name} = {limit!r} is no number above zero")
 
 
-def _holds(row: CpuSummary, name: str, limit: float) -> bool:
-    return _MEASURES[name].value(row) <= limit
+def _sentence(cpu: Cpu, name: str, value: float, limit: float) -> str:
+    what, unit, _ = _MEASURES[name]
+    return f"CPU {cpu.cpu}: {what}: {value:.10g} {unit}, allowed {limit:.10g} {unit} ({name})"
 
 
-def _sentence(row: CpuSummary, name: str, limit: float) -> str:
-    what, unit, value, _ = _MEASURES[name]
-    return f"CPU {row.cpu}: {what}: {value(row):.10g} {unit}, allowed {limit:.10g} {unit} ({name})"
-
-
-def _too_short(rows: list[CpuSummary], needed: Mapping[str, float]) -> list[str]:
+def _too_short(result: Jitter, needed: Mapping[str, float]) -> list[str]:
     """A sentence for each limit that needs a longer run than the CPU had that was measured for the shortest time."""
-    measured = min((row.seconds for row in rows), default=0.0)
+    measured = min(map(result.seconds, result.cpus), default=0.0)
     return [
         f"{name}: measured for {measured:.3g} s, and {_needs(seconds)}"
         for name, seconds in needed.items()
-        if measured < seconds * _AS_GOOD_AS
+        if measured < seconds * AS_GOOD_AS
     ]
 
 
@@ -140,18 +147,20 @@ def _needs(seconds: float) -> str:
     return f"this limit needs {seconds:.3g} s (--duration {math.ceil(seconds)})"
 
 
-def _why_not_judged(result: Mapping[str, Any], rows: list[CpuSummary], limits: Mapping[str, float]) -> str:
-    if not result.get("not_measured") and (not rows or not result["duration_s"] > 0):
+def _why_not_judged(result: Jitter, limits: Mapping[str, float]) -> str:
+    if not result.not_measured and not (result.cpus and result.duration_s):
         return "nothing was measured"
-    if any(not cpu["loops"] for cpu in result["cpus"]):
+    if not all(cpu.loops for cpu in result.cpus):
         return "a CPU was never measured"
-    if left := left_out(result):
+    if left := left_out(result) or load_problem(result):
         return left
     if not limits:
         return "no limit is set"
-    if result.get("interrupted"):
+    if result.ended_by == "until":
+        return "a gap ended the run (--until): how often such gaps come, and what they add up to, is not known"
+    if result.interrupted:
         return "the run was interrupted, so rare interruptions had less chance to show"
-    lost = [cpu["cpu"] for cpu in result["cpus"] if abs(cpu.get("conservation_ppm") or 0.0) > _CONSERVED_PPM]
+    lost = [cpu.cpu for cpu in result.cpus if abs(cpu.conservation_ppm or 0.0) > CONSERVED_PPM]
     if lost:
         return f"turns and gaps of CPU {lost[0]} do not add up to the run, so its figures are not to be trusted"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,21 @@ from typing import Any
 import msgspec
 
 from tunectl.errors import TunectlError
-from tunectl.probe.shapes import Bucket, Jitter, Preflight, Wake
+from tunectl.probe.explain import explained
+from tunectl.probe.raw import SCHEMA as JITTER_RAW
+from tunectl.probe.wake_explain import explained_wake
+from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
+from tunectl.shapes import Bucket, Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
 
 _LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
+_RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, WAKE_RAW)]  # explained by now, in this version
 
-Result = Jitter | Wake | Preflight
-_KINDS: dict[str, type[Jitter] | type[Wake] | type[Preflight]] = {
+Result = Jitter | JitterRuns | JitterLoaded | Wake | Preflight
+_KINDS: dict[str, type[Result]] = {
     "tunectl.probe.jitter": Jitter,
+    "tunectl.probe.jitter.runs": JitterRuns,
+    "tunectl.probe.jitter.loaded": JitterLoaded,
     "tunectl.probe.wake": Wake,
     "tunectl.preflight": Preflight,
 }
@@ -27,35 +35,69 @@ class ProbeFile:
     """A file that was read: `body` is all of it, `result` what of it is known and checked."""
 
     path: str
-    name: str  # the schema's: probe.jitter, probe.wake, preflight
+    name: str  # the schema's: probe.jitter, probe.jitter.runs, probe.jitter.loaded, ...
     body: dict[str, Any]
     result: Result
 
     @property
-    def measured(self) -> Jitter | Wake | None:
-        """The probe's own part; None for a preflight whose probe did not run."""
-        return self.result.probe if isinstance(self.result, Preflight) else self.result
+    def measured(self) -> Sequence[Jitter] | Wake | None:
+        """The probe's own part: runs, or wake-ups; None for a preflight whose probe did not run.
+
+        Of quiet and loaded runs the loaded ones, where there are any: the quiet ones could be had without.
+        """
+        result = self.result.probe if isinstance(self.result, Preflight) else self.result
+        if isinstance(result, JitterLoaded):
+            return result.loaded or result.quiet
+        if isinstance(result, JitterRuns):
+            return result.runs
+        return [result] if isinstance(result, Jitter) else result
 
 
 def read_document(path: Path) -> ProbeFile:
     """The probe result or preflight in a file. TunectlError in one line: the file, the key, what would be right."""
-    body = _parsed(path)
+    return checked(_explained(_parsed(path), path), path)
+
+
+def checked(body: dict[str, Any], path: Path) -> ProbeFile:
+    """The same of a document that is at hand; `path` is what it is called."""
     name = _name(body, path)
     try:
-        result = msgspec.convert(body, _KINDS[name])
-    except msgspec.ValidationError as error:
-        what, _, where = str(error).partition(" - at `$")
-        raise TunectlError(f"{path}: {where.strip('`.') or 'the document'}: {what}", _fitting(name)) from error
+        result: Result = typed(body, _KINDS[name], str(path))
+    except TunectlError as error:
+        raise TunectlError(error.message, f"docs/schema/{name}-1.json says what stands there") from error
     found = ProbeFile(str(path), name.removeprefix("tunectl."), body, result)
-    if isinstance(found.measured, Jitter):
-        _check_jitter(found.measured, path)
-    elif isinstance(found.measured, Wake):
+    if isinstance(found.measured, Wake):
         _check_wake(found.measured, path)
+        return found
+    for where, runs in _sets(found):
+        _check_distinct(runs, where, path)
+        for number, run in enumerate(runs):
+            _check_jitter(run, f"{path}: {where}[{number}]" if where else str(path))
     return found
 
 
-def _fitting(name: str) -> str:
-    return f"docs/schema/{name}-1.json says what stands there"
+def _sets(file: ProbeFile) -> list[tuple[str, Sequence[Jitter]]]:
+    """Each list of runs in it with its key; a run that is no list's has none."""
+    match file.result:
+        case JitterRuns(runs=runs):
+            return [("runs", runs)]
+        case JitterLoaded(quiet=quiet, loaded=loaded):
+            return [("quiet", quiet), ("loaded", loaded)]
+        case Preflight(probe=probe, loaded=beside):
+            return [("", [run]) for run in (probe, beside) if run]
+        case Jitter() as run:
+            return [("", [run])]
+    return []
+
+
+def _explained(body: Any, path: Path) -> Any:
+    """Also what tunectl-probe wrote by itself can be read."""
+    try:
+        if not isinstance(body, dict):
+            return body
+        return explained_wake(body) if body.get("schema") == WAKE_RAW else explained(body)
+    except TunectlError as error:
+        raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
 
 
 def _parsed(path: Path) -> Any:
@@ -79,24 +121,36 @@ def _name(body: Any, path: Path) -> str:
     if not isinstance(schema, str):
         raise TunectlError(f"{path}: schema: is missing", f"one of {', '.join(name + '/1' for name in _KINDS)}")
     name, _, version = schema.partition("/")
-    if name not in _KINDS:
+    if name not in (*_KINDS, *_RAW):
         raise TunectlError(f"{path}: schema: {schema} is no probe's result", f"one of {', '.join(_KINDS)}")
-    if version != _VERSION:
+    if name in _RAW or version != _VERSION:
         raise TunectlError(f"{path}: schema: {schema} is of another version", f"this tunectl reads {name}/{_VERSION}")
     return name
 
 
-def _check_jitter(result: Jitter, path: Path) -> None:
+def _check_distinct(runs: Sequence[Jitter], where: str, path: Path) -> None:
+    """Each run is an observation of its own: one that is there twice is none."""
+    for number, run in enumerate(runs):
+        if run in runs[:number]:
+            same = runs.index(run)
+            raise TunectlError(f"{path}: {where}[{number}]: is the same run as {where}[{same}]", "every run once")
+
+
+def _check_jitter(result: Jitter, path: str) -> None:
     """What no type says: sums that must agree, times that run forwards."""
     if len({cpu.cpu for cpu in result.cpus}) < len(result.cpus):
         raise TunectlError(f"{path}: cpus: one of them is there twice", "every CPU once")
+    if not result.duration_s:
+        raise TunectlError(f"{path}: duration_s: Expected `float` > 0", "measure for longer")
     if not result.cpus:
         raise TunectlError(f"{path}: cpus: no CPU was measured", "probe at least one")
     for place, cpu in enumerate(result.cpus):
         _check_histogram(cpu.histogram, cpu.interruptions, f"{path}: cpus[{place}].histogram")
-        for number, (start, end, _) in enumerate(cpu.events):
+        for number, (start, end, label) in enumerate(cpu.events):
             if end <= start:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins, or at once")
+            if label >= len(result.labels):
+                raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
 
 
 def _check_wake(result: Wake, path: Path) -> None:

@@ -6,16 +6,16 @@ been edited or put together from two. What it does not say is not proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import Any
 
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Outcome
 from tunectl.probe.budget import KEYS, judge
-from tunectl.probe.result import check_result
+from tunectl.probe.result import load_problem
+from tunectl.shapes import Cpu, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
@@ -37,16 +37,38 @@ _OUTCOMES = frozenset(Outcome)
 BESIDE_THE_RUN = timedelta(minutes=5)
 
 
-def doubt_of_go(document: Mapping[str, Any]) -> str:
-    """Why the GO of a tunectl.preflight/1 document cannot be repeated, after "it says GO, and"; "" where it can.
+def doubt_of_go(document: Preflight) -> str:
+    """Why the GO of a preflight cannot be repeated, after "it says GO, and"; "" where it can.
 
-    The document's types were checked when it was read. When it was made is for the reader to judge.
+    When it was made is for the reader to judge.
     """
-    probe = document.get("probe")
+    probe = document.probe
     if not probe:
         return "measured nothing"
-    parts = (_said(probe), _part_of(document, probe), _measured(document, probe), _again(probe))
-    return next(chain(*parts, _reasons(document), _sections(document), _findings(document)), "")
+    doubts = chain(_of_run(document, probe), _under_load(document))
+    return next(chain(doubts, _reasons(document), _sections(document), _findings(document)), "")
+
+
+def _of_run(document: Preflight, probe: Jitter) -> Iterator[str]:
+    yield from _said(probe)
+    yield from _part_of(document, probe)
+    yield from _measured(document, probe)
+    yield from _again(probe)
+    yield from _agreed(probe)
+
+
+def _under_load(document: Preflight) -> Iterator[str]:
+    """Was it measured beside each load that was asked for, and did it stand it?"""
+    asked, loaded = document.load, document.loaded
+    if asked and not loaded:
+        yield f"was not measured under load, as it was asked to ({', '.join(asked)})"
+    if not loaded:
+        return
+    if problem := load_problem(loaded):
+        yield f"was not measured under load: {problem}"
+    elif set(asked) != set(loaded.load.names if loaded.load else ()):
+        yield "was measured beside another load than it was asked to"
+    yield from (f"under load {text}" for text in _of_run(document, loaded))
 
 
 def moment_of(text: str) -> datetime | None:
@@ -58,48 +80,49 @@ def moment_of(text: str) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _said(probe: Mapping[str, Any]) -> Iterator[str]:
+def _said(probe: Jitter) -> Iterator[str]:
     """Does it say that it ran to its end, and kept within limits that exist?"""
-    budget = probe.get("budget") or {}
-    limits = budget.get("limits") or {}
-    verdict, reason, short = (budget.get(key) or "" for key in ("verdict", "reason", "not_judged"))
-    if probe.get("interrupted"):
+    budget, limits = probe.budget, probe.budget.limits
+    if probe.interrupted:
         yield "its probe was interrupted"
-    for text in budget.get("broken") or ():
+    for text in budget.broken:
         yield f"its probe broke a limit: {text}"
-    if verdict == "broken":
+    if budget.verdict == "broken":
         yield "its probe broke a limit"
     if all(limit is None for limit in limits.values()):
         yield "judged nothing: its probe was held to no limit"
     if missing := [key for key in KEYS if limits.get(key) is None]:
         yield f"its probe was held to no limit of {', '.join(missing)}"
-    if short:
-        yield f"its probe was not judged by a limit: {short[0]}"
-    if verdict != "within":
-        yield f"its probe was not judged: {reason or 'no reason is given'}"
+    if budget.not_judged:
+        yield f"its probe was not judged by a limit: {budget.not_judged[0]}"
+    if budget.verdict != "within":
+        yield f"its probe was not judged: {budget.reason or 'no reason is given'}"
 
 
-def _part_of(document: Mapping[str, Any], probe: Mapping[str, Any]) -> Iterator[str]:
+def _part_of(document: Preflight, probe: Jitter) -> Iterator[str]:
     """Did it run on this boot of this host, within the time of this preflight?"""
-    boot, probed = ((one.get("host") or {}).get("boot_id") or "" for one in (document, probe))
+    boot, probed = document.host.boot_id, probe.host.boot_id
     if not boot or not probed:
         yield "does not say on which boot its probe ran"
     if boot != probed:
         yield f"its probe ran on another boot: {probed}, not {boot}"
-    texts = [one.get("at") or "" for one in (document, probe)]
-    made, ran = map(moment_of, texts)
+    made, ran = moment_of(document.at), moment_of(probe.at)
     if made is None or ran is None:
         yield "does not say when its probe ran"
-    elif not -BESIDE_THE_RUN <= made - ran <= BESIDE_THE_RUN + timedelta(seconds=probe["duration_s"]):
-        yield f"its probe ran at another time: {texts[1]}, and it is of {texts[0]}"
+    elif not -BESIDE_THE_RUN <= made - ran <= BESIDE_THE_RUN + timedelta(seconds=_measuring_s(document)):
+        yield f"its probe ran at another time: {probe.at}, and it is of {document.at}"
 
 
-def _measured(document: Mapping[str, Any], probe: Mapping[str, Any]) -> Iterator[str]:
+def _measuring_s(document: Preflight) -> float:
+    return sum(run.duration_s for run in (document.probe, document.loaded) if run)
+
+
+def _measured(document: Preflight, probe: Jitter) -> Iterator[str]:
     """Was every isolated CPU measured that is online, and no other?"""
-    for one in (*(probe.get("not_measured") or ()), *(document.get("beside") or ())):
-        yield f"CPU {one['cpu']} was left out of its probe"
-    isolated, online = (_cpus((document.get("cpu_sets") or {}).get(key)) for key in ("isolated", "online"))
-    expected, found = isolated & online, {cpu["cpu"] for cpu in probe["cpus"]}
+    for one in (*probe.not_measured, *document.beside):
+        yield f"CPU {one.cpu} was left out of its probe"
+    expected = _cpus(document.cpu_sets.isolated) & _cpus(document.cpu_sets.online)
+    found = {cpu.cpu for cpu in probe.cpus}
     if not expected:
         yield "does not say which CPU is isolated and online"
     if missed := expected - found:
@@ -108,58 +131,82 @@ def _measured(document: Mapping[str, Any], probe: Mapping[str, Any]) -> Iterator
         yield f"its probe measured CPU {format_cpulist(others)}, not isolated as it says"
 
 
-def _cpus(text: str | None) -> CpuSet:
+def _cpus(text: str) -> CpuSet:
     try:
-        return parse_cpulist(text or "")
+        return parse_cpulist(text)
     except UsageError:
         return frozenset()
 
 
-def _again(probe: Mapping[str, Any]) -> Iterator[str]:
+def _again(probe: Jitter) -> Iterator[str]:
     """Do the figures themselves keep within the limits that it states?"""
-    if any("99.9" not in cpu["arrival_ns"] for cpu in probe["cpus"]):
+    if any("99.9" not in cpu.arrival_ns for cpu in probe.cpus):
         yield "its probe cannot be judged again: it lacks the 99.9 of arrival_ns"
         return
     try:
-        judged = judge(check_result(probe, "probe"), probe["budget"]["limits"])
+        judged = judge(probe, {name: limit for name, limit in probe.budget.limits.items() if limit is not None})
     except TunectlError as error:
         yield f"its probe cannot be judged again: {error.message}"
         return
-    for text in judged["broken"]:
+    for text in judged.broken:
         yield f"the figures of its probe break a limit: {text}"
-    if judged["verdict"] != "within":
-        yield f"the figures of its probe prove nothing: {judged['reason']}"
+    if judged.verdict != "within":
+        yield f"the figures of its probe prove nothing: {judged.reason}"
 
 
-def _reasons(document: Mapping[str, Any]) -> Iterator[str]:
-    for reason in document.get("reasons") or ():
+def _agreed(probe: Jitter) -> Iterator[str]:
+    """Is the longest interruption the longest of all that the figures tell of?"""
+    for cpu in probe.cpus:
+        rounded = 1 + cpu.percentile_error_ppm / 1e6
+        if (longest := _longest(cpu)) > cpu.max_ns * rounded:
+            yield (
+                f"the figures of its probe contradict each other: of CPU {cpu.cpu} the longest interruption is "
+                f"{cpu.max_ns} ns, and one of {longest:g} ns"
+            )
+
+
+def _longest(cpu: Cpu) -> float:
+    """The longest interruption of which this CPU's other figures tell, in ns; 0 where they tell of none."""
+    intervals = cpu.series.intervals if cpu.series else ()
+    told = (*cpu.gap_ns.values(), *cpu.arrival_ns.values(), *(longest for *_, longest in intervals))
+    return max((*told, *(least for least, *_ in cpu.histogram)), default=0)
+
+
+def _reasons(document: Preflight) -> Iterator[str]:
+    for reason in document.reasons:
         yield f"gives a reason against it: {reason}"
 
 
-def _sections(document: Mapping[str, Any]) -> Iterator[str]:
+def _parts(document: Preflight) -> dict[str, Section]:
+    return {name: getattr(document, name) or Section() for name in SECTIONS}
+
+
+def _sections(document: Preflight) -> Iterator[str]:
     for name, (what, allowed) in _ALLOWED.items():
-        section = document.get(name) or {}
-        if not section.get("findings"):
+        section = _parts(document)[name]
+        if not section.findings:
             yield f"judged none of {what}: {name} is empty"
-        elif section.get("verdict") not in allowed:
-            yield f"its {name} says {section.get('verdict') or 'nothing'}"
+        elif section.verdict not in allowed:
+            yield f"its {name} says {section.verdict or 'nothing'}"
+    heat = _parts(document)["thermal"].verdict
+    if heat not in ("ok", "unknown"):  # a sensor that tells nothing is no part of the proof
+        yield f"its thermal says {heat or 'nothing'}"
 
 
-def _findings(document: Mapping[str, Any]) -> Iterator[str]:
-    waivers = (document.get("waivers") or {}).get("standing") or 0
-    for one in chain.from_iterable((document.get(name) or {}).get("findings") or () for name in SECTIONS):
-        outcome, named = one["outcome"], f"{one['target']} in it is {one['outcome']}"
+def _findings(document: Preflight) -> Iterator[str]:
+    for one in chain.from_iterable(part.findings for part in _parts(document).values()):
+        outcome, named = one.outcome, f"{one.target} in it is {one.outcome}"
         if outcome not in _OUTCOMES:
             yield f"{named}, which tunectl does not know"
-        elif outcome == Outcome.WAIVED and not waivers:
+        elif outcome == Outcome.WAIVED and not document.waivers.standing:
             yield f"{named}, and no waiver stands"
-        elif _counts_against(one, outcome, document.get("strict") is True):
+        elif _counts_against(one, outcome, document.strict):
             yield named
 
 
-def _counts_against(one: Mapping[str, Any], outcome: str, strict: bool) -> bool:
+def _counts_against(one: JudgedTarget, outcome: str, strict: bool) -> bool:
     if outcome == Outcome.REFUSED:
-        return bool(one.get("harmful", True))
+        return one.harmful
     if outcome == Outcome.UNREADABLE:
-        return strict or is_proof(one["knob"], SPARED)
+        return strict or is_proof(one.knob, SPARED)
     return outcome in (Outcome.DRIFTED, Outcome.PENDING_REBOOT)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import sysconfig
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cgroup import home_of, place_for
-from tunectl.host.run import Completed, Resident, run
+from tunectl.host.run import Completed, Resident, reason_of, run
+from tunectl.host.smis import read_smis
 from tunectl.host.sysroot import Sysroot
-from tunectl.probe.result import check_result
+from tunectl.host.traceinstance import mark, sweep
+from tunectl.probe.explain import SCHEMA, explained
+from tunectl.probe.injecting import PHASES, injected, stopped
+from tunectl.probe.raw import SCHEMA as RAW
+from tunectl.probe.selftest import judged
+from tunectl.probe.tracing import Tracer, marker
+from tunectl.wording import nanoseconds
 
 PROGRAM = "tunectl-probe"
 OVERRIDE = "TUNECTL_PROBE"
@@ -26,8 +33,7 @@ OVERRIDE = "TUNECTL_PROBE"
 _PARENT = "TUNECTL_PROBE_PARENT"
 # Beyond the measuring itself: calibration, reading the counters of a large host twice, writing a long list of events.
 _GRACE_S = 60.0
-_PROGRESS_S = 1.0
-SELFTEST_SCHEMA = "tunectl.probe.selftest/1"
+_STOP_ATTEMPTS = 3
 # It takes some twelve seconds; a loaded host may make each of 56,000 injections wait.
 _SELFTEST_LIMIT_S = 300.0
 
@@ -57,37 +63,45 @@ def start(
     cpus: CpuSet,
     timeout_s: float | None = None,
     on_stderr: Callable[[str], None] | None = None,
+    answer: Callable[[str], str | None] | None = None,
     enters: bool = False,
+    keep: int | None = None,
 ) -> Completed:
     """The program run to its end with these arguments, on these CPUs: inside the isolated partition that holds them.
 
     The CPUs of a partition are nobody's but those that live in it. With `enters` the program has an option --group and
-    puts only those of its threads there that measure. UsageError where the partition holds only some of the CPUs;
-    TunectlError where they are out of reach for who asks.
+    puts only those of its threads there that measure; otherwise `keep` is a descriptor that stays open in it. What a
+    killed trace left goes first; `answer` is as in host.run. UsageError where the partition holds only some of the
+    CPUs; TunectlError where they are out of reach for who asks.
     """
     root = Sysroot()
+    sweep(root)
     env = {_PARENT: str(os.getpid())}
     with place_for(root, cpus) as group:
         argv = [str(find_program()), *words]
         if group is not None and enters:
             argv += ["--group", str(group)]
-            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, env=env, keep=group)
+            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, answer=answer, env=env, keep=group)
         else:
-            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, env=env, group=group)
+            done = run(argv, timeout_s=timeout_s, on_stderr=on_stderr, answer=answer, env=env, group=group, keep=keep)
+    if done.interrupted and done.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
     if done.returncode and not done.stdout.strip() and group is None and (fence := fenced(root, cpus)):
         raise TunectlError(f"{_reason(done)}: {fence}", "run it as root, or from a unit in that slice")
     return done
 
 
-def stay(words: Sequence[str], cpus: CpuSet) -> Resident:
+def stay(words: Sequence[str], cpus: CpuSet, keep: int | None = None) -> Resident:
     """The program as one that stays, in the same place, until it is closed. TunectlError where it cannot start."""
-    return Resident([str(find_program()), *words], place_for(Sysroot(), cpus), {_PARENT: str(os.getpid())})
+    sweep(Sysroot())
+    return Resident([str(find_program()), *words], place_for(Sysroot(), cpus), {_PARENT: str(os.getpid())}, keep)
 
 
 def fenced(root: Sysroot, cpus: CpuSet) -> str:
     """Why a program without the right to enter their partition cannot run on these CPUs; "" where there is none."""
     home = home_of(root, cpus)
-    return f"CPUs {format_cpulist(cpus)} belong to the isolated partition /{home}" if home else ""
+    verb = "belongs" if len(cpus) == 1 else "belong"
+    return f"{named_cpus(cpus)} {verb} to the isolated partition /{home}" if home else ""
 
 
 def run_jitter(
@@ -99,50 +113,91 @@ def run_jitter(
     attribute: bool = False,
     intrude: bool = False,
     on_progress: Callable[[str], None] | None = None,
+    until_ns: int | None = None,
 ) -> dict[str, Any]:
     """Probes `cpus` for `duration_s` seconds; the tunectl.probe.jitter/1 document as the program wrote it.
 
     `threshold_ns`, `fifo` (a SCHED_FIFO priority) and `events` (list capacity per CPU) are the program's own when None;
     no CPU at all means those the host isolates. `attribute` has the kernel traced, to name each
     gap's cause. A CPU that a thread of somebody else wants is left alone, or left at once, and is listed in
-    `not_measured`, unless `intrude` is true. `on_progress` is handed one line a second while it measures.
+    `not_measured`, unless `intrude` is true. With `until_ns` the first gap of that length ends the run, and `until` of
+    the document has its story. `on_progress` is handed one line a second while it measures.
     Ctrl-C ends the measuring early, and the result so far comes back with `interrupted` true.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
     chosen = frozenset(cpus)
     wanted = format_cpulist(chosen)
     words = ["jitter", "--duration", f"{duration_s:.6f}"]
-    options = (("cpus", wanted or None), ("threshold-ns", threshold_ns), ("fifo", fifo), ("events", events))
+    options = (
+        ("cpus", wanted or None),
+        ("threshold-ns", threshold_ns),
+        ("fifo", fifo),
+        ("events", events),
+        ("until", until_ns),
+    )
     for name, value in options:
         if value is not None:
             words += [f"--{name}", str(value)]
-    if attribute:
-        words.append("--attribute")
     if intrude:
         words.append("--intrude")
-    with _progress(wanted, duration_s, on_progress):
-        done = start(words, chosen, timeout_s=duration_s + _GRACE_S, enters=True)
-    return check_result(document_of(done), PROGRAM)
+    tell = None
+    if on_progress:
+        words.append("--progress")
+        on_progress(f"measuring {_where(wanted)}: 0 of {duration_s:g} s")
+        tell = partial(pass_on, on_progress, wanted, duration_s)
+    hear = partial(_heard, tell)
+    limit_s = duration_s + _GRACE_S
+    spared = os.sched_getaffinity(0) - chosen if chosen else frozenset()
+    before, traced = read_smis(Sysroot(), spared), None
+    if attribute:
+        words.append("--wait-for-go")
+        with Tracer(Sysroot(), keeps_last=until_ns is not None) as tracer:
+            done = start(words, chosen, timeout_s=limit_s, on_stderr=hear, answer=tracer.answer, enters=True)
+            traced = tracer.result()
+    else:
+        done = start(words, chosen, timeout_s=limit_s, on_stderr=hear, enters=True)
+    smis = before if before.count is None else read_smis(Sysroot(), spared).since(before)
+    return of_schema(explained(document_of(done), traced), SCHEMA) | {"smis": asdict(smis)}
 
 
-def run_selftest(cpu: int | None) -> dict[str, Any]:
-    """The tunectl.probe.selftest/1 document for `cpu`, or for the program's own choice, passed or not.
+def _heard(tell: Callable[[str], None] | None, line: str) -> None:
+    """A line of the program's, where nobody traces for it."""
+    word, _, rest = line.partition(" ")
+    if word == "until":
+        mark(Sysroot(), marker(rest))
+    elif tell:
+        tell(line)
 
-    The program interrupts a CPU by known lengths at known times, and says which interruptions it found.
+
+def run_selftest(cpu: int) -> dict[str, Any]:
+    """The tunectl.probe.selftest/1 document for this CPU, passed or not.
+
+    A CPU is interrupted by known lengths at known times, and what the program recorded says which were found.
     TunectlError with the program's own reason when it fails, UsageError when it refuses the request.
     """
-    words = [] if cpu is None else ["--cpus", str(cpu)]
-    done = start(["selftest", *words], frozenset() if cpu is None else frozenset({cpu}), timeout_s=_SELFTEST_LIMIT_S)
-    if done.returncode == 1 and done.stdout.strip():
-        # Status 1 with a document is an answer: not every known interruption was found.
-        return of_schema(json.loads(done.stdout), SELFTEST_SCHEMA)
-    return of_schema(document_of(done), SELFTEST_SCHEMA)
+    document, stop = stopped(_measure, cpu)
+    phases = [stop, *(injected(_measure, cpu, asked)[1] for asked in PHASES)]
+    found = judged(document | {"cpu": cpu, "phases": phases})
+    for _ in range(_STOP_ATTEMPTS - 1):
+        # A virtual machine may itself be stopped meanwhile, which nothing in it can tell.
+        if found["phases"][0]["outcome"] != "failed":
+            break
+        document, phases[0] = stopped(_measure, cpu)
+        found = judged(document | {"cpu": cpu, "phases": phases})
+    return found
+
+
+def _measure(words: Sequence[str], answer: Callable[[str], str | None] | None) -> dict[str, Any]:
+    """All of the program goes into the partition, if there is one: an interrupt comes from a CPU of its process's."""
+    cpus = parse_cpulist(words[words.index("--cpus") + 1])
+    return of_schema(document_of(start(words, cpus, timeout_s=_SELFTEST_LIMIT_S, answer=answer)), RAW)
 
 
 def of_schema(document: Any, schema: str) -> dict[str, Any]:
     """The document, once it says that it is of this schema; else TunectlError."""
-    if not isinstance(document, dict) or document.get("schema") != schema:
-        raise TunectlError(f"{PROGRAM}: expected a document of schema {schema}")
+    found = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or found != schema:
+        raise TunectlError(f"{PROGRAM}: expected a document of schema {schema}, found {found or 'none'}")
     return document
 
 
@@ -158,31 +213,27 @@ def document_of(done: Completed) -> Any:
 
 def _reason(done: Completed) -> str:
     said = done.stderr.strip().splitlines()
-    reason = said[-1].removeprefix(f"{PROGRAM}: ") if said else f"it ended with status {done.returncode}"
-    return f"{PROGRAM}: {reason}"
+    return f"{PROGRAM}: {reason_of(done.returncode, said).removeprefix(f'{PROGRAM}: ')}"
 
 
-@contextmanager
-def _progress(cpus: str, duration_s: float, tell: Callable[[str], None] | None) -> Iterator[None]:
-    """Calls `tell` once a second: no more, since each call is work on a host that is being measured."""
-    if tell is None:
-        yield
+def _where(cpus: str) -> str:
+    return named_cpus(parse_cpulist(cpus)) if cpus else "the isolated CPUs"
+
+
+def pass_on(tell: Callable[[str], None], cpus: str, duration_s: float, line: str) -> None:
+    """A line of the program's: how long it measures, and the longest gap of each CPU so far."""
+    word, _, rest = line.partition(" ")
+    if word != "progress":
         return
-    over = threading.Event()
-    started = time.monotonic()
-    where = f"CPUs {cpus}" if cpus else "the isolated CPUs"
+    elapsed_s, *found = rest.split()
+    said = f"measuring {_where(cpus)}: {float(elapsed_s):.0f} of {duration_s:g} s"
+    longest = [part for part in map(_longest, found) if part]
+    tell(f"{said}; longest so far: {', '.join(longest)}" if longest else said)
 
-    def work() -> None:
-        while True:
-            elapsed_s = min(time.monotonic() - started, duration_s)
-            tell(f"measuring {where}: {elapsed_s:.0f} of {duration_s:g} s")
-            if over.wait(_PROGRESS_S):
-                return
 
-    thread = threading.Thread(target=work, name="tunectl-probe-progress", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+def _longest(found: str) -> str:
+    """Of "2:12345@1.234", CPU, ns and seconds: "12.3 µs on CPU 2 at 1.2 s"; "" where there was none."""
+    cpu, _, gap = found.partition(":")
+    ns, _, at_s = gap.partition("@")
+    when = f" at {float(at_s):.1f} s" if float(at_s) >= 0 else ""
+    return f"{nanoseconds(float(ns))} on CPU {cpu}{when}" if float(ns) else ""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.fix import REBOOT, REBOOTS, Fix, Kind, Task, applies, to_type
+from tunectl.fix import REBOOT, REBOOTS, Fix, Kind, Task, applies, program_of, to_type
 from tunectl.model import Finding, Outcome, cost, parse_target
 from tunectl.report.findings import generalised, name_of
 from tunectl.verdict import fails_gate
@@ -156,7 +156,7 @@ def mended_by_apply(actions: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     alone: dict[str, bool] = {}
     for action in actions:
         command, decide = str(action.get("command") or ""), str(action.get("decide") or "")
-        proposes = command.startswith("sudo tunectl ") and " propose --output " in command
+        proposes = program_of(command) == "tunectl" and " propose --output " in command
         ours = command == REBOOTS or applies(command) or proposes or _ON_THE_LINE in decide
         for name in map(str, action.get("mends") or ()):
             alone[name] = ours and alone.get(name, True)
@@ -227,7 +227,7 @@ def _alike(before: Todo, one: Todo) -> bool:
     """The same program for other targets of the same knob, with the same explanation."""
     if not before.commands or (before.note, before.reboot) != (one.note, one.reboot):
         return False
-    programs = {command.removeprefix("sudo ").split(" ", 1)[0] for command in (*before.commands, *one.commands)}
+    programs = {program_of(command) for command in (*before.commands, *one.commands)}
     return (
         len(programs) == 1
         and programs != {"tunectl"}

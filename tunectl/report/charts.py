@@ -7,9 +7,11 @@ otherwise from the series of intervals, otherwise from what is listed. A slice b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tunectl.shapes import Cpu, Jitter
 
 
 class Slice(NamedTuple):
@@ -19,35 +21,30 @@ class Slice(NamedTuple):
     stolen: float  # share, 0 to 1
 
 
-def run_ns(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> float:
-    """How long this CPU was measured."""
-    return float(cpu.get("duration_ns") or body["duration_s"] * 1e9)
-
-
-def timeline(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: int) -> list[Slice | None]:
+def timeline(result: Jitter, cpu: Cpu, slices: int) -> list[Slice | None]:
     """At most `slices` slices of the run; an empty list where the times of the gaps were not recorded."""
-    events, series = cpu.get("events") or (), cpu.get("series") or {}
-    whole = len(events) == cpu.get("interruptions")
-    hz = (body.get("clock") or {}).get("hz")
-    if series.get("intervals") and not whole:
-        return _from_series(series["intervals"], series["interval_s"] * 1e9, slices, run_ns(body, cpu))
-    if not hz or not run_ns(body, cpu) or (not events and not whole):
+    events, whole, run_ns = cpu.events, len(cpu.events) == cpu.interruptions, result.seconds(cpu) * 1e9
+    if cpu.series and cpu.series.intervals and not whole:
+        return _from_series(cpu.series.intervals, cpu.series.interval_s * 1e9, slices, run_ns)
+    if not run_ns or (not events and not whole):
         return []
-    begin = cpu.get("tsc_start") or (events[0][0] if events else 0)
-    gaps = [((start - begin) * 1e9 / hz, (end - start) * 1e9 / hz) for start, end, *_ in events]
-    return _from_gaps(gaps, slices, run_ns(body, cpu), whole)
+    begin, tick = cpu.tsc_start or (events[0][0] if events else 0), 1e9 / result.clock.hz
+    gaps = [((start - begin) * tick, (end - start) * tick) for start, end, _ in events]
+    return _from_gaps(gaps, slices, run_ns, whole)
 
 
 def _from_gaps(gaps: Sequence[tuple[float, float]], slices: int, length: float, whole: bool) -> list[Slice | None]:
-    """A gap is shown in the slice in which it begins; its time is split among the slices that it covers."""
+    """A gap is shown in every slice of which it took any time, and its time is split among them."""
     width = length / slices
     longest, stolen = [0.0] * slices, [0.0] * slices
     for start, ns in gaps:
         first = min(max(int(start / width), 0), slices - 1)
-        longest[first] = max(longest[first], ns)
         last = min(int((start + ns) / width), slices - 1)
         for at in range(first, max(first, last) + 1):
-            stolen[at] += max(min(start + ns, (at + 1) * width) - max(start, at * width), 0.0)
+            taken = min(start + ns, (at + 1) * width) - max(start, at * width)
+            stolen[at] += max(taken, 0.0)
+            if at == first or taken > 0:
+                longest[at] = max(longest[at], ns)
     known = slices if whole else min(int(gaps[-1][0] / width), slices)
     made = [Slice(ns, min(took / width, 1.0)) for ns, took in zip(longest, stolen, strict=True)]
     return [one if at < known else None for at, one in enumerate(made)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tunectl.model import Document
+from tunectl.shapes import Jitter, JitterLoaded, Load, Stops, typed
+from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
     "arrival_ns": "arrival",
@@ -17,23 +19,45 @@ _NAMES = {
     "stolen_ppm": "stolen",
     "receiver_cpu_percent": "receiver's CPU",
 }
-CHANGES = {
-    "lower": "lower",
-    "higher": "higher",
-    "not-significant": "not significant",
-    "not-comparable": "-",
+SIDES = ("before", "after")
+LOADED = ("quiet", "loaded")
+_SHORTER, _FEWER, _LESS = ("shorter", "longer"), ("fewer", "more"), ("less", "more")
+_DIRECTIONS = {"interruptions_per_s": _FEWER, "stolen_ppm": _LESS, "receiver_cpu_percent": _LESS}
+_FOUND = {"lower": "lower", "higher": "higher", "none": "no difference found", "unknown": "cannot tell"}
+_OUTCOMES = {"different": "{} differ", "no-difference": "no difference between {} was found"}
+_OF_RUNS = (
+    "this is about these two runs; whether two set-ups differ, only several runs a side can tell, each side from "
+    "`tunectl probe jitter --runs 5 --output FILE`"
+)
+_TIMERS = ("timerfd", "clock_nanosleep")
+_HEAD_BYTES = 32  # a message has no less
+_SENDERS = {
+    True: "a warm sender: it sends to itself until shortly before; --cold-sender is as the published benchmark",
+    False: "a cold sender, as in the published benchmark: the delays are also of its own path, out of the caches",
 }
+_OF_LOADED = (
+    "this is about these runs; whether a load makes this host worse, only several runs a side can tell: `tunectl probe "
+    "jitter --load NAME --runs 5`"
+)
+_NO_VERDICT = "no verdict: the bounds of wake-up times say what differs between these two runs, not between set-ups"
 
 
-def nanoseconds(value: float | None, space: str = " ") -> str:
-    """A duration in the unit that suits it: `812 ns`, `12.3 µs`, `4.56 ms`, `1.2 s`."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if value >= size * 0.9995:  # so that 999.96 µs is 1 ms, not 1000 µs
-            number = f"{value / size:.3g}" if value < size * 999.5 else f"{value / size:.0f}"
-            return f"{number}{space}{unit}"
-    return f"{value:.3g}{space}ns"
+def wake_conditions(body: Mapping[str, Any]) -> list[str]:
+    """Under what conditions the cells of a tunectl.probe.wake/1 body were measured: sentences."""
+    cells = body["cells"]
+    found = []
+    if any(cell["mechanism"] not in _TIMERS for cell in cells) or not cells:
+        found.append(_SENDERS[bool(body.get("has_warm_sender", True))])
+    if any(cell["mechanism"] in _TIMERS for cell in cells):
+        slack = nanoseconds(body["timer_slack_ns"]) if "timer_slack_ns" in body else "unknown"
+        found.append(f"timers: from when they were due, on the receiver's CPU alone; timer slack {slack}")
+    if body.get("bytes", _HEAD_BYTES) != _HEAD_BYTES:
+        found.append(f"messages of {body['bytes']:,} bytes")
+    if body.get("fds", 1) != 1:
+        found.append(f"{body['fds']:,} descriptors in each poll and epoll set, all but one idle")
+    if body.get("dirty_kib"):
+        found.append(f"a cold working set: before each message the receiver wrote to {body['dirty_kib']:,} KiB")
+    return found
 
 
 def plain(value: float | None) -> str:
@@ -80,56 +104,113 @@ def bounds_of(row: Mapping[str, Any], side: str) -> str:
     return f"{_written(row, low)} to {_written(row, high)}"
 
 
-def ratio_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """The ratio and its bounds: (times 0.42, "0.31 to 0.55"); "-" without a ratio."""
+def change_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What became of it, and the bounds of that: ("270 times shorter", "200 to 350 times shorter"); "-" if unknown."""
     ratio = row["ratio"]
-    if not ratio or ratio["value"] is None:
+    if not ratio:
         return "-", ""
-    low, high = ratio["low"], ratio["high"]
-    times = f"\N{MULTIPLICATION SIGN}{plain(ratio['value'])}"
-    if low is None:
-        return times, ""
-    if high is None:
-        return times, f"over {plain(low)}" if low else "unknown"
-    return times, f"{plain(low)} to {plain(high)}"
+    value, low, high = ratio["value"], ratio["low"], ratio["high"]
+    percent = value is not None and 0.5 < value < 2  # and of the bounds the same, so that they can be compared
+    said = "up from 0" if value is None else " ".join(_times(row, value, percent)).strip()
+    if low is None or (not low and high == 0):
+        return said, ""
+    if not low and high is None:
+        return said, "unknown"
+    if high is None or not low:  # open to one side
+        end = low or high
+        return said, f"at {'least' if (end >= 1) == (high is None) else 'most'} {' '.join(_times(row, end, percent))}"
+    ends = [_times(row, end, percent) for end in ((low, high) if high > 1 else (high, low))]
+    if ends[0] == ends[1]:
+        ends.pop()
+    elif ends[0][1:] == ends[1][1:]:
+        ends[0] = (ends[0][0], "", "")
+    elif low < 1 < high:
+        ends = [(f"{ends[0][0]}", ends[0][1] * percent, "less"), (ends[1][0], ends[1][1], "more")]
+    return said, " to ".join(" ".join(filter(None, end)) for end in ends)
+
+
+def _times(row: Mapping[str, Any], ratio: float, percent: bool) -> tuple[str, str, str]:
+    """(270, times, shorter), (13, %, fewer), (equal, , )."""
+    way = _DIRECTIONS.get(row["measure"], _SHORTER)[ratio > 1]
+    if not ratio:
+        return "down to 0", "", ""
+    if abs(ratio - 1) < 0.0005:
+        return "equal", "", ""
+    if percent:
+        return plain(abs(ratio - 1) * 100), "%", way
+    return plain(max(ratio, 1 / ratio)), "times", way
+
+
+def verdict_of(compared: Mapping[str, Any], names: tuple[str, str] = SIDES) -> list[str]:
+    """The verdict of a comparison in a sentence, then what it rests on, or what would help."""
+    verdict = compared["judged"]
+    if not verdict:
+        return [_NO_VERDICT]
+    of_runs = verdict["of"] == "runs"
+    of_loads = names == LOADED
+    who = "the quiet and the loaded runs" if of_loads else "the two runs" if of_runs else "the two set-ups"
+    rows = {(row["measure"], row["percentile"]): row for row in compared["groups"][0]["rows"]}
+    each = [(row, rows.get((row["measure"], row["percentile"]))) for row in verdict["rows"]]
+    if verdict["outcome"] == "cannot-tell":
+        said = [f"cannot tell whether {who} differ: {verdict['reason']}", f"what would help: {verdict['would_help']}"]
+    else:
+        found = [
+            f"{label_of(row)} {change_of(of)[0]}" for row, of in each if of and row["change"] in ("lower", "higher")
+        ]
+        said = [
+            _OUTCOMES.get(verdict["outcome"], "{}").format(who) + (f"; {names[1]}: {', '.join(found)}" if found else "")
+        ]
+        words = [_FOUND.get(row["change"], row["change"]) for row in verdict["rows"]]
+        chances = [
+            f"{label_of(row)} {word} ({plain(row['chance'])})" for (row, _), word in zip(each, words, strict=True)
+        ]
+        said.append(f"decided by {', '.join(chances)}; in brackets: its chance if nothing differed, of three looks")
+    return [*said, _OF_LOADED if of_loads else _OF_RUNS] if of_runs else said
 
 
 def _written(row: Mapping[str, Any], value: float | None) -> str:
     return _WRITTEN.get(row["measure"], nanoseconds)(value)
 
 
-def probe_of(document: Document) -> Mapping[str, Any]:
-    """The jitter result a document carries: itself, or a preflight's `probe`; empty without one."""
-    if document.name == "probe.jitter":
-        return document.body
-    probe = document.body.get("probe")
-    return probe if isinstance(probe, Mapping) else {}
+def probe_of(document: Document) -> Jitter | None:
+    """The jitter result a document carries: itself, or a preflight's `probe`; None without one."""
+    body = document.body if document.name == "probe.jitter" else document.body.get("probe")
+    return typed(body, Jitter) if body else None
 
 
-def figure(probe: Mapping[str, Any], cpu: Mapping[str, Any], measure: str) -> float | None:
-    """One CPU's `max_ns`, `stolen_ppm`, `p99_9_ns` (of arrivals) or `interruptions_per_s`; None if not measured."""
-    value: Any = None
-    if measure == "p99_9_ns":
-        value = (cpu.get("arrival_ns") or {}).get("99.9")
-    elif measure == "interruptions_per_s":
-        own_ns, count = cpu.get("duration_ns"), cpu.get("interruptions")
-        duration = own_ns / 1e9 if own_ns else probe.get("duration_s")
-        value = count / duration if duration and count is not None else None
-    else:
-        value = cpu.get(measure)
-    return value if isinstance(value, int | float) and math.isfinite(value) else None
+def probes_of(body: Mapping[str, Any]) -> tuple[Jitter | None, Jitter | None]:
+    """The results that a preflight carries: its probe, and that under load."""
+    probe, loaded = (typed(body[key], Jitter) if body.get(key) else None for key in ("probe", "loaded"))
+    return probe, loaded
 
 
-def worst(probe: Mapping[str, Any], measure: str) -> float | None:
-    """The largest of that figure over all probed CPUs; None if none was measured."""
-    found = [figure(probe, cpu, measure) for cpu in probe.get("cpus", ())]
-    return max((value for value in found if value is not None), default=None)
+_OF_A_RUN = ("interruptions_per_s", "stolen_ppm", "p99_9_ns", "max_ns")
+OF_A_RUN = ("interruptions", "stolen", "arrival P99.9", "longest")
 
 
-def budget_of(probe: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The result's `budget`: limits, verdict (within, broken, not-judged), broken, reason; empty where it has none."""
-    budget = probe.get("budget")
-    return budget if isinstance(budget, Mapping) else {}
+def runs_of(runs: Iterable[Jitter]) -> list[tuple[str, ...]]:
+    """(when, OF_A_RUN...) of each of these runs: of its worst CPU."""
+    return [(run.at, *(_written({"measure": measure}, run.worst(measure)) for measure in _OF_A_RUN)) for run in runs]
+
+
+def problems_of(kept: JitterLoaded) -> list[str]:
+    """Why runs were not under load, each sentence once."""
+    if not kept.loaded:
+        return ["nothing was measured under load"]
+    loads = [run.load for run in kept.loaded if run.load]
+    return list(dict.fromkeys(f"not measured under load: {load.reason}" for load in loads if not load.ran))
+
+
+def loads_of(load: Load | None) -> tuple[str, list[tuple[str, str, str]]]:
+    """Of a run under load: what ran and where, and what each load did."""
+    if not load:
+        return "", []
+    cpus = f"CPU{'' if load.cpus.isdecimal() else 's'} {load.cpus}"
+    rows = [
+        (one.load, f"{one.stressor} x {one.instances}", f"{one.bogo_ops:,} bogo ops, {one.cpu_s:.3g} s")
+        for one in load.stressors
+    ]
+    return f"{', '.join(load.names)} on {cpus} ({load.program})", rows
 
 
 _LIMITED = {
@@ -140,19 +221,27 @@ _LIMITED = {
 }
 
 
-def limits_of(probe: Mapping[str, Any]) -> list[tuple[str, str, str, str, str]]:
+def limits_of(probe: Jitter | None) -> list[tuple[str, str, str, str, str]]:
     """(measure, figure, limit, on which CPU, over or within) of the worst CPU for each measure of the budget."""
-    limits: Mapping[str, Any] = budget_of(probe).get("limits") or {}
-    rows = []
+    rows: list[tuple[str, str, str, str, str]] = []
+    if not probe:
+        return rows
     for measure, label in _LIMITED.items():
-        found = [
-            (value, cpu["cpu"]) for cpu in probe.get("cpus", ()) if (value := figure(probe, cpu, measure)) is not None
-        ]
-        if found:
-            value, cpu = max(found)
-            limit, row = limits.get(measure), {"measure": measure}
+        each = [(value, cpu.cpu) for cpu in probe.cpus if (value := probe.figure(cpu, measure)) is not None]
+        if each:
+            value, cpu = max(each)
+            limit, row = probe.budget.limits.get(measure), {"measure": measure}
             word = "no limit" if limit is None else "OVER" if value > limit else "within"
-            rows.append(
-                (label, _written(row, value), "-" if limit is None else _written(row, limit), f"CPU {cpu}", word)
-            )
+            said = "-" if limit is None else _written(row, limit)
+            rows.append((label, _written(row, value), said, f"CPU {cpu}", word))
     return rows
+
+
+def stopped_together(stops: Stops | None) -> str:
+    """What stopped all CPUs of a result, as a sentence; "" where there is none."""
+    if not stops or not stops.count:
+        return ""
+    what = f"{plural(stops.count, 'time')} all probed CPUs stood still together, and the kernel had no part in it"
+    lengths = f"{nanoseconds(stops.total_ns)} in all, {nanoseconds(stops.max_ns)} the longest"
+    chance = f"of gaps of {nanoseconds(stops.least_ns)} and more; by chance it would be {plain(stops.by_chance)}"
+    return f"{what}: {lengths} ({chance}). What can do so: {stops.explanation}"

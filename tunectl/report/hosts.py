@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.report.escape import printable
-from tunectl.report.figures import nanoseconds, plain
-from tunectl.wording import plural
+from tunectl.report.figures import plain
+from tunectl.wording import nanoseconds, plural
 
 _PLAIN = re.compile(r"([A-Za-z0-9._-]*?)([0-9]{1,9})([A-Za-z._-][A-Za-z0-9._-]*)?", re.ASCII)
 

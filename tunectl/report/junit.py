@@ -18,7 +18,7 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import budget_of, probe_of
+from tunectl.report.figures import probe_of
 from tunectl.report.findings import brief
 from tunectl.verdict import fails_gate
 from tunectl.wording import wanted
@@ -80,15 +80,15 @@ def _budget(document: Document) -> Iterator[TestCase]:
     probe = probe_of(document)
     if not probe:
         return
-    budget = budget_of(probe)
+    budget = probe.budget
     case = TestCase("probe.budget", "probe")
-    broken = [_xml(str(item)) for item in budget.get("broken") or ()]
+    broken = list(map(_xml, budget.broken))
     if broken:
         failure = Failure(broken[0], "broken")
         failure.text = "\n".join(broken)
         case.result = [failure]
-    elif budget.get("verdict") != "within":
-        case.result = [Skipped(_xml(str(budget.get("reason") or "not judged")), "not-judged")]
+    elif budget.verdict != "within":
+        case.result = [Skipped(_xml(budget.reason or "not judged"), "not-judged")]
     yield case
 
 

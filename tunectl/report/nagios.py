@@ -6,13 +6,12 @@ outside 0 to 0". There is no unit for ppm, so stolen time is a percentage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import budget_of, probe_of, worst
+from tunectl.report.figures import probe_of
 from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
 from tunectl.wording import wanted
@@ -97,14 +96,15 @@ def _outcomes(findings: Sequence[Finding]) -> Iterator[str]:
 def _probe(document: Document) -> Iterator[str]:
     """The worst probed CPU's figures, with the budget as the critical threshold where there is one."""
     probe = probe_of(document)
-    limits: Mapping[str, Any] = budget_of(probe).get("limits") or {}
+    if not probe:
+        return
     for label, measure, limit, scale, unit in (
         ("probe_max", "max_ns", "max_ns", 1000, "us"),
         ("probe_arrival_p99.9", "p99_9_ns", "p99_9_ns", 1000, "us"),
         ("probe_interruptions_per_s", "interruptions_per_s", "interruptions_per_s", 1, ""),
         ("probe_stolen", "stolen_ppm", "stolen_ppm", 10000, "%"),
     ):
-        value, budget = worst(probe, measure), limits.get(limit)
+        value, budget = probe.worst(measure), probe.budget.limits.get(limit)
         if value is not None:
             crit = "" if budget is None else _number(budget / scale)
             yield f"'{label}'={_number(value / scale)}{unit};;{crit};0"

@@ -20,8 +20,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from tunectl import __version__
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.figures import budget_of, figure, probe_of
+from tunectl.report.figures import probe_of
 from tunectl.report.findings import counts
+from tunectl.shapes import Budget, Jitter
 from tunectl.verdict import SECTIONS, fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count
@@ -46,12 +47,9 @@ class _Collected:
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """Every metric of the document, in base units."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(
-        _Collected(
-            [*_about(document), *_findings(document), *_verdicts(document), *_terms(document), *_probe(document)]
-        )
-    )
+    registry, probe = CollectorRegistry(auto_describe=False), probe_of(document)
+    known = (*_about(document), *_findings(document), *_verdicts(document))
+    registry.register(_Collected([*known, *_terms(document, probe), *_probe(document, probe)]))
     return generate_latest(registry).decode()
 
 
@@ -113,7 +111,7 @@ def _verdicts(document: Document) -> Iterator[Metric]:
         yield section
 
 
-def _terms(document: Document) -> Iterator[Metric]:
+def _terms(document: Document, probe: Jitter | None) -> Iterator[Metric]:
     """On what terms a preflight's verdict was reached."""
     waivers = document.body.get("waivers")
     if not isinstance(waivers, Mapping):
@@ -135,12 +133,11 @@ def _terms(document: Document) -> Iterator[Metric]:
     judged, add = _gauge(
         document, "probe_judged", "1 where the probe was held to its limits, 0 where nothing was judged."
     )
-    add(budget_of(probe_of(document)).get("verdict") in ("within", "broken"))
+    add(probe is not None and probe.budget.verdict in ("within", "broken"))
     yield judged
 
 
-def _probe(document: Document) -> Iterator[Metric]:
-    probe = probe_of(document)
+def _probe(document: Document, probe: Jitter | None) -> Iterator[Metric]:
     if not probe:
         return
     plain = (
@@ -150,40 +147,40 @@ def _probe(document: Document) -> Iterator[Metric]:
     )
     for name, text, measure, scale in plain:
         family, add = _gauge(document, f"probe_{name}", text, ("cpu",))
-        for cpu in probe.get("cpus", ()):
-            value = figure(probe, cpu, measure)
+        for cpu in probe.cpus:
+            value = probe.figure(cpu, measure)
             if value is not None:
-                add(value / scale, str(cpu.get("cpu")))
+                add(value / scale, str(cpu.cpu))
         yield family
     yield from _percentiles(document, probe)
-    yield from _budget(document, budget_of(probe))
+    yield from _budget(document, probe.budget)
 
 
-def _percentiles(document: Document, probe: Mapping[str, Any]) -> Iterator[Metric]:
-    for field, text in (
-        ("gap", "Percentiles of how long a CPU was away, by interruption."),
-        ("arrival", "Percentiles of the wait of a message that arrives at a random moment."),
+def _percentiles(document: Document, probe: Jitter) -> Iterator[Metric]:
+    gap = [(cpu, cpu.gap_ns) for cpu in probe.cpus]
+    arrival = [(cpu, cpu.arrival_ns) for cpu in probe.cpus]
+    for field, each, text in (
+        ("gap", gap, "Percentiles of how long a CPU was away, by interruption."),
+        ("arrival", arrival, "Percentiles of the wait of a message that arrives at a random moment."),
     ):
         family, add = _gauge(document, f"probe_{field}_seconds", text, ("cpu", "percentile"))
-        for cpu in probe.get("cpus", ()):
-            for percentile, value in (cpu.get(f"{field}_ns") or {}).items():
-                if value is not None:
-                    add(value / _SECOND, str(cpu.get("cpu")), str(percentile))
+        for cpu, percentiles in each:
+            for percentile, value in percentiles.items():
+                add(value / _SECOND, str(cpu.cpu), percentile)
         yield family
 
 
-def _budget(document: Document, budget: Mapping[str, Any]) -> Iterator[Metric]:
-    limits = budget.get("limits") or {}
+def _budget(document: Document, budget: Budget) -> Iterator[Metric]:
     for limit, name, scale in (
         ("max_ns", "max_gap_seconds", _SECOND),
         ("p99_9_ns", "arrival_p99_9_seconds", _SECOND),
         ("interruptions_per_s", "interruptions_per_second", 1),
         ("stolen_ppm", "stolen_ratio", _PPM),
     ):
-        if limits.get(limit) is not None:
+        if (allowed := budget.limits.get(limit)) is not None:
             family, add = _gauge(document, f"probe_budget_{name}", f"The budget's {limit}, in base units.")
-            add(limits[limit] / scale)
+            add(allowed / scale)
             yield family
     broken, add = _gauge(document, "probe_budget_broken", "How many limits of the budget the probe broke.")
-    add(len(budget.get("broken") or ()))
+    add(len(budget.broken))
     yield broken

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl.bootloader.families import FAMILIES, detect
+from tunectl.bootloader.family import Journaled
 from tunectl.bootloader.grubsettings import DROPIN
+from tunectl.bootloader.words import split
 from tunectl.host.recorded_paths import MARK
 from tunectl.host.sysroot import Sysroot
 from tunectl.knobs import KNOBS
+from tunectl.knobs.drivers.bootline import given_at
 from tunectl.knobs.drivers.cpuset import PARTITION_FILE, IsolatedPartition
 from tunectl.knobs.drivers.unitfile import LINK, UNIT, WRITTEN_BY_APPLY
+from tunectl.knobs.row import View
 from tunectl.model import Finding, Outcome, Scalar, Target
 from tunectl.tuning.journal import Journal
+from tunectl.tuning.newest import Newest
 from tunectl.wording import few
 
 _HEADS = (WRITTEN_BY_APPLY, "# Written by tunectl: the boot arguments")  # how the files begin that are ours
 
 
 GONE, OLDER = "gone", "older"
+VALUES = "values of the running kernel"
 
 
 class Missing(NamedTuple):
@@ -32,11 +39,15 @@ class Missing(NamedTuple):
 
 
 class Tuned(NamedTuple):
-    """A target that may be as tunectl set it: what it shows, and what every kernel starts with where that is known."""
+    """A target that may be as tunectl set it: what it shows, and what every kernel starts with where that is known.
+
+    Of a boot argument, what the next boot has, and the lines that give it.
+    """
 
     target: Target
     observed: Scalar
     boots_with: Scalar
+    given_at: tuple[str, ...] = ()
 
 
 def missing(root: Sysroot, journal: Journal, bootloader: str = "") -> Missing | None:
@@ -46,7 +57,7 @@ def missing(root: Sysroot, journal: Journal, bootloader: str = "") -> Missing | 
     """
     if journal.unreadable or (journal.is_new and _is_recording(root, journal)):
         return None
-    found = signs(root, bootloader) if journal.is_new else unnamed(root, journal, bootloader)
+    found = signs(root, journal, bootloader) if journal.is_new else unnamed(root, journal, bootloader)
     if not found:
         return None
     if journal.is_new:
@@ -56,21 +67,42 @@ def missing(root: Sysroot, journal: Journal, bootloader: str = "") -> Missing | 
     return Missing(OLDER, f"{journal.path} is not the newest: {told}", found)
 
 
-def signs(root: Sysroot, bootloader: str = "") -> tuple[str, ...]:
-    """The files and boot arguments that apply wrote and that still stand.
+def signs(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, ...]:
+    """What apply wrote and still stands, where a journal is gone."""
+    return (*lasting(root, journal, bootloader), *_of_this_boot(root, journal.newest))
 
-    The apply service's unit is none: `tunectl service install` writes it, too.
-    """
-    return (*_files(root), *_boot_words(root, bootloader))
+
+def lasting(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, ...]:
+    """Those that outlive the boot: files, the service, and boot arguments."""
+    files = (*_files(root), *((f"/{UNIT}",) if _is_ours(root, UNIT) else ()))
+    words = dict.fromkeys((*_own_words(root, {}, bootloader), *_still_given(root, journal.newest.words, bootloader)))
+    # What is enabled alone tells of nobody's apply.
+    link = (f"/{LINK}",) if (files or words) and _is_enabled(root, f"/{UNIT}" in files) else ()
+    return (*files, *link, *_as_arguments(words))
+
+
+def _is_enabled(root: Sysroot, unit_is_ours: bool) -> bool:
+    """Does our link stand? Where that cannot be known, the rest tells that apply ran."""
+    with suppress(OSError):
+        return root.link_target(LINK) == f"/{UNIT}" and (unit_is_ours or not root.exists(UNIT))
+    return False
 
 
 def unnamed(root: Sysroot, journal: Journal, bootloader: str = "") -> tuple[str, ...]:
-    """The signs that this journal does not account for: what it names, and what `--adopt` took for the original."""
+    """The signs that this journal does not account for: what it names, and what `--adopt` took for the original.
+
+    The apply service may be there by `service install` of an earlier version: it is one only where the journal is known
+    to be older.
+    """
     written = [entry for entry in journal.entries.values() if entry.errno is None]
     known = {*journal.adopted, *(f"/{entry.path}" for entry in written)}
-    # Of boot arguments only the file is journaled, which may have any name.
-    own_words = any(target.knob.startswith("boot.") for entry in written for target in entry.targets)
-    found = (*_files(root), *(() if own_words else _boot_words(root, bootloader)))
+    if journal.is_older:
+        known |= set(_as_arguments(_own_words(root, journal.edits(), bootloader)))
+        found = signs(root, journal, bootloader)
+    else:
+        # Of boot arguments only the file is journaled, which may have any name.
+        own_words = any(target.knob.startswith("boot.") for entry in written for target in entry.targets)
+        found = (*_files(root), *(() if own_words else _as_arguments(_own_words(root, {}, bootloader))))
     return tuple(one for one in found if one not in known)
 
 
@@ -86,24 +118,34 @@ def left_standing(root: Sysroot, journal: Journal, group: Iterable[str]) -> tupl
     return (*unnamed(root, journal), *groups)
 
 
-def may_be_tuned(findings: Iterable[Finding], restored: Iterable[Target], standing: Iterable[str]) -> list[Tuned]:
-    """What is as the host file asks, of which no before-image was known, and which no file in `standing` tells.
+def may_be_tuned(
+    view: View, findings: Iterable[Finding], restored: Iterable[Target], standing: Iterable[str]
+) -> list[Tuned]:
+    """What is as the host file asks, of which no before-image was known, and which nothing in `standing` tells.
 
     Nobody knows which of them were so before tunectl. What every kernel starts with is not among them.
     """
     known, told = set(restored), set(standing)
-    return [
-        Tuned(target, one.observed, KNOBS[one.knob].boots_with)
-        for one in findings
-        if (target := Target(one.knob, one.instance)) not in known
-        if one.outcome is Outcome.COMPLIANT and _bears_no_mark(one.knob, told)
-        if one.observed is None or one.observed != KNOBS[one.knob].boots_with
-    ]
+    rest = [one for one in findings if one.knob in KNOBS and Target(one.knob, one.instance) not in known]
+    return [found for one in rest if (found := _tuned_boot(view, one, told) or _tuned_now(one, told))]
 
 
-def _bears_no_mark(name: str, told: set[str]) -> bool:
-    """Is it a kernel's value, a line of the operator's own file, or the service that he may have installed himself?"""
-    return name in KNOBS and not name.startswith("boot.") and told.isdisjoint(KNOBS[name].driver.describe())
+def _tuned_now(one: Finding, told: set[str]) -> Tuned | None:
+    knob = KNOBS[one.knob]
+    starts = one.observed is not None and one.observed == knob.boots_with
+    named = not told.isdisjoint(knob.driver.describe())
+    if one.outcome is not Outcome.COMPLIANT or one.points or named or starts:
+        return None
+    return Tuned(Target(one.knob, one.instance), one.observed, knob.boots_with)
+
+
+def _tuned_boot(view: View, one: Finding, told: set[str]) -> Tuned | None:
+    """A boot argument that the next boot has exactly as it is asked for, wherever somebody wrote it."""
+    key, asked = one.knob.removeprefix("boot."), (one.points or {}).get("asked")
+    named = any(word.partition("=")[0] == next(_as_arguments([key])) for word in told)
+    if named or asked is None or (one.points or {}).get("next_boot") != asked:
+        return None
+    return Tuned(Target(one.knob, one.instance), asked, None, given_at(view, key))
 
 
 def _files(root: Sysroot) -> Iterator[str]:
@@ -113,9 +155,27 @@ def _files(root: Sysroot) -> Iterator[str]:
             yield path
 
 
-def _boot_words(root: Sysroot, bootloader: str) -> Iterator[str]:
+def _own_words(root: Sysroot, journaled: Journaled, bootloader: str) -> tuple[str, ...]:
     family = FAMILIES.get(detect(root, bootloader).name)
-    return (f"the boot argument {word}" for word in (family.ours(root, {}) if family else ()))
+    return family.ours(root, journaled) if family else ()
+
+
+def _still_given(root: Sysroot, words: tuple[str, ...], bootloader: str) -> Iterator[str]:
+    """Those of these boot arguments that the next boot has."""
+    family = FAMILIES.get(detect(root, bootloader).name) if words else None
+    points = family.upcoming(root).points if family else ()
+    given = {word for point in points for word in split(point.line or "")}
+    return (word for word in words if word in given)
+
+
+def _as_arguments(words: Iterable[str]) -> Iterator[str]:
+    return (f"the boot argument {word}" for word in words)
+
+
+def _of_this_boot(root: Sysroot, newest: Newest) -> tuple[str, ...]:
+    """Values of the running kernel bear no mark, and end with the boot."""
+    here = newest.run and newest.boot_id == root.get("proc/sys/kernel/random/boot_id")
+    return (VALUES,) if here else ()
 
 
 def _is_recording(root: Sysroot, journal: Journal) -> bool:

@@ -12,10 +12,10 @@ from typing import TypeGuard
 
 from tunectl.bootloader.cmdline import kernel_args, parse_cmdline
 from tunectl.bootloader.families import FAMILIES, detect
-from tunectl.cpulist import format_cpulist, parse_shown
+from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import to_decide
-from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.cpusets import CpuFacts, read_cpu_list, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT
@@ -66,7 +66,7 @@ class Inspection:
         """A fresh look: nothing read earlier is remembered."""
         texts = {setting.knob: KNOBS[setting.knob].codec.encode(setting.value) for setting in self.config.settings}
         # A change of cpu.online or smt.control is itself a reason to look again at which CPUs are on.
-        shown = parse_shown(self.root.get("sys/devices/system/cpu/online"))
+        shown = read_cpu_list(self.root, "sys/devices/system/cpu/online")
         scope = self.config.scope._replace(online=shown & self.config.scope.present or self.config.scope.online)
         return View(
             self.root,
@@ -112,6 +112,10 @@ class Inspection:
 
     def assess(self, settings: tuple[Setting, ...] | None = None, observe: Observe = observe) -> Plan:
         """Observe, and diff against what is wanted (or a part of it)."""
+        with self.root.one_look():
+            return self._assess(settings, observe)
+
+    def _assess(self, settings: tuple[Setting, ...] | None, observe: Observe) -> Plan:
         chosen = (*self.config.settings, *self.leftovers()) if settings is None else settings
         view = self.view()
         readings = observe(view, chosen)
@@ -152,14 +156,16 @@ class Inspection:
     def leftovers(self) -> tuple[Setting, ...]:
         """What an earlier host file asked for and this one does not: boot arguments, control groups, units."""
         wanted = {setting.knob for setting in self.config.settings}
-        loader = detect(self.root, self.config.bootloader)
-        family = FAMILIES.get(loader.name)
-        ours = family.ours(self.root, self.journal.edits()) if family else ()
-        names = dict.fromkeys(f"boot.{arg.partition('=')[0]}" for arg in ours)
+        names = dict.fromkeys(f"boot.{arg.partition('=')[0]}" for arg in self.own_words())
         lasting = [(name, knob.driver) for name, knob in KNOBS.items() if _is_lasting(knob.driver)]
         names.update((name, None) for name, driver in lasting if name not in wanted and driver.stands(self.root))
         reason = "an earlier host file asked for it, this one does not"
         return tuple(Setting(name, None, reason) for name in names if name in KNOBS and name not in wanted)
+
+    def own_words(self) -> tuple[str, ...]:
+        """Our boot arguments, as they stand in the configuration and the journal knows them."""
+        family = FAMILIES.get(detect(self.root, self.config.bootloader).name)
+        return family.ours(self.root, self.journal.edits()) if family else ()
 
     def _unknown(self, trouble: Finding | None) -> str:
         """Why what apply noted is not known, as Facts.journal has it."""

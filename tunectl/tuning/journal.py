@@ -25,6 +25,8 @@ from tunectl.checksummed import decode, line_of
 from tunectl.errors import TunectlError
 from tunectl.model import Held
 from tunectl.regular import read_regular
+from tunectl.tuning import newest
+from tunectl.tuning.newest import Newest
 from tunectl.tuning.records import Entry, before_record, entry_of, held_of, held_record, texts
 from tunectl.wording import few
 
@@ -57,6 +59,8 @@ class Journal:
     follow: bool = True  # the journal may be a link; that of a recorded host leads nowhere
     unreadable: bool = False  # it belongs to root, and this process is not root
     held: Mapping[str, Held] | None = None  # None: no run of a version that notes it
+    run: int = 0  # the number of its newest run; 0: of a version that numbers none
+    newest: Newest = Newest()  # noqa: RUF009 - a tuple
     _good_size: int = 0
     _lines: int = 0
     _first: int = 0  # the number of this run's first entry
@@ -85,16 +89,24 @@ class Journal:
         self.adopted = _united(self.adopted, adopted)
         self.root = root
         self._first = self._seq + 1
+        self.run = max(self.run, self.newest.run) + 1
         self._append(self._start(boot_id))
 
     def _start(self, boot_id: str) -> dict[str, Any]:
-        adopted = {"adopted": list(self.adopted)} if self.adopted else {}
-        return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created), **adopted}
+        more: dict[str, Any] = {"adopted": list(self.adopted)} if self.adopted else {}
+        more |= {"run": self.run} if self.run else {}
+        return {"type": "start", "boot_id": boot_id, "root": self.root, "created": list(self.created), **more}
 
     @property
     def is_new(self) -> bool:
         """Has no run of apply begun here, as far as anybody knows? A first line that was cut off had no write."""
         return not (self.root or self.entries or self.damaged or self.unreadable)
+
+    @property
+    def is_older(self) -> bool:
+        """Is it known that a later run, or later entries of this one, are missing?"""
+        last = max(self.entries, default=0)
+        return bool(self.run) and (self.run, last) < (self.newest.run, self.newest.seq)
 
     def in_force(self) -> Mapping[str, Held]:
         """By knob what the last apply left in force; of an earlier version, what it wrote."""
@@ -124,6 +136,9 @@ class Journal:
 
     def keep(self, numbers: Iterable[int], boot_id: str, done: str) -> None:
         """Forgets every entry but these. TunectlError, with what was `done` before, where it cannot be written."""
+        if self.newest.seq:  # what is forgotten makes it no older
+            self.newest = self.newest._replace(seq=0)
+            newest.note(self.directory, self.newest)
         self.entries = {seq: self.entries[seq] for seq in numbers}
         records = [{**self._start(boot_id), "kept": True}]
         for seq, entry in self.entries.items():
@@ -179,10 +194,12 @@ class Journal:
         for seq in numbers:
             self.entries[seq] = self.entries[seq]._replace(notified=True)
 
-    def end(self) -> None:
-        """The run is complete."""
+    def end(self, boot_id: str = "", words: tuple[str, ...] = ()) -> None:
+        """The run is complete; `words` are our boot arguments, as they stand now."""
         wrote = [entry.path for seq, entry in self.entries.items() if seq >= self._first]
-        self._append({"type": "end", "wrote": list(dict.fromkeys(wrote))}, synced=False)
+        self._append({"type": "end", "wrote": list(dict.fromkeys(wrote))})
+        self.newest = Newest(self.run, max(self.entries, default=0), boot_id, words)
+        newest.note(self.directory, self.newest)
 
     def _append(self, record: dict[str, Any], *, synced: bool = True) -> None:
         line = line_of(_numbered(record, self._lines + 1))
@@ -224,14 +241,15 @@ class Journal:
     def remove(self) -> None:
         """Removes the journal, once everything was restored. TunectlError where it cannot."""
         try:
+            newest.remove(self.directory)
             for path in (f"{self.path}.new", self.path):
                 with suppress(FileNotFoundError):
                     os.unlink(path)
             durable.sync_directory(self.directory)
         except OSError as error:
             raise TunectlError(
-                f"everything was restored, but the journal {self.path} cannot be removed: {error.strerror}",
-                "run `sudo tunectl restore` again",
+                f"everything was restored, but {error.filename or self.path} cannot be removed: {error.strerror}",
+                "take it away, and run `sudo tunectl restore` again",
             ) from error
         self.entries.clear()
 
@@ -281,7 +299,7 @@ def load(directory: str, *, follow: bool = True) -> Journal:
 
     `follow`: it may be a link.
     """
-    journal = Journal(directory, follow=follow)
+    journal = Journal(directory, follow=follow, newest=newest.read(directory, follow=follow))
     try:
         data = read_regular(journal.path, _LARGEST, follow=follow)
     except (FileNotFoundError, NotADirectoryError):
@@ -390,9 +408,7 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
     if type(record.get("line", 0)) is not int or not isinstance(kind, str):
         raise TypeError("no number of a line, or no type")
     if kind == "start":
-        journal.created = _united(journal.created, texts(record["created"]))
-        journal.adopted = _united(journal.adopted, texts(record.get("adopted", [])))
-        (journal.root,) = texts([record["root"]])
+        _replay_start(journal, record)
     elif kind == "end":
         texts(record.get("wrote", []))
     elif kind == "before":
@@ -412,6 +428,15 @@ def _replay(journal: Journal, record: dict[str, Any]) -> bool:
                 return False
             journal.entries[seq] = journal.entries[seq]._replace(**said)
     return True
+
+
+def _replay_start(journal: Journal, record: dict[str, Any]) -> None:
+    if type(record.get("run", 0)) is not int:
+        raise TypeError("no number of a run")
+    journal.run = record.get("run", 0)
+    journal.created = _united(journal.created, texts(record["created"]))
+    journal.adopted = _united(journal.adopted, texts(record.get("adopted", [])))
+    (journal.root,) = texts([record["root"]])
 
 
 def is_first(journal: Journal, boot_id: str) -> bool:

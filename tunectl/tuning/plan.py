@@ -56,10 +56,17 @@ def diff(
     ordered = tuple(change for name in in_order(list(changes)) for change in changes[name])
     reported = tuple(finding for setting in settings for finding in findings[setting.knob])
     reported += tuple(idle_waivers([one for one in waivers if one.knob in KNOBS], reported))
-    reboot = any(change.lifetime is Lifetime.BOOT for change in ordered) or any(
-        finding.outcome is Outcome.PENDING_REBOOT for finding in reported
-    )
-    return Plan(ordered, reported, reboot)
+    return _plan(ordered, reported)
+
+
+def runtime_part(plan: Plan) -> Plan:
+    """The same without what the boot loader is to be given."""
+    return _plan(tuple(one for one in plan.changes if one.lifetime is Lifetime.RUNTIME), plan.findings)
+
+
+def _plan(changes: tuple[Change, ...], findings: tuple[Finding, ...]) -> Plan:
+    written = any(change.lifetime is Lifetime.BOOT for change in changes)
+    return Plan(changes, findings, written or any(one.outcome is Outcome.PENDING_REBOOT for one in findings))
 
 
 def _judged(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import NoneType, UnionType
+from types import NoneType
 from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist, parse_cpulist
@@ -45,18 +45,20 @@ class Entry(NamedTuple):
 
 # On disk these fields keep the names that they were first written with.
 _NAMES = {"targets": "knobs", "notified": "told"}
-_TYPES: dict[str, type | UnionType] = {
+_OTHERS = frozenset(("type", *_NAMES.values()))
+_TYPES: dict[str, type | tuple[type, ...]] = {
     "seq": int,
     "boot_id": str,
     "kind": str,
     "path": str,
-    "before": str | None,
+    "before": (str, NoneType),
     "undo": str,
     "after": str,
-    "mode": int | None,
+    "mode": (int, NoneType),
     "shown": NoneType,  # later records say these two
     "errno": NoneType,
 }
+_TYPED = [(Entry._fields.index(name), kind) for name, kind in _TYPES.items()]
 
 
 def before_record(entry: Entry) -> dict[str, Any]:
@@ -68,11 +70,13 @@ def before_record(entry: Entry) -> dict[str, Any]:
 
 def entry_of(record: dict[str, Any]) -> Entry:
     """The entry of a `before` record. AttributeError, KeyError, TypeError or ValueError for any other."""
-    fields = {name: value for name, value in record.items() if name not in ("type", *_NAMES.values())}
-    targets = tuple(parse_target(name) for name in texts(record["knobs"]))
-    entry = Entry(**{**fields, "targets": targets, "commands": texts(record["commands"])})
-    if not all(isinstance(getattr(entry, name), kind) for name, kind in _TYPES.items()):
-        raise TypeError("a field of another type")
+    fields = {name: value for name, value in record.items() if name not in _OTHERS}
+    fields["targets"] = tuple([parse_target(name) for name in texts(record["knobs"])])
+    fields["commands"] = texts(record["commands"])
+    entry = Entry(**fields)
+    for place, kind in _TYPED:  # a host has thousands of entries, and each command reads them all
+        if not isinstance(entry[place], kind):
+            raise TypeError("a field of another type")
     if isinstance(entry.seq, bool) or isinstance(entry.mode, bool) or entry.seq < 1:
         raise TypeError("no number")
     if entry.mode is not None and not 0 <= entry.mode <= 0o7777:

@@ -13,15 +13,17 @@ from typing import NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Change, Lifetime, Plan
+from tunectl.model import Plan
+from tunectl.tuning import newest
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
 from tunectl.tuning.commands import Notified, reload_monitor
-from tunectl.tuning.evidence import GONE, left_standing, missing, own_group, signs
+from tunectl.tuning.evidence import GONE, lasting, left_standing, missing, own_group
 from tunectl.tuning.inspection import Inspection
 from tunectl.tuning.journal import NAME, Journal, is_first, load, peek
 from tunectl.tuning.lock import hold, make_directory, remove_directories
 from tunectl.tuning.loss import held_now
+from tunectl.tuning.plan import runtime_part
 from tunectl.wording import few
 
 # A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
@@ -70,9 +72,9 @@ def _old_settings(told: Notified) -> tuple[str, ...]:
 def _locked_apply(
     inspection: Inspection, root: WritableSysroot, state: str, *, runtime_only: bool, wait_s: float, adopt: bool
 ) -> Run:
-    plan = inspection.assess()
+    plan = planned(inspection, runtime_only)
     begins = adopt and inspection.journal_gone()
-    if not wanted(plan, runtime_only) and not pending_notifications(inspection.journal) and not begins:
+    if not plan.changes and not pending_notifications(inspection.journal) and not begins:
         return Run(Applied([], [], []), plan, inspection)
     with _io_errors_end_the_run(), _state_directory(state) as created:
         require_private(root, state)
@@ -140,7 +142,7 @@ def _adopted(inspection: Inspection, adopt: bool) -> tuple[str, ...]:
         raise TunectlError(f"{gone.reason}; nothing was changed", hint)
     if not (gone or inspection.journal.is_new):
         return ()
-    return (*signs(inspection.root, inspection.config.bootloader), *own_group(inspection.root))
+    return (*lasting(inspection.root, inspection.journal, inspection.config.bootloader), *own_group(inspection.root))
 
 
 def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, first: bool) -> Run:
@@ -148,10 +150,10 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
     earlier = notify(root, inspection.journal)
     not_run = dict.fromkeys(earlier.not_run)
     failed = dict.fromkeys(earlier.failed.values())
-    plan = replace(inspection, settling=first).assess()
+    plan = planned(replace(inspection, settling=first), runtime_only)
     again: set[str] = set()
     for _ in range(_PASSES):
-        changes = [one for one in wanted(plan, runtime_only) if one.target not in results or one.target in again]
+        changes = [one for one in plan.changes if one.target not in results or one.target in again]
         if not changes:
             break
         applied = execute(root, inspection.view(), changes, inspection.journal, inspection.identity.boot_id)
@@ -159,11 +161,11 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
         results.update({result.change.target: result for result in applied.results})
         not_run.update(dict.fromkeys(applied.not_run))
         failed.update(dict.fromkeys(applied.failed))
-        plan = inspection.assess()
+        plan = planned(inspection, runtime_only)
     at = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     journal = inspection.journal
     journal.hold(held_now(plan.findings, journal.in_force(), inspection.identity.kernel, at))
-    journal.end()
+    journal.end(inspection.identity.boot_id, inspection.own_words())
     return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
 
 
@@ -176,9 +178,10 @@ def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
     return {one.change.target for one in first if (one.result, one.errno) == ("failed", None)}
 
 
-def wanted(plan: Plan, runtime_only: bool) -> list[Change]:
-    """The changes of a plan, or those of this boot only."""
-    return [change for change in plan.changes if not runtime_only or change.lifetime is Lifetime.RUNTIME]
+def planned(inspection: Inspection, runtime_only: bool) -> Plan:
+    """What apply would change, and how every target stands."""
+    plan = inspection.assess()
+    return runtime_part(plan) if runtime_only else plan
 
 
 class Undone(NamedTuple):
@@ -224,6 +227,8 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
         if failed:
             notes.append(f"the journal {journal.path} is kept: run restore again once the cause is mended")
         elif set_aside:
+            if not standing:
+                newest.remove(state)
             notes.append(f"the {'damaged ' if journal.damaged else ''}journal is kept as {journal.set_aside()}")
         elif left:
             journal.held = None  # what is in force now is nobody's wish
@@ -232,6 +237,10 @@ def _locked_restore(root: WritableSysroot, state: str, boot_id: str, *, wait_s: 
             notes.append(
                 "what was changed since stays in the journal: `sudo tunectl restore --force` brings it back, too"
             )
+        elif journal.adopted and (original := [one for one in lasting(root, journal) if one in journal.adopted]):
+            journal.held = None
+            journal.keep((), boot_id, "everything was restored: run `sudo tunectl restore` again")
+            notes.append(f"{journal.path} stays: it tells that `apply --adopt` took {few(original)} for the original")
         else:
             journal.remove()
         if journal.torn:

@@ -33,7 +33,7 @@ _VALUES = {
     "apply": {"wait_s": "--wait"},
     "restore": {"wait_s": "--wait"},
     "check": {"window_s": "--window"},
-    "preflight": {"duration_s": "--duration", "window_s": "--window"},
+    "preflight": {"duration_s": "--duration", "window_s": "--window", "load": "--load"},
     "probe": {"duration_s": "--duration", "cpus": "--cpus", "threshold_ns": "--threshold-ns", "events": "--events"},
     "propose": {"nic": "--nic", "count": "--count", "profile": "--profile"},
 }

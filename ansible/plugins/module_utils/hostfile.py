@@ -48,6 +48,16 @@ OPTIONS: dict[str, Any] = {
         "type": "dict",
         "options": {"base_frequency_khz": {"type": "int"}, "min_ratio": {"type": "float"}},
     },
+    "preflight": {
+        "type": "dict",
+        "options": {
+            "load": {
+                "type": "list",
+                "elements": "str",
+                "choices": ["memory", "faults", "files", "network", "timers", "all", "none"],
+            },
+        },
+    },
     "monitor": {
         "type": "dict",
         "options": {

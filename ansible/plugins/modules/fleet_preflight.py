@@ -43,6 +43,10 @@ options:
   window_s:
     description: How long to watch the host.
     type: float
+  load:
+    description: Measure once more beside these loads, such as V(memory,timers), V(all), or V(none); without it what the
+      host file says. Refused beside a running engine.
+    type: str
 attributes:
   action:
     description: Runs on the controller and calls a module on the target.

@@ -106,6 +106,22 @@ options:
           min_ratio:
             description: The least part of the base frequency that is enough.
             type: float
+      preflight:
+        description: What preflight does beyond the usual.
+        type: dict
+        suboptions:
+          load:
+            description: Measure once more beside these loads on the housekeeping CPUs; never beside a running engine.
+            type: list
+            elements: str
+            choices:
+              - memory
+              - faults
+              - files
+              - network
+              - timers
+              - all
+              - none
       monitor:
         description: The monitor's settings.
         type: dict
@@ -307,6 +323,10 @@ options:
   window_s:
     description: How long O(command=check) and O(command=preflight) watch the host.
     type: float
+  load:
+    description: With O(command=preflight), measure once more beside these loads on the housekeeping CPUs, such as
+      V(memory,timers), V(all), or V(none); without it what the host file says. Refused beside a running engine.
+    type: str
   paths:
     description: With O(command=check), pytest modules on the target instead of the checks that tunectl ships.
     type: list
@@ -495,6 +515,7 @@ ARGUMENTS: dict[str, Any] = {
     "wait_s": {"type": "float"},
     "duration_s": {"type": "float"},
     "window_s": {"type": "float"},
+    "load": {"type": "str"},
     "paths": {"type": "list", "elements": "path"},
     "cpus": {"type": "str"},
     "threshold_ns": {"type": "int"},

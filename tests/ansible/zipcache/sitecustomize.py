@@ -7,6 +7,7 @@ ZIP_CACHE is the directory to keep things in.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import marshal
 import os
@@ -42,3 +43,5 @@ def keeping(compiled: Compile, place: str) -> Compile:
 
 if "ZIP_CACHE" in os.environ and hasattr(zipimport, "_compile_source"):
     KEEPER._compile_source = keeping(KEEPER._compile_source, os.environ["ZIP_CACHE"])
+
+gc.disable()

@@ -263,12 +263,13 @@ _BALANCE_ENV = "/etc/default/irqbalance"
 _RESTART = "systemctl restart irqbalance; sleep 2"
 # What it moves meanwhile, and what then arrives.
 _MOVED = ("irq.affinity[*]", "irqbalance.banned_cpus", "check.device_interrupts[*]")
+# Without a list of its own irqbalance spares the CPUs that this boot isolated: a list of others is what breaks it.
 _BALANCER = Round(
     (
         Sabotage(
             Kind.CONFIG,
             "irqbalance's unit drops the ban",
-            _override("Service", "EnvironmentFile=", "Environment=IRQBALANCE_BANNED_CPULIST=", path=_BALANCE)
+            _override("Service", "EnvironmentFile=", "Environment=IRQBALANCE_BANNED_CPULIST=1", path=_BALANCE)
             + f"; {_RESTART}",
             ("check.other_tuners[irqbalance]",),
             command="check",
@@ -280,7 +281,7 @@ _BALANCER = Round(
         Sabotage(
             Kind.CONFIG,
             "irqbalance runs with an older configuration",
-            f"cp {_BALANCE_ENV} /root/; sed -i 's/^\\(IRQBALANCE_BANNED_CPULIST=\\).*/\\1/' {_BALANCE_ENV};"
+            f"cp {_BALANCE_ENV} /root/; sed -i 's/^\\(IRQBALANCE_BANNED_CPULIST=\\).*/\\11/' {_BALANCE_ENV};"
             f" {_RESTART}; cp /root/irqbalance {_BALANCE_ENV}",
             ("check.other_tuners[irqbalance]",),
             command="check",

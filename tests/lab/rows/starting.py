@@ -55,7 +55,7 @@ _LEFT_OUT = Round(
             Kind.UNIT,
             "an empty /var on the next line",
             word("systemd.volatile=state"),
-            _KEPT,
+            (*_KEPT, "systemd.apply_on_hotplug"),
             who="a colleague who keeps a host without state",
             innocent=word("systemd.volatile=overlay"),
             says=("systemd.volatile=state", f"{_DEFAULTS}:"),

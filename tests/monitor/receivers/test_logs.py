@@ -66,6 +66,7 @@ def entries() -> list[dict[str, str]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_the_real_journald_has_the_fields(entries: list[dict[str, str]]) -> None:
     first, second, third = (each for each in entries if each["_TRANSPORT"] == "journal")
     assert (first["PRIORITY"], second["PRIORITY"]) == ("2", "5")

@@ -250,6 +250,7 @@ def test_a_host_of_512_cpus_is_shown_whole() -> None:
 _values = st.none() | st.booleans() | st.integers() | st.floats() | hostile
 
 
+@pytest.mark.slow
 @given(st.lists(st.builds(Sample, hostile | st.sampled_from(["frequency_khz", "interrupts", "knob", "device"]),
                           hostile, _values, hostile, st.sampled_from(Freshness), hostile)))  # fmt: skip
 def test_no_sample_breaks_the_format(samples: list[Sample]) -> None:

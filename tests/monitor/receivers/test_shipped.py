@@ -69,6 +69,7 @@ def test_promtool_takes_the_rules() -> None:
     checked(promtool, "check", "config", SHIPPED / "prometheus" / "prometheus.yml")
 
 
+@pytest.mark.slow
 def test_each_rule_fires_and_is_silent() -> None:
     cases = Path(__file__).with_name("rules.test.yml")
     assert "SUCCESS" in checked(tool("promtool", "prometheus"), "test", "rules", cases)

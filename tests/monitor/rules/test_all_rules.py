@@ -127,6 +127,7 @@ def test_whatever_the_samples_are_edges_alternate_and_the_dark_changes_nothing(r
     assert {one for one in firing - known if not one.startswith(("SourceLost", "FrequencyUnknown"))} == set()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.lists(samples, max_size=30), min_size=1, max_size=3))
 def test_what_is_unknown_has_its_reason(rows: list[list[Sample]]) -> None:

@@ -81,6 +81,7 @@ def test_a_line_that_is_exactly_as_old_as_allowed_is_fresh(watched: Live) -> Non
     assert clock._freshness(kept, kept.stale_s + 0.001)[0] is Freshness.STALE
 
 
+@pytest.mark.slow
 def test_its_gaps_are_windows_of_the_subject_sentinel(watched: Live, cpu: int) -> None:  # noqa: F811
     found = until(watched, lambda found: found["latency_max_ns"].freshness is Freshness.FRESH)
     longest, p99_9 = found["latency_max_ns"], found["latency_p99_9_ns"]

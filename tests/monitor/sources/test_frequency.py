@@ -31,6 +31,7 @@ def tick(host: Watched, cpus: list[int], khz: int | None = None, ticks: int = 25
     return of(snapshot, "frequency_khz") | of(snapshot, "sentinel_khz")
 
 
+@pytest.mark.slow
 def test_a_ticking_cpus_number_is_a_measurement_and_speaks_for_its_package(xeon: Watched) -> None:
     xeon.look()
     seen = tick(xeon, [0, 1], 3599871)

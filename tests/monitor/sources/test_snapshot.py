@@ -74,6 +74,7 @@ def disturbing(paths: list[str], isolated: frozenset[int]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTS)
 def test_nothing_is_opened_that_would_disturb(tmp_path: Path, opened: list[str], name: str) -> None:
     host = watch(tmp_path, name, HOSTS[name], '[knobs]\n"cpufreq.energy_performance_preference" = "performance"\n')
@@ -127,6 +128,7 @@ def test_every_promised_quantity_is_there(tmp_path: Path) -> None:
     assert set(QUANTITIES) - ELSEWHERE <= seen <= set(QUANTITIES)
 
 
+@pytest.mark.slow
 def test_a_sample_that_is_not_fresh_says_why(tmp_path: Path) -> None:
     for name, isolated in HOSTS.items():
         for sample in watch(tmp_path, name, isolated).look().samples:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.monitor.watched import Watched, of, watch
 from tunectl.monitor.model import Sample
 from tunectl.tuners.conflicts import Objection
@@ -54,6 +56,7 @@ def test_a_start_and_a_stop_are_seen_in_the_next_look(tmp_path: Path) -> None:
     assert of(host.look(), "manager")["irqbalance"].value == "inactive"
 
 
+@pytest.mark.slow
 def test_one_that_bans_the_isolated_cpus_is_no_trouble_until_another_starts_without(tmp_path: Path) -> None:
     host = watch(tmp_path, "lab4", {2, 3}, daemons=())
     ban(host, "2-3")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tunectl.bootloader.cmdline import RULES, Arg, Rule, lookup, parse_cmdline
 from tunectl.bootloader.families import AMBIGUOUS, FAMILIES, FILES, Loader, detect
-from tunectl.bootloader.family import BootPlan, Family, Point, Upcoming
+from tunectl.bootloader.family import BootPlan, Conflict, Family, Point, Upcoming
 from tunectl.bootloader.words import Desired, given
 from tunectl.cpulist import CpuSet, Isolcpus, format_cpulist, parse_cpulist, parse_isolcpus, parse_shown
 from tunectl.errors import UsageError
@@ -23,8 +23,6 @@ from tunectl.knobs.row import Batch, Knob, Step, View
 from tunectl.model import Reading, State
 
 _RCU_THREAD = re.compile(r"rcuo[a-z]?/([0-9]+)")
-_OVERWRITES = re.compile(r"((/\S+:\d+) overwrites \w+), without ")
-_WINS = re.compile(r"in (/\S+:\d+) wins: ")
 _LISTS = ("nohz_full", "rcu_nocbs", "irqaffinity")
 
 
@@ -132,7 +130,7 @@ class BootArg(NamedTuple):
             found = self._value(knob, view, parse_cmdline(point.line), want)
             if found is None or not satisfies(knob.match, found, want):
                 why = upcoming.problem
-                lost = f"the next kernel's entry would not have it: {point.where} has not"
+                lost = f"the next kernel's entry would not have it: it is not in {point.where}"
                 return _Next(found, True, lost if number else why, None, bool(number), point.where)
             value = value if number else found
         if unknown:
@@ -225,21 +223,23 @@ class Boot(NamedTuple):
             return "", NOTHING
         if self.plan.problem:
             return self.plan.problem, in_turn(to_decide(f"fix that ({self.plan.problem})"), APPLY)
-        for text in self.plan.conflicts:
-            if re.search(rf"\b{re.escape(key)}\b", text) and self.plan.remedy:
-                return text, self.plan.remedy
-            if re.search(rf"\b{re.escape(key)}\b", text):
-                setting, line, keeps = _setting(text)
-                remove = f"remove that setting ({setting}){keeps}"
-                if self.plan.writes or not self.family.remedy:
-                    return text, in_turn(to_decide(remove, line=line), APPLY)
-                return text, to_decide(f"{remove}, then {self.family.remedy}", line=line)
+        for one in self.plan.conflicts:
+            if one.key == key:
+                return one, self.plan.remedy or self._without(one)
         if lost and self.next and self.next.instead:  # nothing that is written reaches that entry
             return self.next.instead, self.next.fix if self.settled else in_turn(self.next.fix, APPLY)
         if not self.plan.writes and self.next and self.next.problem:
             mends = self.next.fix or self.family.remedy or to_decide(f"fix that ({self.next.problem})")
             return self.next.problem, mends
         return "", NOTHING
+
+    def _without(self, conflict: Conflict) -> Fix:
+        """The setting that wins goes away, and then ours is written, or its menu made."""
+        keeps = f": take {conflict.line} out, or have it keep what was set before" if conflict.replaces else ""
+        remove = f"remove that setting ({conflict.setting}){keeps}"
+        if (self.plan and self.plan.writes) or not (self.family and self.family.remedy):
+            return in_turn(to_decide(remove, line=conflict.line), APPLY)
+        return to_decide(f"{remove}, then {self.family.remedy}", line=conflict.line)
 
 
 class Loaded(NamedTuple):
@@ -270,14 +270,6 @@ def boot_of(view: View) -> Boot:
         view.memo["boot"] = Boot(loader, family, upcoming, plan, settled)
     boot: Boot = view.memo["boot"]
     return boot
-
-
-def _setting(conflict: str) -> tuple[str, str, str]:
-    """(a setting that wins over ours, its line where one is known, what it may do instead)."""
-    if over := _OVERWRITES.match(conflict):  # it is the same for every argument
-        return over[1], over[2], f": take {over[2]} out, or have it keep what was set before"
-    wins = _WINS.search(conflict)
-    return conflict, wins[1] if wins else "", ""
 
 
 def _desired(view: View) -> tuple[Desired, ...]:

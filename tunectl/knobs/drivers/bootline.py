@@ -128,6 +128,24 @@ def _places(view: View, word: str) -> list[str]:
     return [where for arg, where in view.memo["placed"] if str(arg) == word]
 
 
+def given_at(view: View, key: str) -> tuple[str, ...]:
+    """FILE:LINE of each line that gives this argument: of GRUB's settings, or of any file the boot loader reads."""
+    loader, family, _ = loaded_by(view)
+    if loader.name in _MAKE_MENUS:
+        placed = configured(view.root).placed if view.root.exists(MAIN) else ()
+        return tuple(dict.fromkeys(where for arg, where in placed if same_key(arg.key, key)))
+    from tunectl.host.recording import expand  # only where a journal is gone
+
+    word = re.compile(rf"(?<![^\s\"'=]){re.escape(key)}(?![^\s\"'=])")
+    paths = dict.fromkeys(path for pattern in (family.files if family else ()) for path in expand(view.root, pattern))
+    return tuple(
+        f"/{path}:{number}"
+        for path in paths
+        for number, line in enumerate(view.root.get_text(path).split("\n"), start=1)
+        if word.search(line) and not line.lstrip().startswith("#")
+    )
+
+
 def removal_fix(view: View, *words: str, reboot: bool) -> Fix:
     """How words go from the line of the next boot, and from this boot's with a `reboot`.
 
@@ -172,6 +190,8 @@ def _script(view: View, word: str, place: str) -> str:
     if not (_PLAIN.fullmatch(word) and re.fullmatch(r"/[\w./-]+", file) and number.isdecimal()):
         return ""
     line = next(iter(view.root.get_text(file.lstrip("/")).split("\n")[int(number) - 1 :]), "")
+    if re.search(r"\\\s", line):  # an escaped blank: without the word, the backslash would escape another one
+        return ""
     pattern = re.sub(r"[./]", r"\\\g<0>", word)
     if line.count(word) == 1:
         return f"'{number}s/ *{pattern}//' {file}"

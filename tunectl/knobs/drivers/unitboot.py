@@ -6,7 +6,7 @@ systemd-volatile-root.service(8); bootup(7); systemd.unit(5).
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tunectl.bootloader.cmdline import Arg, same_key
@@ -28,6 +28,7 @@ from tunectl.knobs.row import View
 
 NOT_RUN = "not run"
 INITRAMFS_TOOLS = "usr/share/initramfs-tools/init"  # its initial RAM disk has no systemd
+_DRIFTED = "3"  # how `tunectl apply` ends where it did all it can, and something is drifted that it cannot apply
 _YES = frozenset({"1", "yes", "y", "true", "t", "on"})
 
 
@@ -110,7 +111,7 @@ def _way_back_fix(view: View, goal: Goal, name: str) -> Fix:
         return removal_fix(view, goal.word, reboot=False)
     if goal.unit in RESCUE or not is_there(view.root, goal.unit):
         return to_type("sudo systemctl set-default multi-user.target")
-    return to_type(f"sudo systemctl add-wants {shlex.quote(goal.unit)} {name}")
+    return to_type(f"sudo systemctl add-wants {shell_word(goal.unit)} {name}")
 
 
 def _start_fix(view: View, obstacle: Obstacle) -> Fix:
@@ -128,6 +129,12 @@ def _at(place: str) -> str:
     return f" ({place})" if place else ""
 
 
+def is_failed(state: Mapping[str, str]) -> bool:
+    """Did it fail? What is drifted and cannot be applied is named by itself: to start the unit again mends nothing."""
+    is_drift = state.get("Result") == "exit-code" and state.get("ExecMainStatus") == _DRIFTED
+    return state.get("ActiveState") == "failed" and not is_drift
+
+
 def of_this_boot(view: View, name: str) -> Found | None:
     """What became of it in this boot; None where it ran and ended well, or nobody can say."""
     root = view.root
@@ -135,7 +142,7 @@ def of_this_boot(view: View, name: str) -> Found | None:
         return None
     again = to_type(f"sudo systemctl restart {name}")
     state = read_state(root, name)
-    if state.get("ActiveState") == "failed":
+    if is_failed(state):
         why = f"it failed in this boot (result {state.get('Result', '')}): `journalctl -b -u {name}` says why"
         return Found("failed", why, again)
     # systemd makes this link when it starts a unit.

@@ -66,7 +66,8 @@ WantedBy=multi-user.target
 
 
 def _but_command(text: str) -> list[str]:
-    return [line for line in text.split("\n") if not line.startswith("ExecStart=")]
+    """Without the first line, too: it says whether `apply` or `service install` wrote the unit."""
+    return [line for line in text.split("\n")[1:] if not line.startswith("ExecStart=")]
 
 
 def host_file_of(words: Sequence[str]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.cpulist import CpuSet
+from tunectl.cpulist import CpuSet, named_cpus
 from tunectl.fix import NOTHING
 from tunectl.host.thermal import ADVICE
 from tunectl.monitor.model import Condition, Health
 from tunectl.monitor.rules.clocks import KINDS, Fact, Kind, Package, survey
 from tunectl.monitor.rules.history import History
-from tunectl.monitor.rules.subjects import ghz, on
+from tunectl.monitor.rules.subjects import ghz
 from tunectl.monitor.rules.thermal import idle_injection, rises
 
 NAME = "FrequencyDrop"
@@ -74,7 +74,7 @@ def _dropped(subject: str, low: list[Fact], evidence: str) -> Condition:
     first = [fact for fact in low if fact.kind == kind]
     worst = min(first, key=lambda fact: fact.khz / fact.base_khz)
     mine = _cpus(first)
-    who = on(mine) if mine else "its CPUs"
+    who = named_cpus(mine) if mine else "its CPUs"
     share = f"{worst.khz / worst.base_khz:.0%} of their base frequency of {ghz(worst.base_khz)} ({worst.origin})"
     also = [_also(low, other, mine) for other in KINDS if other != kind and any(fact.kind == other for fact in low)]
     also += [f"since the last snapshot {evidence}"] if evidence else []
@@ -94,7 +94,7 @@ def _also(low: list[Fact], kind: Kind, named: CpuSet) -> str:
     """What another kind of reading says; and of which CPUs, where these are not among those named already."""
     facts = [fact for fact in low if fact.kind == kind]
     cpus = _cpus(facts)
-    of = f" of {on(cpus)}" if cpus - named and facts[0].cpu is not None else ""
+    of = f" of {named_cpus(cpus)}" if cpus - named and facts[0].cpu is not None else ""
     return f"{kind.quantity} says {ghz(min(fact.khz for fact in facts))}{of}"
 
 

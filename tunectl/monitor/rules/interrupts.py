@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.cpulist import named_cpus
 from tunectl.fix import APPLY, in_turn, to_decide
 from tunectl.monitor.model import Condition, Freshness, Health
 from tunectl.monitor.rules.history import History, number, why_unknown
-from tunectl.monitor.rules.subjects import cpu_of, on
+from tunectl.monitor.rules.subjects import cpu_of
 
 _MOVE = in_turn(to_decide("see who moved it (irqbalance, a driver that was reset, a new device)"), APPLY)
 _REPORT = to_decide("report this to tunectl with `tunectl snapshot`; until then raise monitor.interval_s")
@@ -36,7 +37,7 @@ def judge_devices(history: History) -> Iterator[Condition]:
             continue
         health = Health.BAD if rise else Health.GOOD
         name = f"{subject} ({sample.reason})" if sample.reason else subject
-        where = f"isolated {on(sample.cpus)}" if sample.cpus else "an isolated CPU"
+        where = f"isolated {named_cpus(sample.cpus)}" if sample.cpus else "an isolated CPU"
         summary = (
             f"{name} was delivered to {where} {rise} time{'s' * (rise != 1)} since the last snapshot" if rise else ""
         )
@@ -66,7 +67,7 @@ def judge_own(history: History) -> Iterator[Condition]:
     is_own = own > 0 and own >= _SHARE * total
     most = max(counts, key=counts.__getitem__)
     summary = (
-        f"{own:g} of {total:g} interruptions of isolated {on(hit)} came during the monitor's own cycle"
+        f"{own:g} of {total:g} interruptions of isolated {named_cpus(hit)} came during the monitor's own cycle"
         f"; on {most}, {samples[most].reason}"
     )
     yield Condition(

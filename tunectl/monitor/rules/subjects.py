@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.cpulist import CpuSet
 from tunectl.monitor.rules.history import History
 
 HOST = "host"  # the subject of CPUs whose package no sample names
@@ -21,12 +21,6 @@ def ghz(khz: float) -> str:
 def celsius(millidegrees: float) -> str:
     """95000 -> 95 C"""
     return f"{millidegrees / 1000:g} C"
-
-
-def on(cpus: Iterable[int]) -> str:
-    """{2, 3} -> CPUs 2-3"""
-    cpus = frozenset(cpus)
-    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {format_cpulist(cpus)}"
 
 
 @lru_cache(maxsize=16384)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tunectl.cpulist import named_cpus
 from tunectl.fix import NOTHING, Fix
 from tunectl.host.thermal import ADVICE, cooling_advice, injects_idle
 from tunectl.monitor.model import Condition, Health, Sample
 from tunectl.monitor.rules.clocks import is_low
 from tunectl.monitor.rules.history import History, number, why_unknown
-from tunectl.monitor.rules.subjects import celsius, cpu_of, on, packages
+from tunectl.monitor.rules.subjects import celsius, cpu_of, packages
 
 NAME = "ThermalThrottle"
 _WORDS = {
@@ -87,7 +88,7 @@ def judge_throttling(history: History) -> Iterator[Condition]:
         if heat.count:
             summary = f"{subject}: since the last snapshot {heat.said}"
             if heat.cpus:
-                summary += f" ({on(heat.cpus)})"
+                summary += f" ({named_cpus(heat.cpus)})"
             yield Condition(NAME, subject, Health.BAD, heat.count, 0, source, summary, ADVICE, frozenset(heat.cpus))
         elif not heat.known:
             yield Condition(NAME, subject, Health.UNKNOWN, source=source, summary=heat.unknown)

@@ -66,7 +66,8 @@ class _Kept:
         elif self.problem:
             raise TunectlError(self.problem)
         else:
-            self._work(now, interval)
+            with self.knobs.root.one_look():
+                self._work(now, interval)
         if self.dirty and now >= self.next_at:
             start = time.thread_time()
             self.knobs.judge(self.dirty)

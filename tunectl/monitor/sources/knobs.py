@@ -75,11 +75,16 @@ class Knobs:
 
     def judge(self, names: Iterable[str]) -> None:
         """Some knobs again; the boot arguments beside them are taken as they were last read."""
+        with self.root.one_look():
+            self._judge(names)
+
+    def _judge(self, names: Iterable[str]) -> None:
         wanted = set(names)
+        settings = self.settings()
         if any(map(_of_the_boot, wanted)):  # the words of the next boot's line may take others away
-            wanted |= {one.knob for one in self.settings() if KNOBS[one.knob].absence.by_words}
+            wanted |= {one.knob for one in settings if KNOBS[one.knob].absence.by_words}
         boot = {name for name in self._readings if name.startswith("boot.")}
-        chosen = tuple(setting for setting in self.settings() if setting.knob in wanted | boot)
+        chosen = tuple(setting for setting in settings if setting.knob in wanted | boot)
         fresh = wanted | {setting.knob for setting in chosen if setting.knob not in self._readings}
 
         def observe(view: View, settings: Sequence[Setting]) -> list[Reading]:

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from tunectl.compare.lengths import Lengths
 from tunectl.cpulist import CpuSet
 from tunectl.monitor.model import Freshness, Sample
+from tunectl.probe.lengths import Lengths
 
 _SUB_BITS = 9
 MOST_NS = (1 << 63) - 1  # a longer latency is a mistake

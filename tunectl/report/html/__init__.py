@@ -20,9 +20,10 @@ from tunectl import __version__
 from tunectl.errors import TunectlError
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.figures import nanoseconds, plain
+from tunectl.report.figures import plain
 from tunectl.report.html.fleet import fleet_view
 from tunectl.report.html.report import compare_view, file_view
+from tunectl.wording import nanoseconds
 
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:

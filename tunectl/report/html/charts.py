@@ -7,8 +7,10 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.report.charts import LogScale, Slice, run_ns, timeline
-from tunectl.report.figures import nanoseconds, plain
+from tunectl.report.charts import LogScale, Slice, timeline
+from tunectl.report.figures import plain
+from tunectl.shapes import Cpu, Jitter
+from tunectl.wording import nanoseconds
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
@@ -26,12 +28,12 @@ class Curve(NamedTuple):
     run_ns: float
 
 
-def curve(name: str, body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> Curve:
+def curve(name: str, result: Jitter, cpus: Sequence[Cpu]) -> Curve:
     """The gaps of these CPUs together."""
     buckets = sorted(
-        (min((low + high) / 2, cpu["max_ns"]), count) for cpu in cpus for low, high, count in cpu["histogram"] if count
+        (min((low + high) / 2, cpu.max_ns), count) for cpu in cpus for low, high, count in cpu.histogram if count
     )
-    return Curve(name, buckets, sum(run_ns(body, cpu) for cpu in cpus))
+    return Curve(name, buckets, sum(map(result.seconds, cpus)) * 1e9)
 
 
 def frequency_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
@@ -145,17 +147,17 @@ def _line(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in unique) if unique else ""
 
 
-def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float, top: float) -> dict[str, Any] | None:
+def sparkline_plot(result: Jitter, cpu: Cpu, floor: float, top: float) -> dict[str, Any] | None:
     """A CPU over time: bars of the longest gap in each slice on a logarithmic scale from `floor` to `top`, and of the
     stolen share; None where the times of the gaps are not known."""
-    slices = timeline(body, cpu, SLICES)
+    slices = timeline(result, cpu, SLICES)
     if not slices:
         return None
     height = LogScale.over(floor, top, 2, SPARKLINE_HEIGHT)
     known = [one for one in slices if one]
     most = max((one.stolen for one in known), default=0.0)
     return {
-        "cpu": cpu["cpu"],
+        "cpu": cpu.cpu,
         "slices": len(slices),
         "longest": _bars([height.at(one.longest_ns) if one and one.longest_ns else 0.0 for one in slices]),
         "stolen": _bars([one.stolen / most * SPARKLINE_HEIGHT / 2 if one and most else 0.0 for one in slices]),
@@ -163,8 +165,8 @@ def sparkline_plot(body: Mapping[str, Any], cpu: Mapping[str, Any], floor: float
         "most_percent": most * 100,
         "low": nanoseconds(height.low),
         "high": nanoseconds(height.high),
-        "end": nanoseconds(run_ns(body, cpu)),
-        "said": _said(body, cpu, slices),
+        "end": nanoseconds(result.seconds(cpu) * 1e9),
+        "said": _said(result.seconds(cpu) * 1e9, slices),
     }
 
 
@@ -175,11 +177,11 @@ def _bars(heights: Sequence[float]) -> str:
     )
 
 
-def _said(body: Mapping[str, Any], cpu: Mapping[str, Any], slices: Sequence[Slice | None]) -> str:
+def _said(run_ns: float, slices: Sequence[Slice | None]) -> str:
     """The chart in words, for readers who cannot see it."""
     longest = [one.longest_ns if one else 0.0 for one in slices]
     quiet = sum(one is not None and not one.longest_ns for one in slices)
-    at = run_ns(body, cpu) * longest.index(max(longest)) / len(slices)
+    at = run_ns * longest.index(max(longest)) / len(slices)
     text = (
         f"Longest gap {nanoseconds(max(longest))} after {nanoseconds(at)}; {quiet} of {len(slices)} slices without one"
     )

@@ -8,55 +8,124 @@ from typing import Any
 
 from tunectl.cpulist import format_cpulist
 from tunectl.report.actions import mended_by_apply, todo
+from tunectl.report.causes import grouped, totals
 from tunectl.report.charts import LogScale
 from tunectl.report.figures import (
-    CHANGES,
+    LOADED,
+    OF_A_RUN,
+    SIDES,
     bounds_of,
-    budget_of,
-    figure,
+    change_of,
     label_of,
     limits_of,
-    nanoseconds,
-    ratio_of,
+    loads_of,
+    problems_of,
+    runs_of,
+    stopped_together,
     value_of,
+    verdict_of,
+    wake_conditions,
 )
 from tunectl.report.findings import brief
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
+from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
+from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.wording import nanoseconds
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
-MAX_CAUSES = 12
+MAX_PERIODS = 12
+MAX_COUNTED = 12
+
+
+Result = Jitter | JitterRuns | JitterLoaded | Wake | Preflight
+_NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "limits_loaded": [], "reasons": [], "sections": []}
 
 
 def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
     """One file: its header, and the sections that its kind has."""
-    body, name = file["body"], file["name"]
-    probe = body.get("probe") if name == "preflight" else body
-    jitter = probe if name in ("preflight", "probe.jitter") else None
+    body, name, result = file["body"], file["name"], file["result"]
+    probe: Jitter | JitterRuns | JitterLoaded | Wake | None = result.probe if isinstance(result, Preflight) else result
+    jitter = probe if isinstance(probe, Jitter) else None
     return {
         "id": f"file{number}",
         "path": file["path"],
-        "kind": {"preflight": "preflight", "probe.jitter": "jitter probe", "probe.wake": "wake probe"}[name],
-        "host": {"hostname": "", "kernel": "", "machine": "", **(body.get("host") or {})},
-        "at": body.get("at", ""),
-        "version": body.get("tunectl_version", ""),
-        "verdict": _verdict(name, body, jitter, file.get("doubt", "")),
-        **(_preflight(body) if name == "preflight" else {"todo": [], "limits": [], "reasons": [], "sections": []}),
+        "kind": {
+            "preflight": "preflight",
+            "probe.jitter": "jitter probe",
+            "probe.jitter.runs": "runs of the jitter probe",
+            "probe.jitter.loaded": "jitter probe, quiet and under load",
+            "probe.wake": "wake probe",
+        }[name],
+        "host": result.host,
+        "at": result.at,
+        "version": result.tunectl_version,
+        "verdict": _verdict(result, file["doubt"]),
+        **(_preflight(body, result) if isinstance(result, Preflight) else _NO_PREFLIGHT),
         "jitter": jitter_view(jitter) if jitter else None,
+        "runs": _runs(result),
+        "load": _load(result) if isinstance(result, JitterLoaded) else None,
         "wake": wake_view(body) if name == "probe.wake" else None,
-        "warnings": (probe or {}).get("warnings") or [],
+        "warnings": _warnings(probe) if probe else [],
     }
 
 
-def _preflight(body: Mapping[str, Any]) -> dict[str, Any]:
+def _warnings(probe: Jitter | JitterRuns | JitterLoaded | Wake) -> list[str]:
+    """Of a result, or of several runs, each once."""
+    runs = [run for _, run in _named(probe)]
+    return list(dict.fromkeys([*probe.warnings, *(text for run in runs for text in run.warnings)]))
+
+
+def _named(result: Result) -> list[tuple[str, Jitter]]:
+    """The runs of a result that has several, each with its name."""
+    if isinstance(result, JitterRuns):
+        return [(f"run {number}", run) for number, run in enumerate(result.runs, 1)]
+    if isinstance(result, JitterLoaded):
+        return [(kind, run) for kind, runs in zip(LOADED, (result.quiet, result.loaded), strict=True) for run in runs]
+    return []
+
+
+def _runs(result: Result) -> dict[str, Any] | None:
+    named = _named(result)
+    return runs_view(named) if named else None
+
+
+def _load(kept: JitterLoaded) -> dict[str, Any]:
+    """Of quiet and loaded runs: the comparison, what the loads did, and why they did not."""
+    beside = [run for run in kept.loaded if run.load and run.load.ran]
+    return {
+        "problems": problems_of(kept),
+        "did": [loads_of(run.load) for run in kept.loaded],
+        "comparison": _comparison(kept.comparison, [kept.quiet, beside], LOADED)
+        if kept.comparison and beside
+        else None,
+    }
+
+
+def runs_view(runs: Sequence[tuple[str, Jitter]]) -> dict[str, Any]:
+    """A line a run, and all runs in one plot. Each run with its name."""
+    curves = [curve(name, run, run.cpus) for name, run in runs]
+    rows = runs_of(run for _, run in runs)
+    return {
+        "header": OF_A_RUN,
+        "rows": [(f"{name}, {when}", *cells) for (name, _), (when, *cells) in zip(runs, rows, strict=True)],
+        "waits": wait_plot(curves[:MAX_CURVES]),
+        "left_out": len(curves[MAX_CURVES:]),
+        "stories": [(name.capitalize(), story(run)) for name, run in runs if run.until],
+    }
+
+
+def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
     """What the text page of a preflight begins with: what to do, what was measured, then the settings."""
     titles = (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings"))
     mended = mended_by_apply(body.get("actions") or ())
     return {
         "todo": todo(body.get("actions") or ()),
-        "limits": limits_of(body.get("probe") or {}),
-        "reasons": other_reasons(body),
+        "limits": limits_of(result.probe),
+        "limits_loaded": limits_of(result.loaded),
+        "beside_load": loads_of(result.loaded.load)[0] if result.loaded else "",
+        "reasons": other_reasons(body, result.probe, result.loaded),
         "sections": [
             _section(title, body[name], mended) for name, title in titles if (body.get(name) or {}).get("findings")
         ],
@@ -79,102 +148,89 @@ def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[s
     }
 
 
-def _verdict(name: str, body: Mapping[str, Any], jitter: Mapping[str, Any] | None, doubt: str) -> dict[str, Any] | None:
+def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
     """{word, look, said}: the preflight's verdict, otherwise the budget's. A GO with a `doubt` is not repeated."""
-    if name == "preflight":
-        word, said = str(body["verdict"]), [str(body["headline"])] if body.get("headline") else []
+    if isinstance(result, Preflight):
+        word, said = result.verdict, [result.headline] if result.headline else []
         if word == "go" and doubt:
             word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
-    if jitter is None:
+    if not isinstance(result, Jitter):
         return None
-    budget = budget_of(jitter)
-    verdict = budget.get("verdict", "not-judged")
-    if verdict == "not-judged":
-        return {"word": "not judged", "look": "open", "said": [budget.get("reason") or "no budget"]}
-    word, look = ("within budget", "good") if verdict == "within" else ("over budget", "bad")
-    return {"word": word, "look": look, "said": budget.get("broken") or []}
+    budget = result.budget
+    if budget.verdict == "not-judged":
+        return {"word": "not judged", "look": "open", "said": [budget.reason or "no budget"]}
+    word, look = ("within budget", "good") if budget.verdict == "within" else ("over budget", "bad")
+    return {"word": word, "look": look, "said": budget.broken}
 
 
-def jitter_view(body: Mapping[str, Any]) -> dict[str, Any]:
+def jitter_view(result: Jitter) -> dict[str, Any]:
     """A row of figures for each CPU, the two distributions, the sparklines and the causes."""
-    worst = sorted(body["cpus"], key=lambda cpu: -cpu["max_ns"])
-    drawn = [cpu for cpu in body["cpus"] if cpu in worst[:MAX_CURVES]]
-    curves = [curve(f"CPU {cpu['cpu']}", body, [cpu]) for cpu in drawn]
+    worst = [cpu.cpu for cpu in sorted(result.cpus, key=lambda cpu: -cpu.max_ns)]
+    drawn = [cpu for cpu in result.cpus if cpu.cpu in worst[:MAX_CURVES]]
+    curves = [curve(f"CPU {cpu.cpu}", result, [cpu]) for cpu in drawn]
     return {
-        "cpus": format_cpulist(cpu["cpu"] for cpu in body["cpus"]),
-        "duration_s": body["duration_s"],
-        "threshold_ns": body["threshold_ns"],
-        "clock": body["clock"].get("source", ""),
-        "granule_ns": body["clock"].get("granule_ns"),
-        "interrupted": body.get("interrupted", False),
-        "rows": [_figures(body, cpu) for cpu in body["cpus"]],
+        "cpus": format_cpulist(worst),
+        "duration_s": result.duration_s,
+        "threshold_ns": result.threshold_ns,
+        "clock": result.clock.source,
+        "granule_ns": result.clock.granule_ns,
+        "interrupted": result.interrupted,
+        "story": story(result),
+        "rows": [_figures(result, cpu) for cpu in result.cpus],
         "frequency": frequency_plot(curves),
         "waits": wait_plot(curves),
-        "left_out": len(body["cpus"]) - len(drawn),
-        "sparklines": _sparklines(body, [cpu for cpu in body["cpus"] if cpu in worst[:MAX_SPARKLINES]]),
-        "causes": causes(body),
-        "periods": _periods(body),
-        "counted": _counted(body),
+        "left_out": len(result.cpus) - len(drawn),
+        "sparklines": _sparklines(result, [cpu for cpu in result.cpus if cpu.cpu in worst[:MAX_SPARKLINES]]),
+        "causes": grouped(result),
+        "totals": totals(result),
+        "stops": stopped_together(result.simultaneous_stops),
+        "periods": _periods(result),
+        "counted": _counted(result),
     }
 
 
-def _figures(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> dict[str, Any]:
-    gap = cpu["gap_ns"] if cpu["interruptions"] else {}
+def _figures(result: Jitter, cpu: Cpu) -> dict[str, Any]:
+    gap = cpu.gap_ns if cpu.interruptions else {}
     return {
-        "cpu": cpu["cpu"],
-        "rate": figure(body, cpu, "interruptions_per_s"),
-        "stolen_ppm": figure(body, cpu, "stolen_ppm"),
+        "cpu": cpu.cpu,
+        "rate": result.figure(cpu, "interruptions_per_s"),
+        "stolen_ppm": cpu.stolen_ppm,
         "gaps": [gap.get(percentile) for percentile in ("50", "99", "99.9")],
-        "arrivals": [cpu["arrival_ns"].get(percentile) for percentile in ("99", "99.9", "99.99")],
-        "max_ns": cpu["max_ns"],
+        "arrivals": [cpu.arrival_ns.get(percentile) for percentile in ("99", "99.9", "99.99")],
+        "max_ns": cpu.max_ns,
     }
 
 
-def _sparklines(body: Mapping[str, Any], cpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _sparklines(result: Jitter, cpus: Sequence[Cpu]) -> list[dict[str, Any]]:
     """All on one scale, so that CPUs can be compared by eye."""
-    top = max([cpu["max_ns"] for cpu in cpus] + [10 * body["threshold_ns"], 10])
-    made = [sparkline_plot(body, cpu, max(body["threshold_ns"], 1), top) for cpu in cpus]
+    top = max([cpu.max_ns for cpu in cpus] + [10 * result.threshold_ns, 10])
+    made = [sparkline_plot(result, cpu, max(result.threshold_ns, 1), top) for cpu in cpus]
     return [one for one in made if one]
 
 
-def causes(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """[{cause, count, total_ns, max_ns, percent}] of all CPUs, most time first; empty where causes were not traced."""
-    found: dict[str, dict[str, Any]] = {}
-    for cpu in body["cpus"]:
-        for one in cpu.get("causes") or ():
-            name = one["cause"] or "unknown"
-            row = found.setdefault(name, {"cause": name, "count": 0, "total_ns": 0, "max_ns": 0})
-            row["count"] += one["count"]
-            row["total_ns"] += one["total_ns"]
-            row["max_ns"] = max(row["max_ns"], one["max_ns"])
-    total = sum(row["total_ns"] for row in found.values()) or 1.0
-    rows = sorted(found.values(), key=lambda row: (-row["total_ns"], row["cause"]))
-    return [{**row, "percent": 100 * row["total_ns"] / total} for row in rows[:MAX_CAUSES]]
-
-
-def _periods(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _periods(result: Jitter) -> list[dict[str, Any]]:
     """Gaps that come at equal intervals, CPU by CPU."""
     return [
         {
-            "cpu": cpu["cpu"],
-            "period_ns": one["period_ns"],
-            "count": one["count"],
-            "mean_ns": one.get("mean_ns", 0),
-            "what": ", ".join(filter(None, (one.get("name"), one.get("cause")))) or "-",
+            "cpu": cpu.cpu,
+            "period_ns": one.period_ns,
+            "count": one.count,
+            "mean_ns": one.mean_ns,
+            "what": ", ".join(filter(None, (one.name, one.cause))) or "-",
         }
-        for cpu in body["cpus"]
-        for one in cpu.get("periods") or ()
-    ][:MAX_CAUSES]
+        for cpu in result.cpus
+        for one in cpu.periods
+    ][:MAX_PERIODS]
 
 
-def _counted(body: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _counted(result: Jitter) -> list[dict[str, Any]]:
     """What the kernel counted meanwhile: the most frequent interrupts."""
     irqs: Counter[str] = Counter()
-    for cpu in body["cpus"]:
-        irqs.update((cpu.get("counters") or {}).get("irq") or {})
-    names = body.get("irq_descriptions") or {}
-    return [{"irq": irq, "name": names.get(irq, ""), "count": count} for irq, count in irqs.most_common(MAX_CAUSES)]
+    for cpu in result.cpus:
+        irqs.update(cpu.counted.irq)
+    names = result.irq_descriptions
+    return [{"irq": irq, "name": names.get(irq, ""), "count": count} for irq, count in irqs.most_common(MAX_COUNTED)]
 
 
 def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,8 +251,18 @@ def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
             for (mechanism, waiting), of in rows.items()
         ],
         "reasons": list(
-            dict.fromkeys(f"{case['mechanism']}: {case['reason']}" for case in cases if case.get("reason"))
+            dict.fromkeys(
+                f"{case['mechanism']}: {case['reason']}"
+                for case in cases
+                if case.get("reason") and not case.get("is_void")
+            )
         ),
+        "void": [
+            f"{case['mechanism']} {case.get('way', '')}, {case['idle_ms']:g} ms: {case['reason']}"
+            for case in cases
+            if case.get("is_void")
+        ],
+        "conditions": wake_conditions(body),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
     }
@@ -206,6 +272,7 @@ def _shown(case: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
     percentiles = case.get("percentiles_ns") or {}
     return {
         "n": case["n"],
+        "is_void": case.get("is_void"),
         "p50": percentiles.get("50"),
         "p99": percentiles.get("99"),
         "max_ns": case["max_ns"],
@@ -220,14 +287,32 @@ def _median(case: Mapping[str, Any]) -> float:
 
 def compare_view(compared: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The comparison's tables, and for jitter both runs in one plot."""
-    probes = [file["body"].get("probe") if file["name"] == "preflight" else file["body"] for file in files]
+    return _comparison(compared, [_sides(file["result"]) for file in files], SIDES)
+
+
+def _sides(result: Result) -> Sequence[Jitter]:
+    """The runs of a result that are compared: the loaded ones of quiet and loaded ones."""
+    if isinstance(result, JitterLoaded):
+        return result.loaded or result.quiet
+    if isinstance(result, JitterRuns):
+        return result.runs
+    probe = result.probe if isinstance(result, Preflight) else result
+    return [probe] if isinstance(probe, Jitter) else []
+
+
+def _comparison(
+    compared: Mapping[str, Any], sides: Sequence[Sequence[Jitter]], names: tuple[str, str]
+) -> dict[str, Any]:
     curves = []
     if compared["kind"] == "jitter":
-        common = {cpu["cpu"] for cpu in probes[0]["cpus"]} & {cpu["cpu"] for cpu in probes[1]["cpus"]}
-        for name, probe in zip(("before", "after"), probes, strict=True):
-            of = [cpu for cpu in probe["cpus"] if cpu["cpu"] in common or not common]
-            curves.append(curve(name, probe, of))
+        common = set.intersection(*({cpu.cpu for cpu in run.cpus} for side in sides for run in side))
+        for name, side in zip(names, sides, strict=True):
+            of = [cpu for run in side for cpu in run.cpus if cpu.cpu in common or not common]
+            curves.append(curve(name, side[0], of))
     return {
+        "names": names,
+        "verdict": verdict_of(compared, names),
+        "judged": compared["judged"] is not None,
         "confidence": f"{compared['confidence'] * 100:g} %",
         "before": compared["before"],
         "after": compared["after"],
@@ -242,7 +327,6 @@ def compare_view(compared: Mapping[str, Any], files: Sequence[Mapping[str, Any]]
 
 
 def _compared(row: Mapping[str, Any]) -> dict[str, Any]:
-    ratio, bounds = ratio_of(row)
+    change, bounds = change_of(row)
     sides = {side: {"value": value_of(row, side), "bounds": bounds_of(row, side)} for side in ("before", "after")}
-    change = {"change": row["change"], "word": CHANGES.get(row["change"], row["change"]), "reason": row["reason"]}
-    return {"name": label_of(row), **sides, "ratio": ratio, "bounds": bounds, **change}
+    return {"name": label_of(row), **sides, "change": change, "bounds": bounds, "reason": row["reason"]}

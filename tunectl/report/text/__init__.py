@@ -23,6 +23,8 @@ _PAGES: dict[str, tuple[str, str]] = {
     "verify": ("findings", "judged"),
     "check": ("findings", "judged"),
     "probe.jitter": ("probe_jitter", "jitter"),
+    "probe.jitter.runs": ("probe_jitter", "runs"),
+    "probe.jitter.loaded": ("probe_jitter", "loaded"),
     "probe.selftest": ("probe_jitter", "selftest"),
     "probe.wake": ("probe_wake", "wake"),
     "preflight": ("preflight", "preflight"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tunectl.model import Outcome, Scalar, Target, parse_target
+from tunectl.model import Finding, Outcome, Scalar, Target, parse_target
 from tunectl.report.escape import printable, shown
 from tunectl.report.findings import brief, compact, generalised, name_of, spread
 from tunectl.report.text.findings import findings
@@ -24,7 +24,7 @@ from tunectl.report.text.page import (
     reboot,
 )
 from tunectl.report.urgency import findings_in
-from tunectl.wording import plural
+from tunectl.wording import few, plural
 
 MAX_VALUES = 8  # lines of one knob in one block; further lines are only counted
 _LIFETIMES = {"runtime": "this boot", "boot": "next boot"}
@@ -43,15 +43,14 @@ def plan(body: Mapping[str, Any], page: TextPage) -> None:
         prose(page, f"As it stands: {brief(found)}.")
     change_blocks(page, changes)
     reboot(page, body)
-    # A drifted target is already in the changes above, unless nothing can be done about it.
-    planned = {_target(change) for change in changes}
-    rest = [
-        finding
-        for finding in found
-        if finding.outcome is not Outcome.COMPLIANT and (finding.knob, finding.instance) not in planned
-    ]
-    findings(page, rest)
+    findings(page, [one for one in _beside(changes, found) if one.outcome is not Outcome.COMPLIANT])
     notes(page, body.get("notes", ()))
+
+
+def _beside(changes: Changes, found: Iterable[Finding]) -> list[Finding]:
+    """The findings whose targets are not among these changes."""
+    named = {_target(change) for change in changes}
+    return [one for one in found if (one.knob, one.instance) not in named]
 
 
 def plan_of(changes: Changes) -> str:
@@ -124,6 +123,10 @@ def apply(body: Mapping[str, Any], page: TextPage) -> None:
     else:
         prose(page, done, style="bold")
     change_blocks(page, changes, _result)
+    rest = [one.target for one in _beside(changes, findings_in(body)) if one.outcome is Outcome.DRIFTED]
+    if rest:
+        page.line()
+        prose(page, f"Drifted, and not changed: {few(rest)}. `verify` says why, and what to do.")
     not_run(page, body)
     reboot(page, body)
     notes(page, body.get("notes", ()))
@@ -182,13 +185,14 @@ def restore(body: Mapping[str, Any], page: TextPage) -> None:
 
 def _tuned(page: TextPage, tuned: Sequence[Mapping[str, Any]]) -> None:
     """What each shows, and what every kernel starts with; targets of one knob that agree in both are one line."""
-    rows: dict[tuple[str, Scalar, Scalar], list[str]] = {}
+    rows: dict[tuple[str, Scalar, Scalar, str], list[str]] = {}
     for one in tuned:
         knob, instance = parse_target(one["target"])
-        rows.setdefault((knob, one["observed"], one["boots_with"]), []).append(instance)
+        key = (knob, one["observed"], one["boots_with"], ", ".join(one.get("given_at", ())))
+        rows.setdefault(key, []).append(instance)
     cells = []
-    for (knob, observed, boots_with), instances in rows.items():
-        starts = "" if boots_with is None else f"the kernel starts with {shown(boots_with)}"
+    for (knob, observed, boots_with, given_at), instances in rows.items():
+        starts = printable(given_at) if boots_with is None else f"the kernel starts with {shown(boots_with)}"
         cells.append((name_of(knob, instances), f"is {shown(observed)}", starts))
     columns(page, cells, indent=2)
 

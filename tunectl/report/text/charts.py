@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
-from tunectl.report.charts import Slice, run_ns, timeline
-from tunectl.report.figures import nanoseconds, plain
+from tunectl.report.charts import Slice, timeline
+from tunectl.report.figures import plain
 from tunectl.report.text.page import TextPage, columns, line, prose
+from tunectl.shapes import Jitter
+from tunectl.wording import nanoseconds
 
 _STEPS = (1, 2, 5)  # of a decade
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
@@ -17,7 +19,7 @@ _EMPTY_SHOWN = 2  # empty steps in a row; more become one line
 
 def histogram(
     page: TextPage,
-    cpus: Iterable[Mapping[str, Any]],
+    histograms: Iterable[Iterable[Sequence[int]]],
     indent: int = 0,
     what: str = "interruptions",
     share_of: str = "the stolen time",
@@ -27,7 +29,7 @@ def histogram(
     Beside each count stands the share of all stolen time that such gaps took: many short gaps may matter less than one
     long gap.
     """
-    bins, taken = _binned(cpus)
+    bins, taken = _binned(histograms)
     if not bins:
         return
     page.line()
@@ -48,17 +50,15 @@ def histogram(
 Place = tuple[int, int]  # (decade, index of 1, 2 or 5)
 
 
-def _binned(cpus: Iterable[Mapping[str, Any]]) -> tuple[dict[Place, int], dict[Place, float]]:
+def _binned(histograms: Iterable[Iterable[Sequence[int]]]) -> tuple[dict[Place, int], dict[Place, float]]:
     """How many gaps, and how many ns of them, in each step."""
     bins: dict[Place, int] = {}
     taken: dict[Place, float] = {}
-    for cpu in cpus:
-        for from_ns, to_ns, count in cpu.get("histogram") or ():
-            if count > 0 and from_ns is not None:
-                place = _bin(from_ns)
-                bins[place] = bins.get(place, 0) + count
-                middle = (from_ns + (to_ns if to_ns is not None else from_ns)) / 2
-                taken[place] = taken.get(place, 0.0) + middle * count
+    for from_ns, to_ns, count in chain.from_iterable(histograms):
+        if count:
+            place = _bin(from_ns)
+            bins[place] = bins.get(place, 0) + count
+            taken[place] = taken.get(place, 0.0) + (from_ns + to_ns) / 2 * count
     return bins, taken
 
 
@@ -123,13 +123,14 @@ _UNKNOWN = "?"
 MAX_SPARKLINES = 16
 
 
-def sparklines(page: TextPage, body: Mapping[str, Any], indent: int = 0) -> None:
+def sparklines(page: TextPage, result: Jitter, indent: int = 0) -> None:
     """Two lines a CPU, of many only those with the longest gaps; nothing where the times of the gaps are not known."""
-    cpus = sorted(body["cpus"], key=lambda cpu: -(cpu.get("max_ns") or 0))[:MAX_SPARKLINES]
-    shown = [cpu for cpu in body["cpus"] if cpu in cpus]
-    label = max([len(f"CPU {cpu['cpu']} longest ") for cpu in shown], default=0)
+    longest_first = sorted(result.cpus, key=lambda cpu: -cpu.max_ns)
+    drawn = {cpu.cpu for cpu in longest_first[:MAX_SPARKLINES]}
+    shown = [cpu for cpu in result.cpus if cpu.cpu in drawn]
+    label = max([len(f"CPU {cpu.cpu} longest ") for cpu in shown], default=0)
     room = min(max(page.width - indent - 2 - label, 10), 100)
-    rows = [(cpu, timeline(body, cpu, room)) for cpu in shown]
+    rows = [(cpu, timeline(result, cpu, room)) for cpu in shown]
     if not any(one and one.longest_ns and one.stolen for _, slices in rows for one in slices):
         return
     known = [one for _, slices in rows for one in slices if one]
@@ -137,22 +138,20 @@ def sparklines(page: TextPage, body: Mapping[str, Any], indent: int = 0) -> None
     floor = min([one.longest_ns for one in known if one.longest_ns] + [top / 10])
     most = max(one.stolen for one in known)
     page.line()
-    prose(page, _title(body, [slices for _, slices in rows], floor, top, most), indent=indent)
+    prose(page, _title(result, [slices for _, slices in rows], floor, top, most), indent=indent)
     for cpu, slices in rows:
-        name = f"CPU {cpu['cpu']} "
+        name = f"CPU {cpu.cpu} "
         longest = "".join(_level(one and _logarithmic(one.longest_ns, floor, top)) for one in slices)
         stolen = "".join(_level(one and one.stolen / most) for one in slices)
         line(page, " " * (indent + 2), f"{name}longest".ljust(label), (longest, "cyan"))
         line(page, " " * (indent + 2), "stolen".rjust(len(name) + 6).ljust(label), (stolen, "magenta"))
     if any(slices for _, slices in rows):
-        _axis(page, indent + 2 + label, max(len(slices) for _, slices in rows), run_ns(body, shown[0]))
+        _axis(page, indent + 2 + label, max(len(slices) for _, slices in rows), result.seconds(shown[0]) * 1e9)
 
 
-def _title(
-    body: Mapping[str, Any], rows: Sequence[Sequence[Slice | None]], floor: float, top: float, most: float
-) -> str:
+def _title(result: Jitter, rows: Sequence[Sequence[Slice | None]], floor: float, top: float, most: float) -> str:
     counted = max(map(len, rows))
-    width = nanoseconds(body["duration_s"] * 1e9 / counted)
+    width = nanoseconds(result.duration_s * 1e9 / counted)
     text = f"over time, {width} a column; longest gap: ▁ {nanoseconds(floor)} to █ {nanoseconds(top)}, logarithmic"
     text += f"; stolen: █ {plain(most * 100)} % of a column"
     unknown = any(one is None for slices in rows for one in slices)

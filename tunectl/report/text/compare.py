@@ -1,4 +1,4 @@
-"""`tunectl compare`: the table of before and after, and which differences are more than chance."""
+"""`tunectl compare`: the verdict, then the tables of before and after."""
 
 from __future__ import annotations
 
@@ -6,73 +6,81 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable
-from tunectl.report.figures import CHANGES, bounds_of, label_of, nanoseconds, ratio_of, value_of
+from tunectl.report.figures import SIDES, bounds_of, change_of, label_of, value_of, verdict_of
 from tunectl.report.text.page import Part, TextPage, heading, line, notes, prose
+from tunectl.wording import nanoseconds
 
-_STYLES = {"lower": "green", "higher": "red", "not-significant": "dim", "not-comparable": "dim"}
-_SHORT = {"not significant": "n.s."}
+_STYLES = {"different": "bold", "no-difference": "bold", "cannot-tell": "bold magenta"}
 _GAPS = "gap percentiles are of the gaps that are left: fewer short ones raise them; arrivals count what is felt"
 
 
 def compare(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.compare/1 body."""
-    for side in ("before", "after"):
+    verdict, *rest = verdict_of(body)
+    prose(page, printable(verdict), style=_STYLES.get((body["judged"] or {}).get("outcome", ""), ""))
+    for text in rest:
+        prose(page, printable(text), indent=2)
+    page.line()
+    for side in SIDES:
         _side(page, side, body[side])
+    tables(page, body)
+    notes(page, body["warnings"], "Also different, or limiting")
+
+
+def tables(page: TextPage, body: Mapping[str, Any], names: Sequence[str] = SIDES) -> None:
+    """The tables of a comparison, with other names of the two sides."""
     percent = f"{body['confidence'] * 100:g}%"
     for group in body["groups"]:
-        _group(page, group, percent)
+        _group(page, group, percent, bool(body["judged"]), names)
     page.line()
-    rows = [row for group in body["groups"] for row in group["rows"]]
-    _legend(page, rows, percent)
-    notes(page, body["warnings"], "Also different, or limiting")
+    _legend(page, body, percent, names)
 
 
 def _side(page: TextPage, side: str, run: Mapping[str, Any]) -> None:
     host = run["host"]
     what = [run["file"], host["hostname"], f"Linux {host['kernel']}" if host["kernel"] else "", run["at"]]
+    if run.get("runs", 1) > 1:
+        what.append(f"{run['runs']} runs, the first of them")
     if "cpus" in run:
-        what.append(f"CPUs {run['cpus']} for {run['duration_s']:.3g} s, gaps over {nanoseconds(run['threshold_ns'])}")
+        cpus = f"CPU{'' if run['cpus'].isdecimal() else 's'} {run['cpus']}"
+        what.append(f"{cpus} for {run['duration_s']:.3g} s, gaps over {nanoseconds(run['threshold_ns'])}")
     prose(page, " · ".join(printable(part) for part in what if part), label=f"{side}: ".ljust(8))
 
 
-def _group(page: TextPage, group: Mapping[str, Any], percent: str) -> None:
-    rows = [_cells(row) for row in group["rows"] if row["before"] or row["after"]]
-    header = ("", "before", "after", "ratio", f"{percent} bounds", "")
-    widths = [max(len(cells[at]) for cells in [header, *rows]) for at in range(len(header))]
-    if 2 + sum(widths) + 2 * (len(widths) - 1) > page.width:
-        rows = [(*cells[:-1], _SHORT.get(cells[-1], cells[-1])) for cells in rows]
+def _group(page: TextPage, group: Mapping[str, Any], percent: str, judged: bool, names: Sequence[str]) -> None:
+    shown = [row for row in group["rows"] if row["before"] or row["after"]]
+    cells = [(label_of(row), value_of(row, "before"), value_of(row, "after"), *change_of(row)) for row in shown]
+    header = ("", *names, f"{names[1]} is", f"{percent} bounds")
+    widths = [max(len(row[at]) for row in [header, *cells]) for at in range(len(header))]
     heading(page, group["name"])
-    _row(page, header, widths, "dim", "dim")
-    for row, cells in zip([row for row in group["rows"] if row["before"] or row["after"]], rows, strict=True):
-        _row(page, cells, widths, "", _STYLES.get(row["change"], ""))
+    fits = 2 + sum(widths) + 2 * (len(widths) - 1) <= page.width  # else the bounds stand below
+    shown_at = len(header) if fits else len(header) - 1
+    _row(page, header[:shown_at], widths, "dim")
+    for row, texts in zip(shown, cells, strict=True):
+        _row(page, texts[:shown_at], widths, "")
+        if not fits and texts[-1]:
+            prose(page, f"{percent} bounds: {texts[-1]}", indent=4, style="dim")
         if page.verbose:
             said = [f"{side} {bounds}" for side in ("before", "after") if (bounds := bounds_of(row, side))]
             prose(page, "; ".join([*said, row["reason"]] if row["reason"] else said), indent=4, style="dim")
-    for row in group["rows"]:
-        if row["measure"] == "max_ns" and row["change"] != "not-comparable" and row["ratio"] and not page.verbose:
+    for row in shown:
+        if judged and row["measure"] == "max_ns" and row["reason"] and row["ratio"] and not page.verbose:
             prose(page, row["reason"], indent=2, label="longest: ", style="dim")
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    ratio, bounds = ratio_of(row)
-    change = CHANGES.get(row["change"], row["change"])
-    return label_of(row), value_of(row, "before"), value_of(row, "after"), ratio, bounds, change
-
-
-def _row(page: TextPage, cells: Sequence[str], widths: Sequence[int], style: str, last: str) -> None:
+def _row(page: TextPage, cells: Sequence[str], widths: Sequence[int], style: str) -> None:
     parts: list[Part] = ["  ", (cells[0].ljust(widths[0]), style)]
-    for text, width in zip(cells[1:-1], widths[1:-1], strict=True):
+    for text, width in zip(cells[1:3], widths[1:3], strict=True):
         parts += ["  ", (text.rjust(width), style)]
-    line(page, *parts, "  ", (cells[-1], last))
+    for text, width in zip(cells[3:], widths[3:], strict=False):
+        parts += ["  ", (text.ljust(width), style)]
+    line(page, *parts)
 
 
-def _legend(page: TextPage, rows: Sequence[Mapping[str, Any]], percent: str) -> None:
-    judged = [row for row in rows if row["ratio"] and row["ratio"]["low"] is not None]
-    text = f"not significant (n.s.): the {percent} bounds of the ratio include 1, or a run is too short to bound it"
-    prose(page, text, style="dim")
-    if any(row["measure"] == "gap_ns" for row in rows):
+def _legend(page: TextPage, body: Mapping[str, Any], percent: str, names: Sequence[str]) -> None:
+    if body["before"].get("runs", 1) > 1 or body["after"].get("runs", 1) > 1:
+        middle = "the middle one of the runs; -v shows the least and the greatest"
+        prose(page, f"{' and '.join(names)}: {middle}", style="dim")
+    prose(page, f"each row has its own {percent} bounds: of twenty rows, one lies outside by chance", style="dim")
+    if body["kind"] == "jitter":
         prose(page, _GAPS, style="dim")
-    if len(judged) > 1:
-        chance = len(judged) * (1 - float(percent[:-1]) / 100)
-        text = f"{len(judged)} ratios are judged: about {chance:.2g} would look different by chance alone"
-        prose(page, text, style="dim")

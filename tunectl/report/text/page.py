@@ -123,11 +123,18 @@ def banner(page: TextPage, verdict: str, said: str) -> None:
         line(page, (word if number == 0 else " " * (hang - _GAP), f"bold {style}"), " " * _GAP, wrapped)
 
 
+_OPTION = r" --(?:root|host|state) (?:'[^']*'|[^\s'])+"
+_WHOLE = re.compile(rf"sudo (?:'[^']*/tunectl'|[^\s']*tunectl)(?:{_OPTION})* [a-z]+(?: --adopt)?\S*|\S+")
+
+
 def wrap(text: str, width: int) -> list[str]:
-    """`text` in lines of at most `width` cells, broken at white space only; a longer word has its own line."""
+    """`text` in lines of at most `width` cells, broken at white space only; a longer word has its own line.
+
+    A command of ours is one word: it is there to be copied.
+    """
     lines: list[str] = []
     used = 0
-    for word in text.split():
+    for word in _WHOLE.findall(text):
         safe = printable(word)
         cells = cell_len(safe)
         if lines and used + 1 + cells <= width:
@@ -152,12 +159,22 @@ def columns(
     """Rows in columns as wide as they need. If that is too wide, the widest becomes narrower and wraps.
 
     `right` are the columns that are aligned right, `styles` one style for each column; the header is bold. `widths`
-    come from column_widths() where several tables share their columns.
+    come from column_widths() where several tables share their columns. Figures, which are aligned right, are never cut:
+    those that find no room stand in a table of their own below, beside the names again.
     """
     whole = [[printable(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not whole:
         return
-    widths = widths or column_widths(whole, page.width - indent)
+    room = page.width - indent
+    if not widths and (beside := _beside(whole, room, right)) < len(whole[0]):
+        for part in (range(beside), (*range(_names(right)), *range(beside, len(whole[0])))):
+            cut = [[row[at] for at in part] for row in whole]
+            there = {place for place, at in enumerate(part) if at in right}
+            looks = [(*styles, *[""] * len(whole[0]))[at] for at in part]
+            names = cut.pop(0) if header else ()
+            columns(page, cut, indent=indent, right=there, styles=looks, header=names)
+        return
+    widths = widths or column_widths(whole, room, right)
     for number, row in enumerate(whole):
         looks = ["bold"] * len(row) if header and number == 0 else [*styles, *[""] * len(row)]
         cells = [_cell(text, width) for text, width in zip(row, widths, strict=True)]
@@ -171,13 +188,31 @@ def columns(
             line(page, *parts)
 
 
-def column_widths(rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """How wide each column of `rows` is, in cells, so that all fit in `room`."""
+def _names(right: Collection[int]) -> int:
+    """How many columns say what a row is about: those before the figures."""
+    return max(1, min(right, default=1))
+
+
+def _beside(rows: Sequence[Sequence[str]], room: int, right: Collection[int]) -> int:
+    """How many of the columns fit beside each other, in `room` cells: at least one of figures."""
+    used = -_GAP
+    for at, column in enumerate(zip(*rows, strict=True)):
+        width = max(map(cell_len, column))
+        used += _GAP + (width if at in right else min(width, _LEAST))
+        if used > room and right:
+            return max(at, _names(right) + 1)
+    return len(rows[0])
+
+
+def column_widths(rows: Sequence[Sequence[str]], room: int, whole: Collection[int] = ()) -> list[int]:
+    """How wide each column of `rows` is, in cells, so that all fit in `room`; those of `whole` as wide as they need."""
     widths = [min(max(map(cell_len, column)), room) for column in zip(*rows, strict=True)]
     room -= _GAP * (len(widths) - 1)
-    while sum(widths) > room and max(widths) > _LEAST:
+    soft = [at for at in range(len(widths)) if at not in whole]
+    while soft and sum(widths) > room and max(widths[at] for at in soft) > _LEAST:
         # The last column usually is a sentence, which wraps well; a name that is broken in two is hard to read.
-        widths[-1 if widths[-1] > _LEAST_LAST else widths.index(max(widths))] -= 1
+        last = soft[-1] == len(widths) - 1 and widths[-1] > _LEAST_LAST
+        widths[-1 if last else max(soft, key=lambda at: widths[at])] -= 1
     return widths
 
 

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import limits_of
+from tunectl.report.figures import limits_of, probes_of
 from tunectl.report.findings import brief
 from tunectl.report.hosts import machine_name
 from tunectl.report.text.findings import harmless, urgent
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
-from tunectl.report.text.probe_jitter import measured
+from tunectl.report.text.probe_jitter import measured, under
 from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import findings_in, other_reasons
+from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
 
 
@@ -26,22 +27,30 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     _cpu_sets(page, body.get("cpu_sets") or {})
     todo_list(page, body.get("actions") or ())
     heading(page, "Measured")
-    _against_budget(page, body)
+    probe, loaded = probes_of(body)
+    _against_budget(page, body, probe, loaded)
     for name, title in (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings")):
         _section(page, title, body.get(name), body)
     harmless(page, [finding for name in SECTIONS for finding in findings_in(body.get(name))])
-    _probe(page, body.get("probe"), body.get("beside") or ())
+    _probe(page, probe, body.get("beside") or ())
+    if loaded:
+        heading(page, "Probe under load")
+        under(page, loaded, indent=2)
+        measured(loaded, page, indent=2)
     _evidence(page, (body.get("thermal") or {}).get("evidence") or {})
     notes(page, body.get("notes", ()))
 
 
-def _against_budget(page: TextPage, body: Mapping[str, Any]) -> None:
+def _against_budget(page: TextPage, body: Mapping[str, Any], probe: Jitter | None, loaded: Jitter | None) -> None:
     """The worst CPU's figures with their limits, and each reason for the verdict that is no finding's."""
-    for reason in other_reasons(body):
+    for reason in other_reasons(body, probe, loaded):
         prose(page, reason, indent=2, label="- ")
-    rows = limits_of(body.get("probe") or {})
+    rows = limits_of(probe)
     if rows:
         columns(page, rows, indent=2, right=(1, 2), header=("probe, the worst CPU", "measured", "budget", "", ""))
+    if loaded:
+        header = ("under load, the worst CPU", "measured", "budget", "", "")
+        columns(page, limits_of(loaded), indent=2, right=(1, 2), header=header)
 
 
 def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:
@@ -88,7 +97,7 @@ def _plain(value: Any) -> str:
     return shown(value)
 
 
-def _probe(page: TextPage, probe: Mapping[str, Any] | None, beside: Sequence[Mapping[str, Any]]) -> None:
+def _probe(page: TextPage, probe: Jitter | None, beside: Sequence[Mapping[str, Any]]) -> None:
     heading(page, "Probe", "" if probe else ": not run")
     if probe:
         measured(probe, page, indent=2)
@@ -101,4 +110,4 @@ def _probe(page: TextPage, probe: Mapping[str, Any] | None, beside: Sequence[Map
         threads = "; ".join(printable(str(thread)) for thread in one["threads"])
         prose(page, what, indent=2, label=f"CPU {one['cpu']}, beside {threads}: ")
     if probe:
-        notes(page, probe.get("warnings", ()), "Probe: warnings")
+        notes(page, probe.warnings, "Probe: warnings")

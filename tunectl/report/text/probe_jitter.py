@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from tunectl.cpulist import format_cpulist
+from tunectl.cpulist import named_cpus
+from tunectl.report.causes import grouped, totals
 from tunectl.report.escape import printable
-from tunectl.report.figures import budget_of, figure, nanoseconds
+from tunectl.report.figures import LOADED, OF_A_RUN, loads_of, problems_of, runs_of, stopped_together, verdict_of
+from tunectl.report.story import story
+from tunectl.report.text import compare
 from tunectl.report.text.charts import histogram, sparklines
-from tunectl.report.text.page import TextPage, columns, notes, prose
+from tunectl.report.text.page import TextPage, columns, heading, notes, prose
+from tunectl.shapes import Budget, Cpu, Jitter, JitterLoaded, JitterRuns, Smis, Stops, typed
+from tunectl.wording import nanoseconds, plural
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 MAX_IRQS = 8  # interrupts listed: the most frequent ones
@@ -25,62 +30,140 @@ _LIMITS: dict[str, tuple[str, Callable[[float], str]]] = {
 
 def jitter(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.jitter/1 body."""
-    measured(body, page)
-    notes(page, body.get("warnings", ()), "Warnings")
+    result = typed(body, Jitter)
+    measured(result, page)
+    notes(page, result.warnings, "Warnings")
 
 
-def measured(body: Mapping[str, Any], page: TextPage, indent: int = 0) -> None:
-    """The verdict, the table and the histogram, without the warnings: also a section of preflight."""
-    cpus = body["cpus"]
-    prose(page, _headline(body), indent=indent, style="bold")
-    _budget(page, body, indent)
+def runs(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.probe.jitter.runs/1 body: a line a run."""
+    kept = typed(body, JitterRuns)
+    count = f"{len(kept.runs)} runs, {kept.pause_s:g} s apart" if len(kept.runs) > 1 else "1 run"
+    prose(page, f"{count}, each: {_headline(kept.runs)}", style="bold")
+    for text in dict.fromkeys(text for run in kept.runs for text in run.budget.broken):
+        prose(page, text, label="over budget: ", style="red")
     page.line()
-    rows = sorted(cpus, key=lambda cpu: -(cpu.get("max_ns") or 0))[:MAX_CPUS] if len(cpus) > MAX_CPUS else cpus
-    columns(page, [_row(body, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
+    columns(page, runs_of(kept.runs), right=range(1, 5), header=("the worst CPU of", *OF_A_RUN))
+    _stories(page, [(f"run {number}", run) for number, run in enumerate(kept.runs, 1)])
+    warnings = [*kept.warnings, *(text for run in kept.runs for text in run.warnings)]
+    notes(page, list(dict.fromkeys(warnings)), "Warnings")
+
+
+def loaded(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.probe.jitter.loaded/1 body: quiet and loaded side by side, then what the load did."""
+    kept = typed(body, JitterLoaded)
+    sides = [("quiet", run) for run in kept.quiet] + [("loaded", run) for run in kept.loaded]
+    comparison = kept.comparison
+    for text in problems_of(kept):
+        prose(page, text, style="bold red")
+    if comparison:
+        verdict, *rest = verdict_of(comparison, LOADED)
+        prose(page, verdict, style="bold")
+        for text in rest:
+            prose(page, text, indent=2)
+        page.line()
+    prose(page, _headline(kept.quiet), style="bold")
+    for name, run in sides:
+        _budget(page, run.budget, 0, f"{name}, ")
+    for run in kept.loaded:
+        under(page, run)
+    if len(sides) > 2 or not comparison:
+        page.line()
+        rows = [(name, *row) for (name, _), row in zip(sides, runs_of(run for _, run in sides), strict=True)]
+        columns(page, rows, right=range(2, 6), header=("", "the worst CPU of", *OF_A_RUN))
+    if comparison:
+        compare.tables(page, comparison, LOADED)
+    _stories(page, sides)
+    for name, run in sides if len(sides) == 2 else ():
+        if run.attribution:
+            heading(page, name)
+            causes(page, run, 0)
+    warnings = [*kept.warnings, *(comparison["warnings"] if comparison else ())]
+    warnings += [text for _, run in sides for text in run.warnings]
+    notes(page, list(dict.fromkeys(warnings)), "Warnings")
+
+
+def under(page: TextPage, run: Jitter, indent: int = 0) -> None:
+    """What the load of a run did."""
+    where, rows = loads_of(run.load)
+    prose(page, where, indent=indent, label="load: ")
+    columns(page, rows, indent=indent + 2)
+
+
+def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
+    """The verdict, the table and the histogram, without the warnings: also a section of preflight."""
+    cpus = result.cpus
+    prose(page, _headline([result]), indent=indent, style="bold")
+    _budget(page, result.budget, indent)
+    _story(page, result, indent)
+    page.line()
+    rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:MAX_CPUS] if len(cpus) > MAX_CPUS else cpus
+    columns(page, [_row(result, cpu) for cpu in rows], indent=indent, right=range(len(_HEADER)), header=_HEADER)
     if len(cpus) > len(rows):
         prose(page, f"and {len(cpus) - len(rows)} more CPUs, none with a longer gap", indent=indent)
     legend = "stolen: ppm of the time; P50 to max: gaps; arr99.9: P99.9 of a randomly timed message's wait"
     prose(page, legend, indent=indent, style="dim")
-    account(page, body, indent)
-    histogram(page, cpus, indent)
-    sparklines(page, body, indent)
-    causes(page, body, indent)
-    periods(page, body, indent)
-    _during(page, body, indent)
+    account(page, result, indent)
+    histogram(page, (cpu.histogram for cpu in cpus), indent)
+    sparklines(page, result, indent)
+    causes(page, result, indent)
+    periods(page, result, indent)
+    _during(page, result, indent)
 
 
-def _headline(body: Mapping[str, Any]) -> str:
-    cpus = format_cpulist(cpu["cpu"] for cpu in body["cpus"])
-    clock = body.get("clock") or {}
-    source = f", clock {clock['source']}" if clock.get("source") else ""
-    granule = f" in steps of {nanoseconds(clock['granule_ns'])}" if clock.get("granule_ns") else ""
-    what = f"gaps over {nanoseconds(body['threshold_ns'])}"
-    return f"CPUs {cpus or '(none)'} for {body['duration_s']:.3g} s: {what}{source}{granule}"
+def _headline(runs: Sequence[Jitter]) -> str:
+    """What was measured, and for how long: runs that --until ended may each have another length."""
+    result, lengths = runs[0], sorted(run.duration_s for run in runs)
+    least, most = (f"{length:.3g}" for length in (lengths[0], lengths[-1]))
+    lasted = most if least == most else f"{least} to {most}"
+    cpus, clock = named_cpus(cpu.cpu for cpu in result.cpus), result.clock
+    source = f", clock {clock.source}" if clock.source else ""
+    granule = f" in steps of {nanoseconds(clock.granule_ns)}" if clock.granule_ns else ""
+    what = f"gaps over {nanoseconds(result.threshold_ns)}"
+    return f"{cpus} for {lasted} s: {what}{source}{granule}"
 
 
-def _budget(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
-    budget = budget_of(body)
-    for text in budget.get("broken") or ():
-        prose(page, str(text), indent=indent, label="over budget: ", style="red")
-    if budget.get("verdict") == "within":
-        limits = (budget.get("limits") or {}).items()
-        known = [f"{_LIMITS[name][0]} {_LIMITS[name][1](value)}" for name, value in limits if name in _LIMITS]
-        prose(page, f"within budget ({', '.join(known)})", indent=indent, style="green")
-    elif not budget.get("broken"):
-        prose(page, f"not judged: {budget.get('reason') or 'no budget'}", indent=indent, style="magenta")
+def _stories(page: TextPage, named: Iterable[tuple[str, Jitter]]) -> None:
+    for name, run in named:
+        if run.until:
+            page.line()
+            prose(page, name, style="bold")
+            _story(page, run, 2)
 
 
-def _row(body: Mapping[str, Any], cpu: Mapping[str, Any]) -> Sequence[str]:
-    gap = (cpu.get("gap_ns") or {}) if cpu.get("interruptions") else {}
-    rate, stolen = figure(body, cpu, "interruptions_per_s"), figure(body, cpu, "stolen_ppm")
+def _story(page: TextPage, result: Jitter, indent: int) -> None:
+    """Of the gap that --until waited for."""
+    found = story(result)
+    if not found:
+        return
+    prose(page, found.headline, indent=indent, style="bold yellow" if result.until and result.until.gap else "")
+    columns(page, found.rows, indent=indent + 2, right={0})
+    for text in (*found.others, *found.unseen):
+        prose(page, text, indent=indent + 2)
+
+
+def _budget(page: TextPage, budget: Budget, indent: int, which: str = "") -> None:
+    for text in budget.broken:
+        prose(page, text, indent=indent, label=f"{which}over budget: ", style="red")
+    if budget.verdict == "within":
+        limits = [(*_LIMITS[name], limit) for name, limit in budget.limits.items() if name in _LIMITS and limit]
+        known = [f"{name} {shown(limit)}" for name, shown, limit in limits]
+        prose(page, f"{which}within budget ({', '.join(known)})", indent=indent, style="green")
+    elif not budget.broken:
+        prose(page, f"{which}not judged: {budget.reason or 'no budget'}", indent=indent, style="magenta")
+
+
+def _row(result: Jitter, cpu: Cpu) -> Sequence[str]:
+    gap = cpu.gap_ns if cpu.interruptions else {}
+    rate = result.figure(cpu, "interruptions_per_s")
     return (
-        str(cpu["cpu"]),
+        str(cpu.cpu),
         "-" if rate is None else _short(rate),
-        "-" if stolen is None else _short(stolen),
+        _short(cpu.stolen_ppm),
         *(nanoseconds(gap.get(percentile), "") for percentile in ("50", "99", "99.9", "99.99")),
-        nanoseconds(figure(body, cpu, "p99_9_ns"), ""),
-        nanoseconds(figure(body, cpu, "max_ns"), ""),
-        nanoseconds((cpu.get("loop_ns") or {}).get("mean"), ""),
+        nanoseconds(result.figure(cpu, "p99_9_ns"), ""),
+        nanoseconds(cpu.max_ns, ""),
+        nanoseconds(cpu.loop_ns.mean, ""),
     )
 
 
@@ -88,18 +171,18 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or value == 0 else f"{value:.2g}"
 
 
-def _during(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
+def _during(page: TextPage, result: Jitter, indent: int) -> None:
     """What the kernel counted on these CPUs while the probe ran: the likely causes."""
     irqs: Counter[str] = Counter()
     others: Counter[str] = Counter()
-    for cpu in body["cpus"]:
-        counters = cpu.get("counters") or {}
-        irqs.update(counters.get("irq") or {})
-        others["context switches"] += sum((counters.get("context_switches") or {}).values())
-        others["page faults"] += counters.get("page_faults") or 0
-        others["ns stolen by the hypervisor"] += counters.get("steal_ns") or 0
-        others["interruptions beyond the list of events; the histogram has them"] += cpu.get("events_lost") or 0
-    names = body.get("irq_descriptions") or {}
+    for cpu in result.cpus:
+        counted = cpu.counted
+        irqs.update(counted.irq)
+        others["context switches"] += counted.context_switches.voluntary + counted.context_switches.involuntary
+        others["page faults"] += counted.page_faults
+        others["ns stolen by the hypervisor"] += counted.steal_ns
+        others["interruptions beyond the list of events; the histogram has them"] += cpu.events_lost
+    names = result.irq_descriptions
     rows = [(f"{delta:,}", printable(irq), printable(names.get(irq, ""))) for irq, delta in irqs.most_common(MAX_IRQS)]
     rows += [(f"{count:,}", "", name) for name, count in others.items() if count]
     if rows:
@@ -108,71 +191,78 @@ def _during(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
         columns(page, rows, indent=indent + 2, right={0})
 
 
-MAX_CAUSES = 12  # rows of the table: the causes that took most time
-_CAUSES_HEADER = ("gaps", "total", "longest", "cause")
+_CAUSES_HEADER = ("gaps", "total", "share", "longest", "cause, by what held the CPU longest")
 
 
-def causes(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
+def causes(page: TextPage, result: Jitter, indent: int) -> None:
     """The table of causes over all CPUs; nothing where causes were not asked for."""
-    asked = body.get("attribution")
+    asked = result.attribution
     if not asked:
         return
     page.line()
-    if asked.get("method") != "trace":
-        prose(page, f"causes: {asked.get('reason')}; the counters below have to do", indent=indent, style="magenta")
+    if asked.method != "trace":
+        prose(page, f"causes: {asked.reason}; the counters below have to do", indent=indent, style="magenta")
         return
-    cost = asked.get("event_cost_ns")
+    cost = asked.event_cost_ns
     said = f"; tracing an event takes {nanoseconds(cost)} at least, and is part of these" if cost else ""
     prose(page, f"what the gaps were, by the kernel's own trace{said}", indent=indent)
-    rows = sorted(_causes_summed(body).items(), key=lambda item: -item[1][1])
-    shown = [
-        (f"{count:,}", nanoseconds(total, ""), nanoseconds(longest, ""), cause)
-        for cause, (count, total, longest) in rows[:MAX_CAUSES]
-    ]
-    columns(page, shown, indent=indent + 2, right={0, 1, 2}, header=_CAUSES_HEADER)
-    if rest := rows[MAX_CAUSES:]:
-        total = nanoseconds(sum(took for _, (_, took, _) in rest))
-        prose(page, f"and {len(rest)} more causes, {total} in all", indent=indent + 2)
-    lost = sum((cpu.get("trace") or {}).get("events_lost", 0) for cpu in body["cpus"])
+    times = [(row, nanoseconds(row.total_ns, ""), nanoseconds(row.max_ns, "")) for row in grouped(result)]
+    shown = [(f"{row.count:,}", took, f"{row.percent:.1f} %", longest, row.cause) for row, took, longest in times]
+    columns(page, shown, indent=indent + 2, right={0, 1, 2, 3}, header=_CAUSES_HEADER)
+    for text in totals(result):
+        prose(page, text, indent=indent + 2)
+    lost = sum(cpu.trace.events_lost for cpu in result.cpus if cpu.trace)
     if lost:
         prose(page, f"{lost:,} events found no room in the trace buffer", indent=indent + 2, style="yellow")
 
 
-def _causes_summed(body: Mapping[str, Any]) -> dict[str, tuple[int, int, int]]:
-    """Cause -> gaps, their total and the longest, over all CPUs."""
-    found: dict[str, tuple[int, int, int]] = {}
-    for cpu in body["cpus"]:
-        for row in cpu.get("causes") or ():
-            count, total, longest = found.get(row["cause"], (0, 0, 0))
-            found[row["cause"]] = (count + row["count"], total + row["total_ns"], max(longest, row["max_ns"]))
-    return found
-
-
-def periods(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
+def periods(page: TextPage, result: Jitter, indent: int) -> None:
     """A line for each series of gaps that comes at regular intervals."""
-    found = [(cpu["cpu"], period) for cpu in body["cpus"] for period in cpu.get("periods") or ()]
+    found = [(cpu.cpu, period) for cpu in result.cpus for period in cpu.periods]
     if found:
         page.line()
     for cpu, period in found:
-        every = f"{period['period_ns'] / 1e6:.3f} ms"
-        known = " - ".join(dict.fromkeys(text for text in (period["name"], period["cause"]) if text))
-        what = f"{period['count']:,} gaps, {nanoseconds(period['mean_ns'])} each on average"
+        every = f"{period.period_ns / 1e6:.3f} ms"
+        known = " - ".join(dict.fromkeys(text for text in (period.name, period.cause) if text))
+        what = f"{period.count:,} gaps, {nanoseconds(period.mean_ns)} each on average"
         prose(page, f"{what}{': ' if known else ''}{known}", indent=indent, label=f"CPU {cpu}, every {every}: ")
 
 
-def account(page: TextPage, body: Mapping[str, Any], indent: int) -> None:
+def _smis(smis: Smis) -> str:
+    if smis.count is None:
+        return f"SMIs were not counted: {smis.reason}"
+    counted = f"{plural(smis.count, 'SMI')} counted meanwhile"
+    return f"{counted}: each stops all CPUs, and no kernel sees it" if smis.count else counted
+
+
+def _simultaneous(page: TextPage, stops: Stops, indent: int) -> None:
+    if said := stopped_together(stops):
+        prose(page, said, indent=indent, style="yellow")
+    elif page.verbose:
+        unknown = f"simultaneous stops of all CPUs cannot be told: {stops.reason}"
+        text = unknown if stops.reason else "no simultaneous stops of all CPUs"
+        prose(page, text, indent=indent, style="dim")
+
+
+def account(page: TextPage, result: Jitter, indent: int) -> None:
     """Do loops and gaps add up to the run? And, with -v, the clock each core really ran at."""
-    off = [abs(cpu["conservation_ppm"]) for cpu in body["cpus"] if cpu.get("conservation_ppm") is not None]
+    off = [abs(cpu.conservation_ppm) for cpu in result.cpus if cpu.conservation_ppm is not None]
     if off:
         worst = max(off)
         said = "1 ppm" if worst < 1 else f"{worst:,.0f} ppm"
         text = f"loops and gaps add up to the run's length within {said}"
         prose(page, text, indent=indent, style="dim" if worst <= 1000 else "red")
-    for cpu in body["cpus"] if page.verbose else ():
-        clock = cpu.get("core_khz")
-        if clock:
-            text = f"core clock {clock['before'] / 1e6:.3f} GHz before, {clock['after'] / 1e6:.3f} GHz after"
-            prose(page, text, indent=indent, label=f"CPU {cpu['cpu']}: ", style="dim")
+    elif page.verbose:
+        text = "the kernel's clock reads the same counter: loops and gaps cannot be held against it"
+        prose(page, text, indent=indent, style="dim")
+    if smis := result.smis:
+        prose(page, _smis(smis), indent=indent, style="" if smis.count else "dim")
+    if stops := result.simultaneous_stops:
+        _simultaneous(page, stops, indent)
+    for cpu in result.cpus if page.verbose else ():
+        if clock := cpu.core_khz:
+            text = f"core clock {clock.before / 1e6:.3f} GHz before, {clock.after / 1e6:.3f} GHz after"
+            prose(page, text, indent=indent, label=f"CPU {cpu.cpu}: ", style="dim")
 
 
 _PHASES_HEADER = ("", "injected", "found", "as lost", "missed", "shortest", "too long by", "what")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tunectl.report.figures import nanoseconds
+from tunectl.report.figures import wake_conditions as conditions
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
+from tunectl.wording import nanoseconds
 
 Case = Mapping[str, Any]
 MAX_WARNINGS = 12  # of single cases; JSON has them all
@@ -27,13 +28,16 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
     measured = [case for case in cases if case["n"]]
     prose(page, _summary(body, cases), style="bold")
     prose(page, _legend(body), style="dim")
+    for text in conditions(body):
+        prose(page, text, style="dim")
     for title, figure in _FIGURES:
-        _matrix(page, title, measured, figure)
+        _matrix(page, title, [case for case in cases if case["n"] or case.get("is_void")], figure)
     _receiver(page, measured)
     _gains(page, body.get("speedups") or ())
     if page.verbose:
         _histograms(page, measured)
-    _left_out(page, cases)
+    _left_out(page, [case for case in cases if not case.get("is_void")])
+    _void(page, cases)
     notes(page, body.get("warnings", ()), "Warnings")
     _case_warnings(page, measured)
 
@@ -84,7 +88,7 @@ def _table(page: TextPage, cases: Sequence[Case], size: int, shown: Callable[[Ca
 def _matrix(page: TextPage, title: str, cases: Sequence[Case], figure: Callable[[Case], float | None]) -> None:
     if cases:
         heading(page, title)
-        _table(page, cases, _IDLES, lambda case: nanoseconds(figure(case)))
+        _table(page, cases, _IDLES, lambda case: nanoseconds(figure(case)) if case["n"] else "void")
 
 
 def _receiver(page: TextPage, cases: Sequence[Case]) -> None:
@@ -119,7 +123,7 @@ def _label(case: Case) -> str:
 def _histograms(page: TextPage, cases: Iterable[Case]) -> None:
     for case in cases:
         heading(page, _label(case))
-        histogram(page, [case], 2, "messages", "all time waited")
+        histogram(page, [case["histogram"]], 2, "messages", "all time waited")
 
 
 def _left_out(page: TextPage, cases: Iterable[Case]) -> None:
@@ -134,7 +138,17 @@ def _left_out(page: TextPage, cases: Iterable[Case]) -> None:
     notes(page, (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()), "Not measured")
 
 
+def _void(page: TextPage, cases: Iterable[Case]) -> None:
+    """What was measured, and is no result."""
+    texts = [f"{_label(case)}: {str(case['reason']).removeprefix('void: ')}" for case in cases if case.get("is_void")]
+    notes(page, _first(texts), "Void: measured, and no result")
+
+
+def _first(texts: list[str]) -> list[str]:
+    more = [f"and {len(texts) - MAX_WARNINGS} more; --format json has them all"] if len(texts) > MAX_WARNINGS else []
+    return texts[:MAX_WARNINGS] + more
+
+
 def _case_warnings(page: TextPage, cases: Iterable[Case]) -> None:
     texts = [f"{_label(case)}: {text}" for case in cases for text in case.get("warnings", ())]
-    more = [f"and {len(texts) - MAX_WARNINGS} more; --format json has them all"] if len(texts) > MAX_WARNINGS else []
-    notes(page, texts[:MAX_WARNINGS] + more, "Warnings of single cells")
+    notes(page, _first(texts), "Warnings of single cells")

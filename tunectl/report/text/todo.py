@@ -15,7 +15,7 @@ def todo_list(page: TextPage, actions: Iterable[Mapping[str, Any]]) -> None:
     if listed:
         heading(page, "To do, in this order")
         if page.recorded:
-            prose(page, f"Files that are named without {page.recorded} are those of the recorded host.", indent=2)
+            prose(page, f"Files and commands without {page.recorded} are for that host itself.", indent=2)
     for number, one in enumerate(listed, 1):
         _one(page, one, f"{number}. ".rjust(len(str(len(listed))) + 2))
 

@@ -1,11 +1,9 @@
-#include "wake/case.h"
 #include "check.h"
 #include "lib/clock.h"
-#include "wake/threads.h"
-#include "wake/exchange.h"
-#include "wake/mechanisms.h"
+#include "wake/cell.h"
 
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MESSAGES = 40 };
@@ -26,30 +24,100 @@ static const struct mechanism *mechanism_named(const char *name)
     return NULL;
 }
 
-static void percentiles_are_nearest_ranks(void)
+/* What `write` puts into an object, as text; to be freed. */
+static char *written(void (*write)(struct json *, const void *), const void *context)
 {
-    int64_t values[1000];
-    for (int64_t i = 0; i < 1000; i++)
-        values[i] = 1000 - i;
-    struct spread s = spread_of(values, 1000);
-    CHECK(s.n == 1000 && s.min == 1 && s.max == 1000);
-    CHECK(s.mean > 500.49 && s.mean < 500.51);
-    CHECK(s.at[0] == 500 && s.at[1] == 900 && s.at[2] == 950 && s.at[3] == 990 && s.at[4] == 999 && s.at[5] == 1000);
-    CHECK(spread_of(values, 0).n == 0);
-    int64_t one[] = {-5};
-    s = spread_of(one, 1);
-    CHECK(s.min == -5 && s.max == -5 && s.at[0] == -5 && s.at[5] == -5);
+    char *text = NULL;
+    size_t length;
+    struct json j;
+    FILE *stream = open_memstream(&text, &length);
+    json_init(&j, stream);
+    json_object_begin(&j, NULL);
+    write(&j, context);
+    json_object_end(&j);
+    CHECK(fclose(stream) == 0);
+    return text;
 }
 
-/* 4 messages every 100 ticks: one late, one lost, one received before it was sent. */
-static void figures_of_made_up_stamps(void)
+struct numbers {
+    int64_t *of;
+    size_t n;
+};
+
+static void write_numbers(struct json *j, const void *context)
 {
-    struct exchange x;
+    const struct numbers *numbers = context;
+    cell_write_values(j, "values", numbers->of, numbers->n);
+}
+
+static void write_exchange(struct json *j, const void *x)
+{
+    static const struct occupancy none;
+    CHECK(cell_write(j, x, &none, &none) == 0);
+}
+
+static bool holds(const char *text, const char *member)
+{
+    if (strstr(text, member))
+        return true;
+    (void)fprintf(stderr, "no %s in %s\n", member, text);
+    return false;
+}
+
+static void values_are_grouped(void)
+{
+    int64_t some[] = {7, -3, 7, 1000000, 7, -3};
+    char *text = written(write_numbers, &(struct numbers){some, 6});
+    CHECK(holds(text, "\"values\": [-3, 2, 7, 3, 1000000, 1]"));
+    free(text);
+    text = written(write_numbers, &(struct numbers){some, 0});
+    CHECK(holds(text, "\"values\": []"));
+    free(text);
+}
+
+/* Too many different ones share buckets; both ends stay what they were, and so does the number. */
+static void many_values_share_buckets(void)
+{
+    enum { N = 3 * CELL_VALUES_MOST };
+    static int64_t many[N];
+    int64_t n = 0;
+    int64_t sum = 0;
+    size_t pairs = 0;
+    for (int64_t i = 0; i < N; i++)
+        many[i] = 1000000 + 37 * (N - i);
+    char *text = written(write_numbers, &(struct numbers){many, N});
+    char *at = strchr(text, '[');
+    for (int64_t last = 0; *at != ']'; pairs++) {
+        int64_t value = strtoll(at + 1, &at, 10);
+        int64_t count = strtoll(at + 1, &at, 10);
+        CHECK(value > last);
+        CHECK(pairs || (value == 1000037 && count == 1));
+        CHECK(*at != ']' || (value == 1000000 + 37 * N && count == 1));
+        last = value;
+        n += count;
+        sum += value * count;
+    }
+    CHECK(pairs > 2 && pairs <= CELL_VALUES_MOST && n == N);
+    CHECK(llabs(sum - (1000000LL * N + 37LL * N * (N + 1) / 2)) < N);
+    free(text);
+}
+
+static void a_cpus_account_is_found(void)
+{
+    static const char schedstat[] = "version 17\ntimestamp 5\ncpu1 0 0 0\ncpu11 0 0 5 0 0 0 700 80 9\ndomain0 3 1 2\n";
+    char line[OCCUPANCY_LINE];
+    occupancy_find_cpu(line, schedstat, 11);
+    CHECK(strcmp(line, "cpu11 0 0 5 0 0 0 700 80 9") == 0);
+    occupancy_find_cpu(line, schedstat, 2);
+    CHECK(line[0] == '\0');
+}
+
+/* 4 messages every 100 ticks: one late, one lost, one received before it was sent; one came before its receiver was ready. */
+static void differences_of_made_up_stamps(void)
+{
     struct transport transport = {.mechanism = mechanism_named("udp")};
-    struct wake_case c = {.mechanism = transport.mechanism, .method = wait_method_named("block"), .idle_ms = 1.0};
-    int64_t scratch[4];
-    CHECK(exchange_init(&x, 4, 1.0) == 0);
-    exchange_reset(&x, &transport, c.method, 4, 100);
+    struct exchange x = {.transport = &transport, .method = wait_method_named("block"), .messages = 4, .ticks_per_ns = 1.0};
+    CHECK(exchange_init(&x) == 0);
     const uint64_t before[] = {1000, 1100, 1230, 1300};
     const uint64_t at[] = {1050, 0, 1250, 1290};
     for (size_t i = 0; i < 4; i++) {
@@ -57,98 +125,86 @@ static void figures_of_made_up_stamps(void)
         x.sending.after[i] = before[i] + 30;
         x.receiving.at[i] = at[i];
     }
+    x.sending.period_ticks = 100;
     x.sending.start_ticks = 1000;
     x.sending.n = 4;
     x.receiving.n = 3;
-    x.receiving.first_ticks = 900;
-    x.receiving.last_ticks = 1300;
-    x.receiving.first_cpu_ns = 50;
-    x.receiving.last_cpu_ns = 150;
-    CHECK(wake_case_conclude(&c, &x, scratch) == 0);
-    CHECK(c.delay.n == 2 && c.delay.min == 20 && c.delay.max == 50);
-    CHECK(c.after_send.min == -10 && c.after_send.max == 20);
-    CHECK(c.sending.min == 30 && c.sending.max == 30);
-    CHECK(c.late.min == 0 && c.late.max == 30);
-    CHECK(c.lost == 1 && c.negative == 1 && c.sent == 4);
-    CHECK(c.bins_n == 2 && c.bins[0].index == 20 && c.bins[0].count == 1);
-    CHECK(c.receiver_cpu_percent > 24.9 && c.receiver_cpu_percent < 25.1);
-    CHECK(c.remote.n == 0);
-    wake_case_deinit(&c);
+    x.receiving.ready[0] = 1100;
+    x.receiving.ready[2] = 1301;
+    char *text = written(write_exchange, &x);
+    CHECK(holds(text, "\"delay\": [20, 1, 50, 1]") && holds(text, "\"after_send\": [-10, 1, 20, 1]"));
+    CHECK(holds(text, "\"send_call\": [30, 2]") && holds(text, "\"late\": [0, 1, 30, 1]"));
+    CHECK(holds(text, "\"arrived\": 3") && holds(text, "\"negative\": 1") && holds(text, "\"sent\": 4"));
+    CHECK(holds(text, "\"unready\": 1") && !strstr(text, "\"far\""));
+    free(text);
     exchange_deinit(&x);
 }
 
 static void round_trips_leave_the_other_host_out(void)
 {
-    struct exchange x;
     struct transport transport = {.mechanism = mechanism_named("udp")};
-    struct wake_case c = {.mechanism = transport.mechanism, .method = wait_method_named("block")};
-    int64_t scratch[1];
-    CHECK(exchange_init(&x, 1, 1.0) == 0);
-    x.remote_ratio = 2.0;
-    exchange_reset(&x, &transport, c.method, 1, 100);
+    struct exchange x = {.transport = &transport, .messages = 1, .ticks_per_ns = 1.0, .remote_ratio = 2.0};
+    CHECK(exchange_init(&x) == 0);
     x.sending.before[0] = x.sending.start_ticks = 1000;
     x.receiving.at[0] = 1100;
     x.receiving.remote_ticks[0] = 10;
     x.sending.n = x.receiving.n = 1;
-    CHECK(wake_case_conclude(&c, &x, scratch) == 0);
-    CHECK(c.delay.min == 100 && c.remote.min == 20 && c.one_way.min == 40);
-    wake_case_deinit(&c);
+    char *text = written(write_exchange, &x);
+    CHECK(holds(text, "\"delay\": [100, 1]") && holds(text, "\"far\": [20, 1]") && holds(text, "\"away\": [80, 1]"));
+    free(text);
     exchange_deinit(&x);
 }
 
 /* Sends messages by hand, out of order, twice and from nowhere, and lets the receiver count. */
 static void what_should_not_come_is_counted(void)
 {
-    struct exchange x;
     struct transport transport;
-    const uint64_t sequences[] = {0, 2, 1, 1, 77, SEQUENCE_END};
-    CHECK(exchange_init(&x, 4, 1.0) == 0);
-    CHECK(transport_open(&transport, mechanism_named("channel")) == 0);
-    exchange_reset(&x, &transport, wait_method_named("minimal"), 4, 100);
+    struct exchange x = {.transport = &transport, .method = wait_method_named("minimal"), .messages = 4, .ticks_per_ns = 1.0};
+    const uint64_t sequences[] = {0, 2, 1, 1, 77, 3};
+    CHECK(exchange_init(&x) == 0);
+    CHECK(transport_open(&transport, mechanism_named("channel"), sizeof(struct message)) == 0);
     for (size_t i = 0; i < sizeof(sequences) / sizeof(*sequences); i++)
         CHECK(transport.mechanism->send(&transport, &(struct message){.sequence = sequences[i], .sent = 1}) == 0);
     exchange_receive_all(&x);
-    CHECK(x.receiving.n == 3 && x.receiving.error == 0);
-    CHECK(x.receiving.reordered == 1 && x.receiving.duplicates == 1 && x.receiving.aliens == 1);
-    CHECK(x.receiving.at[0] && x.receiving.at[1] && x.receiving.at[2] && !x.receiving.at[3]);
+    CHECK(x.receiving.n == 4 && x.receiving.error == 0);
+    CHECK(x.receiving.reordered == 1 && x.receiving.duplicates == 2);
     transport_close(&transport);
     exchange_deinit(&x);
 }
 
-static void measure(struct wake_threads *threads, struct exchange *x, const char *mechanism, const char *method, double period_us)
+/* Messages of 40 through both threads on one CPU, which every machine has. Returns the number of those that came. */
+static size_t exchanged(const struct mechanism *mechanism, const char *method, double period_us, size_t working_set_bytes)
 {
-    struct transport transport;
-    struct wake_case c = {.mechanism = mechanism_named(mechanism), .method = wait_method_named(method)};
-    int64_t scratch[MESSAGES];
-    CHECK(transport_open(&transport, c.mechanism) == 0);
-    CHECK(c.method->prepare(&transport, 50) == 0);
-    exchange_reset(x, &transport, c.method, MESSAGES, (uint64_t)(period_us * 1e3 * x->ticks_per_ns));
-    wake_threads_exchange(threads);
-    CHECK(wake_case_conclude(&c, x, scratch) == 0);
-    CHECK(c.sent == MESSAGES && c.lost == 0 && c.reordered == 0 && c.duplicates == 0);
-    CHECK(c.delay.n + c.negative == MESSAGES);
-    /* Nothing is sent before it is due. */
-    CHECK(c.late.n == 0 || c.late.min >= 0);
-    CHECK(c.period_ticks > 0);
-    wake_case_deinit(&c);
-    transport_close(&transport);
-}
-
-static void a_crew_measures(void)
-{
-    struct wake_threads threads;
-    struct exchange x;
+    static struct transport transport;
+    static struct wake_threads threads;
+    static struct exchange x;
     struct clock_span span;
-    unsigned cpu = (unsigned)sched_getcpu();
+    const unsigned cpu = (unsigned)sched_getcpu();
     clock_span_begin(&span);
-    CHECK(exchange_init(&x, MESSAGES, span.initial.hz / 1e9) == 0);
-    /* Both on one CPU: that every machine has. */
-    CHECK(wake_threads_start(&threads, &x, cpu, cpu, 0) == 0);
-    measure(&threads, &x, "channel", "block", 0.0);
-    measure(&threads, &x, "tcp", "poll", 300.0);
-    measure(&threads, &x, "udp", "minimal", 2000.0);
-    wake_threads_stop(&threads);
-    exchange_deinit(&x);
+    double ticks_per_ns = span.initial.hz / 1e9;
+    x = (struct exchange){.transport = &transport, .method = wait_method_named(method), .messages = MESSAGES,
+                          .ticks_per_ns = ticks_per_ns, .working_set_bytes = working_set_bytes,
+                          .sending.period_ticks = (uint64_t)(period_us * 1e3 * ticks_per_ns)};
+    CHECK(transport_open(&transport, mechanism, sizeof(struct message)) == 0);
+    CHECK(wait_method_prepare(x.method, &transport, 1, 50) == 0);
+    CHECK(exchange_init(&x) == 0);
+    CHECK(wake_threads_start(&threads, &x, (const unsigned[]){cpu, cpu}, 0) == 0);
+    CHECK(!wake_threads_compare_clocks(&threads).is_known);
+    bool is_over = wake_threads_exchange(&threads);
+    size_t n = x.receiving.n;
+    CHECK(x.sending.n == MESSAGES && x.sending.period_ticks > 0 && is_over == (n == MESSAGES));
+    for (size_t i = 0; i < MESSAGES; i++) {
+        /* Nothing is sent before it is due, and nothing is cold that need not be. */
+        CHECK(x.sending.before[i] >= x.sending.start_ticks + i * x.sending.period_ticks);
+        CHECK(!x.receiving.at[i] || !x.receiving.ready[i] == !working_set_bytes);
+    }
+    /* A receiver that still waits has what it waits with. */
+    if (is_over) {
+        wake_threads_join(&threads);
+        transport_close(&transport);
+        exchange_deinit(&x);
+    }
+    return n;
 }
 
 /* Every third message is lost. */
@@ -158,40 +214,23 @@ static int lossy_send(struct transport *transport, const struct message *m)
     return is_lost ? 0 : ring_send_waking(transport->ring, m);
 }
 
-/* A receiver that misses messages is made to leave, and does not keep the run waiting for ever. */
-static void lost_messages_end(const char *method)
-{
-    struct mechanism lossy = *mechanism_named("channel");
-    struct wake_threads threads;
-    struct exchange x;
-    struct transport transport;
-    struct clock_span span;
-    unsigned cpu = (unsigned)sched_getcpu();
-    struct wake_case c = {.mechanism = &lossy, .method = wait_method_named(method)};
-    int64_t scratch[MESSAGES];
-    lossy.send = lossy_send;
-    clock_span_begin(&span);
-    CHECK(exchange_init(&x, MESSAGES, span.initial.hz / 1e9) == 0);
-    CHECK(wake_threads_start(&threads, &x, cpu, cpu, 0) == 0);
-    CHECK(transport_open(&transport, &lossy) == 0);
-    CHECK(c.method->prepare(&transport, 0) == 0);
-    exchange_reset(&x, &transport, c.method, MESSAGES, (uint64_t)(1e5 * x.ticks_per_ns));
-    wake_threads_exchange(&threads);
-    CHECK(wake_case_conclude(&c, &x, scratch) == 0);
-    CHECK(c.sent == MESSAGES && c.lost == 14 && c.delay.n == MESSAGES - 14);
-    wake_case_deinit(&c);
-    transport_close(&transport);
-    wake_threads_stop(&threads);
-    exchange_deinit(&x);
-}
-
 void test_exchange(void)
 {
-    percentiles_are_nearest_ranks();
-    figures_of_made_up_stamps();
+    static struct mechanism lossy;
+    lossy = *mechanism_named("channel");
+    lossy.send = lossy_send;
+    values_are_grouped();
+    many_values_share_buckets();
+    a_cpus_account_is_found();
+    differences_of_made_up_stamps();
     round_trips_leave_the_other_host_out();
     what_should_not_come_is_counted();
-    a_crew_measures();
-    lost_messages_end("block");
-    lost_messages_end("minimal");
+    CHECK(exchanged(mechanism_named("channel"), "block", 0.0, 0) == MESSAGES);
+    CHECK(exchanged(mechanism_named("tcp"), "poll", 300.0, 64 * 1024) == MESSAGES);
+    CHECK(exchanged(mechanism_named("udp"), "minimal", 2000.0, 0) == MESSAGES);
+    CHECK(exchanged(mechanism_named("eventloop"), "epoll", 500.0, 0) == MESSAGES);
+    CHECK(exchanged(mechanism_named("timerfd"), "poll", 200.0, 0) == MESSAGES);
+    CHECK(exchanged(mechanism_named("clock_nanosleep"), "block", 200.0, 4096) == MESSAGES);
+    /* A receiver that misses messages is left, and does not keep the run waiting for ever. */
+    CHECK(exchanged(&lossy, "block", 100.0, 0) == MESSAGES - 14);
 }

@@ -1,14 +1,18 @@
 #include "check.h"
 #include "lib/histogram.h"
 
+static uint64_t last_of(size_t index)
+{
+    return index + 1 < HISTOGRAM_BUCKETS ? histogram_first(index + 1) - 1 : UINT64_MAX;
+}
+
 /* Buckets tile 0..UINT64_MAX without a hole, each at most 1/128 of its values wide. */
 static void tiles_the_whole_range(void)
 {
     CHECK(histogram_first(0) == 0);
-    CHECK(histogram_last(HISTOGRAM_BUCKETS - 1) == UINT64_MAX);
     for (size_t i = 0; i + 1 < HISTOGRAM_BUCKETS; i++) {
-        CHECK(histogram_last(i) + 1 == histogram_first(i + 1));
-        CHECK(histogram_last(i) - histogram_first(i) <= histogram_first(i) / HISTOGRAM_SUB_COUNT);
+        CHECK(last_of(i) >= histogram_first(i));
+        CHECK(last_of(i) - histogram_first(i) <= histogram_first(i) / HISTOGRAM_SUB_COUNT);
     }
 }
 
@@ -16,7 +20,7 @@ static void edges_fall_into_their_own_bucket(void)
 {
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         CHECK(histogram_index(histogram_first(i)) == i);
-        CHECK(histogram_index(histogram_last(i)) == i);
+        CHECK(histogram_index(last_of(i)) == i);
     }
 }
 
@@ -37,7 +41,7 @@ static void adds_to_one_bucket_only(void)
         count += b->count;
         bucket_sum += b->sum;
         if (b->count)
-            CHECK(b->sum / b->count >= histogram_first(i) && b->sum / b->count <= histogram_last(i));
+            CHECK(b->sum / b->count >= histogram_first(i) && b->sum / b->count <= last_of(i));
     }
     CHECK(count == 10000);
     CHECK(bucket_sum == sum);

@@ -45,6 +45,24 @@ static void a_stop_ends_it_at_once(void)
     recorder_deinit(&r);
 }
 
+/* The gap that is long enough is the last one, and no shorter one ends the loop. */
+static void a_gap_that_reaches_the_limit_ends_it(void)
+{
+    struct recorder r;
+    struct loop_totals t;
+    bool locked;
+    CHECK(recorder_init(&r, 65536, &locked) == 0);
+    _Atomic uint64_t deadline = ticks_now() + 1000 * (uint64_t)RUN_TICKS;
+    r.until_ticks = 200;
+    loop_run(&r, 0, &deadline, &t);
+    struct gap last = r.open;
+    CHECK(last.end - last.start >= 200 && t.end == last.end && t.end < deadline);
+    recorder_finish(&r);
+    CHECK(r.max_ticks == last.end - last.start);
+    CHECK(t.end - t.start == t.quiet_ticks + r.stolen_ticks);
+    recorder_deinit(&r);
+}
+
 static _Atomic uint64_t stoppable;
 static const uint64_t away_ticks = 3000000;
 static uint64_t came_at;
@@ -103,13 +121,29 @@ static void a_gap_across_the_end_is_recorded(void)
     recorder_deinit(&r);
 }
 
+/* A CPU that was given too late: the time until then is the first gap, even where nothing of the run is left. */
+static void what_kept_it_from_the_start_is_recorded(void)
+{
+    struct recorder r;
+    struct loop_totals t;
+    bool locked;
+    CHECK(recorder_init(&r, 4, &locked) == 0);
+    uint64_t start = ticks_now();
+    _Atomic uint64_t deadline = start + 50000;
+    while (ticks_now() < start + 100000)
+        continue;
+    loop_run_from(start, &r, 50000, &deadline, &t);
+    recorder_finish(&r);
+    CHECK(t.start == start && t.quiet_ticks == 0);
+    CHECK(r.gaps_total == 1 && r.gaps[0].start == start && r.stolen_ticks >= 100000);
+    CHECK(t.end - t.start == r.stolen_ticks);
+    recorder_deinit(&r);
+}
+
 static void measures_its_own_step(void)
 {
     double step_ticks = loop_step_ticks(100000, 50, 20000);
     CHECK(step_ticks > 0.5 && step_ticks < 2000.0);
-    uint64_t gaps;
-    uint64_t ticks = loop_bare(10000, 100000, &gaps);
-    CHECK(ticks > 0 && gaps < 100);
 }
 
 void test_loop(void)
@@ -119,7 +153,9 @@ void test_loop(void)
     conserves_every_tick(100, 16);
     conserves_every_tick(0, 1000);
     a_stop_ends_it_at_once();
+    a_gap_that_reaches_the_limit_ends_it();
     the_gap_a_stop_comes_in_is_recorded();
     a_gap_across_the_end_is_recorded();
+    what_kept_it_from_the_start_is_recorded();
     measures_its_own_step();
 }

@@ -15,6 +15,8 @@ static void keeps_what_fits_and_counts_the_rest(void)
     CHECK(r.stolen_ticks == 55);
     CHECK(r.max_ticks == 10);
     CHECK(r.gaps[2].start == 3000 && r.gaps[2].end == 3003);
+    CHECK(r.latest[0].start == 4000 && r.latest[6].start == 10000);
+    CHECK(!recorder_has_reached(&r));
     for (size_t i = 1; i <= 10; i++)
         CHECK(r.histogram->buckets[i].count == 1);
     recorder_deinit(&r);

@@ -28,8 +28,8 @@ static void every_gap_is_in_one_stretch(size_t capacity)
     recorder_finish(&r);
     const struct series_stretch *s = r.series.stretches;
     CHECK(s[0].gaps == 2 && s[0].stolen == 15 && s[0].max == 230);
-    CHECK(s[1].gaps == 0 && s[1].stolen == 100 && s[1].max == 0);
-    CHECK(s[3].gaps == 1 && s[3].stolen == 21 && s[3].max == 2 && s[4].stolen == 1);
+    CHECK(s[1].gaps == 0 && s[1].stolen == 100 && s[1].max == 230 && s[2].max == 230);
+    CHECK(s[3].gaps == 1 && s[3].stolen == 21 && s[3].max == 230 && s[4].max == 2 && s[4].stolen == 1);
     CHECK(s[SERIES_STRETCHES - 1].gaps == 1 && s[SERIES_STRETCHES - 1].stolen == 250);
     for (size_t i = 0; i < SERIES_STRETCHES; i++) {
         gaps += s[i].gaps;

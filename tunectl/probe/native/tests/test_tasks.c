@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "lib/cpus.h"
 #include "lib/tasks.h"
 
 /* proc(5): state 3, flags 9, processor 39, rt_priority 40, policy 41. */
@@ -39,12 +40,12 @@ static void test_a_status_of_many_groups(void)
     if (child == 0)
         wait_in_many_groups(ready[1], cpu);
     CHECK(read(ready[0], &byte, 1) == 1);
-    CHECK(task_allowed(&allowed, child, child) == 0);
+    CHECK(cpu_list_allowed(&allowed, child) == 0);
     CHECK(allowed.n == 1 && allowed.ids[0] == cpu);
     cpu_list_deinit(&allowed);
     CHECK(task_switches(child, child) > 0);
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-    CHECK(task_allowed(&allowed, child, child) == 0 && allowed.n == 0);
+    CHECK(cpu_list_allowed(&allowed, child) == 0 && allowed.n == 0);
     cpu_list_deinit(&allowed);
     CHECK(task_switches(child, child) == 0);
     (void)close(ready[0]);

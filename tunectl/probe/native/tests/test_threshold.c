@@ -15,10 +15,10 @@ static uint64_t scripted_ticks(void)
 /* The same source once more, with another counter; its names must differ from those of the library. */
 #define ticks_now scripted_ticks
 #define loop_run scripted_loop_run
+#define loop_run_from scripted_loop_run_from
 #define loop_step_ticks scripted_loop_step_ticks
-#define loop_default_threshold_ticks scripted_loop_default_threshold_ticks
-#define loop_conservation_ppm scripted_loop_conservation_ppm
-#define loop_bare scripted_loop_bare
+#define loop_first_step_ticks scripted_loop_first_step_ticks
+#define loop_default_threshold_ns scripted_loop_default_threshold_ns
 #include "lib/loop.c"
 
 enum { THRESHOLD = 100, DEADLINE = 2000 };
@@ -58,8 +58,18 @@ static void the_run_ends_at_its_deadline_or_with_the_gap_across_it(struct record
     CHECK(t.end == 2100 && r->gaps_total == 2 && is_gap(r, 1, 1999, 2100));
 }
 
+static void what_nearly_equal_loops_ask_for_is_one_round_figure(void)
+{
+    const double asked_ns[] = {0.0, 100.0, 131.0, 134.0, 138.0, 200.0, 201.0, 501.0, 1000.5, 3000.0};
+    const uint64_t round_ns[] = {100, 100, 200, 200, 200, 200, 500, 1000, 2000, 5000};
+    for (size_t i = 0; i < sizeof(asked_ns) / sizeof(*asked_ns); i++)
+        CHECK(scripted_loop_default_threshold_ns(asked_ns[i] / DEFAULT_THRESHOLD_STEPS, 1.0) == round_ns[i]);
+    CHECK(scripted_loop_default_threshold_ns(1.0, 40.0) == 200);
+}
+
 void test_threshold(void)
 {
+    what_nearly_equal_loops_ask_for_is_one_round_figure();
     struct recorder r;
     bool locked;
     CHECK(recorder_init(&r, 16, &locked) == 0);

@@ -1,5 +1,4 @@
 #include "check.h"
-#include "wake/mechanisms.h"
 #include "wake/wait_method.h"
 
 #include <errno.h>
@@ -28,15 +27,16 @@ static void ring_keeps_order_and_says_when_it_is_full(void)
     ring_free(NULL);
 }
 
-static void nothing_is_there_at_first(const struct mechanism *mechanism)
+static void nothing_is_there_at_first(const struct mechanism *mechanism, size_t bytes)
 {
     struct transport transport;
     struct message m = {.sequence = 5, .sent = 6, .remote_received = 7, .remote_sent = 8};
     struct message got = {0};
-    CHECK(transport_open(&transport, mechanism) == 0);
+    CHECK(transport_open(&transport, mechanism, bytes) == 0);
     CHECK(mechanism->take(&transport, &got) == -EAGAIN);
     CHECK(mechanism->send(&transport, &m) == 0);
-    CHECK(mechanism->spin(&transport, &got) == 0);
+    while (mechanism->take(&transport, &got) == -EAGAIN)
+        continue;
     CHECK(memcmp(&m, &got, sizeof(m)) == 0);
     CHECK(transport_napi_id(&transport) == 0);
     transport_close(&transport);
@@ -51,12 +51,12 @@ struct receiver {
     int error;
 };
 
-static void *receive_until_end(void *argument)
+static void *receive_all(void *argument)
 {
     struct receiver *r = argument;
     struct message m;
-    while ((r->error = r->method->receive(r->transport, &m)) == 0 && m.sequence != SEQUENCE_END)
-        r->n += m.sequence == r->n;
+    while (r->n < MESSAGES && (r->error = r->method->receive(r->transport, &m)) == 0 && m.sequence == r->n)
+        r->n++;
     return NULL;
 }
 
@@ -72,48 +72,48 @@ static void send_all(struct transport *transport)
     }
 }
 
-/* SEQUENCE_END may find no room while much is under way: it is said until it is heard. */
-static void end(struct transport *transport, pthread_t thread, bool by_force)
-{
-    struct timespec pause = {.tv_nsec = 1000000};
-    do {
-        transport_end(transport, by_force);
-        (void)nanosleep(&pause, NULL);
-    } while (pthread_tryjoin_np(thread, NULL));
-}
-
-/* Every mechanism by every way it can be waited for: each message once, in order, and SEQUENCE_END ends it. */
-static void all_arrive(const struct mechanism *mechanism, const struct wait_method *method)
+/* Every mechanism by every way it can be waited for: each message once, in order. A timer's are its expirations. */
+static void all_arrive(const struct mechanism *mechanism, const struct wait_method *method, size_t bytes, unsigned fds)
 {
     struct transport transport;
     pthread_t thread;
     struct receiver r = {.transport = &transport, .method = method};
-    CHECK(transport_open(&transport, mechanism) == 0);
-    int rc = method->prepare(&transport, 50);
+    CHECK(transport_open(&transport, mechanism, bytes) == 0);
+    int rc = wait_method_prepare(method, &transport, fds, 50);
     /* Before Linux 6.12, SO_BUSY_POLL needs CAP_NET_ADMIN. */
     CHECK(rc == 0 || (rc == -EPERM && method->waiting == WAITING_BUSY_POLL));
     if (rc == 0) {
-        CHECK(pthread_create(&thread, NULL, receive_until_end, &r) == 0);
-        send_all(&transport);
-        end(&transport, thread, false);
+        if (mechanism->send) {
+            CHECK(pthread_create(&thread, NULL, receive_all, &r) == 0);
+            send_all(&transport);
+        } else {
+            struct message m;
+            transport_start_timer(&transport, 20000);
+            CHECK(method->receive(&transport, &m) == 0 && m.sequence == SEQUENCE_WARM_UP);
+            CHECK(pthread_create(&thread, NULL, receive_all, &r) == 0);
+        }
+        (void)pthread_join(thread, NULL);
         CHECK(r.n == MESSAGES && r.error == 0);
     }
     transport_close(&transport);
 }
 
-/* Whoever waits on a socket leaves when its descriptor is taken away, however it waits. */
-static void can_be_cut(const struct mechanism *mechanism, const struct wait_method *method)
+/* No expiration comes before it is due, and those that nobody waited for are counted. */
+static void a_timer_is_never_early(const struct mechanism *mechanism)
 {
     struct transport transport;
-    pthread_t thread;
-    struct receiver r = {.transport = &transport, .method = method};
-    CHECK(transport_open(&transport, mechanism) == 0);
-    if (method->prepare(&transport, 50) == 0) {
-        CHECK(pthread_create(&thread, NULL, receive_until_end, &r) == 0);
-        send_all(&transport);
-        end(&transport, thread, true);
-        CHECK(r.error != 0 && transport.is_cut);
+    struct timespec pause = {.tv_nsec = 5000000};
+    CHECK(transport_open(&transport, mechanism, sizeof(struct message)) == 0);
+    CHECK(transport_may_sleep(&transport, true) == 0);
+    transport_start_timer(&transport, 1000000);
+    for (uint64_t i = 0; i < 8; i++) {
+        struct message m;
+        CHECK(mechanism->block(&transport, &m) == 0 && monotonic_ns() >= m.sent);
+        CHECK(m.sent == transport.timer.start_ns + i * 1000000);
+        if (i == 1)
+            (void)nanosleep(&pause, NULL);
     }
+    CHECK(transport.timer.late >= 3);
     transport_close(&transport);
 }
 
@@ -121,26 +121,29 @@ static void tables_are_whole(void)
 {
     CHECK(mechanisms_n > 0 && mechanisms_n < 32);
     CHECK(wait_methods_n > 0 && wait_methods_n < 32);
-    for (size_t i = 0; i < mechanisms_n; i++)
-        CHECK(mechanisms[i].open && mechanisms[i].send && mechanisms[i].take && mechanisms[i].spin && mechanisms[i].block);
-    for (size_t i = 0; i < wait_methods_n; i++) {
-        CHECK(wait_methods[i].prepare && wait_methods[i].receive);
-        CHECK((wait_methods[i].needs == 0) == (wait_methods[i].lack[0] == '\0'));
+    for (size_t i = 0; i < mechanisms_n; i++) {
+        unsigned traits = mechanisms[i].traits;
+        CHECK(mechanisms[i].take && !mechanisms[i].send == !!(traits & TRAIT_TIMER));
+        CHECK(!!mechanisms[i].block == !!(traits & (TRAIT_BLOCK | TRAIT_LOOP)) && !!mechanisms[i].spin == !!(traits & TRAIT_SPIN));
     }
+    for (size_t i = 0; i < wait_methods_n; i++)
+        CHECK(wait_methods[i].needs && wait_methods[i].receive);
 }
 
 void test_transport(void)
 {
+    const size_t sizes[] = {sizeof(struct message), 1500};
     tables_are_whole();
     ring_keeps_order_and_says_when_it_is_full();
     for (size_t i = 0; i < mechanisms_n; i++) {
-        nothing_is_there_at_first(&mechanisms[i]);
-        for (size_t w = 0; w < wait_methods_n; w++) {
-            if (wait_methods[w].needs & ~mechanisms[i].traits)
-                continue;
-            all_arrive(&mechanisms[i], &wait_methods[w]);
-            if (mechanisms[i].socket_type)
-                can_be_cut(&mechanisms[i], &wait_methods[w]);
+        for (size_t s = 0; s < 2; s++) {
+            if (mechanisms[i].send)
+                nothing_is_there_at_first(&mechanisms[i], sizes[s]);
+            for (size_t w = 0; w < wait_methods_n; w++)
+                if (!(wait_methods[w].needs & ~mechanisms[i].traits))
+                    all_arrive(&mechanisms[i], &wait_methods[w], sizes[s], s ? 20 : 1);
         }
+        if (!mechanisms[i].send)
+            a_timer_is_never_early(&mechanisms[i]);
     }
 }

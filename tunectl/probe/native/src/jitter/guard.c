@@ -1,6 +1,6 @@
 #include "jitter/guard.h"
 
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,14 @@ struct guard {
     struct claims *claims;          /* NULL where nobody makes a worker leave */
     struct own_thread *looked_at;   /* the worker of each CPU, as it was at the last poll */
     unsigned since_search;
+    struct longest *longest;        /* of each worker, as far as it is shown */
+    uint64_t shown_ticks;           /* when a line of progress was written last */
+};
+
+/* Of one worker's listed gaps those that were looked at, and the longest of them. */
+struct longest {
+    size_t looked_at;
+    struct gap gap;
 };
 
 static void pause_us(long us)
@@ -50,38 +58,28 @@ static void move_away(struct guard *g, struct worker *w)
         partition_leave(&g->run->partition);
 }
 
-static void leave(struct guard *g, struct worker *w, const char *why)
+/* For the first reason that is given. */
+__attribute__((format(printf, 3, 4)))
+static void leave(struct guard *g, struct worker *w, const char *why, ...)
 {
+    va_list args;
     if (worker_has_left(w))
         return;
-    (void)snprintf(w->why_left, sizeof(w->why_left), "%.*s", WORKER_WHY_SIZE - 1, why);
+    va_start(args, why);
+    (void)vsnprintf(w->why_left, sizeof(w->why_left), why, args);
+    va_end(args);
     atomic_store(&w->left, true);
     atomic_store(&w->deadline, 0);
     move_away(g, w);
 }
 
-static void leave_to(struct guard *g, struct worker *w, const struct task *task)
-{
-    char name[TASK_TEXT_SIZE];
-    char why[WORKER_WHY_SIZE];
-    (void)snprintf(why, sizeof(why), "%s runs on CPU %u", task_format(task, name), task->cpu);
-    leave(g, w, why);
-}
-
-/* The worker whose core holds this CPU; NULL where none is there any more. */
-static struct worker *worker_near(const struct guard *g, unsigned cpu)
-{
-    for (size_t i = 0; i < g->run->cpus.n; i++)
-        if (claims_is_near(g->claims, i, cpu) && !worker_has_left(&g->run->workers[i]))
-            return &g->run->workers[i];
-    return NULL;
-}
-
 static void leave_all_near(const struct task *task, void *context)
 {
     struct guard *g = context;
-    for (struct worker *w; (w = worker_near(g, task->cpu));)
-        leave_to(g, w, task);
+    char name[TASK_TEXT_SIZE];
+    for (size_t i = 0; i < g->run->cpus.n; i++)
+        if (claims_is_near(g->claims, i, task->cpu))
+            leave(g, &g->run->workers[i], "%s runs on CPU %u", task_format(task, name), task->cpu);
 }
 
 static bool is_kept_away(struct guard *g, size_t index)
@@ -107,24 +105,21 @@ static void look_at_workers(struct guard *g)
 static bool is_the_one(const struct task *task, void *context)
 {
     struct task *holder = context;
-    if (task->state == 'R' && task->cpu == holder->cpu && task->rt_priority >= holder->rt_priority) {
+    if (task->state == 'R' && task->cpu == holder->cpu && task->rt_priority >= holder->rt_priority)
         *holder = *task;
-        holder->pid = task->pid;
-    }
     return false;
 }
 
-/* "thread engine (tid 77, SCHED_FIFO 50) holds it" */
-static const char *who_holds(unsigned cpu, char text[WORKER_WHY_SIZE])
+/* Who holds the worker's CPU is the reason. */
+static void leave_to_holder(struct guard *g, struct worker *w, const char *what)
 {
-    struct task holder = {.cpu = cpu};
+    struct task holder = {.cpu = w->cpu};
     char name[TASK_TEXT_SIZE];
     (void)tasks_find(is_the_one, &holder);
     if (holder.tid)
-        (void)snprintf(text, WORKER_WHY_SIZE, "thread %s holds it", task_format(&holder, name));
+        leave(g, w, "CPU %u was %s to the probe: thread %s holds it", w->cpu, what, task_format(&holder, name));
     else
-        (void)snprintf(text, WORKER_WHY_SIZE, "what holds it cannot be seen");
-    return text;
+        leave(g, w, "CPU %u was %s to the probe: what holds it cannot be seen", w->cpu, what);
 }
 
 /* Nothing can be waited for any more. */
@@ -133,34 +128,34 @@ static _Noreturn void end(struct guard *g)
     for (size_t i = 0; i < g->run->cpus.n; i++)
         move_away(g, &g->run->workers[i]);
     partition_end(&g->run->partition);
-    attribution_end(&g->run->attribution);
     _exit(EXIT_FAILED);
+}
+
+/* A worker whose CPU was not given for too long leaves it; if not even that ends it, the run ends. */
+static void give_up(struct guard *g, struct worker *w, const char *what, double late_s)
+{
+    if (!worker_has_left(w)) {
+        leave_to_holder(g, w, what);
+    } else if (late_s > GIVEN_S) {
+        (void)print_error(EXIT_FAILED, "CPU %u: %s, and the probe's thread there cannot be ended", w->cpu, w->why_left);
+        end(g);
+    }
 }
 
 static void look_at_deadlines(struct guard *g)
 {
     struct jitter_run *run = g->run;
-    uint64_t deadline = run->deadline_ticks;
+    uint64_t started = atomic_load(&run->workers_started);
+    double starting_s = started ? seconds_since(run, started) : 0.0;
+    double late_s = run->deadline_ticks ? seconds_since(run, run->deadline_ticks) : 0.0;
     for (size_t i = 0; i < run->cpus.n; i++) {
         struct worker *w = &run->workers[i];
-        char who[WORKER_WHY_SIZE];
-        char why[WORKER_WHY_SIZE + 64];
         int stage = atomic_load(&w->stage);
-        uint64_t started = atomic_load(&run->workers_started);
-        if (stage == WORKER_STARTS && started && seconds_since(run, started) > GIVEN_S) {
-            (void)print_error(EXIT_FAILED, "CPU %u was never given to the probe: %s", w->cpu, who_holds(w->cpu, who));
-            end(g);
-        }
+        if (stage == WORKER_STARTS && starting_s > GIVEN_S)
+            give_up(g, w, "never given", starting_s - GIVEN_S);
         /* Also one that is only ready: it was let go, and did not run since. */
-        if (stage == WORKER_IS_DONE || !deadline || seconds_since(run, deadline) < 1.0)
-            continue;
-        if (!worker_has_left(w)) {
-            (void)snprintf(why, sizeof(why), "CPU %u was not given back to the probe: %s", w->cpu, who_holds(w->cpu, who));
-            leave(g, w, why);
-        } else if (seconds_since(run, deadline) > GIVEN_S) {
-            (void)print_error(EXIT_FAILED, "CPU %u: %s, and the probe's thread there cannot be ended", w->cpu, w->why_left);
-            end(g);
-        }
+        else if (stage != WORKER_STARTS && stage != WORKER_IS_DONE && late_s >= 1.0)
+            give_up(g, w, "not given back", late_s);
     }
 }
 
@@ -187,11 +182,51 @@ static void look(struct guard *g)
             move_away(g, &g->run->workers[i]);
 }
 
+/*
+ * The listed gaps are read from another CPU, once a second, and never the one that is being written: that costs the worker a
+ * cache line's way at most. Of gaps without a place in the list only the longest is known, and not when it began.
+ */
+static void look_at_gaps(const struct recorder *r, struct longest *longest)
+{
+    size_t listed = __atomic_load_n(&r->gaps_listed, __ATOMIC_RELAXED);
+    for (; longest->looked_at < listed; longest->looked_at++) {
+        const struct gap *gap = &r->gaps[longest->looked_at];
+        if (gap->end - gap->start > longest->gap.end - longest->gap.start)
+            longest->gap = *gap;
+    }
+    if (r->max_ticks > longest->gap.end - longest->gap.start)
+        longest->gap = (struct gap){0, r->max_ticks};
+}
+
+/* "progress 3.0 2:12345@1.234 3:0@-1.000": seconds so far; for each CPU its longest gap in ns, and when it began, or -1. */
+static void show_progress(struct guard *g)
+{
+    const struct jitter_run *run = g->run;
+    uint64_t now = ticks_now();
+    uint64_t start = run->control.start_ticks;
+    double hz = run->clock.initial.hz;
+    if (!run->options->shows_progress || !run->deadline_ticks || now < start || now > run->deadline_ticks ||
+        (double)(now - g->shown_ticks) < hz)
+        return;
+    g->shown_ticks = now;
+    (void)fprintf(stderr, "progress %.1f", (double)(now - start) / hz);
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        if (worker_has_left(&run->workers[i]))
+            continue;
+        look_at_gaps(&run->workers[i].recorder, &g->longest[i]);
+        const struct gap *gap = &g->longest[i].gap;
+        double at_s = gap->start >= start ? (double)(gap->start - start) / hz : -1.0;
+        (void)fprintf(stderr, " %u:%.0f@%.3f", run->cpus.ids[i], (double)(gap->end - gap->start) * 1e9 / hz, at_s);
+    }
+    (void)fputc('\n', stderr);
+}
+
 static void *guard_main(void *argument)
 {
     struct guard *g = argument;
     while (!atomic_load(&g->is_over)) {
         look(g);
+        show_progress(g);
         pause_us(POLL_US);
     }
     return NULL;
@@ -205,7 +240,8 @@ struct guard *guard_start(struct jitter_run *run)
     if (!g)
         abort();
     *g = (struct guard){.run = run, .looked_at = calloc(run->cpus.n, sizeof(*g->looked_at))};
-    if (!g->looked_at)
+    g->longest = calloc(run->cpus.n, sizeof(*g->longest));
+    if (!g->looked_at || !g->longest)
         abort();
     if (!run->options->intrude) {
         g->claims = claims_new(&run->cpus, &run->housekeeping, &run->facts);
@@ -228,5 +264,6 @@ void guard_stop(struct guard *g)
     (void)pthread_join(g->thread, NULL);
     claims_free(g->claims);
     free(g->looked_at);
+    free(g->longest);
     free(g);
 }

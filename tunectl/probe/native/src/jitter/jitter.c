@@ -8,10 +8,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "jitter/dialogue.h"
 #include "jitter/document.h"
 #include "jitter/guard.h"
 #include "jitter/run.h"
-#include "jitter/warnings.h"
 #include "lib/housekeeping.h"
 #include "lib/output.h"
 #include "lib/stop.h"
@@ -19,6 +19,20 @@
 
 enum {
     LEAD_US = 20000,    /* from "go" to the common start: the warm-up takes 3 ms, the rest is for CPUs that are shared */
+};
+
+/* What the kernel counted is read before and after, and written as it stands: Python takes the difference. */
+static const char *const counters[] = {"/proc/interrupts", "/proc/softirqs", "/proc/stat"};
+
+enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
+
+const struct command jitter_command = {
+    .name = "jitter",
+    .experiment = OF_JITTER,
+    .about =
+        "jitter: one spinning thread per CPU; every gap between two of its counter readings that is longer than the\n"
+        "threshold is an interruption. The result is a JSON document (schema tunectl.probe.jitter.raw/1).\n",
+    .end = "SIGINT and SIGTERM end the measuring and still give the result so far.\n",
 };
 
 static int choose_cpus(struct jitter_run *run)
@@ -48,15 +62,42 @@ static int choose_cpus(struct jitter_run *run)
     return status;
 }
 
-static void choose_threshold(struct jitter_run *run)
+/* The slowest of the loops on the probed CPUs, in ticks. */
+static double slowest(const struct jitter_run *run, double (*of)(const struct worker *))
+{
+    double most = 0.0;
+    for (size_t i = 0; i < run->cpus.n; i++)
+        if (!jitter_is_void(run, i) && of(&run->workers[i]) > most)
+            most = of(&run->workers[i]);
+    return most;
+}
+
+static double first_step(const struct worker *w)
+{
+    return w->first_step_ticks;
+}
+
+/* By the loops on the probed CPUs: a core of another kind, or at another clock, needs another one. */
+static int choose_threshold(struct jitter_run *run)
 {
     double tick_ns = 1e9 / run->clock.initial.hz;
+    double step_ns = slowest(run, first_step) * tick_ns;
+    double granule_ns = (double)run->clock.granule_ticks * tick_ns;
     run->threshold_ns = run->options->threshold_ns;
+    run->default_threshold_ns = loop_default_threshold_ns(step_ns, granule_ns);
     if (!run->threshold_ns)
-        run->threshold_ns = (uint64_t)((double)loop_default_threshold_ticks(&run->clock) * tick_ns) + 1;
+        run->threshold_ns = run->default_threshold_ns;
+    else if ((double)run->threshold_ns < 2.0 * step_ns || (double)run->threshold_ns < 2.0 * granule_ns)
+        return print_error(EXIT_USAGE, "--threshold-ns %llu: at least twice a turn of the loop (%.1f ns here) and twice the "
+                           "counter's granule (%.1f ns)", (unsigned long long)run->threshold_ns, step_ns, granule_ns);
+    uint64_t until_ns = run->options->until_ns;
+    if (until_ns && until_ns < run->threshold_ns)
+        return print_error(EXIT_USAGE, "--until %llu: at least the threshold, which is %llu ns: shorter gaps are not seen",
+                           (unsigned long long)until_ns, (unsigned long long)run->threshold_ns);
     double ticks = (double)run->threshold_ns / tick_ns;
     run->control.threshold_ticks = ticks < 1e18 ? (uint64_t)ticks : UINT64_C(1000000000000000000);
-    run->control.microsecond_ticks = (uint64_t)(1000.0 / tick_ns);
+    run->control.until_ticks = until_ns ? (uint64_t)((double)until_ns / tick_ns) : UINT64_MAX;
+    return EXIT_OK;
 }
 
 /* Waits until all workers prepared; the first failure is the one reported. */
@@ -68,7 +109,7 @@ static int await_ready(struct jitter_run *run)
         if (w->error && !worker_has_left(w))
             return print_error(EXIT_FAILED, "on CPU %u the probe cannot %s: %s", w->cpu, w->failed_step, strerror(-w->error));
     }
-    return EXIT_OK;
+    return choose_threshold(run);
 }
 
 /* What the guard has told a worker already stands. */
@@ -80,22 +121,40 @@ static void set_deadlines(struct jitter_run *run)
     }
 }
 
+static uint64_t throttled_us(const struct jitter_run *run)
+{
+    return account_throttled_us(atomic_load(&run->workers[0].tid));
+}
+
+/* Several CPUs may come back from such a gap before they hear of each other. */
+static void find_reached(struct jitter_run *run)
+{
+    for (size_t i = 0; i < run->cpus.n; i++) {
+        const struct worker *w = &run->workers[i];
+        if (w->reached.end && !jitter_is_void(run, i) && (!run->reached || w->reached.end < run->reached->reached.end))
+            run->reached = w;
+    }
+}
+
+/* Once the first worker spins; the run is over when that is done. */
+static void interrupt(struct jitter_run *run)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    while (atomic_load(&run->workers[0].stage) < WORKER_MEASURES)
+        (void)nanosleep(&pause, NULL);
+    injection_run(&run->injection);
+    stop_now();
+}
+
 /* Everything between here and "done" happens on the main thread only while no worker measures. */
 static void conduct(struct jitter_run *run)
 {
     struct timespec now;
     struct run_control *control = &run->control;
-    const struct attribution_request request = {
-        .is_wanted = run->options->attribute,
-        .root = run->options->root,
-        .duration_s = run->options->duration_s,
-        .cpus = &run->cpus,
-        .own = run->housekeeping.n ? &run->housekeeping : &run->cpus,
-    };
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
-    attribution_begin(&run->attribution, &request);
-    counters_read_before(&run->counters, run->options->root);
+    snapshot_take(&run->before, run->options->root, counters, COUNTERS);
+    run->throttled_us = throttled_us(run);
     (void)clock_gettime(CLOCK_REALTIME, &now);
     run->at_s = now.tv_sec;
     control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
@@ -103,9 +162,16 @@ static void conduct(struct jitter_run *run)
     stop_at(run->deadline_ticks);
     set_deadlines(run);
     (void)pthread_barrier_wait(&control->barrier);
+    if (run->injection.inject)
+        interrupt(run);
     (void)pthread_barrier_wait(&control->barrier);
-    attribution_end(&run->attribution);
-    counters_read_after(&run->counters, run->options->root);
+    find_reached(run);
+    if (run->reached)
+        dialogue_say_until(run->reached);
+    if (run->options->wait_for_go)
+        dialogue_say_done();
+    snapshot_take(&run->after, run->options->root, counters, COUNTERS);
+    run->throttled_us = throttled_us(run) - run->throttled_us;
     (void)pthread_barrier_wait(&control->barrier);
 }
 
@@ -199,6 +265,8 @@ static int measure_all(struct jitter_run *run)
     if (status)
         return status;
     status = await_ready(run);
+    if (!status && run->options->wait_for_go)
+        status = dialogue_await_go(run);
     if (status) {
         run->control.cancelled = true;
         (void)pthread_barrier_wait(&run->control.barrier);
@@ -216,7 +284,7 @@ static void conclude(struct jitter_run *run)
     clock_span_end(&run->clock);
     for (size_t i = 0; i < run->cpus.n; i++)
         if (!jitter_is_void(run, i) && run->workers[i].totals.end < run->deadline_ticks)
-            run->is_interrupted = true;
+            run->is_interrupted = !run->reached;
 }
 
 static int run_and_write(struct jitter_run *run)
@@ -232,16 +300,13 @@ static int run_and_write(struct jitter_run *run)
     if (!status) {
         partition_init(&run->partition, run->options->group);
         clock_span_begin(&run->clock);
-        choose_threshold(run);
-        status = measure_all(run);
+        run->control.microsecond_ticks = (uint64_t)(run->clock.initial.hz / 1e6);
+        status = injection_init(&run->injection, run->options->inject, run->cpus.ids[0], run->clock.initial.hz);
     }
+    if (!status)
+        status = measure_all(run);
     if (!status) {
         conclude(run);
-        bool is_short = attribution_collect(&run->attribution, run->workers) || counters_parse(&run->counters, &run->cpus);
-        status = is_short ? print_error(EXIT_FAILED, "out of memory") : EXIT_OK;
-    }
-    if (!status) {
-        jitter_warn(&run->warnings, run);
         status = output_write(stream, run->options->output, jitter_document_write, run);
     } else {
         output_abandon(stream);
@@ -253,11 +318,11 @@ static void run_deinit(struct jitter_run *run)
 {
     for (size_t i = 0; run->workers && i < run->cpus.n; i++)
         worker_deinit(&run->workers[i]);
-    attribution_deinit(&run->attribution);
     if (run->workers)
         (void)munmap(run->workers, run->cpus.n * sizeof(*run->workers));
-    warnings_deinit(&run->warnings);
-    counters_deinit(&run->counters);
+    snapshot_deinit(&run->before);
+    snapshot_deinit(&run->after);
+    injection_deinit(&run->injection);
     cpu_list_deinit(&run->housekeeping);
     cpu_list_deinit(&run->cpus);
     host_facts_deinit(&run->facts);
@@ -265,8 +330,8 @@ static void run_deinit(struct jitter_run *run)
 
 int jitter_main(int argc, char **argv)
 {
-    struct jitter_options options;
-    int status = jitter_options_parse(&options, argc, argv);
+    struct options options;
+    int status = options_parse(&jitter_command, &options, argc, argv);
     if (status)
         return status;
     struct jitter_run *run = map_shared(sizeof(*run));

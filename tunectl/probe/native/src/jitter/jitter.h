@@ -2,7 +2,9 @@
 #ifndef TUNECTL_JITTER_JITTER_H
 #define TUNECTL_JITTER_JITTER_H
 
-#include "jitter/options.h"
+#include "lib/options.h"
+
+extern const struct command jitter_command;
 
 /* Runs and writes the document. Returns the exit status, the reason being on stderr, or OPTIONS_ARE_OVER. */
 int jitter_main(int argc, char **argv);

@@ -6,32 +6,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "jitter/attribution.h"
-#include "jitter/counters.h"
-#include "jitter/options.h"
+#include "jitter/injector.h"
 #include "jitter/partition.h"
 #include "jitter/worker.h"
 #include "lib/clock.h"
 #include "lib/cpus.h"
 #include "lib/document.h"
 #include "lib/facts.h"
+#include "lib/files.h"
+#include "lib/options.h"
 
 struct jitter_run {
-    const struct jitter_options *options;
+    const struct options *options;
     struct host_facts facts;
     struct cpu_list cpus;
     struct cpu_list housekeeping;       /* where the main thread is; empty when no CPU is left for it */
     struct clock_span clock;
     struct run_control control;
     struct worker *workers;             /* one for each of `cpus` */
-    struct counters counters;
-    struct attribution attribution;
+    struct snapshot before;             /* the kernel's counters around the run */
+    struct snapshot after;
     unsigned stretch_s;                 /* of the series */
-    struct warnings warnings;
     struct partition partition;
+    struct injection injection;
     _Atomic uint64_t workers_started;   /* in ticks */
     _Atomic uint64_t deadline_ticks;    /* 0 before the measuring is begun */
     uint64_t threshold_ns;
+    uint64_t default_threshold_ns;      /* by the loops of this run */
+    uint64_t throttled_us;              /* by a cgroup's cpu.max, of the run */
+    const struct worker *reached;       /* whose gap ended the run, the first of those that were so long; NULL: none was */
     bool is_interrupted;
     int64_t at_s;                       /* CLOCK_REALTIME when the measuring began */
 };
@@ -40,12 +43,6 @@ struct jitter_run {
 static inline bool jitter_is_void(const struct jitter_run *run, size_t index)
 {
     return worker_has_left(&run->workers[index]);
-}
-
-/* Whole ns, rounded down. */
-static inline uint64_t jitter_ns(const struct jitter_run *run, double ticks)
-{
-    return clock_ticks_to_ns(ticks, run->clock.rate.hz);
 }
 
 #endif

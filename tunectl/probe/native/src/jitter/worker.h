@@ -12,6 +12,7 @@
 #include "lib/clock.h"
 #include "lib/loop.h"
 #include "lib/recorder.h"
+#include "lib/tasks.h"
 
 /*
  * What all workers and the main thread share. The barrier is passed four times: ready (everything allocated), go (start is
@@ -26,6 +27,7 @@ struct run_control {
     uint64_t microsecond_ticks;
     uint64_t stretch_ticks;     /* of the series */
     size_t gaps_capacity;
+    uint64_t until_ticks;       /* a gap so long ends the run of all; UINT64_MAX: none does */
     bool is_guarded;            /* somebody watches over the workers, and tells each when to stop */
     int fifo_priority;          /* 0: leave the scheduling class alone */
 };
@@ -33,7 +35,7 @@ struct run_control {
 enum worker_stage {
     WORKER_STARTS,              /* its CPU was not given to it yet */
     WORKER_IS_READY,
-    WORKER_MEASURES,            /* it spins: from the warm-up to the end of the loop */
+    WORKER_MEASURES,            /* it spins */
     WORKER_IS_DONE,
 };
 
@@ -57,9 +59,13 @@ struct worker {
     bool locked;
 
     struct recorder recorder;
+    struct gap reached;         /* the gap that ended its loop; end 0: none did */
     struct loop_totals totals;
     struct clock_pair before;   /* around the measured phase, taken on this CPU */
     struct clock_pair after;
+    struct account account_before;
+    struct account account_after;
+    double first_step_ticks;    /* a turn on this CPU, before a threshold was known */
     double step_ticks;          /* an undisturbed turn, before the measured phase */
     double recording_ticks;     /* what recording one gap adds to a turn, from a warm cache */
     double cycles_per_tick_before;
@@ -71,9 +77,6 @@ struct worker {
 
 /* From first to last stamp, in ticks. */
 uint64_t worker_run_ticks(const struct worker *w);
-
-/* loop_conservation_ppm of its run. */
-double worker_conservation_ppm(const struct worker *w, double hz);
 
 bool worker_has_left(const struct worker *w);
 

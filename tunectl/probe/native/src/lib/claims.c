@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "lib/files.h"
+
 /* A thread of somebody else that has nowhere else to run than on the run's CPUs. */
 struct resident {
     struct task task;
@@ -12,7 +14,7 @@ struct claims {
     const struct cpu_list *cpus;
     const struct cpu_list *elsewhere;
     const struct host_facts *facts;
-    struct cpu_list *cores;     /* of each of `cpus`: it and the other hardware threads of its core */
+    struct cpu_list *cores;     /* of each of `cpus`: the hardware threads of its core; empty where that is not known */
     struct resident *residents;
     size_t n_residents;
 };
@@ -26,7 +28,7 @@ struct search {
 
 bool claims_is_near(const struct claims *claims, size_t index, unsigned cpu)
 {
-    return cpu_list_has(&claims->cores[index], cpu);
+    return claims->cpus->ids[index] == cpu || cpu_list_has(&claims->cores[index], cpu);
 }
 
 static bool is_near(const struct claims *claims, unsigned cpu)
@@ -43,7 +45,7 @@ static bool has_elsewhere(const struct claims *claims, const struct task *task, 
     struct cpu_list allowed;
     bool elsewhere = false;
     *may_come_near = false;
-    if (task_allowed(&allowed, task->pid, task->tid))
+    if (cpu_list_allowed(&allowed, task->tid))
         return true;
     for (size_t i = 0; i < allowed.n; i++) {
         elsewhere = elsewhere || cpu_list_has(claims->elsewhere, allowed.ids[i]);
@@ -64,24 +66,8 @@ static bool keep_resident(const struct task *task, void *context)
     if (!more)
         return true;
     claims->residents = more;
-    claims->residents[claims->n_residents++] = (struct resident){*task, task_slices(task->pid, task->tid)};
+    claims->residents[claims->n_residents++] = (struct resident){*task, task_account(task->pid, task->tid).slices};
     return false;
-}
-
-static int learn_core(struct claims *claims, size_t index)
-{
-    struct cpu_list others;
-    unsigned cpu = claims->cpus->ids[index];
-    if (host_siblings(&others, claims->facts, cpu))
-        return -1;
-    struct cpu_list *core = &claims->cores[index];
-    *core = (struct cpu_list){calloc(others.n + 1, sizeof(*core->ids)), others.n + 1};
-    for (size_t s = 0; core->ids && s < others.n; s++)
-        core->ids[s + 1] = others.ids[s];
-    if (core->ids)
-        core->ids[0] = cpu;
-    cpu_list_deinit(&others);
-    return core->ids ? 0 : -1;
 }
 
 struct claims *claims_new(const struct cpu_list *cpus, const struct cpu_list *elsewhere, const struct host_facts *facts)
@@ -93,7 +79,8 @@ struct claims *claims_new(const struct cpu_list *cpus, const struct cpu_list *el
     claims->cores = calloc(cpus->n, sizeof(*claims->cores));
     bool is_short = !claims->cores;
     for (size_t i = 0; !is_short && i < cpus->n; i++)
-        is_short = learn_core(claims, i);
+        is_short = file_cpus(&claims->cores[i], facts->root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+                             cpus->ids[i]);
     if (is_short) {
         claims_free(claims);
         return NULL;
@@ -117,7 +104,7 @@ void claims_look(struct claims *claims, claim_heard heard, void *context)
 {
     for (size_t i = 0; i < claims->n_residents; i++) {
         struct resident *r = &claims->residents[i];
-        uint64_t slices = task_slices(r->task.pid, r->task.tid);
+        uint64_t slices = task_account(r->task.pid, r->task.tid).slices;
         struct task now;
         if (!task_read(&now, r->task.pid, r->task.tid))
             continue;
@@ -153,7 +140,7 @@ bool own_thread_is_kept(struct own_thread *thread, pid_t tid)
         return false;
     /* Put on a CPU as often as it left one: it is not on one now. In this order, so that a switch in between reads as there. */
     uint64_t switches = task_switches(tid, tid);
-    bool is_away = now.state == 'R' && task_slices(tid, tid) <= switches;
+    bool is_away = now.state == 'R' && task_account(tid, tid).slices <= switches;
     bool is_kept = is_away && switches == thread->switches;
     thread->switches = switches;
     return is_kept;

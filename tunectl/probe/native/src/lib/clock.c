@@ -9,8 +9,6 @@
 #include <cpuid.h>
 #endif
 
-#include "lib/ticks.h"
-
 enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
 
 /* By the vDSO: no system call while the clocksource is the counter itself. */
@@ -125,14 +123,6 @@ double clock_stated_hz(void)
 }
 
 #endif
-
-uint64_t clock_ticks_to_ns(double ticks, double hz)
-{
-    if (!(hz > 0.0) || !(ticks > 0.0))
-        return 0;
-    double ns = ticks * (1e9 / hz);
-    return ns >= 18446744073709551615.0 ? UINT64_MAX : (uint64_t)ns;
-}
 
 enum { CHAIN_TURNS = 1024, CHAIN_ADDS = 64, CHAIN_ROUNDS = 16 };
 

@@ -41,9 +41,6 @@ uint64_t clock_granule_ticks(void);
 /* The rate the hardware or the hypervisor states (CPUID 0x15, 0x40000010; CNTFRQ_EL0), or 0 when none does. */
 double clock_stated_hz(void);
 
-/* Whole ns of `ticks`, rounded down. Keeps the order of ticks; UINT64_MAX where the result would not fit. */
-uint64_t clock_ticks_to_ns(double ticks, double hz);
-
 /*
  * The clock the core really runs at, without a privileged read: core cycles per tick of the counter, from the fastest of 16
  * timed chains of dependent additions (about 0.3 ms in all).

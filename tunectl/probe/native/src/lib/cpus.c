@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `first-last:used/group`; a single CPU is a range of one. */
-struct range {
-    unsigned long first;
-    unsigned long last;
-    unsigned long used;
-    unsigned long group;
+/* A bit for every CPU that a list can name: larger than any kernel's mask, which sched_setaffinity and its like allow. */
+enum { MASK_BYTES = CPU_LIMIT / 8 };
+
+struct mask {
+    cpu_set_t sets[MASK_BYTES / sizeof(cpu_set_t)];
 };
 
 static const char *skip_blanks(const char *at)
@@ -24,51 +23,47 @@ static const char *skip_blanks(const char *at)
 
 static int parse_number(const char **at, unsigned long *value)
 {
+    char *end;
     if (!isdigit((unsigned char)**at))
         return -EINVAL;
-    unsigned long v = 0;
-    for (; isdigit((unsigned char)**at); (*at)++) {
-        v = v * 10 + (unsigned long)(**at - '0');
-        if (v >= CPU_LIMIT)
-            return -ERANGE;
+    *value = strtoul(*at, &end, 10);
+    *at = end;
+    return *value < CPU_LIMIT ? 0 : -ERANGE;
+}
+
+/* The number behind a separator. */
+static int parse_part(const char **at, unsigned long *value)
+{
+    (*at)++;
+    return parse_number(at, value);
+}
+
+/* "first-last:used/group"; a single CPU is a range of one. */
+static int parse_range(const char **at, struct mask *mask)
+{
+    unsigned long first = 0;
+    unsigned long used = 1;
+    unsigned long group = 1;
+    int rc = parse_number(at, &first);
+    unsigned long last = first;
+    if (!rc && **at == '-') {
+        rc = parse_part(at, &last);
+        if (!rc && **at == ':') {
+            rc = parse_part(at, &used);
+            rc = rc ? rc : **at == '/' ? parse_part(at, &group) : -EINVAL;
+        }
     }
-    *value = v;
+    if (rc)
+        return rc;
+    if (last < first || used == 0 || used > group)
+        return -EINVAL;
+    for (unsigned long cpu = first; cpu <= last; cpu++)
+        if ((cpu - first) % group < used)
+            CPU_SET_S(cpu, MASK_BYTES, mask->sets);
     return 0;
 }
 
-static int parse_stride(const char **at, struct range *r)
-{
-    (*at)++;
-    int rc = parse_number(at, &r->used);
-    if (rc)
-        return rc;
-    if (**at != '/')
-        return -EINVAL;
-    (*at)++;
-    rc = parse_number(at, &r->group);
-    if (rc)
-        return rc;
-    return r->used == 0 || r->group == 0 || r->used > r->group ? -EINVAL : 0;
-}
-
-static int parse_range(const char **at, struct range *r)
-{
-    int rc = parse_number(at, &r->first);
-    if (rc)
-        return rc;
-    *r = (struct range){r->first, r->first, 1, 1};
-    if (**at != '-')
-        return 0;
-    (*at)++;
-    rc = parse_number(at, &r->last);
-    if (rc)
-        return rc;
-    if (r->last < r->first)
-        return -EINVAL;
-    return **at == ':' ? parse_stride(at, r) : 0;
-}
-
-static int parse_into(bool *wanted, const char *text)
+static int parse_into(struct mask *mask, const char *text)
 {
     const char *at = skip_blanks(text);
     if (strncmp(at, "(null)", 6) == 0)
@@ -76,14 +71,10 @@ static int parse_into(bool *wanted, const char *text)
     if (*at == '\0')
         return 0;
     for (;;) {
-        struct range r;
         at = skip_blanks(at);
-        int rc = parse_range(&at, &r);
+        int rc = parse_range(&at, mask);
         if (rc)
             return rc;
-        for (unsigned long cpu = r.first; cpu <= r.last; cpu++)
-            if ((cpu - r.first) % r.group < r.used)
-                wanted[cpu] = true;
         at = skip_blanks(at);
         if (*at == '\0')
             return 0;
@@ -92,31 +83,30 @@ static int parse_into(bool *wanted, const char *text)
     }
 }
 
-static int list_from_flags(struct cpu_list *list, const bool *wanted)
+static int list_from_mask(struct cpu_list *list, const struct mask *mask)
 {
-    size_t n = 0;
-    for (size_t cpu = 0; cpu < CPU_LIMIT; cpu++)
-        n += wanted[cpu];
-    *list = (struct cpu_list){.ids = calloc(n + 1, sizeof(*list->ids))};
+    *list = (struct cpu_list){.ids = calloc((size_t)CPU_COUNT_S(MASK_BYTES, mask->sets) + 1, sizeof(*list->ids))};
     if (!list->ids)
         return -ENOMEM;
     for (unsigned cpu = 0; cpu < CPU_LIMIT; cpu++)
-        if (wanted[cpu])
+        if (CPU_ISSET_S(cpu, MASK_BYTES, mask->sets))
             list->ids[list->n++] = cpu;
     return 0;
 }
 
 int cpu_list_parse(struct cpu_list *list, const char *text)
 {
+    struct mask mask = {0};
     *list = (struct cpu_list){0};
-    bool *wanted = calloc(CPU_LIMIT, sizeof(*wanted));
-    if (!wanted)
-        return -ENOMEM;
-    int rc = parse_into(wanted, text);
-    if (!rc)
-        rc = list_from_flags(list, wanted);
-    free(wanted);
-    return rc;
+    int rc = parse_into(&mask, text);
+    return rc ? rc : list_from_mask(list, &mask);
+}
+
+int cpu_list_allowed(struct cpu_list *list, pid_t tid)
+{
+    struct mask mask = {0};
+    (void)sched_getaffinity(tid, MASK_BYTES, mask.sets);
+    return list_from_mask(list, &mask);
 }
 
 void cpu_list_deinit(struct cpu_list *list)
@@ -156,22 +146,6 @@ char *cpu_list_format(const struct cpu_list *list, char *text, size_t size)
     return text;
 }
 
-char *cpu_list_mask(const struct cpu_list *list)
-{
-    enum { GROUP_BITS = 32, GROUP_TEXT = 9 };
-    size_t groups = list->n ? list->ids[list->n - 1] / GROUP_BITS + 1 : 1;
-    char *text = malloc(groups * GROUP_TEXT + 1);
-    size_t used = 0;
-    for (size_t group = groups; text && group-- > 0;) {
-        unsigned long bits = 0;
-        for (size_t i = 0; i < list->n; i++)
-            if (list->ids[i] / GROUP_BITS == group)
-                bits |= 1UL << (list->ids[i] % GROUP_BITS);
-        used += (size_t)snprintf(text + used, groups * GROUP_TEXT + 1 - used, used ? ",%08lx" : "%lx", bits);
-    }
-    return text;
-}
-
 int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*keep)(unsigned, const void *),
                     const void *context)
 {
@@ -196,19 +170,10 @@ int cpu_list_without(struct cpu_list *out, const struct cpu_list *list, const st
 
 int cpu_list_pin_thread(pid_t tid, const struct cpu_list *list)
 {
-    if (list->n == 0)
-        return -EINVAL;
-    size_t cpus = (size_t)list->ids[list->n - 1] + 1;
-    cpu_set_t *set = CPU_ALLOC(cpus);
-    if (!set)
-        return -ENOMEM;
-    size_t bytes = CPU_ALLOC_SIZE(cpus);
-    CPU_ZERO_S(bytes, set);
+    struct mask mask = {0};
     for (size_t i = 0; i < list->n; i++)
-        CPU_SET_S(list->ids[i], bytes, set);
-    int rc = sched_setaffinity(tid, bytes, set) ? -errno : 0;
-    CPU_FREE(set);
-    return rc;
+        CPU_SET_S(list->ids[i], MASK_BYTES, mask.sets);
+    return sched_setaffinity(tid, MASK_BYTES, mask.sets) ? -errno : 0;
 }
 
 int cpu_list_pin(const struct cpu_list *list)

@@ -27,9 +27,6 @@ bool cpu_list_has(const struct cpu_list *list, unsigned cpu);
 /* "0,2-5" into `text`; a list too long for `size` ends in "...". Returns `text`. */
 char *cpu_list_format(const struct cpu_list *list, char *text, size_t size);
 
-/* The kernel's mask for it, "3,00000000" (groups of 32, highest first), to be freed by the caller; NULL without memory. */
-char *cpu_list_mask(const struct cpu_list *list);
-
 /* The CPUs of `list` for which `keep(cpu, context)`. Returns 0 or -ENOMEM. */
 int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*keep)(unsigned, const void *),
                     const void *context);
@@ -37,7 +34,10 @@ int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*ke
 /* The CPUs of `list` that are not in `other`. Returns 0 or -ENOMEM. */
 int cpu_list_without(struct cpu_list *out, const struct cpu_list *list, const struct cpu_list *other);
 
-/* Confines the calling thread, or the thread `tid`, to `list`. Returns 0 or -errno. Works beyond 1,024 CPUs, where cpu_set_t ends. */
+/* The CPUs that the thread may use; 0 is the calling one. Empty where it has ended. Returns 0 or -ENOMEM. */
+int cpu_list_allowed(struct cpu_list *list, pid_t tid);
+
+/* Confines the calling thread, or the thread `tid`, to `list`. Returns 0 or -errno. */
 int cpu_list_pin(const struct cpu_list *list);
 int cpu_list_pin_thread(pid_t tid, const struct cpu_list *list);
 

@@ -1,21 +1,29 @@
 #include "lib/document.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 #include "lib/ticks.h"
 
+void document_write_files(struct json *j, const char *key, const struct snapshot *files)
+{
+    json_object_begin(j, key);
+    for (size_t i = 0; i < files->n; i++)
+        if (files->texts[i].length)
+            json_string_n(j, files->paths[i], files->texts[i].bytes, files->texts[i].length);
+    json_object_end(j);
+}
+
 static void write_host(struct json *j, const struct host_facts *facts)
 {
     struct utsname name;
+    char boot_id[64];
     (void)uname(&name);
     json_object_begin(j, "host");
     json_string(j, "hostname", name.nodename);
     json_string(j, "kernel", name.release);
-    json_string(j, "boot_id", facts->boot_id);
+    json_string(j, "boot_id", file_line(boot_id, sizeof(boot_id), facts->root, "/proc/sys/kernel/random/boot_id"));
     json_string(j, "machine", name.machine);
     json_object_end(j);
 }
@@ -36,13 +44,16 @@ void document_write_header(struct json *j, const char *schema, const struct host
     json_string(j, "tunectl_version", TUNECTL_VERSION);
     write_host(j, facts);
     write_at(j, at_s);
+    document_write_files(j, "host_files", &facts->files);
 }
 
 void document_write_clock(struct json *j, const struct clock_span *clock, const struct host_facts *facts)
 {
     double stated_hz = clock_stated_hz();
+    char source[64];
+    file_line(source, sizeof(source), facts->root, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     json_string(j, "source", TICKS_SOURCE);
-    json_string(j, "kernel_source", facts->clocksource);
+    json_string(j, "kernel_source", source);
     json_real(j, "hz", clock->rate.hz, 3);
     json_real(j, "granule_ns", (double)clock->granule_ticks * 1e9 / clock->rate.hz, 3);
     json_real(j, "drift_ppm", (clock->rate.hz / clock->initial.hz - 1.0) * 1e6, 4);
@@ -52,33 +63,4 @@ void document_write_clock(struct json *j, const struct clock_span *clock, const 
         json_real(j, "stated_hz", stated_hz, 0);
     else
         json_null(j, "stated_hz");
-}
-
-void warnings_add(struct warnings *warnings, const char *format, ...)
-{
-    va_list args;
-    char *text;
-    char **texts = realloc(warnings->texts, (warnings->n + 1) * sizeof(*texts));
-    va_start(args, format);
-    if (!texts || vasprintf(&text, format, args) < 0)
-        abort();
-    va_end(args);
-    texts[warnings->n++] = text;
-    warnings->texts = texts;
-}
-
-void warnings_deinit(struct warnings *warnings)
-{
-    for (size_t i = 0; i < warnings->n; i++)
-        free(warnings->texts[i]);
-    free(warnings->texts);
-    *warnings = (struct warnings){0};
-}
-
-void document_write_warnings(struct json *j, const struct warnings *warnings)
-{
-    json_array_begin(j, "warnings");
-    for (size_t i = 0; i < warnings->n; i++)
-        json_string(j, NULL, warnings->texts[i]);
-    json_array_end(j);
 }

@@ -9,23 +9,13 @@
 #include "lib/facts.h"
 #include "lib/json.h"
 
-/* schema, tunectl_version, host and at (`at_s`: CLOCK_REALTIME, in seconds), into the open object. */
+/* schema, tunectl_version, host, at (`at_s`: CLOCK_REALTIME, in seconds) and host_files, into the open object. */
 void document_write_header(struct json *j, const char *schema, const struct host_facts *facts, int64_t at_s);
+
+/* The text of each file that could be read, by its path. */
+void document_write_files(struct json *j, const char *key, const struct snapshot *files);
 
 /* The members of a `clock` object, into the open object. */
 void document_write_clock(struct json *j, const struct clock_span *clock, const struct host_facts *facts);
-
-/* Sentences that say what makes a result mean less than it seems to. All 0 when there is none. */
-struct warnings {
-    char **texts;
-    size_t n;
-};
-
-/* Adds a sentence. One that cannot be stored for want of memory ends the program: a missing warning is a false result. */
-void warnings_add(struct warnings *warnings, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void warnings_deinit(struct warnings *warnings);
-
-/* The member `warnings`, into the open object. */
-void document_write_warnings(struct json *j, const struct warnings *warnings);
 
 #endif

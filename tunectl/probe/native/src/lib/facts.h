@@ -2,21 +2,15 @@
 #ifndef TUNECTL_LIB_FACTS_H
 #define TUNECTL_LIB_FACTS_H
 
-#include <stdbool.h>
-
 #include "lib/cpus.h"
+#include "lib/files.h"
 
 struct host_facts {
     const char *root;
     struct cpu_list online;
     struct cpu_list isolated;       /* isolcpus=domain, and isolated cpuset partitions (Linux 6.7) */
     struct cpu_list nohz_full;
-    bool is_virtual;
-    bool has_stable_tsc;            /* constant_tsc and nonstop_tsc; always true where the counter is architected so */
-    char clocksource[64];           /* empty when unknown */
-    long long rt_runtime_us;        /* -1: no RT throttling */
-    long long rt_period_us;
-    char boot_id[64];
+    struct snapshot files;          /* as they stand */
 };
 
 /* Returns 0 or -ENOMEM; what cannot be read stays empty. */

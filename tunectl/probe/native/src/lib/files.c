@@ -1,72 +1,42 @@
 #include "lib/files.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { FIRST_READ = 64 * 1024 };
+enum { BUFFER = 64 * 1024 };
 
-__attribute__((format(printf, 2, 0)))
-static int open_below(const char *root, const char *path, va_list args)
-{
-    char full[PATH_MAX];
-    int prefix = snprintf(full, sizeof(full), "%s", root);
-    if (prefix < 0 || (size_t)prefix >= sizeof(full))
-        return -ENAMETOOLONG;
-    int rest = vsnprintf(full + prefix, sizeof(full) - (size_t)prefix, path, args);
-    if (rest < 0 || (size_t)(prefix + rest) >= sizeof(full))
-        return -ENAMETOOLONG;
-    int fd = open(full, O_RDONLY | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-/* Files of /proc tell no size: read until nothing comes, in ever larger pieces. */
-static int read_all(struct text *text, int fd)
-{
-    size_t capacity = FIRST_READ;
-    char *bytes = malloc(capacity + 1);
-    size_t length = 0;
-    while (bytes) {
-        ssize_t got = read(fd, bytes + length, capacity - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0) {
-            int rc = -errno;
-            free(bytes);
-            return rc;
-        }
-        if (got == 0) {
-            bytes[length] = '\0';
-            *text = (struct text){bytes, length};
-            return 0;
-        }
-        length += (size_t)got;
-        if (length == capacity) {
-            capacity *= 2;
-            char *larger = realloc(bytes, capacity + 1);
-            if (!larger)
-                free(bytes);
-            bytes = larger;
-        }
-    }
-    return -ENOMEM;
-}
-
+/* Files of /proc tell no size, and hold no NUL: all up to one is all. */
 __attribute__((format(printf, 3, 0)))
 static int file_vread(struct text *text, const char *root, const char *path, va_list args)
 {
+    char full[PATH_MAX];
+    size_t capacity = 0;
     *text = (struct text){0};
-    int fd = open_below(root, path, args);
-    if (fd < 0)
-        return fd;
-    int rc = read_all(text, fd);
-    (void)close(fd);
-    return rc;
+    size_t prefix = strlen(root);
+    if (prefix >= sizeof(full))
+        return -ENAMETOOLONG;
+    memcpy(full, root, prefix);
+    int rest = vsnprintf(full + prefix, sizeof(full) - prefix, path, args);
+    if (rest < 0 || prefix + (size_t)rest >= sizeof(full))
+        return -ENAMETOOLONG;
+    FILE *file = fopen(full, "re");
+    if (!file)
+        return -errno;
+    (void)setvbuf(file, NULL, _IOFBF, BUFFER);
+    ssize_t got = getdelim(&text->bytes, &capacity, '\0', file);
+    int rc = got < 0 && ferror(file) ? -errno : 0;
+    (void)fclose(file);
+    if (rc || !text->bytes) {
+        text_deinit(text);
+        return rc ? rc : -ENOMEM;
+    }
+    text->length = got < 0 ? 0 : (size_t)got;
+    text->bytes[text->length] = '\0';
+    return 0;
 }
 
 int file_read(struct text *text, const char *root, const char *path, ...)
@@ -116,4 +86,17 @@ int file_cpus(struct cpu_list *list, const char *root, const char *path, ...)
     rc = cpu_list_parse(list, text.bytes);
     text_deinit(&text);
     return rc == -ENOMEM ? rc : 0;
+}
+
+void snapshot_take(struct snapshot *snapshot, const char *root, const char *const *paths, size_t n)
+{
+    *snapshot = (struct snapshot){.paths = paths, .n = n};
+    for (size_t i = 0; i < n; i++)
+        (void)file_read(&snapshot->texts[i], root, "%s", paths[i]);
+}
+
+void snapshot_deinit(struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < snapshot->n; i++)
+        text_deinit(&snapshot->texts[i]);
 }

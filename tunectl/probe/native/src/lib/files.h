@@ -20,6 +20,19 @@ void text_deinit(struct text *text);
 char *file_line(char *line, size_t size, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* What stands in some files at one moment. One that cannot be read is empty. */
+enum { SNAPSHOT_MOST = 8 };
+
+struct snapshot {
+    const char *const *paths;
+    size_t n;
+    struct text texts[SNAPSHOT_MOST];
+};
+
+/* `paths` are borrowed. */
+void snapshot_take(struct snapshot *snapshot, const char *root, const char *const *paths, size_t n);
+void snapshot_deinit(struct snapshot *snapshot);
+
 /* The CPU list in a file; an absent or odd file is the empty list. Returns 0 or -ENOMEM. */
 int file_cpus(struct cpu_list *list, const char *root, const char *path, ...) __attribute__((format(printf, 3, 4)));
 

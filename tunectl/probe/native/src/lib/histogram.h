@@ -44,10 +44,13 @@ static inline void histogram_add(struct histogram *h, uint64_t value)
     bucket->sum += value;
 }
 
-/* The smallest value of bucket `index`. */
-uint64_t histogram_first(size_t index);
-
-/* The largest value of bucket `index`, inclusive, so that the top bucket's is UINT64_MAX. */
-uint64_t histogram_last(size_t index);
+/* The smallest value of bucket `index`. The largest is one less than the next bucket's smallest, or UINT64_MAX. */
+static inline uint64_t histogram_first(size_t index)
+{
+    if (index < HISTOGRAM_SUB_COUNT)
+        return index;
+    uint64_t mantissa = HISTOGRAM_SUB_COUNT + (index & (HISTOGRAM_SUB_COUNT - 1));
+    return mantissa << ((index >> HISTOGRAM_SUB_BITS) - 1);
+}
 
 #endif

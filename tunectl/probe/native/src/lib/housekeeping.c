@@ -5,45 +5,26 @@ static bool is_in(unsigned cpu, const void *list)
     return cpu_list_has(list, cpu);
 }
 
-/* Whoever started this process may know of more isolated CPUs than the kernel does, and keeps it off them. */
-static int prefer_inherited(struct cpu_list *list)
-{
-    struct cpu_list inherited;
-    struct cpu_list both;
-    int rc = host_allowed_cpus(&inherited);
-    if (rc)
-        return rc;
-    rc = cpu_list_filter(&both, list, is_in, &inherited);
-    cpu_list_deinit(&inherited);
-    if (rc)
-        return rc;
-    struct cpu_list *unused = both.n ? list : &both;
-    struct cpu_list kept = both.n ? both : *list;
-    cpu_list_deinit(unused);
-    *list = kept;
-    return 0;
-}
-
 int housekeeping_move(struct cpu_list *chosen, const struct host_facts *facts, const struct cpu_list *measured)
 {
-    struct cpu_list others;
-    struct cpu_list not_isolated;
-    *chosen = (struct cpu_list){0};
-    int rc = cpu_list_without(&others, &facts->online, measured);
-    if (rc)
-        return rc;
-    rc = cpu_list_without(&not_isolated, &others, &facts->isolated);
+    /* From the best on. Whoever started this process may know of more isolated CPUs than the kernel does, and keeps it off them. */
+    enum { INHERITED, NOT_ISOLATED, OTHERS, LISTS };
+    struct cpu_list lists[LISTS] = {0};
+    struct cpu_list allowed;
+    int rc = cpu_list_allowed(&allowed, 0);
     if (!rc)
-        rc = prefer_inherited(&not_isolated);
-    if (!rc && cpu_list_pin(&not_isolated) == 0) {
-        cpu_list_deinit(&others);
-        *chosen = not_isolated;
-        return 0;
+        rc = cpu_list_without(&lists[OTHERS], &facts->online, measured);
+    if (!rc)
+        rc = cpu_list_without(&lists[NOT_ISOLATED], &lists[OTHERS], &facts->isolated);
+    if (!rc)
+        rc = cpu_list_filter(&lists[INHERITED], &lists[NOT_ISOLATED], is_in, &allowed);
+    *chosen = (struct cpu_list){0};
+    for (size_t i = 0; i < LISTS; i++) {
+        if (!rc && chosen->n == 0 && cpu_list_pin(&lists[i]) == 0)
+            *chosen = lists[i];
+        else
+            cpu_list_deinit(&lists[i]);
     }
-    cpu_list_deinit(&not_isolated);
-    if (!rc && cpu_list_pin(&others) == 0)
-        *chosen = others;
-    else
-        cpu_list_deinit(&others);
+    cpu_list_deinit(&allowed);
     return rc;
 }

@@ -14,76 +14,38 @@ static void put(struct json *j, const char *text)
     (void)fputs(text, j->stream);
 }
 
-static void line_break(struct json *j)
+/* A line of its own, unless nothing is around it. */
+static void break_line(struct json *j)
 {
     if (j->depth)
         (void)fprintf(j->stream, "\n%*s", (int)j->depth, "");
 }
 
-static void separate(struct json *j)
-{
-    if (j->after_key) {
-        j->after_key = false;
-        return;
-    }
-    if (!j->is_first)
-        put(j, ",");
-    line_break(j);
-    j->is_first = false;
-}
-
-/*
- * The length of the UTF-8 character that begins at `at`, or 0 when none does: overlong forms, surrogates and values above
- * U+10FFFF are none.
- */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    if (at[0] < 0x80)
-        return 1;
-    size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-    if (at[0] < 0xc2 || at[0] > 0xf4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    bool is_bad = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf0 && at[1] < 0x90) ||
-                  (at[0] == 0xf4 && at[1] > 0x8f);
-    return is_bad ? 0 : length;
-}
-
 static void put_escaped(struct json *j, const char *text, size_t length)
 {
-    const unsigned char *at = (const unsigned char *)text;
     (void)fputc('"', j->stream);
-    while (length) {
-        size_t step = utf8_length(at, length);
-        if (step == 0)
-            put(j, "\\ufffd");
-        else if (at[0] == '"' || at[0] == '\\')
-            (void)fprintf(j->stream, "\\%c", at[0]);
-        else if (at[0] < 0x20 || at[0] == 0x7f)
-            (void)fprintf(j->stream, "\\u%04x", at[0]);
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte == '"' || byte == '\\')
+            (void)fprintf(j->stream, "\\%c", byte);
+        else if (byte < 0x20 || byte >= 0x7f)
+            (void)fprintf(j->stream, "\\u%04x", byte);
         else
-            (void)fwrite(at, 1, step, j->stream);
-        at += step ? step : 1;
-        length -= step ? step : 1;
+            (void)fputc(byte, j->stream);
     }
     (void)fputc('"', j->stream);
-}
-
-void json_key_n(struct json *j, const char *key, size_t length)
-{
-    separate(j);
-    put_escaped(j, key, length);
-    put(j, ": ");
-    j->after_key = true;
 }
 
 static void begin_value(struct json *j, const char *key)
 {
-    if (key)
-        json_key_n(j, key, strlen(key));
-    separate(j);
+    if (!j->is_first)
+        put(j, ",");
+    break_line(j);
+    j->is_first = false;
+    if (key) {
+        put_escaped(j, key, strlen(key));
+        put(j, ": ");
+    }
 }
 
 static void open_container(struct json *j, const char *key, const char *bracket)
@@ -176,10 +138,11 @@ void json_uints(struct json *j, const char *key, const uint64_t *values, size_t 
     put(j, "]");
 }
 
-void json_event(struct json *j, uint64_t start, uint64_t end, const char *cause)
+void json_ints(struct json *j, const char *key, const int64_t *values, size_t n)
 {
-    begin_value(j, NULL);
-    (void)fprintf(j->stream, "[%" PRIu64 ", %" PRIu64 ", ", start, end);
-    put_escaped(j, cause, strlen(cause));
+    begin_value(j, key);
+    put(j, "[");
+    for (size_t i = 0; i < n; i++)
+        (void)fprintf(j->stream, "%s%" PRId64, i ? ", " : "", values[i]);
     put(j, "]");
 }

@@ -11,7 +11,6 @@ struct json {
     FILE *stream;
     unsigned depth;
     bool is_first;      /* nothing stands yet in the innermost container */
-    bool after_key;
 };
 
 void json_init(struct json *j, FILE *stream);
@@ -22,12 +21,12 @@ void json_object_end(struct json *j);
 void json_array_begin(struct json *j, const char *key);
 void json_array_end(struct json *j);
 
-/* A NUL-terminated string, or `length` bytes. Bytes that are not UTF-8 are written as U+FFFD: kernel names may hold any. */
+/*
+ * A NUL-terminated string, or `length` bytes. A byte that is not ASCII is written as U+0080 to U+00FF: names in the kernel's files
+ * may hold any, and whoever reads them decodes.
+ */
 void json_string(struct json *j, const char *key, const char *text);
 void json_string_n(struct json *j, const char *key, const char *text, size_t length);
-
-/* A key of `length` bytes; the value is written next with a NULL key. */
-void json_key_n(struct json *j, const char *key, size_t length);
 
 void json_uint(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, bool value);
@@ -38,7 +37,6 @@ void json_real(struct json *j, const char *key, double value, int decimals);
 
 /* `[a, b, c]` on one line. */
 void json_uints(struct json *j, const char *key, const uint64_t *values, size_t n);
-/* `[start, end, "cause"]` on one line. */
-void json_event(struct json *j, uint64_t start, uint64_t end, const char *cause);
+void json_ints(struct json *j, const char *key, const int64_t *values, size_t n);
 
 #endif

@@ -48,16 +48,22 @@ static uint64_t run_stretch(struct recorder *r, uint64_t stamp, uint64_t thresho
 
 void loop_run(struct recorder *r, uint64_t threshold, const _Atomic uint64_t *deadline, struct loop_totals *totals)
 {
-    struct loop_totals t = {.start = ticks_now()};
+    loop_run_from(ticks_now(), r, threshold, deadline, totals);
+}
+
+void loop_run_from(uint64_t start, struct recorder *r, uint64_t threshold, const _Atomic uint64_t *deadline,
+                   struct loop_totals *totals)
+{
+    struct loop_totals t = {.start = start};
     uint64_t stamp = t.start;
     do
         stamp = run_stretch(r, stamp, threshold, deadline, &t);
-    while (stamp < atomic_load_explicit(deadline, memory_order_relaxed));
+    while (stamp < atomic_load_explicit(deadline, memory_order_relaxed) && !recorder_has_reached(r));
     /*
      * A stop that comes while this thread is away, between a stamp and its look at the deadline, would end the run at that
      * stamp and hide the gap. So a run that is stopped comes round once more.
      */
-    if (atomic_load_explicit(deadline, memory_order_relaxed) < t.start) {
+    if (atomic_load_explicit(deadline, memory_order_relaxed) < t.start && !recorder_has_reached(r)) {
         _Atomic uint64_t now = ticks_now();
         stamp = run_stretch(r, stamp, threshold, &now, &t);
     }
@@ -81,37 +87,20 @@ double loop_step_ticks(uint64_t threshold, unsigned batches, uint64_t batch_tick
     return best;
 }
 
-uint64_t loop_default_threshold_ticks(const struct clock_span *clock)
+double loop_first_step_ticks(double hz)
 {
-    uint64_t batch_ticks = (uint64_t)(20e-6 * clock->initial.hz);
-    double wanted_ticks = loop_step_ticks(batch_ticks, 50, batch_ticks) * (double)DEFAULT_THRESHOLD_STEPS;
-    double least_ticks = (double)(clock->granule_ticks * DEFAULT_THRESHOLD_GRANULES);
-    return (uint64_t)(wanted_ticks > least_ticks ? wanted_ticks : least_ticks);
+    uint64_t batch_ticks = (uint64_t)(20e-6 * hz);
+    return loop_step_ticks(batch_ticks, 50, batch_ticks);
 }
 
-double loop_conservation_ppm(const struct loop_totals *totals, const struct recorder *r, const struct clock_pair *before,
-                             const struct clock_pair *after, double hz)
+uint64_t loop_default_threshold_ns(double step_ns, double granule_ns)
 {
-    double lead = (double)(totals->start - before->ticks) + (double)(after->ticks - totals->end);
-    double counted_ns = ((double)totals->quiet_ticks + (double)r->stolen_ticks + lead) * 1e9 / hz;
-    double raw_ns = (double)(after->raw_ns - before->raw_ns);
-    return raw_ns > 0.0 ? (counted_ns / raw_ns - 1.0) * 1e6 : 0.0;
-}
-
-__attribute__((noinline)) uint64_t loop_bare(uint64_t turns, uint64_t threshold, uint64_t *gaps)
-{
-    uint64_t gap_count = 0;
-    uint64_t gap_ticks = 0;
-    uint64_t start = ticks_now();
-    uint64_t before = start;
-    for (uint64_t left = turns; left; left--) {
-        uint64_t now = ticks_now();
-        if (__builtin_expect(now - before > threshold, 0)) {
-            gap_count++;
-            gap_ticks += now - before;
-        }
-        before = now;
-    }
-    *gaps = gap_count;
-    return before - start - gap_ticks;
+    double by_step = step_ns * (double)DEFAULT_THRESHOLD_STEPS;
+    double by_granule = granule_ns * (double)DEFAULT_THRESHOLD_GRANULES;
+    double least = by_step > by_granule ? by_step : by_granule;
+    uint64_t round = 100;
+    while ((double)round * 10.0 < least && round < UINT64_C(1000000000))
+        round *= 10;
+    return least <= (double)round ? round : least <= (double)round * 2.0 ? round * 2
+         : least <= (double)round * 5.0 ? round * 5 : round * 10;
 }

@@ -27,12 +27,17 @@ struct loop_totals {
 };
 
 /*
- * Spins until the counter passes `*deadline`, recording every turn longer than `threshold` ticks.
+ * Spins until the counter passes `*deadline`, recording every turn longer than `threshold` ticks, or until a gap reaches
+ * `r->until_ticks`: asked only where a gap was recorded, never in a quiet turn.
  *
  * The deadline is also the stop flag: a signal handler stores 0. One load serves both, and a SCHED_FIFO spinner that
  * starves every other thread of its CPU still ends on time.
  */
 void loop_run(struct recorder *r, uint64_t threshold, const _Atomic uint64_t *deadline, struct loop_totals *totals);
+
+/* The same with a first stamp that was taken before: whatever kept the thread from the loop since then is in the first turn. */
+void loop_run_from(uint64_t start, struct recorder *r, uint64_t threshold, const _Atomic uint64_t *deadline,
+                   struct loop_totals *totals);
 
 /*
  * The cost of one undisturbed turn in ticks: the cheapest of `batches` runs of the loop of `batch_ticks` each, those with
@@ -40,28 +45,18 @@ void loop_run(struct recorder *r, uint64_t threshold, const _Atomic uint64_t *de
  */
 double loop_step_ticks(uint64_t threshold, unsigned batches, uint64_t batch_ticks);
 
+/* The same before any threshold is known, on a counter of `hz`. */
+double loop_first_step_ticks(double hz);
+
 /*
- * The threshold when none is asked for: this many times the cost of a turn, or this many granules of a coarse counter.
+ * The threshold when none is asked for: this many times the cost of a turn, or this many granules of a coarse counter,
+ * rounded up to 100, 200, 500, 1000, ... ns: two runs on one host have the same, and count the same gaps.
  * Anything shorter than a few turns is the loop itself; recording a gap costs about one turn from a warm cache and
  * some ten from a cold one; and the shortest way into the kernel and back takes longer than 16 turns.
  */
 enum { DEFAULT_THRESHOLD_STEPS = 16, DEFAULT_THRESHOLD_GRANULES = 4 };
 
-/* That threshold in ticks, found by running the loop on the CPU the caller is on. */
-uint64_t loop_default_threshold_ticks(const struct clock_span *clock);
-
-/*
- * How far quiet turns and gaps together miss the length of the run on CLOCK_MONOTONIC_RAW, in ppm. The two sides share
- * nothing but the counter's rate `hz`: turns and gaps were added up one by one, the length is read off another clock, by the
- * pairs taken `before` and `after` the run on the same CPU. Pure.
- */
-double loop_conservation_ppm(const struct loop_totals *totals, const struct recorder *r, const struct clock_pair *before,
-                             const struct clock_pair *after, double hz);
-
-/*
- * `turns` turns of the least loop that can see a gap: read, compare, next. What the real loop is judged against.
- * Returns the ticks taken without those of the gaps, and the gaps' number in `*gaps`.
- */
-uint64_t loop_bare(uint64_t turns, uint64_t threshold, uint64_t *gaps);
+/* That threshold, from what a turn takes on the slowest of the CPUs, and from the counter's granule. Pure. */
+uint64_t loop_default_threshold_ns(double step_ns, double granule_ns);
 
 #endif

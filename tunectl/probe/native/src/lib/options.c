@@ -3,90 +3,224 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/cpus.h"
 #include "lib/output.h"
 
-enum { ROWS_MOST = 24, FIRST_ROW = 256, HELP = 512, VERSION = 513, NAME_MOST = 32 };
+/* What an option's value is, and so the type of the field it is stored in. */
+enum option_kind {
+    FLAG,       /* no value; bool */
+    TEXT,       /* const char *, which points into argv */
+    NUMBER,     /* a whole number; any integer of 4 or 8 bytes */
+    SECONDS,    /* double */
+};
 
-const char options_exit_status[] = "\nExit status: 0 done, 1 failed, 2 wrong usage.\n";
+struct option_row {
+    unsigned experiments;       /* bits of enum experiment */
+    const char *name;           /* "duration", typed as --duration */
+    const char *value;          /* how the help calls its value; NULL for a flag */
+    enum option_kind kind;
+    size_t offset;              /* of the field, and its size */
+    size_t size;
+    double from;
+    double to;
+    const char *help;           /* lines; NULL for what is no user's: from tunectl, or for tests */
+};
 
-int options_print(const char *const *texts)
+#define AT(field) offsetof(struct options, field), sizeof(((struct options *)0)->field)
+
+static const struct option_row rows[] = {
+    {OF_JITTER, "cpus", "LIST", TEXT, AT(cpus), 0, 0,
+     "CPUs to probe, as in 2-5,8 (default: the isolated CPUs, else the nohz_full ones)"},
+    {OF_WAKE, "cpus", "S,R", TEXT, AT(cpus), 0, 0,
+     "the sender's CPU and the receiver's (default: the last two isolated ones, else the last two allowed ones)"},
+    {OF_SENTINEL, "cpu", "N", NUMBER, AT(cpu), 0, CPU_LIMIT - 1, "the CPU it may use"},
+    {OF_JITTER, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "seconds to measure (default 5)"},
+    {OF_SENTINEL, "period", "S", SECONDS, AT(period_s), 0.1, 10, "from line to line (default 1)"},
+    {OF_SENTINEL, "duty", "PERCENT", NUMBER, AT(duty_percent), 1, 100,
+     "of the time it spins, in ten stretches a period (default 2)"},
+    {OF_JITTER | OF_SENTINEL, "threshold-ns", "N", NUMBER, AT(threshold_ns), 1, 1e12,
+     "shortest interruption reported (default: 16 turns of the loop, as a round figure)"},
+    {OF_JITTER | OF_WAKE | OF_SENTINEL, "fifo", "PRIO", NUMBER, AT(fifo_priority), 1, 99,
+     "measure under SCHED_FIFO with this priority, 1 to 99; low is enough"},
+    {OF_JITTER, "events", "N", NUMBER, AT(gaps_capacity), 0, 1 << 26,
+     "interruptions listed with their stamps, per CPU (default 65536); beyond it they are\n"
+     "counted, in the histogram and in events_lost"},
+    {OF_JITTER, "until", "NS", NUMBER, AT(until_ns), 1, 1e12,
+     "end on all CPUs at the first interruption of so many ns or more; a line on standard error says which,\n"
+     "\"until\" with its CPU and both stamps"},
+    {OF_SENTINEL, "lines", "N", NUMBER, AT(lines), 1, 1e15, "end after so many (default: stay)"},
+    {OF_WAKE, "case", "M:W:MS", TEXT, AT(wake_case), 0, 0,
+     "mechanism, way to wait, and ms from message to message (default tcp:block:10).\n"
+     "Mechanisms: channel, eventfd, pipe, unix, tcp, udp, timerfd; clock_nanosleep, by block alone; eventloop, by epoll\n"
+     "and epoll0 alone. Ways: block, poll, epoll sleep; poll0, epoll0, nonblock, minimal spin; busy-poll (tcp, udp)"},
+    {OF_WAKE, "messages", "N", NUMBER, AT(messages), 1, 1e7, "to send (default 99)"},
+    {OF_WAKE, "bytes", "N", NUMBER, AT(bytes), 32, 4096, "of a message (default 32)"},
+    {OF_WAKE, "fds", "N", NUMBER, AT(fds), 1, 65536, "descriptors in the set of a poll or epoll, all but one idle (default 1)"},
+    {OF_WAKE, "dirty-kib", "N", NUMBER, AT(dirty_kib), 1, 1 << 20,
+     "the receiver writes to so much memory after each message: the next finds its caches cold"},
+    {OF_WAKE, "busy-poll-us", "N", NUMBER, AT(busy_poll_us), 1, 1e6, "time given to SO_BUSY_POLL, in us (default 50)"},
+    {OF_WAKE, "cold-sender", NULL, FLAG, AT(has_cold_sender), 0, 0,
+     "let the sender grow cold between messages, as the receiver does"},
+    {OF_JITTER, "intrude", NULL, FLAG, AT(intrude), 0, 0,
+     "spin also where a thread that can run nowhere else wants the CPU; without, such a CPU is left\n"
+     "alone, or left within 10 ms, and is not measured"},
+    {OF_WAKE, "intrude", NULL, FLAG, AT(intrude), 0, 0,
+     "stay also where a thread that can run nowhere else wants a CPU of the two; without, it gets the CPU\n"
+     "within 10 ms, and the run fails"},
+    {OF_JITTER, "wait-for-go", NULL, FLAG, AT(wait_for_go), 0, 0,
+     "say \"ready\" and the threads on standard error once all stand ready, and measure when standard\ninput says \"go\""},
+    {OF_JITTER, "inject", "WHAT", TEXT, AT(inject), 0, 0,
+     "interrupt the first of the CPUs on purpose, for `tunectl probe selftest`: preemption or ipi, how often,\n"
+     "how long and how far apart in ns, as in preemption,200,20000,1000000. The run ends when that is done"},
+    {OF_WAKE, "socket", "FD", NUMBER, AT(socket), 3, INT_MAX,
+     "for `tunectl probe wake --connect` and `--listen`: measure round trips over this connected socket"},
+    {OF_WAKE, "peer-hz", "N", NUMBER, AT(peer_hz), 1e3, 1e12, "the rate of the other host's counter"},
+    {OF_WAKE, "reflect", NULL, FLAG, AT(is_reflector), 0, 0,
+     "be the other host: a line of JSON says the counter's rate; then every message goes\nback over --socket"},
+    {OF_JITTER, "progress", NULL, FLAG, AT(shows_progress), 0, 0,
+     "lines on standard error: the longest interruption of each CPU so far"},
+    {OF_JITTER | OF_WAKE, "output", "FILE", TEXT, AT(output), 0, 0, "write the document there (default: standard output)"},
+    {OF_JITTER, "group", "FD", NUMBER, AT(group), 0, 1 << 20, NULL},
+    {OF_JITTER | OF_WAKE | OF_SENTINEL, "root", "DIR", TEXT, AT(root), 0, 0, NULL},
+};
+
+enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_ROW = 256, HELP = 512, VERSION = 513, LINE_MOST = 112, HELP_COLUMN = 21 };
+
+static const struct options defaults = {
+    .root = "",
+    .duration_s = 5.0,
+    .gaps_capacity = 65536,
+    .group = -1,
+    .wake_case = "tcp:block:10",
+    .messages = 99,
+    .bytes = 32,
+    .fds = 1,
+    .busy_poll_us = 50,
+    .socket = -1,
+    .cpu = -1,
+    .period_s = 1.0,
+    .duty_percent = 2,
+};
+
+/* "--duration S" into `text`; returns its length. */
+static int put_name(char text[LINE_MOST], const struct option_row *row)
 {
-    for (; *texts; texts++)
-        (void)fputs(*texts, stdout);
+    return snprintf(text, LINE_MOST, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+}
+
+static void put_synopsis(const struct command *command)
+{
+    char name[LINE_MOST];
+    int indent = printf("  tunectl-probe %s", command->name);
+    int used = indent;
+    for (size_t i = 0; i < ROWS; i++) {
+        if (!(rows[i].experiments & command->experiment) || !rows[i].help)
+            continue;
+        int length = put_name(name, &rows[i]) + 3;
+        if (used + length > LINE_MOST)
+            used = printf("\n%*s", indent, "") - 1;
+        used += length;
+        (void)printf(" [%s]", name);
+    }
+    (void)printf("\n");
+}
+
+/* The lines of a help text, each but the first below the column that the first begins in. */
+static void put_lines(const char *text)
+{
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+        (void)printf("%.*s\n%*s", (int)(end - text), text, HELP_COLUMN, "");
+    (void)printf("%s\n", text);
+}
+
+void options_put_help(const struct command *command)
+{
+    char name[LINE_MOST];
+    put_synopsis(command);
+    (void)printf("%s", command->about);
+    for (size_t i = 0; i < ROWS; i++) {
+        if (!(rows[i].experiments & command->experiment) || !rows[i].help)
+            continue;
+        (void)put_name(name, &rows[i]);
+        (void)printf("  %-*s ", HELP_COLUMN - 3, name);
+        put_lines(rows[i].help);
+    }
+    (void)printf("%s\n", command->end);
+}
+
+static int end_output(void)
+{
     if (fflush(stdout) || ferror(stdout))
         return print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno));
     return OPTIONS_ARE_OVER;
 }
 
-static int print_usage(const struct command *command)
+int options_end_help(void)
 {
-    if (command->usage)
-        return options_print((const char *[]){command->usage, NULL});
-    return options_print((const char *[]){command->synopsis, "\n", command->help, options_exit_status, NULL});
+    (void)printf("Exit status: 0 done, 1 failed, 2 wrong usage.\n");
+    return end_output();
 }
 
-static int parse_number(const char *name, const char *text, uint64_t from, uint64_t to, uint64_t *value)
+int options_print_version(void)
+{
+    (void)printf("tunectl-probe " TUNECTL_VERSION "\n");
+    return end_output();
+}
+
+static int store_number(const struct option_row *row, void *field, const char *text)
 {
     char *end = NULL;
     errno = 0;
-    unsigned long long v = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
-    if (!end || *end || errno || v < from || v > to)
-        return print_error(EXIT_USAGE, "%s %s: expected a whole number from %llu to %llu", name, text,
-                           (unsigned long long)from, (unsigned long long)to);
-    *value = v;
+    uint64_t value = isdigit((unsigned char)text[0]) ? strtoull(text, &end, 10) : 0;
+    if (!end || *end || errno || (double)value < row->from || (double)value > row->to)
+        return print_error(EXIT_USAGE, "--%s %s: expected a whole number from %.0f to %.0f", row->name, text, row->from, row->to);
+    uint32_t narrow = (uint32_t)value;
+    memcpy(field, row->size == sizeof(narrow) ? (const void *)&narrow : (const void *)&value, row->size);
     return EXIT_OK;
 }
 
-static int store_number(void *field, size_t size, const struct option_row *row, const char *name, const char *text)
+static int store_seconds(const struct option_row *row, double *field, const char *text)
 {
-    uint64_t value = 0;
-    int status = parse_number(name, text, row->from, row->to, &value);
-    uint32_t narrow = (uint32_t)value;
-    if (!status)
-        memcpy(field, size == sizeof(narrow) ? (const void *)&narrow : (const void *)&value, size);
-    return status;
+    char *end;
+    *field = strtod(text, &end);
+    if (end == text || *end || !(*field >= row->from && *field <= row->to))
+        return print_error(EXIT_USAGE, "--%s %s: expected seconds, from %.9g to %.9g", row->name, text, row->from, row->to);
+    return EXIT_OK;
 }
 
-static int store(const struct option_row *row, void *options, const char *text)
+static int store(const struct option_row *row, struct options *options, const char *text)
 {
-    char name[NAME_MOST + 2];
     void *field = (char *)options + row->offset;
-    (void)snprintf(name, sizeof(name), "--%s", row->name);
-    switch (row->kind) {
-    case OPTION_FLAG:
+    if (row->kind == FLAG)
         *(bool *)field = true;
-        return EXIT_OK;
-    case OPTION_TEXT:
+    else if (row->kind == TEXT)
         *(const char **)field = text;
-        return EXIT_OK;
-    case OPTION_NUMBER:
-        return store_number(field, row->size, row, name, text);
-    default:
-        return row->parse(options, name, text);
-    }
+    else
+        return row->kind == NUMBER ? store_number(row, field, text) : store_seconds(row, field, text);
+    return EXIT_OK;
 }
 
 /* The table in the form getopt_long takes; the value it returns for a row is FIRST_ROW and the row's index. */
 static void fill_long_options(struct option *list, const struct command *command)
 {
-    size_t n = 0;
-    for (; n < command->rows_n && n < ROWS_MOST; n++) {
-        const struct option_row *row = &command->rows[n];
-        list[n] = (struct option){row->name, row->kind == OPTION_FLAG ? no_argument : required_argument, NULL, FIRST_ROW + (int)n};
-    }
-    list[n++] = (struct option){"help", no_argument, NULL, HELP};
-    list[n++] = (struct option){"version", no_argument, NULL, VERSION};
-    list[n] = (struct option){0};
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].experiments & command->experiment)
+            *list++ = (struct option){rows[i].name, rows[i].value ? required_argument : no_argument, NULL, FIRST_ROW + (int)i};
+    *list++ = (struct option){"help", no_argument, NULL, HELP};
+    *list++ = (struct option){"version", no_argument, NULL, VERSION};
+    *list = (struct option){0};
 }
 
-int options_parse(const struct command *command, void *options, int argc, char **argv)
+int options_parse(const struct command *command, struct options *options, int argc, char **argv)
 {
-    struct option list[ROWS_MOST + 3];
+    struct option list[ROWS + 3];
     int status = EXIT_OK;
+    *options = defaults;
     fill_long_options(list, command);
     optind = 2;
     opterr = 0;
@@ -95,17 +229,18 @@ int options_parse(const struct command *command, void *options, int argc, char *
         int option = getopt_long(argc, argv, "+:h", list, NULL);
         if (option == -1)
             break;
-        if (option == HELP || option == 'h')
-            return print_usage(command);
+        if (option == HELP || option == 'h') {
+            options_put_help(command);
+            return options_end_help();
+        }
         if (option == VERSION)
-            return options_print((const char *[]){"tunectl-probe " TUNECTL_VERSION "\n", NULL});
-        if (option == ':')
-            return print_error(EXIT_USAGE, "%s needs a value (see %s)", argv[before], command->hint);
-        if (option == '?')
-            return print_error(EXIT_USAGE, "%s is no option here (see %s)", argv[before], command->hint);
-        status = store(&command->rows[option - FIRST_ROW], options, optarg);
+            return options_print_version();
+        if (option == ':' || option == '?')
+            return print_error(EXIT_USAGE, "%s %s (see tunectl-probe %s --help)", argv[before],
+                               option == ':' ? "needs a value" : "is no option here", command->name);
+        status = store(&rows[option - FIRST_ROW], options, optarg);
     }
     if (!status && optind < argc)
-        return print_error(EXIT_USAGE, "%s is one argument too many (see %s)", argv[optind], command->hint);
+        return print_error(EXIT_USAGE, "%s is one argument too many (see tunectl-probe %s --help)", argv[optind], command->name);
     return status;
 }

@@ -1,4 +1,4 @@
-/* The command line of an experiment: a table, one row for each option. */
+/* The command line: one table of options for all experiments. To add an option, add a field here and a row to options.c. */
 #ifndef TUNECTL_LIB_OPTIONS_H
 #define TUNECTL_LIB_OPTIONS_H
 
@@ -6,58 +6,72 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What an option's value is, and so the type of the field it is stored in. */
-enum option_kind {
-    OPTION_FLAG,            /* no value; bool */
-    OPTION_TEXT,            /* const char *, which points into argv */
-    OPTION_NUMBER,          /* a whole number from `from` to `to`; any integer of 4 or 8 bytes */
-    OPTION_PARSED,          /* by `parse` */
+/* Whose an option is: bits of a row. */
+enum experiment {
+    OF_JITTER = 1,
+    OF_WAKE = 2,
+    OF_SENTINEL = 4,
 };
 
-struct option_row {
-    const char *name;       /* "duration", typed as --duration */
-    enum option_kind kind;
-    size_t offset;          /* of the field in the options' struct */
-    size_t size;
-    uint64_t from;
-    uint64_t to;
-    /* Stores the value of option `name` ("--duration") in `options`. Returns EXIT_OK, or EXIT_USAGE with the reason on stderr. */
-    int (*parse)(void *options, const char *name, const char *text);
-};
+/* What was asked for. Whatever an experiment has no option for keeps its default. */
+struct options {
+    /* Of several experiments. */
+    const char *cpus;           /* NULL: the experiment chooses */
+    uint64_t threshold_ns;      /* 0: loop_default_threshold_ns */
+    int fifo_priority;          /* 0: the scheduling class stays */
+    bool intrude;               /* measure also where somebody else wants to run */
+    bool shows_progress;        /* lines on standard error while it measures */
+    const char *output;         /* NULL: standard output */
+    const char *root;           /* the host's files below a directory, for tests */
 
-#define OPTION_FIELD(type, field) offsetof(type, field), sizeof(((type *)0)->field)
-#define OPTION_ROW_FLAG(name, type, field) {name, OPTION_FLAG, OPTION_FIELD(type, field), 0, 0, NULL}
-#define OPTION_ROW_TEXT(name, type, field) {name, OPTION_TEXT, OPTION_FIELD(type, field), 0, 0, NULL}
-#define OPTION_ROW_NUMBER(name, type, field, from, to) {name, OPTION_NUMBER, OPTION_FIELD(type, field), from, to, NULL}
-#define OPTION_ROW_PARSED(name, parse) {name, OPTION_PARSED, 0, 0, 0, 0, parse}
+    /* jitter */
+    double duration_s;
+    size_t gaps_capacity;       /* listed gaps per CPU */
+    uint64_t until_ns;          /* a gap so long ends the run; 0: none does */
+    int group;                  /* an open cgroup.procs for the workers; -1: none */
+    bool wait_for_go;           /* see jitter/dialogue.h */
+    const char *inject;         /* see jitter/injector.h; NULL: nothing */
+
+    /* wake */
+    const char *wake_case;      /* MECHANISM:WAY:IDLE_MS */
+    size_t messages;
+    unsigned busy_poll_us;
+    bool has_cold_sender;
+    unsigned bytes;             /* of a message */
+    unsigned fds;               /* in a poll or epoll set */
+    unsigned dirty_kib;         /* the receiver's working set, written to after each message */
+    bool is_reflector;          /* be the other host */
+    int socket;                 /* to the other host, connected; -1 within one host */
+    uint64_t peer_hz;           /* of the other host's counter; 0 within one host */
+
+    /* sentinel */
+    int cpu;                    /* -1: none was named */
+    double period_s;
+    unsigned duty_percent;      /* how much of the time it spins */
+    uint64_t lines;             /* 0: without end */
+};
 
 /* An experiment as the command line knows it. */
 struct command {
-    const char *name;       /* "jitter" */
-    const char *synopsis;   /* its lines of the program's own --help, */
-    const char *help;       /* and its paragraph there; empty where the experiment's --help has it */
-    const char *usage;      /* what its --help prints; NULL: synopsis and help */
-    const char *hint;       /* for errors: where its options are explained, "--help" */
-    const struct option_row *rows;
-    size_t rows_n;
+    const char *name;           /* "jitter" */
+    enum experiment experiment;
+    const char *about;          /* what it does, above its options in the help; lines */
+    const char *end;            /* below them; may be empty */
 };
-
-/* Limits that several experiments share. */
-#define THRESHOLD_MOST_NS UINT64_C(1000000000000)
-#define FIFO_PRIORITY_MOST 99
 
 enum { OPTIONS_ARE_OVER = -1 };
 
 /*
- * Stores what follows `tunectl-probe NAME` in `options`, a struct whose fields have their defaults. Returns EXIT_OK; EXIT_USAGE
- * with the reason on stderr; or OPTIONS_ARE_OVER when help or the version was printed and nothing is left to do.
+ * What follows `tunectl-probe NAME` in `argv`, and the defaults of the rest. Returns EXIT_OK; EXIT_USAGE with the reason on
+ * stderr; or OPTIONS_ARE_OVER when help or the version was printed and nothing is left to do.
  */
-int options_parse(const struct command *command, void *options, int argc, char **argv);
+int options_parse(const struct command *command, struct options *options, int argc, char **argv);
 
-/* Prints texts, the last of them NULL, on standard output. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr. */
-int options_print(const char *const *texts);
+/* How it is called, and what its options mean, on standard output. */
+void options_put_help(const struct command *command);
 
-/* Ends the help of the program and of each experiment. */
-extern const char options_exit_status[];
+/* Once all is put. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr where it cannot be written. */
+int options_end_help(void);
+int options_print_version(void);
 
 #endif

@@ -6,9 +6,9 @@
 
 int recorder_map(struct recorder *r, size_t gaps_capacity)
 {
-    *r = (struct recorder){.gaps_capacity = gaps_capacity};
+    *r = (struct recorder){.gaps_capacity = gaps_capacity, .until_ticks = UINT64_MAX};
     size_t series_bytes = SERIES_STRETCHES * sizeof(struct series_stretch);
-    r->arena_bytes = sizeof(struct histogram) + series_bytes + gaps_capacity * sizeof(struct gap);
+    r->arena_bytes = sizeof(struct histogram) + series_bytes + (GAPS_LATEST + gaps_capacity) * sizeof(struct gap);
     void *arena = mmap(NULL, r->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED)
         return -errno;
@@ -17,7 +17,8 @@ int recorder_map(struct recorder *r, size_t gaps_capacity)
     r->arena = arena;
     r->histogram = arena;
     r->series.stretches = (struct series_stretch *)(void *)((char *)arena + sizeof(struct histogram));
-    r->gaps = (struct gap *)(void *)((char *)r->series.stretches + series_bytes);
+    r->latest = (struct gap *)(void *)((char *)r->series.stretches + series_bytes);
+    r->gaps = r->latest + GAPS_LATEST;
     return 0;
 }
 
@@ -49,6 +50,8 @@ void recorder_reset(struct recorder *r)
         .series = {.stretches = r->series.stretches},
         .gaps = r->gaps,
         .gaps_capacity = r->gaps_capacity,
+        .latest = r->latest,
+        .until_ticks = r->until_ticks,
         .arena = r->arena,
         .arena_bytes = r->arena_bytes,
     };

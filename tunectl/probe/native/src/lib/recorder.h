@@ -3,7 +3,8 @@
  *
  * All memory is given beforehand. While measuring, a gap costs one write to the list and nothing else, so that recording
  * stays shorter than what is looked for; gaps the list has no room for go into histogram and series at once, and are
- * counted in `gaps_lost`. recorder_finish then adds the listed ones to histogram, series and totals.
+ * counted in `gaps_lost`; the last GAPS_LATEST of them are kept. recorder_finish then adds the listed ones to histogram,
+ * series and totals.
  *
  * Gaps that touch are one interruption. Behind an interruption the caches are cold, and the turn in which it was recorded
  * may be longer than the threshold itself: counted by itself, it would be an interruption of our own making. So
@@ -25,11 +26,15 @@ struct gap {
     uint64_t end;
 };
 
+enum { GAPS_LATEST = 64 };
+
 struct recorder {
     struct histogram *histogram;
     struct series series;       /* none is kept until series_begin */
     struct gap *gaps;
     size_t gaps_capacity;
+    struct gap *latest;         /* a ring: gap n of those without a place in the list is at n % GAPS_LATEST */
+    uint64_t until_ticks;       /* a gap so long ends the loop; UINT64_MAX: none does */
     struct gap open;            /* the latest gap, which may still grow; end 0 when there is none */
     uint64_t turns_merged;      /* gaps that were added to the one before */
     size_t gaps_listed;
@@ -72,7 +77,7 @@ static inline void recorder_account(struct recorder *r, const struct gap *gap)
 static inline void recorder_commit(struct recorder *r)
 {
     if (r->gaps_listed == r->gaps_capacity) {
-        r->gaps_lost++;
+        r->latest[r->gaps_lost++ % GAPS_LATEST] = r->open;
         recorder_account(r, &r->open);
         return;
     }
@@ -92,6 +97,12 @@ static inline void recorder_add(struct recorder *r, uint64_t start, uint64_t end
     if (r->open.end)
         recorder_commit(r);
     r->open = (struct gap){start, end};
+}
+
+/* Is the latest gap so long that it ends the loop? */
+static inline bool recorder_has_reached(const struct recorder *r)
+{
+    return r->open.end - r->open.start >= r->until_ticks;
 }
 
 /* Once, after the last gap. */

@@ -8,9 +8,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Sequence numbers that are no message's: the last one a receiver takes, and one that is sent before measuring begins. */
-#define SEQUENCE_END UINT64_MAX
-#define SEQUENCE_WARM_UP (UINT64_MAX - 1)
+/* A sequence number that is no message's: it is sent before measuring begins. */
+#define SEQUENCE_WARM_UP UINT64_MAX
 
 /* What goes from the sender to the receiver. */
 struct message {

@@ -31,13 +31,14 @@ void series_add(struct series *s, uint64_t start, uint64_t end)
         return;
     while (end_of(s, s->at) <= start)
         s->at++;
-    struct series_stretch *first = &s->stretches[s->at];
-    first->gaps++;
-    if (end - start > first->max)
-        first->max = end - start;
+    uint64_t length = end - start;
+    s->stretches[s->at].gaps++;
     for (size_t at = s->at; start < end; at++) {
+        struct series_stretch *stretch = &s->stretches[at];
         uint64_t part_end = end_of(s, at) < end ? end_of(s, at) : end;
-        s->stretches[at].stolen += part_end - start;
+        stretch->stolen += part_end - start;
+        if (length > stretch->max)
+            stretch->max = length;
         start = part_end;
     }
 }

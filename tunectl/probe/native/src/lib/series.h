@@ -11,7 +11,7 @@ enum { SERIES_STRETCHES = 1024 };
 struct series_stretch {
     uint64_t gaps;          /* that began in it */
     uint64_t stolen;        /* ticks of any gap that fell into it */
-    uint64_t max;           /* the longest gap that began in it, whole, in ticks */
+    uint64_t max;           /* the longest gap of which any part fell into it, whole, in ticks */
 };
 
 struct series {

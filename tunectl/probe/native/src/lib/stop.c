@@ -13,10 +13,15 @@ enum { STOP_NOW = 0 };
 static _Alignas(128) _Atomic uint64_t before_init = UINT64_MAX;
 static _Atomic uint64_t *deadline_ticks = &before_init;
 
+void stop_now(void)
+{
+    atomic_store_explicit(deadline_ticks, STOP_NOW, memory_order_relaxed);
+}
+
 static void on_signal(int number)
 {
     (void)number;
-    atomic_store_explicit(deadline_ticks, STOP_NOW, memory_order_relaxed);
+    stop_now();
 }
 
 static void change_mask(int how)

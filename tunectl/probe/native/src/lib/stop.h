@@ -16,7 +16,10 @@ void stop_listen(void);
 /* Sets the deadline, in ticks, unless a signal came first. */
 void stop_at(uint64_t deadline);
 
-/* Did a signal end the run? */
+/* As a signal does. */
+void stop_now(void);
+
+/* Is the run ended before its deadline? */
 bool stop_is_asked(void);
 
 /* For loop_run. Before stop_at it lies in the endless future. */

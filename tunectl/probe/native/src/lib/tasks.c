@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, MOST_PARTS = 1024 };
+#include "lib/files.h"
+
+enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, TAIL = 1024 };
 
 static int open_file(pid_t pid, pid_t tid, const char *name)
 {
@@ -70,58 +73,46 @@ bool task_read(struct task *task, pid_t pid, pid_t tid)
     return is_there;
 }
 
-uint64_t task_slices(pid_t pid, pid_t tid)
+struct task_account task_account(pid_t pid, pid_t tid)
 {
     char text[FILE_SIZE];
+    unsigned long long ran = 0;
+    unsigned long long waited = 0;
     unsigned long long slices = 0;
     read_file(text, pid, tid, "schedstat");
-    return sscanf(text, "%*u %*u %llu", &slices) == 1 ? slices : 0;
+    bool is_there = sscanf(text, "%llu %llu %llu", &ran, &waited, &slices) == 3;
+    return is_there ? (struct task_account){ran, waited, slices} : (struct task_account){0};
 }
 
 /*
- * What stands behind `key` in a thread's status, as much as fits; an empty text where it has ended. A list of 65,536 groups
- * comes first, so it is read part by part: memory for all of it would be given back, and that interrupts the measured CPUs.
+ * The end of a thread's status. A list of 65,536 groups comes before it, so the file is read part by part: memory for all of it
+ * would be given back, and that interrupts the measured CPUs.
  */
-static void read_status(char text[FILE_SIZE], pid_t pid, pid_t tid, const char *key)
+static void read_status_end(char text[FILE_SIZE], pid_t pid, pid_t tid)
 {
     int fd = open_file(pid, tid, "status");
-    size_t length = strlen(key);
     size_t held = 0;
-    bool found = false;
-    for (unsigned part = 0; fd >= 0 && part < MOST_PARTS; part++) {
-        ssize_t got = read(fd, text + held, FILE_SIZE - 1 - held);
-        if (got <= 0)
-            break;
+    for (ssize_t got; fd >= 0 && (got = read(fd, text + held, FILE_SIZE - 1 - held)) > 0;) {
         held += (size_t)got;
-        text[held] = '\0';
-        if (found)
-            continue;
-        const char *at = strstr(text, key);
-        found = at != NULL;
-        size_t used = found ? (size_t)(at - text) + length : held < length ? 0 : held - length + 1;
-        held -= used;
-        memmove(text, text + used, held);
+        size_t surplus = held > TAIL ? held - TAIL : 0;
+        held -= surplus;
+        memmove(text, text + surplus, held);
     }
-    text[found ? held : 0] = '\0';
+    text[held] = '\0';
     if (fd >= 0)
         (void)close(fd);
 }
 
 uint64_t task_switches(pid_t pid, pid_t tid)
 {
+    static const char key[] = "\nvoluntary_ctxt_switches:";
     char text[FILE_SIZE];
     unsigned long long voluntary = 0;
     unsigned long long others = 0;
-    read_status(text, pid, tid, "\nvoluntary_ctxt_switches:");
-    return sscanf(text, "%llu nonvoluntary_ctxt_switches: %llu", &voluntary, &others) == 2 ? voluntary + others : 0;
-}
-
-int task_allowed(struct cpu_list *allowed, pid_t pid, pid_t tid)
-{
-    char text[FILE_SIZE];
-    read_status(text, pid, tid, "\nCpus_allowed_list:");
-    text[strcspn(text, "\n")] = '\0';
-    return cpu_list_parse(allowed, text);
+    read_status_end(text, pid, tid);
+    const char *at = strstr(text, key);
+    bool is_there = at && sscanf(at + sizeof(key) - 1, "%llu nonvoluntary_ctxt_switches: %llu", &voluntary, &others) == 2;
+    return is_there ? voluntary + others : 0;
 }
 
 /* The numbers that name entries of a directory, to be freed by the caller; NULL where it has none. */
@@ -175,4 +166,71 @@ bool tasks_find(bool (*visit)(const struct task *task, void *context), void *con
         found = pids[i] != getpid() && find_in(pids[i], visit, context);
     free(pids);
     return found;
+}
+
+int64_t account_value(const char *text, const char *key, int64_t otherwise)
+{
+    size_t length = strlen(key);
+    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, key, length) != 0 || !strchr(" \t:", line[length]) || !line[length])
+            continue;
+        const char *at = line + length + strspn(line + length, " \t:");
+        char *end;
+        long long value = strtoll(at, &end, 10);
+        return end == at ? otherwise : value;
+    }
+    return otherwise;
+}
+
+struct account account_now(void)
+{
+    struct account now = {.cpu = (unsigned)sched_getcpu(), .migrations = ACCOUNT_UNKNOWN};
+    struct text text;
+    now.waited_ns = task_account(getpid(), (pid_t)syscall(SYS_gettid)).waited_ns;
+    if (file_read(&text, "", "/proc/thread-self/sched"))
+        return now;
+    now.migrations = account_value(text.bytes, "nr_migrations", ACCOUNT_UNKNOWN);
+    if (now.migrations == ACCOUNT_UNKNOWN)
+        now.migrations = account_value(text.bytes, "se.nr_migrations", ACCOUNT_UNKNOWN);
+    text_deinit(&text);
+    return now;
+}
+
+/* Of a control group and all that hold it. */
+static uint64_t throttled_along(char *path, bool is_v1)
+{
+    uint64_t sum = 0;
+    for (char *end = path + strlen(path); end && end > path; end = strrchr(path, '/')) {
+        struct text stat;
+        *end = '\0';
+        if (file_read(&stat, "", "/sys/fs/cgroup%s%s/cpu.stat", is_v1 ? "/cpu" : "", path))
+            continue;
+        sum += is_v1 ? (uint64_t)account_value(stat.bytes, "throttled_time", 0) / 1000
+                     : (uint64_t)account_value(stat.bytes, "throttled_usec", 0);
+        text_deinit(&stat);
+    }
+    return sum;
+}
+
+uint64_t account_throttled_us(pid_t pid)
+{
+    struct text text;
+    uint64_t sum = 0;
+    if (file_read(&text, "", "/proc/%d/cgroup", (int)pid))
+        return 0;
+    /* "ID:controllers:path"; version 2 names no controllers. */
+    for (char *rest = text.bytes, *line; (line = strsep(&rest, "\n"));) {
+        char *path = line;
+        (void)strsep(&path, ":");
+        char *controllers = strsep(&path, ":");
+        bool is_v1 = path && *controllers;
+        bool counts = path && !is_v1;
+        for (char *name; is_v1 && (name = strsep(&controllers, ","));)
+            counts = counts || strcmp(name, "cpu") == 0;
+        if (counts)
+            sum += throttled_along(path, is_v1);
+    }
+    text_deinit(&text);
+    return sum;
 }

@@ -6,8 +6,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/cpus.h"
-
 enum { TASK_NAME_SIZE = 64, TASK_TEXT_SIZE = 160 };
 
 /* /proc/PID/task/TID/stat at one moment. */
@@ -33,19 +31,42 @@ bool task_is_kernel(const struct task *task);
 /* False where it has ended. */
 bool task_read(struct task *task, pid_t pid, pid_t tid);
 
-/* How often it was put on a CPU, from /proc/PID/task/TID/schedstat; 0 without CONFIG_SCHED_INFO. */
-uint64_t task_slices(pid_t pid, pid_t tid);
+/* /proc/PID/task/TID/schedstat; all 0 without CONFIG_SCHED_INFO. */
+struct task_account {
+    uint64_t ran_ns;
+    uint64_t waited_ns;         /* runnable, while another thread had the CPU */
+    uint64_t slices;            /* how often it was put on a CPU */
+};
+
+struct task_account task_account(pid_t pid, pid_t tid);
 
 /* How often it left a CPU, of its own will or not, from /proc/PID/task/TID/status. */
 uint64_t task_switches(pid_t pid, pid_t tid);
-
-/* The CPUs it may use; empty where it has ended. Returns 0 or -ENOMEM. */
-int task_allowed(struct cpu_list *allowed, pid_t pid, pid_t tid);
 
 /*
  * Hands every thread of user space that is not of a tunectl-probe to `visit`, the latest processes first, until that returns
  * true. Returns whether it did.
  */
 bool tasks_find(bool (*visit)(const struct task *task, void *context), void *context);
+
+enum { ACCOUNT_UNKNOWN = -1 };
+
+/* The calling thread's at one moment. */
+struct account {
+    unsigned cpu;           /* where it runs */
+    uint64_t waited_ns;     /* runnable, while another thread had the CPU (CONFIG_SCHED_INFO; else 0) */
+    int64_t migrations;     /* ACCOUNT_UNKNOWN without CONFIG_SCHED_DEBUG */
+};
+
+struct account account_now(void);
+
+/*
+ * For how long the cgroups that hold this process were out of their cpu.max, in us since they were made. 0 where no controller
+ * counts that. One that waits for its CPU anyway is counted, too.
+ */
+uint64_t account_throttled_us(pid_t pid);
+
+/* The number behind `key` at the beginning of a line and blanks or colons; `otherwise` where there is none. Pure. */
+int64_t account_value(const char *text, const char *key, int64_t otherwise);
 
 #endif

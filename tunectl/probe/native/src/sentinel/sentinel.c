@@ -23,8 +23,17 @@
 /* Beyond these a histogram takes the gaps: percentiles are then off by less than HISTOGRAM_ERROR_PPM. */
 enum { LIST = 4096, NS = 1000000000 };
 
+const struct command sentinel_command = {
+    .name = "sentinel",
+    .experiment = OF_SENTINEL,
+    .about =
+        "sentinel: stays on one CPU and prints a line of JSON (schema tunectl.probe.sentinel/1) each period: the clock the core\n"
+        "really runs at, and how long the CPU went away while the sentinel spun. Ends with its parent, or when nobody reads.\n",
+    .end = "",
+};
+
 struct sentinel {
-    const struct sentinel_options *options;
+    const struct options *options;
     struct recorder recorder;
     struct clock_span clock;
     struct clock_rate rate;     /* since the start: it grows more exact */
@@ -76,43 +85,49 @@ static void spend_period(struct sentinel *s, uint64_t end_ns, uint64_t period_ns
     recorder_finish(&s->recorder);
 }
 
-/* The lengths from `from` on, then one group for all the shorter ones. */
-static size_t put_groups(char *line, size_t size, const struct sentinel_reading *r)
+static void put_group(FILE *stream, const char **before, const struct histogram_bucket *bucket, double tick_ns)
 {
-    const struct gap_lengths *lengths = r->lengths;
-    size_t from = lengths->n > SENTINEL_GROUPS_MOST ? lengths->n - SENTINEL_GROUPS_MOST : 0;
-    size_t used = 0;
-    double sum = 0.0;
-    uint64_t count = 0;
+    double ns = (double)bucket->sum / (double)bucket->count * tick_ns;
+    (void)fprintf(stream, "%s[%.0f,%llu]", *before, ns, (unsigned long long)bucket->count);
+    *before = ",";
+}
+
+/* One group for all the shorter gaps, then the longest by their buckets, each at the mean of its gaps. */
+static void put_groups(FILE *stream, const struct sentinel_reading *r)
+{
+    const struct histogram_bucket *buckets = r->histogram->buckets;
+    size_t from = HISTOGRAM_BUCKETS;
+    struct histogram_bucket rest = {0};
+    const char *before = "";
+    for (size_t kept = 0; from > 0 && kept < SENTINEL_GROUPS_MOST;)
+        kept += buckets[--from].count > 0;
     for (size_t i = 0; i < from; i++) {
-        sum += lengths->groups[i].length * (double)lengths->groups[i].count;
-        count += lengths->groups[i].count;
+        rest.sum += buckets[i].sum;
+        rest.count += buckets[i].count;
     }
-    for (size_t i = from ? from - 1 : 0; i < lengths->n && used < size; i++) {
-        bool is_rest = i + 1 == from;
-        double ns = (is_rest ? sum / (double)count : lengths->groups[i].length) * r->tick_ns;
-        uint64_t n = is_rest ? count : lengths->groups[i].count;
-        used += (size_t)snprintf(line + used, size - used, "%s[%.0f,%llu]", used ? "," : "", ns, (unsigned long long)n);
-    }
-    return used;
+    if (rest.count)
+        put_group(stream, &before, &rest, r->tick_ns);
+    for (size_t i = from; i < HISTOGRAM_BUCKETS; i++)
+        if (buckets[i].count)
+            put_group(stream, &before, &buckets[i], r->tick_ns);
 }
 
 size_t sentinel_line(char *line, size_t size, const struct sentinel_reading *r)
 {
-    int head = snprintf(line, size,
-                        "{\"schema\":\"tunectl.probe.sentinel/1\",\"cpu\":%u,\"period_s\":%.3f,\"core_khz\":%.0f,"
-                        "\"counter_khz\":%.0f,\"threshold_ns\":%llu,\"spin_ns\":%.0f,\"gaps\":%llu,\"max_ns\":%.0f,"
-                        "\"gap_p99_9_ns\":%.0f,\"arrival_p99_9_ns\":%.0f,\"lines_lost\":%llu,\"gap_ns\":[",
-                        r->cpu, r->period_s, r->core_khz, r->counter_khz, (unsigned long long)r->threshold_ns, r->spin_ns,
-                        (unsigned long long)r->gaps, r->max_ns, r->gap_p99_9_ns, r->arrival_p99_9_ns,
-                        (unsigned long long)r->lines_lost);
-    size_t used = head > 0 ? (size_t)head : size;
-    if (used < size)
-        used += put_groups(line + used, size - used, r);
-    if (used + sizeof("]}\n") > size)
+    FILE *stream = fmemopen(line, size, "w");
+    if (!stream)
         return 0;
-    memcpy(line + used, "]}\n", sizeof("]}\n"));
-    return used + sizeof("]}\n") - 1;
+    (void)fprintf(stream,
+                  "{\"schema\":\"tunectl.probe.sentinel/1\",\"cpu\":%u,\"period_s\":%.3f,\"core_khz\":%.0f,"
+                  "\"counter_khz\":%.0f,\"threshold_ns\":%llu,\"spin_ns\":%.0f,\"gaps\":%llu,\"max_ns\":%.0f,"
+                  "\"lines_lost\":%llu,\"gap_ns\":[",
+                  r->cpu, r->period_s, r->core_khz, r->counter_khz, (unsigned long long)r->threshold_ns, r->spin_ns,
+                  (unsigned long long)r->gaps, r->max_ns, (unsigned long long)r->lines_lost);
+    put_groups(stream, r);
+    (void)fputs("]}\n", stream);
+    long length = ftell(stream);
+    bool fits = fclose(stream) == 0 && length > 0 && (size_t)length < size;
+    return fits ? (size_t)length : 0;
 }
 
 /* A reader that is slow loses lines; the sentinel never waits for one. Returns EXIT_OK, or EXIT_FAILED when nobody reads. */
@@ -136,11 +151,8 @@ static int put_line(struct sentinel *s, const char *line, size_t length)
 
 static int report(struct sentinel *s)
 {
-    struct gap_lengths lengths;
     char line[SENTINEL_LINE_MOST];
     s->rate = clock_rate_between(s->clock.first, clock_pair_now(), s->clock.granule_ticks);
-    if (gap_lengths_init(&lengths, &s->recorder))
-        return print_error(EXIT_FAILED, "out of memory");
     double tick_ns = 1e9 / s->rate.hz;
     struct sentinel_reading reading = {
         .cpu = (unsigned)s->options->cpu,
@@ -151,14 +163,11 @@ static int report(struct sentinel *s)
         .spin_ns = (double)s->spin_ticks * tick_ns,
         .gaps = s->recorder.gaps_total,
         .max_ns = (double)s->recorder.max_ticks * tick_ns,
-        .gap_p99_9_ns = gap_percentile(&lengths, 99900) * tick_ns,
-        .arrival_p99_9_ns = arrival_percentile(&lengths, s->spin_ticks, 99900) * tick_ns,
         .lines_lost = s->lines_lost,
-        .lengths = &lengths,
+        .histogram = s->recorder.histogram,
         .tick_ns = tick_ns,
     };
     size_t length = sentinel_line(line, sizeof(line), &reading);
-    gap_lengths_deinit(&lengths);
     s->lines++;
     return put_line(s, line, length);
 }
@@ -179,8 +188,8 @@ static int keep_watch(struct sentinel *s)
         spend_period(s, end_ns, period_ns);
         if (stop_is_asked())
             break;
-        if ((long)sched_getcpu() != s->options->cpu)
-            return print_error(EXIT_FAILED, "CPU %ld went away", s->options->cpu);
+        if (sched_getcpu() != s->options->cpu)
+            return print_error(EXIT_FAILED, "CPU %d went away", s->options->cpu);
         status = report(s);
     }
     return status;
@@ -188,14 +197,14 @@ static int keep_watch(struct sentinel *s)
 
 static int settle(struct sentinel *s)
 {
-    const struct sentinel_options *o = s->options;
+    const struct options *o = s->options;
     bool locked;
     (void)signal(SIGPIPE, SIG_IGN);
     stop_init();
     stop_listen();
     int rc = thread_pin((unsigned)o->cpu);
     if (rc)
-        return print_error(EXIT_FAILED, "cannot run on CPU %ld (is it in this cgroup's cpuset?): %s", o->cpu, strerror(-rc));
+        return print_error(EXIT_FAILED, "cannot run on CPU %d (is it in this cgroup's cpuset?): %s", o->cpu, strerror(-rc));
     rc = thread_use_fifo(o->fifo_priority);
     if (rc)
         return print_error(EXIT_FAILED, "cannot use SCHED_FIFO (it needs CAP_SYS_NICE or `ulimit -r`): %s", strerror(-rc));
@@ -203,23 +212,30 @@ static int settle(struct sentinel *s)
     return rc ? print_error(EXIT_FAILED, "out of memory") : EXIT_OK;
 }
 
-static int check_online(const struct sentinel_options *options)
+static int check_online(const struct options *options)
 {
     struct host_facts facts;
-    if (options->cpu == SENTINEL_NO_CPU)
+    if (options->cpu < 0)
         return print_error(EXIT_USAGE, "sentinel: name the CPU it may use with --cpu N");
     if (host_facts_init(&facts, options->root))
         return print_error(EXIT_FAILED, "out of memory");
     bool is_online = cpu_list_has(&facts.online, (unsigned)options->cpu);
     host_facts_deinit(&facts);
-    return is_online ? EXIT_OK : print_error(EXIT_USAGE, "CPU %ld is not online on this host", options->cpu);
+    return is_online ? EXIT_OK : print_error(EXIT_USAGE, "CPU %d is not online on this host", options->cpu);
+}
+
+static uint64_t default_threshold_ticks(const struct clock_span *clock)
+{
+    double tick_ns = 1e9 / clock->initial.hz;
+    double step_ns = loop_first_step_ticks(clock->initial.hz) * tick_ns;
+    return (uint64_t)((double)loop_default_threshold_ns(step_ns, (double)clock->granule_ticks * tick_ns) / tick_ns);
 }
 
 int sentinel_main(int argc, char **argv)
 {
-    struct sentinel_options options;
+    struct options options;
     struct sentinel s = {.options = &options};
-    int status = sentinel_options_parse(&options, argc, argv);
+    int status = options_parse(&sentinel_command, &options, argc, argv);
     if (!status)
         status = check_online(&options);
     if (!status)
@@ -229,7 +245,7 @@ int sentinel_main(int argc, char **argv)
     clock_span_begin(&s.clock);
     s.rate = s.clock.initial;
     s.threshold_ticks = options.threshold_ns ? (uint64_t)((double)options.threshold_ns * s.rate.hz / 1e9)
-                                              : loop_default_threshold_ticks(&s.clock);
+                                              : default_threshold_ticks(&s.clock);
     status = keep_watch(&s);
     recorder_deinit(&s.recorder);
     return status;

@@ -8,12 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/stats.h"
-#include "sentinel/options.h"
+#include "lib/histogram.h"
+#include "lib/options.h"
+
+extern const struct command sentinel_command;
 
 enum {
     SENTINEL_SLICES = 10,       /* stretches of spinning in a period, evenly spread */
-    SENTINEL_GROUPS_MOST = 96,  /* lengths listed in a line */
+    SENTINEL_GROUPS_MOST = 96,  /* buckets listed in a line */
     SENTINEL_LINE_MOST = 4096,  /* PIPE_BUF: a line is written whole or not at all */
 };
 
@@ -27,10 +29,8 @@ struct sentinel_reading {
     double spin_ns;             /* how long it spun, gaps included */
     uint64_t gaps;
     double max_ns;
-    double gap_p99_9_ns;        /* of the gaps */
-    double arrival_p99_9_ns;    /* the wait that 999 of 1,000 messages arriving at random moments of the spinning do not exceed */
     uint64_t lines_lost;        /* not written so far, because nobody read */
-    const struct gap_lengths *lengths;  /* in ticks; at most SENTINEL_GROUPS_MOST of the longest are listed, the others as one */
+    const struct histogram *histogram;  /* in ticks; SENTINEL_GROUPS_MOST of its longest buckets are listed, the others as one */
     double tick_ns;
 };
 

@@ -20,6 +20,9 @@ enum {
     BACK_TO_BACK_TRIPS = 4,     /* the period without idle time, in hot trips: nearly every message finds the receiver waiting */
     BACK_TO_BACK_LEAST_US = 10,
     BACK_TO_BACK_MOST_US = 1000,
+    SENDING_ARRAYS = 2,
+    RECEIVING_ARRAYS = 3,
+    CACHE_LINE = 64,
 };
 
 static uint64_t ticks_of_us(const struct exchange *x, double us)
@@ -27,63 +30,58 @@ static uint64_t ticks_of_us(const struct exchange *x, double us)
     return (uint64_t)(us * 1e3 * x->ticks_per_ns);
 }
 
-static uint64_t *new_array(size_t capacity)
+static void *new_memory(size_t bytes)
 {
-    void *array = mmap(NULL, capacity * sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (array == MAP_FAILED)
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
         return NULL;
     /* khugepaged would merge these pages during the run: a TLB shootdown and a fault of our own making. */
-    (void)madvise(array, capacity * sizeof(uint64_t), MADV_NOHUGEPAGE);
-    return array;
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
 }
 
-int exchange_init(struct exchange *x, size_t capacity, double ticks_per_ns)
+int exchange_init(struct exchange *x)
 {
-    *x = (struct exchange){.capacity = capacity, .ticks_per_ns = ticks_per_ns};
-    x->sending.before = new_array(capacity);
-    x->sending.after = new_array(capacity);
-    x->receiving.at = new_array(capacity);
-    x->receiving.remote_ticks = new_array(capacity);
-    bool has_all = x->sending.before && x->sending.after && x->receiving.at && x->receiving.remote_ticks;
-    if (!has_all)
+    size_t bytes = x->messages * sizeof(uint64_t);
+    x->sending.before = new_memory(SENDING_ARRAYS * bytes);
+    x->receiving.at = new_memory(RECEIVING_ARRAYS * bytes);
+    x->working_set = new_memory(x->working_set_bytes + 1);
+    if (!x->sending.before || !x->receiving.at || !x->working_set) {
         exchange_deinit(x);
-    return has_all ? 0 : -ENOMEM;
+        return -ENOMEM;
+    }
+    x->sending.after = x->sending.before + x->messages;
+    x->receiving.remote_ticks = x->receiving.at + x->messages;
+    x->receiving.ready = x->receiving.at + 2 * x->messages;
+    return 0;
 }
 
 void exchange_deinit(struct exchange *x)
 {
-    uint64_t *const arrays[] = {x->sending.before, x->sending.after, x->receiving.at, x->receiving.remote_ticks};
-    for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
-        if (arrays[i])
-            (void)munmap(arrays[i], x->capacity * sizeof(uint64_t));
+    size_t bytes = x->messages * sizeof(uint64_t);
+    if (x->sending.before)
+        (void)munmap(x->sending.before, SENDING_ARRAYS * bytes);
+    if (x->receiving.at)
+        (void)munmap(x->receiving.at, RECEIVING_ARRAYS * bytes);
+    if (x->working_set)
+        (void)munmap(x->working_set, x->working_set_bytes + 1);
     *x = (struct exchange){0};
 }
 
-void exchange_touch_sending(struct exchange *x, size_t messages)
+void exchange_touch_sending(struct exchange *x)
 {
-    memset(x->sending.before, 0, messages * sizeof(uint64_t));
-    memset(x->sending.after, 0, messages * sizeof(uint64_t));
+    memset(x->sending.before, 0, SENDING_ARRAYS * x->messages * sizeof(uint64_t));
 }
 
-void exchange_touch_receiving(struct exchange *x, size_t messages)
+void exchange_touch_receiving(struct exchange *x)
 {
-    memset(x->receiving.at, 0, messages * sizeof(uint64_t));
-    memset(x->receiving.remote_ticks, 0, messages * sizeof(uint64_t));
+    memset(x->receiving.at, 0, RECEIVING_ARRAYS * x->messages * sizeof(uint64_t));
+    memset(x->working_set, 0, x->working_set_bytes + 1);
 }
 
-void exchange_reset(struct exchange *x, struct transport *transport, const struct wait_method *method, size_t messages,
-                    uint64_t period_ticks)
+bool exchange_is_of_a_timer(const struct exchange *x)
 {
-    x->sending = (struct sending){.before = x->sending.before, .after = x->sending.after, .period_ticks = period_ticks};
-    x->receiving = (struct receiving){.at = x->receiving.at, .remote_ticks = x->receiving.remote_ticks};
-    exchange_touch_sending(x, messages);
-    exchange_touch_receiving(x, messages);
-    x->transport = transport;
-    x->own = NULL;
-    x->method = method;
-    x->messages = messages;
-    atomic_store(&x->warm_ups_taken, 0);
-    atomic_store(&x->napi_id, 0);
+    return x->transport->mechanism->traits & TRAIT_TIMER;
 }
 
 static void sleep_ns(uint64_t ns)
@@ -159,8 +157,8 @@ static int compare_ticks(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* A warm-up that is lost costs its time limit, and the count goes on from what has arrived. */
-static int warm_up(struct exchange *x)
+/* A warm-up that is lost costs its time limit, and the count goes on from what has arrived. `trip`: the median of the others. */
+static int warm_up(struct exchange *x, uint64_t *trip)
 {
     uint64_t trips[EXCHANGE_WARM_UPS];
     size_t n = 0;
@@ -175,23 +173,31 @@ static int warm_up(struct exchange *x)
             trips[n++] = ticks_now() - m.sent;
     }
     qsort(trips, n, sizeof(*trips), compare_ticks);
-    x->sending.trip_ticks = n ? trips[n / 2] : 0;
+    *trip = n ? trips[n / 2] : 0;
     return 0;
 }
 
-static uint64_t back_to_back_ticks(const struct exchange *x)
+static uint64_t back_to_back_ticks(const struct exchange *x, uint64_t trip)
 {
     uint64_t least = ticks_of_us(x, BACK_TO_BACK_LEAST_US);
     uint64_t most = ticks_of_us(x, BACK_TO_BACK_MOST_US);
-    uint64_t period = BACK_TO_BACK_TRIPS * x->sending.trip_ticks;
+    uint64_t period = BACK_TO_BACK_TRIPS * trip;
     return period < least ? least : period > most ? most : period;
 }
 
-static uint64_t page_faults(void)
+/* Of the calling thread. */
+static struct usage usage_now(void)
 {
     struct rusage usage;
+    struct timespec t;
     (void)getrusage(RUSAGE_THREAD, &usage);
-    return (uint64_t)(usage.ru_minflt + usage.ru_majflt);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (struct usage){
+        .ticks = ticks_now(),
+        .cpu_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec,
+        .page_faults = (uint64_t)(usage.ru_minflt + usage.ru_majflt),
+        .preemptions = (uint64_t)usage.ru_nivcsw,
+    };
 }
 
 static int send_by_schedule(struct exchange *x)
@@ -217,65 +223,66 @@ static int send_by_schedule(struct exchange *x)
 void exchange_send_all(struct exchange *x)
 {
     struct sending *s = &x->sending;
-    s->error = warm_up(x);
+    uint64_t trip;
+    if (exchange_is_of_a_timer(x))
+        return;
+    s->error = warm_up(x, &trip);
     if (s->error)
         return;
     s->has_no_napi = x->method->waiting == WAITING_BUSY_POLL && atomic_load(&x->napi_id) == 0;
     if (s->has_no_napi)
         return;
     if (!s->period_ticks)
-        s->period_ticks = back_to_back_ticks(x);
-    uint64_t faults = page_faults();
+        s->period_ticks = back_to_back_ticks(x, trip);
+    uint64_t faults = usage_now().page_faults;
     s->error = send_by_schedule(x);
-    s->page_faults = page_faults() - faults;
+    s->page_faults = usage_now().page_faults - faults;
 }
 
-static uint64_t thread_cpu_ns(void)
+/* A message that came, as sent when it was due: what a timer's delay is, its own clock says. Returns the stamp of its arrival. */
+static uint64_t stamp_expiration(struct exchange *x, const struct message *m)
 {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    struct sending *s = &x->sending;
+    uint64_t late_ns = monotonic_ns() - m->sent;
+    if (m->sequence >= x->messages)
+        return 0;
+    uint64_t due = s->start_ticks + m->sequence * s->period_ticks;
+    s->before[m->sequence] = s->after[m->sequence] = due;
+    s->n = m->sequence + 1;
+    return due + (uint64_t)((double)late_ns * x->ticks_per_ns);
+}
+
+/* Outside the measured time, and before the receiver waits again: its own lines go, and those of the kernel's path to it. */
+static void dirty_working_set(struct exchange *x)
+{
+    for (size_t i = 0; i < x->working_set_bytes; i += CACHE_LINE)
+        ((volatile unsigned char *)x->working_set)[i]++;
 }
 
 /* Any warm-up may be the last: each sets the beginning of the measured phase. */
 static void take_warm_up(struct exchange *x)
 {
-    struct receiving *r = &x->receiving;
-    struct rusage usage;
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    r->first_faults = (uint64_t)(usage.ru_minflt + usage.ru_majflt);
-    r->first_preemptions = (uint64_t)usage.ru_nivcsw;
-    r->first_cpu_ns = thread_cpu_ns();
-    r->first_ticks = ticks_now();
+    dirty_working_set(x);
+    x->receiving.first = usage_now();
     atomic_store_explicit(&x->napi_id, transport_napi_id(x->transport), memory_order_relaxed);
     atomic_fetch_add_explicit(&x->warm_ups_taken, 1, memory_order_release);
-}
-
-static void note_end(struct receiving *r)
-{
-    struct rusage usage;
-    r->last_ticks = ticks_now();
-    r->last_cpu_ns = thread_cpu_ns();
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    r->last_faults = (uint64_t)(usage.ru_minflt + usage.ru_majflt);
-    r->last_preemptions = (uint64_t)usage.ru_nivcsw;
 }
 
 /* `expected` is one more than the highest sequence number so far. */
 static uint64_t record(struct exchange *x, const struct message *m, uint64_t now, uint64_t expected)
 {
     struct receiving *r = &x->receiving;
-    if (m->sequence >= x->messages) {
-        r->aliens++;
-        return expected;
-    }
-    if (r->at[m->sequence]) {
+    if (m->sequence >= x->messages || r->at[m->sequence]) {
         r->duplicates++;
         return expected;
     }
     r->at[m->sequence] = now;
     r->remote_ticks[m->sequence] = m->remote_sent - m->remote_received;
-    r->n++;
+    atomic_fetch_add_explicit(&r->n, 1, memory_order_release);
+    if (x->working_set_bytes) {
+        dirty_working_set(x);
+        r->ready[m->sequence] = ticks_now();
+    }
     if (m->sequence < expected) {
         r->reordered++;
         return expected;
@@ -287,19 +294,26 @@ void exchange_receive_all(struct exchange *x)
 {
     struct receiving *r = &x->receiving;
     int (*receive)(struct transport *, struct message *) = x->method->receive;
+    bool is_timer = exchange_is_of_a_timer(x);
     uint64_t expected = 0;
-    r->first_ticks = ticks_now();
-    r->first_cpu_ns = thread_cpu_ns();
-    while (r->n < x->messages) {
+    r->first = usage_now();
+    if (is_timer) {
+        /* Expiration 0 is the warm-up. */
+        x->sending.start_ticks = ticks_now() + 2 * x->sending.period_ticks;
+        transport_start_timer(x->transport, (uint64_t)((double)x->sending.period_ticks / x->ticks_per_ns));
+    }
+    while (atomic_load_explicit(&r->n, memory_order_relaxed) < x->messages) {
         struct message m;
         r->error = receive(x->transport, &m);
         uint64_t now = ticks_after_loads();
-        if (r->error || m.sequence == SEQUENCE_END)
+        if (r->error)
             break;
+        if (is_timer)
+            now = stamp_expiration(x, &m);
         if (m.sequence == SEQUENCE_WARM_UP)
             take_warm_up(x);
         else
             expected = record(x, &m, now, expected);
     }
-    note_end(r);
+    r->last = usage_now();
 }

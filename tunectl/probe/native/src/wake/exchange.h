@@ -1,5 +1,5 @@
 /*
- * One case of the matrix while it is measured: messages sent by an absolute schedule, and the stamps of both ends.
+ * One case while it is measured: messages sent by an absolute schedule, and the stamps of both ends.
  *
  * Open loop: message i is due at start + i * period, whatever became of those before it. A sender that is late sends at once
  * and keeps the schedule; how late it was is known from the stamps.
@@ -7,7 +7,8 @@
  * Stamps, all of one counter: `sent` just before send is called (it travels in the message), `sent_after` just after it has
  * returned, `received` just after the receive has returned. received - sent is the whole delay, with the sender's system call
  * and, on loopback, the receiving side's protocol work, which runs in the sender's context; received - sent_after leaves those
- * out, and is negative where a spinning receiver has the message before send has returned.
+ * out, and is negative where a spinning receiver has the message before send has returned. A timer has no sender: `sent` is
+ * when it was due, and the delay is read from the clock that it runs by, since the counter may drift against that.
  *
  * A warm sender, shortly before a message is due, sends some through a transport of its own and takes them itself. So what is
  * measured after a pause is the receiver that waited, and not how much of the sender's own path has left the caches; a cold
@@ -35,40 +36,42 @@ struct sending {
     uint64_t *after;
     uint64_t start_ticks;       /* message 0 is due */
     uint64_t period_ticks;      /* 0: chosen after the warm-up */
-    uint64_t trip_ticks;        /* median of the warm-ups that arrived */
     size_t n;                   /* messages whose time came */
     int error;                  /* -errno; -EAGAIN where a message found no room in time */
     bool has_no_napi;           /* the method needs a device that feeds the socket, and none does: nothing was sent */
     uint64_t page_faults;
 };
 
+/* What a thread has used so far, and when. */
+struct usage {
+    uint64_t ticks;
+    uint64_t cpu_ns;
+    uint64_t page_faults;
+    uint64_t preemptions;
+};
+
 /* What the receiver knows. */
 struct receiving {
     uint64_t *at;               /* by sequence number; 0: not received */
-    uint64_t *remote_ticks;        /* how long the other host had it, in its ticks */
-    size_t n;                   /* different messages */
-    uint64_t duplicates;
+    uint64_t *remote_ticks;     /* how long the other host had it, in its ticks */
+    uint64_t *ready;            /* its caches were made cold, and it went to wait again */
+    _Atomic size_t n;           /* different messages; what was noted of them stands */
+    uint64_t duplicates;        /* came twice, or have no sequence number of ours */
     uint64_t reordered;         /* came after a later one */
-    uint64_t aliens;            /* no sequence number of ours */
     int error;
-    uint64_t first_cpu_ns;      /* CPU time of the thread, and the counter: from the last warm-up to the end */
-    uint64_t last_cpu_ns;
-    uint64_t first_ticks;
-    uint64_t last_ticks;
-    uint64_t first_faults;
-    uint64_t last_faults;
-    uint64_t first_preemptions;
-    uint64_t last_preemptions;
+    struct usage first;         /* at the last warm-up */
+    struct usage last;          /* once all are there */
 };
 
 struct exchange {
     struct transport *transport;
-    struct transport *own;           /* the sender's, to keep warm with; NULL for a cold one */
+    struct transport *own;      /* the sender's, to keep warm with; NULL for a cold one */
     const struct wait_method *method;
     size_t messages;
-    size_t capacity;            /* of the arrays */
     double ticks_per_ns;
-    double remote_ratio;           /* ticks of ours in one of the other host's; 0 within one host */
+    double remote_ratio;        /* ticks of ours in one of the other host's; 0 within one host */
+    unsigned char *working_set; /* the receiver's: written to after each message, so that its caches hold nothing else */
+    size_t working_set_bytes;
     struct sending sending;
     _Alignas(RING_LINE) struct receiving receiving;
     _Alignas(RING_LINE) _Atomic uint64_t warm_ups_taken;
@@ -76,22 +79,20 @@ struct exchange {
 };
 
 /*
- * Arrays for up to `capacity` messages; touched by the threads themselves (exchange_touch_*), so that each lies on its own
- * node. Returns 0 or -errno.
+ * Makes the arrays of an exchange that has the rest; touched by the threads themselves (exchange_touch_*), so that each one's
+ * lie on its own node. Returns 0 or -ENOMEM.
  */
-int exchange_init(struct exchange *x, size_t capacity, double ticks_per_ns);
+int exchange_init(struct exchange *x);
 void exchange_deinit(struct exchange *x);
-void exchange_touch_sending(struct exchange *x, size_t messages);
-void exchange_touch_receiving(struct exchange *x, size_t messages);
+void exchange_touch_sending(struct exchange *x);
+void exchange_touch_receiving(struct exchange *x);
 
-/* Forgets the last case; the sender is cold. */
-void exchange_reset(struct exchange *x, struct transport *transport, const struct wait_method *method, size_t messages,
-                    uint64_t period_ticks);
+bool exchange_is_of_a_timer(const struct exchange *x);
 
 /* The sending thread's part: returns when the last message was sent, at a signal, or when sending failed. */
 void exchange_send_all(struct exchange *x);
 
-/* The receiving thread's part: returns when all messages are there, at SEQUENCE_END, or when receiving failed. */
+/* The receiving thread's part: returns when all messages are there, or when receiving failed. */
 void exchange_receive_all(struct exchange *x);
 
 #endif

@@ -12,15 +12,12 @@
 enum {
     POLL_US = 1000,
     SEARCH_PAUSE = 5,       /* polls between two searches: a search reads every thread of the host */
-    ENDS = 2,               /* the sender and the receiver */
 };
 
 struct wake_guard {
     const struct wake_run *run;
-    unsigned ids[ENDS];
-    struct cpu_list cpus;
+    const struct wake_thread *ends;
     struct claims *claims;
-    const _Atomic pid_t *tids[ENDS];
     struct own_thread looked_at[ENDS];
     unsigned since_search;
     pthread_t thread;
@@ -32,7 +29,7 @@ static void give_up(const struct task *task, void *context)
     struct wake_guard *g = context;
     char name[TASK_TEXT_SIZE];
     for (size_t i = 0; i < ENDS; i++)
-        (void)cpu_list_pin_thread(atomic_load(g->tids[i]), &g->run->housekeeping);
+        (void)cpu_list_pin_thread(atomic_load(&g->ends[i].tid), &g->run->housekeeping);
     (void)print_error(EXIT_FAILED, "%s runs on CPU %u, which was left to it: nothing was measured", task_format(task, name),
                       task->cpu);
     _exit(EXIT_FAILED);
@@ -43,7 +40,7 @@ static void look(struct wake_guard *g)
     bool is_kept = false;
     claims_look(g->claims, give_up, g);
     for (size_t i = 0; i < ENDS; i++)
-        is_kept = own_thread_is_kept(&g->looked_at[i], atomic_load(g->tids[i])) || is_kept;
+        is_kept = own_thread_is_kept(&g->looked_at[i], atomic_load(&g->ends[i].tid)) || is_kept;
     g->since_search++;
     if (is_kept && g->since_search >= SEARCH_PAUSE) {
         g->since_search = 0;
@@ -62,15 +59,6 @@ static void *guard_main(void *argument)
     return NULL;
 }
 
-static void set_cpus(struct wake_guard *g, const struct placement *placement)
-{
-    unsigned least = placement->sender < placement->receiver ? placement->sender : placement->receiver;
-    unsigned most = placement->sender < placement->receiver ? placement->receiver : placement->sender;
-    g->ids[0] = least;
-    g->ids[1] = most;
-    g->cpus = (struct cpu_list){g->ids, least == most ? 1 : 2};
-}
-
 struct wake_guard *wake_guard_start(const struct wake_run *run, const struct wake_threads *threads)
 {
     if (run->options->intrude || run->housekeeping.n == 0)
@@ -79,10 +67,8 @@ struct wake_guard *wake_guard_start(const struct wake_run *run, const struct wak
     if (!g)
         abort();
     g->run = run;
-    g->tids[0] = &threads->sender.tid;
-    g->tids[1] = &threads->receiver.tid;
-    set_cpus(g, &run->placement);
-    g->claims = claims_new(&g->cpus, &run->housekeeping, &run->facts);
+    g->ends = threads->ends;
+    g->claims = claims_new(&run->cpus, &run->housekeeping, &run->facts);
     if (!g->claims)
         abort();
     claims_search(g->claims, give_up, g);

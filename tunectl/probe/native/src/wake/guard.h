@@ -7,7 +7,6 @@
 #define TUNECTL_WAKE_GUARD_H
 
 #include "wake/run.h"
-#include "wake/threads.h"
 
 struct wake_guard;
 

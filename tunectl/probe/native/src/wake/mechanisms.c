@@ -1,4 +1,4 @@
-#include "wake/mechanisms.h"
+#include "wake/transport.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A stop and continue of the process interrupts some calls: that is no error, the receiver looks again. */
@@ -16,209 +18,212 @@ static int error_of_call(void)
     return errno == EINTR || errno == EAGAIN ? -EAGAIN : -errno;
 }
 
-/* `got` bytes more have come. A closed stream gives 0 of them. */
-static inline int complete(struct transport *transport, struct message *m, ssize_t got)
+/* What spins and what sleeps is the same for a descriptor: transport_may_sleep has said which of the two it is. */
+static int take_until(struct transport *t, struct message *m)
 {
-    if (got <= 0)
-        return got ? error_of_call() : -ECONNRESET;
-    transport->partial_bytes += (size_t)got;
-    if (transport->partial_bytes < sizeof(*m))
-        return -EAGAIN;
-    memcpy(m, transport->partial, sizeof(*m));
-    transport->partial_bytes = 0;
-    return 0;
+    int rc;
+    do
+        rc = t->mechanism->take(t, m);
+    while (rc == -EAGAIN);
+    return rc;
 }
 
-static int sent_all(ssize_t sent)
+/* ---- channel: shared memory, and a futex to sleep on. What a message has beyond its head lies beside the ring. */
+
+static unsigned char *payload_of(const struct transport *t, const struct message *m)
 {
-    if (sent < 0)
-        return error_of_call();
-    /* The rest of a message cannot be lost from a stream; none is so full that 32 bytes are cut, but it would be said. */
-    return sent == (ssize_t)sizeof(struct message) ? 0 : -EMSGSIZE;
+    return t->payloads + m->sequence % (2 * RING_SLOTS) * (t->bytes - sizeof(*m));
 }
 
-/* ---- channel: shared memory, and a futex to sleep on */
-
-static int channel_open(struct transport *transport)
+static void put_payload(struct transport *t, const struct message *m)
 {
-    transport->ring = ring_new();
-    return transport->ring ? 0 : -ENOMEM;
+    if (t->payloads)
+        memcpy(payload_of(t, m), t->outgoing + sizeof(*m), t->bytes - sizeof(*m));
 }
 
-static int channel_send(struct transport *transport, const struct message *m)
+static int with_payload(struct transport *t, const struct message *m, int rc)
 {
-    return ring_send_waking(transport->ring, m);
+    if (t->payloads && !rc)
+        memcpy(t->incoming + sizeof(*m), payload_of(t, m), t->bytes - sizeof(*m));
+    return rc;
 }
 
-static int channel_take(struct transport *transport, struct message *m)
+static int channel_open(struct transport *t)
 {
-    return ring_take(transport->ring, m);
+    t->ring = ring_new();
+    return t->ring ? 0 : -ENOMEM;
 }
 
-static int channel_spin(struct transport *transport, struct message *m)
+static int channel_send(struct transport *t, const struct message *m)
 {
-    return ring_spin(transport->ring, m);
+    put_payload(t, m);
+    return ring_send_waking(t->ring, m);
 }
 
-static int channel_block(struct transport *transport, struct message *m)
+static int channel_take(struct transport *t, struct message *m)
 {
-    return ring_sleep(transport->ring, m);
+    return with_payload(t, m, ring_take(t->ring, m));
+}
+
+static int channel_spin(struct transport *t, struct message *m)
+{
+    return with_payload(t, m, ring_spin(t->ring, m));
+}
+
+static int channel_block(struct transport *t, struct message *m)
+{
+    return with_payload(t, m, ring_sleep(t->ring, m));
 }
 
 /* ---- eventfd: says that there is a message, which lies in shared memory */
 
-/* A semaphore, so that the descriptor stays readable until as many were read as were written. */
-static int eventfd_open(struct transport *transport)
+static int ring_and_eventfd(struct transport *t, int flags)
 {
-    transport->ring = ring_new();
-    if (!transport->ring)
-        return -ENOMEM;
-    transport->receive_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
-    if (transport->receive_fd < 0)
+    t->receive_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | flags);
+    if (t->receive_fd < 0)
         return -errno;
-    transport->send_fd = fcntl(transport->receive_fd, F_DUPFD_CLOEXEC, 0);
-    return transport->send_fd < 0 ? -errno : 0;
+    t->send_fd = fcntl(t->receive_fd, F_DUPFD_CLOEXEC, 0);
+    return t->send_fd < 0 ? -errno : channel_open(t);
 }
 
-static int eventfd_send(struct transport *transport, const struct message *m)
+/* A semaphore, so that the descriptor stays readable until as many were read as were written. */
+static int eventfd_open(struct transport *t)
+{
+    return ring_and_eventfd(t, EFD_SEMAPHORE);
+}
+
+static int announce(struct transport *t)
 {
     uint64_t one = 1;
-    int rc = ring_send(transport->ring, m);
-    if (rc)
-        return rc;
-    return write(transport->send_fd, &one, sizeof(one)) < 0 ? -errno : 0;
+    return write(t->send_fd, &one, sizeof(one)) < 0 ? -errno : 0;
 }
 
-static inline int eventfd_take_inline(struct transport *transport, struct message *m)
+static int eventfd_send(struct transport *t, const struct message *m)
+{
+    put_payload(t, m);
+    int rc = ring_send(t->ring, m);
+    return rc ? rc : announce(t);
+}
+
+static int eventfd_take(struct transport *t, struct message *m)
 {
     uint64_t count;
-    ssize_t got = read(transport->receive_fd, &count, sizeof(count));
+    ssize_t got = read(t->receive_fd, &count, sizeof(count));
     if (got <= 0)
         return got ? error_of_call() : -ECONNRESET;
-    return ring_take(transport->ring, m);
+    return channel_take(t, m);
 }
 
-static int eventfd_take(struct transport *transport, struct message *m)
+/* ---- eventloop: a queue of messages, and one loop that asks epoll which tasks can go on, and lets them, one by one */
+
+static int eventloop_open(struct transport *t)
 {
-    return eventfd_take_inline(transport, m);
+    return ring_and_eventfd(t, 0);
 }
 
-static int eventfd_spin(struct transport *transport, struct message *m)
+/* A loop that is awake looks into the queue before it sleeps: only one that sleeps is woken (as in ring_send_waking). */
+static int eventloop_send(struct transport *t, const struct message *m)
 {
-    int rc;
-    do
-        rc = eventfd_take_inline(transport, m);
-    while (rc == -EAGAIN);
-    return rc;
+    put_payload(t, m);
+    int rc = ring_send(t->ring, m);
+    return !rc && atomic_exchange_explicit(&t->ring->is_asleep, 0, memory_order_acq_rel) ? announce(t) : rc;
 }
 
-/* ---- pipe */
-
-static int pipe_open(struct transport *transport)
+/* The task behind the last descriptor of the set is the one that has messages; its event is acknowledged before it goes on. */
+static void run_task(struct transport *t, uint32_t task)
 {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
-        return -errno;
-    transport->receive_fd = fds[0];
-    transport->send_fd = fds[1];
+    uint64_t count;
+    if (task + 1 == t->polled_n)
+        (void)!read(t->receive_fd, &count, sizeof(count));
+}
+
+static int eventloop_run(struct transport *t, struct message *m)
+{
+    for (;;) {
+        for (; t->ready_n > 0; t->ready_n--)
+            run_task(t, t->ready[t->ready_n - 1].data.u32);
+        if (channel_take(t, m) == 0)
+            return 0;
+        (void)atomic_exchange_explicit(&t->ring->is_asleep, 1, memory_order_acq_rel);
+        if (channel_take(t, m) == 0)
+            break;
+        t->ready_n = epoll_wait(t->epoll_fd, t->ready, LOOP_EVENTS, t->timeout_ms);
+    }
+    atomic_store_explicit(&t->ring->is_asleep, 0, memory_order_relaxed);
     return 0;
 }
 
-static int pipe_send(struct transport *transport, const struct message *m)
+/* ---- pipe, and sockets */
+
+static int stream_send(struct transport *t, const struct message *m)
 {
-    return sent_all(write(transport->send_fd, m, sizeof(*m)));
+    const void *all = t->outgoing ? memcpy(t->outgoing, m, sizeof(*m)) : m;
+    bool is_file = t->mechanism->traits & TRAIT_FILE;
+    ssize_t sent = is_file ? write(t->send_fd, all, t->bytes) : send(t->send_fd, all, t->bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0)
+        return error_of_call();
+    /* No message is longer than what a pipe takes whole (PIPE_BUF); a socket so full that it cuts one is said. */
+    return sent == (ssize_t)t->bytes ? 0 : -EMSGSIZE;
 }
 
-static inline int pipe_take_inline(struct transport *transport, struct message *m)
+/* A closed stream gives 0 bytes. */
+static int stream_take(struct transport *t, struct message *m)
 {
-    void *at = transport->partial + transport->partial_bytes;
-    return complete(transport, m, read(transport->receive_fd, at, sizeof(*m) - transport->partial_bytes));
-}
-
-static int pipe_take(struct transport *transport, struct message *m)
-{
-    return pipe_take_inline(transport, m);
-}
-
-static int pipe_spin(struct transport *transport, struct message *m)
-{
-    int rc;
-    do
-        rc = pipe_take_inline(transport, m);
-    while (rc == -EAGAIN);
-    return rc;
-}
-
-/* ---- sockets */
-
-static int socket_send(struct transport *transport, const struct message *m)
-{
-    return sent_all(send(transport->send_fd, m, sizeof(*m), MSG_DONTWAIT | MSG_NOSIGNAL));
-}
-
-static inline int socket_take_inline(struct transport *transport, struct message *m)
-{
-    void *at = transport->partial + transport->partial_bytes;
-    return complete(transport, m, recv(transport->receive_fd, at, sizeof(*m) - transport->partial_bytes, transport->receive_flags));
-}
-
-static int socket_take(struct transport *transport, struct message *m)
-{
-    return socket_take_inline(transport, m);
-}
-
-static int socket_spin(struct transport *transport, struct message *m)
-{
-    int rc;
-    do
-        rc = socket_take_inline(transport, m);
-    while (rc == -EAGAIN);
-    return rc;
-}
-
-static int unix_open(struct transport *transport)
-{
-    int fds[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
-        return -errno;
-    transport->receive_fd = fds[0];
-    transport->send_fd = fds[1];
+    void *at = t->incoming + t->incoming_bytes;
+    size_t room = t->bytes - t->incoming_bytes;
+    bool is_file = t->mechanism->traits & TRAIT_FILE;
+    ssize_t got = is_file ? read(t->receive_fd, at, room) : recv(t->receive_fd, at, room, t->receive_flags);
+    if (got <= 0)
+        return got ? error_of_call() : -ECONNRESET;
+    t->incoming_bytes += (size_t)got;
+    if (t->incoming_bytes < t->bytes)
+        return -EAGAIN;
+    memcpy(m, t->incoming, sizeof(*m));
+    t->incoming_bytes = 0;
     return 0;
 }
 
-/* A socket on 127.0.0.1, its port chosen by the kernel and left in `address`. Returns it or -errno. */
-static int loopback_socket(int type, struct sockaddr_in *address)
+static int pipe_open(struct transport *t)
+{
+    int fds[2] = {-1, -1};
+    int rc = pipe2(fds, O_CLOEXEC | O_NONBLOCK);
+    t->receive_fd = fds[0];
+    t->send_fd = fds[1];
+    return rc ? -errno : 0;
+}
+
+static int unix_open(struct transport *t)
+{
+    int fds[2] = {-1, -1};
+    int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
+    t->receive_fd = fds[0];
+    t->send_fd = fds[1];
+    return rc ? -errno : 0;
+}
+
+/* Into `fd` a socket on 127.0.0.1, its port chosen by the kernel and left in `address`. Returns 0 or -errno. */
+static int loopback_socket(int *fd, int type, struct sockaddr_in *address)
 {
     socklen_t length = sizeof(*address);
     *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    *fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+    if (*fd < 0 || bind(*fd, (struct sockaddr *)address, length) || getsockname(*fd, (struct sockaddr *)address, &length))
         return -errno;
-    if (bind(fd, (struct sockaddr *)address, length) || getsockname(fd, (struct sockaddr *)address, &length)) {
-        int rc = -errno;
-        (void)close(fd);
-        return rc;
-    }
-    return fd;
+    return 0;
 }
 
 /* Both ends connected to each other: no other process's datagram can come in. */
-static int udp_open(struct transport *transport)
+static int udp_open(struct transport *t)
 {
     struct sockaddr_in from;
     struct sockaddr_in to;
-    int fd = loopback_socket(SOCK_DGRAM, &to);
-    if (fd < 0)
-        return fd;
-    transport->receive_fd = fd;
-    fd = loopback_socket(SOCK_DGRAM, &from);
-    if (fd < 0)
-        return fd;
-    transport->send_fd = fd;
-    if (connect(transport->send_fd, (struct sockaddr *)&to, sizeof(to)) ||
-        connect(transport->receive_fd, (struct sockaddr *)&from, sizeof(from)))
-        return -errno;
-    return 0;
+    int rc = loopback_socket(&t->receive_fd, SOCK_DGRAM, &to);
+    if (!rc)
+        rc = loopback_socket(&t->send_fd, SOCK_DGRAM, &from);
+    if (!rc && (connect(t->send_fd, (struct sockaddr *)&to, sizeof(to)) ||
+                connect(t->receive_fd, (struct sockaddr *)&from, sizeof(from))))
+        rc = -errno;
+    return rc;
 }
 
 static int set_nodelay(int fd)
@@ -227,48 +232,90 @@ static int set_nodelay(int fd)
     return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ? -errno : 0;
 }
 
-static bool is_from(int fd, const struct sockaddr_in *expected)
-{
-    struct sockaddr_in peer;
-    socklen_t length = sizeof(peer);
-    return getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && peer.sin_port == expected->sin_port;
-}
-
-static int tcp_open_from(struct transport *transport, int listener, const struct sockaddr_in *to)
+static int tcp_accept(struct transport *t, int listener, const struct sockaddr_in *to)
 {
     struct sockaddr_in from;
-    int fd = loopback_socket(SOCK_STREAM, &from);
-    if (fd < 0)
-        return fd;
-    transport->send_fd = fd;
-    if (listen(listener, 1) || connect(transport->send_fd, (const struct sockaddr *)to, sizeof(*to)))
+    struct sockaddr_in peer;
+    socklen_t length = sizeof(peer);
+    int rc = loopback_socket(&t->send_fd, SOCK_STREAM, &from);
+    if (rc)
+        return rc;
+    if (listen(listener, 1) || connect(t->send_fd, (const struct sockaddr *)to, sizeof(*to)))
         return -errno;
-    transport->receive_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (transport->receive_fd < 0)
+    t->receive_fd = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
+    if (t->receive_fd < 0)
         return -errno;
-    if (!is_from(transport->receive_fd, &from))
+    if (peer.sin_port != from.sin_port)     /* somebody else was faster */
         return -ECONNABORTED;
-    int rc = set_nodelay(transport->send_fd);
-    return rc ? rc : set_nodelay(transport->receive_fd);
+    rc = set_nodelay(t->send_fd);
+    return rc ? rc : set_nodelay(t->receive_fd);
 }
 
-static int tcp_open(struct transport *transport)
+static int tcp_open(struct transport *t)
 {
     struct sockaddr_in to;
-    int listener = loopback_socket(SOCK_STREAM, &to);
-    if (listener < 0)
-        return listener;
-    int rc = tcp_open_from(transport, listener, &to);
-    (void)close(listener);
+    int listener;
+    int rc = loopback_socket(&listener, SOCK_STREAM, &to);
+    if (!rc)
+        rc = tcp_accept(t, listener, &to);
+    if (listener >= 0)
+        (void)close(listener);
     return rc;
 }
 
+/* ---- timers */
+
+static int next_expiration(struct transport *t, struct message *m)
+{
+    struct timer *timer = &t->timer;
+    *m = (struct message){.sequence = timer->taken ? timer->taken - 1 : SEQUENCE_WARM_UP,
+                          .sent = timer->start_ns + timer->taken * timer->period_ns};
+    timer->taken++;
+    return 0;
+}
+
+static int timerfd_open(struct transport *t)
+{
+    t->receive_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    return t->receive_fd < 0 ? -errno : 0;
+}
+
+/* One read may say that several have expired. */
+static int timerfd_take(struct transport *t, struct message *m)
+{
+    struct timer *timer = &t->timer;
+    uint64_t count;
+    if (timer->taken == timer->expired) {
+        if (read(t->receive_fd, &count, sizeof(count)) < 0)
+            return error_of_call();
+        timer->expired += count;
+        timer->late += count - 1;
+    }
+    return next_expiration(t, m);
+}
+
+static int nanosleep_take(struct transport *t, struct message *m)
+{
+    struct timer *timer = &t->timer;
+    uint64_t due = timer->start_ns + timer->taken * timer->period_ns;
+    struct timespec at = {(time_t)(due / 1000000000), (long)(due % 1000000000)};
+    timer->late += monotonic_ns() >= due;
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
+        continue;
+    return next_expiration(t, m);
+}
+
+enum { FD = TRAIT_BLOCK | TRAIT_SPIN | TRAIT_POLL | TRAIT_EPOLL };
+
 const struct mechanism mechanisms[] = {
-    {"channel", 0, 0, channel_open, channel_send, channel_take, channel_spin, channel_block},
-    {"eventfd", TRAIT_FD | TRAIT_FILE, 0, eventfd_open, eventfd_send, eventfd_take, eventfd_spin, eventfd_take},
-    {"pipe", TRAIT_FD | TRAIT_FILE, 0, pipe_open, pipe_send, pipe_take, pipe_spin, pipe_take},
-    {"unix", TRAIT_FD, 0, unix_open, socket_send, socket_take, socket_spin, socket_take},
-    {"tcp", TRAIT_FD | TRAIT_NAPI, SOCK_STREAM, tcp_open, socket_send, socket_take, socket_spin, socket_take},
-    {"udp", TRAIT_FD | TRAIT_NAPI, SOCK_DGRAM, udp_open, socket_send, socket_take, socket_spin, socket_take},
+    {"channel", TRAIT_BLOCK | TRAIT_SPIN, 0, channel_open, channel_send, channel_take, channel_spin, channel_block},
+    {"eventfd", FD | TRAIT_FILE, 0, eventfd_open, eventfd_send, eventfd_take, take_until, take_until},
+    {"pipe", FD | TRAIT_FILE, 0, pipe_open, stream_send, stream_take, take_until, take_until},
+    {"unix", FD, 0, unix_open, stream_send, stream_take, take_until, take_until},
+    {"tcp", FD | TRAIT_NAPI, SOCK_STREAM, tcp_open, stream_send, stream_take, take_until, take_until},
+    {"udp", FD | TRAIT_NAPI, SOCK_DGRAM, udp_open, stream_send, stream_take, take_until, take_until},
+    {"eventloop", TRAIT_EPOLL | TRAIT_LOOP, 0, eventloop_open, eventloop_send, channel_take, NULL, eventloop_run},
+    {"timerfd", FD | TRAIT_FILE | TRAIT_TIMER, 0, timerfd_open, NULL, timerfd_take, take_until, take_until},
+    {"clock_nanosleep", TRAIT_BLOCK | TRAIT_TIMER, 0, NULL, NULL, nanosleep_take, NULL, nanosleep_take},
 };
 const size_t mechanisms_n = sizeof(mechanisms) / sizeof(*mechanisms);

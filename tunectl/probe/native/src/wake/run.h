@@ -1,35 +1,40 @@
-/* A whole run of `wake`, as its warnings and its document are made from it. */
+/* A whole run of `wake`: one case, a mechanism, a wait method and an idle time. */
 #ifndef TUNECTL_WAKE_RUN_H
 #define TUNECTL_WAKE_RUN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/clock.h"
-#include "lib/document.h"
 #include "lib/facts.h"
-#include "wake/case.h"
-#include "wake/options.h"
-#include "wake/placement.h"
-#include "wake/remote.h"
-#include "wake/threads.h"
+#include "lib/options.h"
+#include "wake/cell.h"
+
+/* Which case says what, and which cannot be, is Python's to know and to explain. */
+struct wake_case {
+    const struct mechanism *mechanism;
+    const struct wait_method *method;
+    double idle_ms;
+};
 
 struct wake_run {
-    const struct wake_options *options;
+    const struct options *options;
     struct host_facts facts;
-    struct placement placement;
-    struct cpu_list housekeeping;       /* where the main thread is; empty when no CPU is left for it */
+    struct wake_case what;
+    unsigned ids[ENDS];             /* the sender's CPU and the receiver's */
+    struct cpu_list cpus;           /* both, in this order; perhaps one CPU twice */
+    struct cpu_list housekeeping;   /* where the main thread is; empty when no CPU is left for it */
     struct clock_span clock;
     struct clock_offset offset;
-    struct wake_case *cases;
-    size_t cases_n;
-    struct warnings warnings;
-    struct remote *remote;      /* NULL within one host */
+    struct exchange exchange;
+    struct occupancy before;
+    struct occupancy after;
+    char reason[128];               /* why it was not measured; empty where it was */
+    uint64_t timer_slack_ns;
     bool is_interrupted;
     bool is_locked;
     double duration_s;
-    int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
+    int64_t at_s;                   /* CLOCK_REALTIME when the measuring began */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The two threads of the experiment `wake`, each pinned to its CPU, and what the main thread has them do.
+ * The two threads of the experiment `wake`, each pinned to its CPU, and what the main thread has them do, step by step.
  *
- * Between tasks both sleep at a barrier. SIGINT and its like are blocked in them: the main thread takes signals, the sender
- * looks at the flag, and a receiver that waits in vain is sent SEQUENCE_END.
+ * SIGINT and its like are blocked in them: the main thread takes signals, and the sender looks at the flag. A receiver that
+ * waits in vain is left waiting: it ends with the process.
  */
 #ifndef TUNECTL_WAKE_THREADS_H
 #define TUNECTL_WAKE_THREADS_H
@@ -17,24 +17,12 @@
 
 /* How far the receiver's counter is ahead of the sender's: a bound from both sides, by stamps sent to and fro. */
 struct clock_offset {
-    bool is_known;
+    bool is_known;              /* not where both are on one CPU */
     int64_t least_ticks;        /* where least > most, the counters have no common time at all */
     int64_t most_ticks;
 };
 
-enum wake_task { TASK_EXCHANGE, TASK_COMPARE_CLOCKS, TASK_LEAVE };
-
-struct wake_threads;
-
-struct wake_thread {
-    struct wake_threads *threads;
-    pthread_t thread;
-    unsigned cpu;
-    _Atomic pid_t tid;          /* 0 before it has one */
-    bool is_receiver;
-    int error;                  /* -errno of `failed_step`, 0 when prepared */
-    const char *failed_step;
-};
+enum { SENDER, RECEIVER, ENDS };
 
 /* One side's stamp, for the other to read. */
 struct clock_stamp {
@@ -42,32 +30,41 @@ struct clock_stamp {
     uint64_t ticks;
 };
 
-struct wake_threads {
-    pthread_barrier_t barrier;
-    sem_t sender_is_over;
-    sem_t receiver_is_over;
-    enum wake_task task;
-    int fifo_priority;          /* 0: the scheduling class stays */
-    struct exchange *exchange;
-    struct wake_thread sender;
-    struct wake_thread receiver;
-    struct clock_stamp stamps[2];
-    int64_t nearest_ticks[2];   /* the least difference each side has seen to a stamp of the other's */
+struct wake_thread {
+    struct wake_threads *threads;
+    pthread_t thread;
+    unsigned side;              /* SENDER or RECEIVER */
+    unsigned cpu;
+    _Atomic pid_t tid;          /* 0 before it has one */
+    int status;                 /* EXIT_OK once it is where it belongs */
+    sem_t is_over;
+    struct clock_stamp stamp;
+    int64_t nearest_ticks;      /* the least difference it has seen to a stamp of the other's */
 };
 
-/* Starts both threads and waits until they are prepared. Returns 0, or EXIT_FAILED with the reason on stderr. */
-int wake_threads_start(struct wake_threads *threads, struct exchange *x, unsigned sender_cpu, unsigned receiver_cpu,
-                       int fifo_priority);
+struct wake_threads {
+    pthread_barrier_t barrier;
+    int fifo_priority;          /* 0: the scheduling class stays */
+    uint64_t timer_slack_ns;    /* of the receiver */
+    struct exchange *exchange;
+    struct wake_thread ends[ENDS];
+};
 
-/*
- * Runs the exchange as it was reset. A receiver that still waits a second after the sender is over (at a signal, less) is
- * made to leave; what it misses was lost.
- */
-void wake_threads_exchange(struct wake_threads *threads);
+/* The calling thread, `name`, to its CPU and its scheduling class. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
+int wake_thread_settle(const char *name, unsigned cpu, int fifo_priority);
 
-/* Only for two different CPUs. */
+/* Starts both threads and waits until they are prepared. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
+int wake_threads_start(struct wake_threads *threads, struct exchange *x, const unsigned cpus[ENDS], int fifo_priority);
+
 struct clock_offset wake_threads_compare_clocks(struct wake_threads *threads);
 
-void wake_threads_stop(struct wake_threads *threads);
+/*
+ * Runs the exchange. A receiver that still waits a second after the sender is over (at a signal, less) is left: what it misses was
+ * lost. A timer is given all the time it takes. Returns whether it came to its end; otherwise it is still there.
+ */
+bool wake_threads_exchange(struct wake_threads *threads);
+
+/* Once both came to their end. */
+void wake_threads_join(struct wake_threads *threads);
 
 #endif

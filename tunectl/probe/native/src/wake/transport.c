@@ -2,78 +2,109 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/epoll.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
-static int set_nonblocking(int fd, bool is_nonblocking)
+/* All pages are there: none is missing while messages are under way. */
+static int touched(unsigned char **memory, size_t bytes)
 {
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0)
-        return -errno;
-    flags = is_nonblocking ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-    return fcntl(fd, F_SETFL, flags) ? -errno : 0;
+    *memory = malloc(bytes);
+    if (*memory)
+        memset(*memory, 1, bytes);
+    return *memory ? 0 : -ENOMEM;
 }
 
-int transport_open(struct transport *transport, const struct mechanism *mechanism)
+static int init(struct transport *t, const struct mechanism *mechanism, size_t bytes)
 {
-    *transport = (struct transport){.mechanism = mechanism, .send_fd = -1, .receive_fd = -1, .epoll_fd = -1,
-                          .receive_flags = MSG_DONTWAIT};
-    return mechanism->open(transport);
+    *t = (struct transport){.mechanism = mechanism, .send_fd = -1, .receive_fd = -1, .epoll_fd = -1,
+                            .receive_flags = MSG_DONTWAIT, .bytes = bytes};
+    int rc = touched(&t->incoming, bytes);
+    return rc || bytes == sizeof(struct message) ? rc : touched(&t->outgoing, bytes);
 }
 
-void transport_close(struct transport *transport)
+int transport_open(struct transport *t, const struct mechanism *mechanism, size_t bytes)
 {
-    const int fds[] = {transport->send_fd, transport->receive_fd, transport->epoll_fd};
-    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
-        if (fds[i] >= 0 && !(i == 1 && fds[1] == fds[0]))
-            (void)close(fds[i]);
-    ring_free(transport->ring);
-    *transport = (struct transport){.send_fd = -1, .receive_fd = -1, .epoll_fd = -1};
+    int rc = init(t, mechanism, bytes);
+    if (!rc && mechanism->open)
+        rc = mechanism->open(t);
+    /* Twice the slots: what is written is never what is read. */
+    if (!rc && t->ring && t->outgoing)
+        rc = touched(&t->payloads, 2 * RING_SLOTS * (bytes - sizeof(struct message)));
+    return rc;
+}
+
+int transport_adopt(struct transport *t, const struct mechanism *mechanism, size_t bytes, int fd)
+{
+    int rc = init(t, mechanism, bytes);
+    t->receive_fd = fd;
+    t->send_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return rc ? rc : t->send_fd < 0 ? -errno : 0;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+void transport_close(struct transport *t)
+{
+    for (size_t i = 0; i < t->polled_n; i++)
+        if (t->polled[i].fd != t->receive_fd)
+            close_fd(t->polled[i].fd);
+    close_fd(t->send_fd);
+    close_fd(t->receive_fd);
+    close_fd(t->epoll_fd);
+    ring_free(t->ring);
+    free(t->outgoing);
+    free(t->incoming);
+    free(t->payloads);
+    free(t->polled);
+    *t = (struct transport){.send_fd = -1, .receive_fd = -1, .epoll_fd = -1};
 }
 
 /* Sockets by the flag of each call, since a socket between hosts is sent on and received from; the others by descriptor. */
-int transport_may_sleep(struct transport *transport, bool may_sleep)
+int transport_may_sleep(struct transport *t, bool may_sleep)
 {
-    transport->receive_flags = may_sleep ? 0 : MSG_DONTWAIT;
-    return transport->mechanism->traits & TRAIT_FILE ? set_nonblocking(transport->receive_fd, !may_sleep) : 0;
+    t->receive_flags = may_sleep ? 0 : MSG_DONTWAIT;
+    if (!(t->mechanism->traits & TRAIT_FILE))
+        return 0;
+    int flags = fcntl(t->receive_fd, F_GETFL);
+    flags = may_sleep ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+    return fcntl(t->receive_fd, F_SETFL, flags) ? -errno : 0;
 }
 
-/*
- * The shutdown wakes a sleeper. A spinner on a UDP socket does not notice it, but finds another file under its descriptor: a
- * socket whose other end is closed. An epoll set forgets the old file, and is given the new one: a sleeper that was woken and
- * finds its set empty would sleep on.
- */
-static void cut(struct transport *transport)
+uint64_t monotonic_ns(void)
 {
-    struct epoll_event event = {.events = EPOLLIN};
-    int fds[2];
-    (void)shutdown(transport->receive_fd, SHUT_RDWR);
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
-        return;
-    (void)close(fds[1]);
-    (void)dup3(fds[0], transport->receive_fd, O_CLOEXEC);
-    (void)close(fds[0]);
-    if (transport->epoll_fd >= 0)
-        (void)epoll_ctl(transport->epoll_fd, EPOLL_CTL_ADD, transport->receive_fd, &event);
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-void transport_end(struct transport *transport, bool by_force)
+static struct timespec timespec_of(uint64_t ns)
 {
-    struct message m = {.sequence = SEQUENCE_END};
-    transport->is_cut = transport->is_remote || by_force;
-    if (transport->is_cut)
-        cut(transport);
-    else
-        (void)transport->mechanism->send(transport, &m);
+    return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 }
 
-unsigned transport_napi_id(const struct transport *transport)
+void transport_start_timer(struct transport *t, uint64_t period_ns)
+{
+    t->timer.period_ns = period_ns;
+    t->timer.start_ns = monotonic_ns() + period_ns;
+    struct itimerspec when = {timespec_of(period_ns), timespec_of(t->timer.start_ns)};
+    if (t->receive_fd >= 0)
+        (void)timerfd_settime(t->receive_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+unsigned transport_napi_id(const struct transport *t)
 {
     unsigned id = 0;
     socklen_t length = sizeof(id);
-    if (!(transport->mechanism->traits & TRAIT_NAPI) ||
-        getsockopt(transport->receive_fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &length))
+    if (!(t->mechanism->traits & TRAIT_NAPI) || getsockopt(t->receive_fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &length))
         return 0;
     return id;
 }

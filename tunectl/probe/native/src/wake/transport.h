@@ -1,5 +1,6 @@
 /*
- * A transport is one connection, made by a row of `mechanisms` (mechanisms.h). One thread sends on it, and one receives.
+ * A transport is one connection, made by a row of `mechanisms`. One thread sends on it, and one receives. A timer's has no
+ * sender: the kernel makes it expire by a schedule, and each expiration is a message that was sent when it was due.
  */
 #ifndef TUNECTL_WAKE_TRANSPORT_H
 #define TUNECTL_WAKE_TRANSPORT_H
@@ -7,10 +8,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 
 #include "lib/ring.h"
 
+enum { LOOP_EVENTS = 64 };
+
 struct mechanism;
+
+/* Expiration k is due at start + k * period, on CLOCK_MONOTONIC. The first of them is a warm-up. */
+struct timer {
+    uint64_t start_ns;
+    uint64_t period_ns;
+    uint64_t expired;           /* as far as the kernel has said */
+    uint64_t taken;
+    uint64_t late;              /* had expired before the receiver came to wait for them */
+};
 
 struct transport {
     const struct mechanism *mechanism;
@@ -18,50 +31,68 @@ struct transport {
     int receive_fd;
     int epoll_fd;
     int receive_flags;          /* of recv: MSG_DONTWAIT, or 0 to sleep */
-    struct ring *ring;          /* channel and eventfd only */
-    unsigned char partial[sizeof(struct message)];  /* a stream may hand out a message in pieces */
-    size_t partial_bytes;
-    bool is_remote;             /* the other end is on another host, and transport_end cannot write there */
-    _Atomic bool is_cut;        /* by transport_end: an error of the receiver's is then none */
+    int timeout_ms;             /* of poll and epoll_wait */
+    struct ring *ring;          /* channel, eventfd and eventloop only */
+    size_t bytes;               /* of a message */
+    unsigned char *outgoing;    /* a message with all its bytes; NULL where it has no more than its head */
+    unsigned char *incoming;    /* a stream may hand out a message in pieces */
+    size_t incoming_bytes;
+    unsigned char *payloads;    /* beside the ring: what its messages have beyond their heads */
+    struct pollfd *polled;      /* a poll or epoll set, the receiver's own descriptor last */
+    size_t polled_n;
+    struct epoll_event ready[LOOP_EVENTS];  /* of an event loop: its queue of tasks that can go on */
+    int ready_n;
+    struct timer timer;
 };
 
 /* What a mechanism's receiver can be done with. */
 enum trait {
-    TRAIT_FD = 1,               /* there is a descriptor to poll */
-    TRAIT_FILE = 2,             /* that descriptor is no socket: whether it sleeps is its own mode, not a flag of the call */
-    TRAIT_NAPI = 4,             /* a socket that a network device can feed, so that the kernel can poll the device */
+    TRAIT_BLOCK = 1,            /* there is one call that sleeps until there is something */
+    TRAIT_SPIN = 2,             /* and one that does not sleep */
+    TRAIT_POLL = 4,             /* there is a descriptor to poll */
+    TRAIT_EPOLL = 8,
+    TRAIT_FILE = 16,            /* that descriptor is no socket: whether it sleeps is its own mode, not a flag of the call */
+    TRAIT_NAPI = 32,            /* a socket that a network device can feed, so that the kernel can poll the device */
+    TRAIT_LOOP = 64,            /* its receiver is an event loop */
+    TRAIT_TIMER = 128,          /* the kernel is the sender */
 };
 
 struct mechanism {
     const char *name;
     unsigned traits;
     int socket_type;            /* between hosts; 0 where it stays within one */
-    /* Makes both ends. Returns 0 or -errno; what was opened before is closed by transport_close. */
-    int (*open)(struct transport *transport);
-    /* Never sleeps. Returns 0, -EAGAIN (no room) or -errno. */
-    int (*send)(struct transport *transport, const struct message *m);
-    /* One receive. Returns 0, -EAGAIN (no whole message yet) or -errno. Sleeps only after transport_may_sleep(transport, true). */
-    int (*take)(struct transport *transport, struct message *m);
+    /* Makes both ends. Returns 0 or -errno; what was opened before is closed by transport_close. NULL: nothing to open. */
+    int (*open)(struct transport *t);
+    /* Never sleeps. Returns 0, -EAGAIN (no room) or -errno. NULL for a timer. */
+    int (*send)(struct transport *t, const struct message *m);
+    /* One receive. Returns 0, -EAGAIN (no whole message yet) or -errno. Sleeps only after transport_may_sleep(t, true). */
+    int (*take)(struct transport *t, struct message *m);
     /* `take` in a loop, and nothing else in it. */
-    int (*spin)(struct transport *transport, struct message *m);
-    /* The blocking receive. */
-    int (*block)(struct transport *transport, struct message *m);
+    int (*spin)(struct transport *t, struct message *m);
+    /* The blocking receive; in an event loop, the loop. */
+    int (*block)(struct transport *t, struct message *m);
 };
 
+/* To add a mechanism, add a row. */
+extern const struct mechanism mechanisms[];
+extern const size_t mechanisms_n;
+
 /* Makes a transport that does not sleep in `take`. Returns 0 or -errno; transport_close is needed either way. */
-int transport_open(struct transport *transport, const struct mechanism *mechanism);
-void transport_close(struct transport *transport);
+int transport_open(struct transport *t, const struct mechanism *mechanism, size_t bytes);
+void transport_close(struct transport *t);
+
+/* Makes one of a connected socket, whose other end is on another host. As transport_open. */
+int transport_adopt(struct transport *t, const struct mechanism *mechanism, size_t bytes, int fd);
 
 /* Whether a receive sleeps until there is something. Returns 0 or -errno. */
-int transport_may_sleep(struct transport *transport, bool may_sleep);
+int transport_may_sleep(struct transport *t, bool may_sleep);
 
-/*
- * Makes a receiver that waits leave, however it waits: by SEQUENCE_END, or, between hosts and `by_force`, by taking its
- * descriptor away. From a third thread, while nobody sends.
- */
-void transport_end(struct transport *transport, bool by_force);
+/* The first expiration is a period from now. */
+void transport_start_timer(struct transport *t, uint64_t period_ns);
 
 /* The id of the NAPI instance (the receive queue of a device) that fed the socket last; 0 when none did. */
-unsigned transport_napi_id(const struct transport *transport);
+unsigned transport_napi_id(const struct transport *t);
+
+uint64_t monotonic_ns(void);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/epoll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include "lib/ticks.h"
@@ -11,87 +12,68 @@ enum { CHORE_TIMERS = 8, ENDLESS = -1, AT_ONCE = 0 };
 
 const char *const waiting_names[WAITINGS] = {"sleeping", "spinning", "busy-poll"};
 
-static int may_sleep(struct transport *transport, unsigned busy_poll_us)
+/* The set: idle descriptors, and the receiver's own as the last, behind which nothing is cheaper to find. */
+static int make_set(struct transport *t, unsigned fds)
 {
-    (void)busy_poll_us;
-    return transport_may_sleep(transport, true);
+    t->polled = calloc(fds, sizeof(*t->polled));
+    if (!t->polled)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < fds; i++) {
+        struct epoll_event event = {.events = EPOLLIN, .data.u32 = i};
+        int fd = i + 1 < fds ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : t->receive_fd;
+        if (fd < 0)
+            return -errno;
+        t->polled[t->polled_n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+        if (t->epoll_fd >= 0 && epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+            return -errno;
+    }
+    return 0;
 }
 
-static int may_not_sleep(struct transport *transport, unsigned busy_poll_us)
-{
-    (void)busy_poll_us;
-    return transport_may_sleep(transport, false);
-}
-
-static int prepare_epoll(struct transport *transport, unsigned busy_poll_us)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    transport->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (transport->epoll_fd < 0 || epoll_ctl(transport->epoll_fd, EPOLL_CTL_ADD, transport->receive_fd, &event))
-        return -errno;
-    return may_not_sleep(transport, busy_poll_us);
-}
-
-static int prepare_busy_poll(struct transport *transport, unsigned busy_poll_us)
+int wait_method_prepare(const struct wait_method *method, struct transport *t, unsigned fds, unsigned busy_poll_us)
 {
     int us = (int)busy_poll_us;
-    if (setsockopt(transport->receive_fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
+    bool has_set = method->needs & (TRAIT_POLL | TRAIT_EPOLL);
+    if (method->waiting == WAITING_BUSY_POLL && setsockopt(t->receive_fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
         return -errno;
-    return may_sleep(transport, busy_poll_us);
+    t->timeout_ms = method->waiting == WAITING_SLEEPING ? ENDLESS : AT_ONCE;
+    if (method->needs & TRAIT_EPOLL)
+        t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (method->needs & TRAIT_EPOLL && t->epoll_fd < 0)
+        return -errno;
+    int rc = has_set ? make_set(t, fds) : 0;
+    return rc ? rc : transport_may_sleep(t, method->waiting != WAITING_SPINNING && !has_set);
 }
 
-static int block(struct transport *transport, struct message *m)
+static int block(struct transport *t, struct message *m)
 {
-    int rc;
-    do
-        rc = transport->mechanism->block(transport, m);
-    while (rc == -EAGAIN);
-    return rc;
+    return t->mechanism->block(t, m);
 }
 
 /* Readiness is a hint: what counts is whether a whole message comes. */
-static inline int poll_with(struct transport *transport, struct message *m, int timeout_ms)
+static int by_poll(struct transport *t, struct message *m)
 {
     for (;;) {
-        struct pollfd one = {.fd = transport->receive_fd, .events = POLLIN};
-        if (poll(&one, 1, timeout_ms) <= 0)
+        if (poll(t->polled, t->polled_n, t->timeout_ms) <= 0)
             continue;
-        int rc = transport->mechanism->take(transport, m);
+        int rc = t->mechanism->take(t, m);
         if (rc != -EAGAIN)
             return rc;
     }
 }
 
-static int poll_sleeping(struct transport *transport, struct message *m)
+static int by_epoll(struct transport *t, struct message *m)
 {
-    return poll_with(transport, m, ENDLESS);
-}
-
-static int poll_spinning(struct transport *transport, struct message *m)
-{
-    return poll_with(transport, m, AT_ONCE);
-}
-
-static inline int epoll_with(struct transport *transport, struct message *m, int timeout_ms)
-{
+    if (t->mechanism->traits & TRAIT_LOOP)
+        return t->mechanism->block(t, m);
     for (;;) {
         struct epoll_event event;
-        if (epoll_wait(transport->epoll_fd, &event, 1, timeout_ms) <= 0)
+        if (epoll_wait(t->epoll_fd, &event, 1, t->timeout_ms) <= 0)
             continue;
-        int rc = transport->mechanism->take(transport, m);
+        int rc = t->mechanism->take(t, m);
         if (rc != -EAGAIN)
             return rc;
     }
-}
-
-static int epoll_sleeping(struct transport *transport, struct message *m)
-{
-    return epoll_with(transport, m, ENDLESS);
-}
-
-static int epoll_spinning(struct transport *transport, struct message *m)
-{
-    return epoll_with(transport, m, AT_ONCE);
 }
 
 /*
@@ -118,33 +100,30 @@ static void do_chores(struct chores *chores)
     }
 }
 
-static int loop_with_chores(struct transport *transport, struct message *m)
+static int loop_with_chores(struct transport *t, struct message *m)
 {
     static _Thread_local struct chores chores;
     for (;;) {
-        int rc = transport->mechanism->take(transport, m);
+        int rc = t->mechanism->take(t, m);
         if (rc != -EAGAIN)
             return rc;
         do_chores(&chores);
     }
 }
 
-static int loop_of_receives(struct transport *transport, struct message *m)
+static int loop_of_receives(struct transport *t, struct message *m)
 {
-    return transport->mechanism->spin(transport, m);
+    return t->mechanism->spin(t, m);
 }
 
-static const char no_descriptor[] = "there is no descriptor to poll";
-static const char no_device[] = "no network device feeds it: there is nothing the kernel could poll";
-
 const struct wait_method wait_methods[] = {
-    {"block", WAITING_SLEEPING, 0, "", may_sleep, block},
-    {"poll", WAITING_SLEEPING, TRAIT_FD, no_descriptor, may_not_sleep, poll_sleeping},
-    {"epoll", WAITING_SLEEPING, TRAIT_FD, no_descriptor, prepare_epoll, epoll_sleeping},
-    {"poll0", WAITING_SPINNING, TRAIT_FD, no_descriptor, may_not_sleep, poll_spinning},
-    {"epoll0", WAITING_SPINNING, TRAIT_FD, no_descriptor, prepare_epoll, epoll_spinning},
-    {"nonblock", WAITING_SPINNING, 0, "", may_not_sleep, loop_with_chores},
-    {"minimal", WAITING_SPINNING, 0, "", may_not_sleep, loop_of_receives},
-    {"busy-poll", WAITING_BUSY_POLL, TRAIT_NAPI, no_device, prepare_busy_poll, block},
+    {"block", WAITING_SLEEPING, TRAIT_BLOCK, block},
+    {"poll", WAITING_SLEEPING, TRAIT_POLL, by_poll},
+    {"epoll", WAITING_SLEEPING, TRAIT_EPOLL, by_epoll},
+    {"poll0", WAITING_SPINNING, TRAIT_POLL, by_poll},
+    {"epoll0", WAITING_SPINNING, TRAIT_EPOLL, by_epoll},
+    {"nonblock", WAITING_SPINNING, TRAIT_SPIN, loop_with_chores},
+    {"minimal", WAITING_SPINNING, TRAIT_SPIN, loop_of_receives},
+    {"busy-poll", WAITING_BUSY_POLL, TRAIT_NAPI, block},
 };
 const size_t wait_methods_n = sizeof(wait_methods) / sizeof(*wait_methods);

@@ -17,14 +17,14 @@ struct wait_method {
     const char *name;
     enum waiting waiting;
     unsigned needs;             /* traits of the mechanism */
-    const char *lack;           /* why it cannot be had without them */
-    /* Once per transport, before the first message. Returns 0 or -errno. */
-    int (*prepare)(struct transport *transport, unsigned busy_poll_us);
     /* Waits for the next message and takes it. Returns 0 or -errno, never -EAGAIN. */
-    int (*receive)(struct transport *transport, struct message *m);
+    int (*receive)(struct transport *t, struct message *m);
 };
 
 extern const struct wait_method wait_methods[];
 extern const size_t wait_methods_n;
+
+/* Once per transport, before the first message. `fds`: in a poll or epoll set, its own and idle ones. Returns 0 or -errno. */
+int wait_method_prepare(const struct wait_method *method, struct transport *t, unsigned fds, unsigned busy_poll_us);
 
 #endif

@@ -2,238 +2,199 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "lib/housekeeping.h"
 #include "lib/output.h"
 #include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 #include "wake/document.h"
 #include "wake/guard.h"
-#include "wake/mechanisms.h"
 #include "wake/reflector.h"
-#include "wake/warnings.h"
 
-static const double case_overhead_s = 0.02;
+enum { IDLE_MOST_MS = 60000 };
 
-bool wake_would_starve(const struct wake_run *run, const struct wait_method *method)
-{
-    return run->options->fifo_priority && run->placement.is_same_cpu && method->waiting == WAITING_SPINNING;
-}
+const struct command wake_command = {
+    .name = "wake",
+    .experiment = OF_WAKE,
+    .about =
+        "wake: how long a message takes to a waiting thread, asleep or spinning. The result is a JSON document of what was counted\n"
+        "(schema tunectl.probe.wake.raw/1); `tunectl probe wake` chooses CPUs and cases, and makes figures of it.\n",
+    .end = "SIGINT and SIGTERM end the measuring and still give the result so far.\n",
+};
 
+/* A timer has no case without idle time: it would never expire. */
 static bool is_possible(const struct wake_case *c)
 {
-    return (c->method->needs & ~c->mechanism->traits) == 0;
+    bool is_timed = c->idle_ms >= 0.0 && c->idle_ms <= IDLE_MOST_MS && (c->idle_ms > 0.0 || c->mechanism->send);
+    return (c->method->needs & ~c->mechanism->traits) == 0 && is_timed;
 }
 
-double wake_estimate_s(const struct wake_options *options, const struct wake_case *cases, size_t n)
+bool wake_case_parse(struct wake_case *c, const char *text)
 {
-    double s = 0.0;
-    for (size_t i = 0; i < n; i++)
-        if (is_possible(&cases[i]) && (cases[i].method->waiting != WAITING_BUSY_POLL || options->connect))
-            s += case_overhead_s + (double)options->messages * cases[i].idle_ms / 1e3;
-    return s;
-}
-
-static int plan(struct wake_run *run)
-{
-    const struct wake_options *o = run->options;
-    run->cases = calloc(mechanisms_n * wait_methods_n * o->idles, sizeof(*run->cases));
-    if (!run->cases)
-        return print_error(EXIT_FAILED, "out of memory");
-    for (size_t m = 0; m < mechanisms_n; m++)
-        for (size_t w = 0; w < wait_methods_n; w++)
-            for (size_t i = 0; i < o->idles; i++)
-                if (o->mechanisms >> m & 1 && o->wait_methods >> w & 1)
-                    run->cases[run->cases_n++] =
-                        (struct wake_case){.mechanism = &mechanisms[m], .method = &wait_methods[w], .idle_ms = o->idle_ms[i]};
-    return EXIT_OK;
-}
-
-/* Returns false, with the reason in the case, where it must not or cannot be measured. */
-static bool open_case(struct wake_run *run, struct wake_case *c, struct transport *transport)
-{
-    unsigned us = run->options->busy_poll_us;
-    *transport = (struct transport){.send_fd = -1, .receive_fd = -1, .epoll_fd = -1};
-    if (!is_possible(c)) {
-        (void)snprintf(c->reason, sizeof(c->reason), "%s", c->method->lack);
+    char mechanism[24];
+    char method[24];
+    char more;
+    *c = (struct wake_case){0};
+    if (sscanf(text, "%23[^:]:%23[^:]:%lf%c", mechanism, method, &c->idle_ms, &more) != 3)
         return false;
-    }
-    if (wake_would_starve(run, c->method)) {
-        (void)snprintf(c->reason, sizeof(c->reason), "a SCHED_FIFO spinner on CPU %u would starve the sender, which "
-                       "feeds it from the same CPU", run->placement.receiver);
-        return false;
-    }
-    if (run->remote)
-        return remote_open(run->remote, transport, c->mechanism, c->method, us, c->reason, sizeof(c->reason)) == 0;
-    int rc = transport_open(transport, c->mechanism);
+    for (size_t i = 0; i < mechanisms_n; i++)
+        if (strcmp(mechanisms[i].name, mechanism) == 0)
+            c->mechanism = &mechanisms[i];
+    for (size_t i = 0; i < wait_methods_n; i++)
+        if (strcmp(wait_methods[i].name, method) == 0)
+            c->method = &wait_methods[i];
+    return c->mechanism && c->method && is_possible(c);
+}
+
+/* With the reason in the run where it cannot be measured. */
+static bool open_case(struct wake_run *run, struct transport *t)
+{
+    const struct options *o = run->options;
+    const struct mechanism *mechanism = run->what.mechanism;
+    int rc = o->socket >= 0 ? transport_adopt(t, mechanism, o->bytes, o->socket) : transport_open(t, mechanism, o->bytes);
     if (!rc)
-        rc = c->method->prepare(transport, us);
+        rc = wait_method_prepare(run->what.method, t, o->fds, o->busy_poll_us);
     if (rc)
-        (void)snprintf(c->reason, sizeof(c->reason), "cannot be set up: %s", strerror(-rc));
+        (void)snprintf(run->reason, sizeof(run->reason), "cannot be set up: %s%s", strerror(-rc),
+                       rc == -EMFILE ? " (ulimit -n)" : "");
     return rc == 0;
 }
 
-/* A transport of the sender's own; without one, for whatever reason, it is cold. */
-static void open_own(const struct wake_run *run, struct exchange *x, struct transport *own, const struct mechanism *mechanism)
-{
-    *own = (struct transport){.send_fd = -1, .receive_fd = -1, .epoll_fd = -1};
-    if (!run->options->has_cold_sender && transport_open(own, mechanism) == 0)
-        x->own = own;
-}
-
-static int measure_case(struct wake_run *run, struct wake_threads *threads, struct wake_case *c, int64_t *scratch)
-{
-    struct transport transport;
-    struct transport own;
-    struct exchange *x = threads->exchange;
-    int rc = 0;
-    if (open_case(run, c, &transport)) {
-        uint64_t period = (uint64_t)(c->idle_ms * 1e6 * x->ticks_per_ns);
-        exchange_reset(x, &transport, c->method, run->options->messages, period);
-        open_own(run, x, &own, c->mechanism);
-        wake_threads_exchange(threads);
-        transport_close(&own);
-        rc = wake_case_conclude(c, x, scratch);
-        wake_warn_case(c, run, x);
-        if (run->remote)
-            remote_close(run->remote);
-    }
-    transport_close(&transport);
-    return rc ? print_error(EXIT_FAILED, "out of memory") : EXIT_OK;
-}
-
-/* Drawn between the cases only. */
-static void show_progress(const struct wake_run *run, size_t done)
-{
-    bool is_terminal = isatty(STDERR_FILENO);
-    if (!is_terminal && !run->options->shows_progress)
-        return;
-    if (done == run->cases_n) {
-        if (is_terminal)
-            (void)fputs("\r\033[K", stderr);
-        return;
-    }
-    const struct wake_case *c = &run->cases[done];
-    (void)fprintf(stderr, "%s%s, %s, %g ms: case %zu of %zu, %.0f s left%s", is_terminal ? "\r\033[K" : "",
-                  c->mechanism->name, c->method->name, c->idle_ms, done + 1, run->cases_n,
-                  wake_estimate_s(run->options, c, run->cases_n - done), is_terminal ? "" : "\n");
-    (void)fflush(stderr);
-}
-
-static int measure_cases(struct wake_run *run, struct wake_threads *threads, int64_t *scratch)
-{
-    int status = EXIT_OK;
-    for (size_t i = 0; i < run->cases_n && !status; i++) {
-        struct wake_case *c = &run->cases[i];
-        if (stop_is_asked()) {
-            (void)snprintf(c->reason, sizeof(c->reason), "interrupted before it was measured");
-            continue;
-        }
-        show_progress(run, i);
-        status = measure_case(run, threads, c, scratch);
-    }
-    show_progress(run, run->cases_n);
-    return status;
-}
-
-static int measure(struct wake_run *run, struct exchange *x, int64_t *scratch)
+static int measure(struct wake_run *run)
 {
     struct wake_threads threads;
-    struct timespec now;
-    int status = wake_threads_start(&threads, x, run->placement.sender, run->placement.receiver, run->options->fifo_priority);
+    int status = wake_threads_start(&threads, &run->exchange, run->ids, run->options->fifo_priority);
     if (status)
         return status;
     /* The threads keep the signals blocked: this one, off the measured CPUs, takes them. */
     stop_listen();
     struct wake_guard *guard = wake_guard_start(run, &threads);
+    run->timer_slack_ns = threads.timer_slack_ns;
     run->is_locked = mlockall(MCL_CURRENT) == 0;
-    if (!run->placement.is_same_cpu)
-        run->offset = wake_threads_compare_clocks(&threads);
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    run->at_s = now.tv_sec;
-    uint64_t start = ticks_now();
-    status = measure_cases(run, &threads, scratch);
-    run->duration_s = (double)(ticks_now() - start) / run->clock.initial.hz;
+    run->offset = wake_threads_compare_clocks(&threads);
+    occupancy_take(&run->before, &threads);
+    bool is_over = wake_threads_exchange(&threads);
+    occupancy_take(&run->after, &threads);
+    run->duration_s = (double)(run->after.ticks - run->before.ticks) / run->clock.initial.hz;
     run->is_interrupted = stop_is_asked();
     wake_guard_stop(guard);
-    wake_threads_stop(&threads);
-    return status;
+    if (is_over)
+        wake_threads_join(&threads);
+    return EXIT_OK;
 }
 
+/* What a receiver still waits for stays where it is: it ends with the process. */
 static int prepare_and_measure(struct wake_run *run)
 {
-    struct exchange x;
-    int64_t *scratch = calloc(run->options->messages, sizeof(*scratch));
-    clock_span_begin(&run->clock);
-    if (!scratch || exchange_init(&x, run->options->messages, run->clock.initial.hz / 1e9)) {
-        free(scratch);
+    static struct transport transport;
+    static struct transport own;
+    const struct options *o = run->options;
+    double ticks_per_ns = run->clock.initial.hz / 1e9;
+    if (!open_case(run, &transport))
+        return EXIT_OK;
+    run->exchange = (struct exchange){
+        .transport = &transport,
+        .method = run->what.method,
+        .messages = o->messages,
+        .ticks_per_ns = ticks_per_ns,
+        .remote_ratio = o->peer_hz ? run->clock.initial.hz / (double)o->peer_hz : 0.0,
+        .working_set_bytes = (size_t)o->dirty_kib * 1024,
+        .sending.period_ticks = (uint64_t)(run->what.idle_ms * 1e6 * ticks_per_ns),
+    };
+    /* Without a transport of its own, for whatever reason, the sender is cold. */
+    if (!o->has_cold_sender && run->what.mechanism->send && transport_open(&own, run->what.mechanism, o->bytes) == 0)
+        run->exchange.own = &own;
+    if (exchange_init(&run->exchange))
         return print_error(EXIT_FAILED, "out of memory (fewer --messages need less)");
-    }
-    if (run->remote)
-        x.remote_ratio = run->clock.initial.hz / run->remote->hz;
-    int status = measure(run, &x, scratch);
-    clock_span_end(&run->clock);
-    exchange_deinit(&x);
-    free(scratch);
-    return status;
+    return measure(run);
+}
+
+/* The main thread off both CPUs; where none is left for it, to the sender's. */
+static int leave_cpus(struct wake_run *run)
+{
+    if (housekeeping_move(&run->housekeeping, &run->facts, &run->cpus))
+        return print_error(EXIT_FAILED, "out of memory");
+    if (run->housekeeping.n == 0)
+        (void)thread_pin(run->ids[SENDER]);
+    return EXIT_OK;
 }
 
 static int run_and_write(struct wake_run *run)
 {
-    const struct wake_options *o = run->options;
-    struct remote remote;
-    FILE *stream = output_open(o->output);
+    const char *path = run->options->output;
+    FILE *stream = output_open(path);
     if (!stream)
-        return print_error(EXIT_FAILED, "cannot open %s: %s", o->output, strerror(errno));
+        return print_error(EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
     stop_init();
-    int status = placement_leave(&run->placement, &run->facts, &run->housekeeping);
-    if (!status && o->connect) {
-        status = remote_connect(&remote, o->connect);
-        run->remote = status ? NULL : &remote;
-    }
+    int status = leave_cpus(run);
+    clock_span_begin(&run->clock);
+    run->at_s = time(NULL);
     if (!status)
         status = prepare_and_measure(run);
-    if (status) {
+    clock_span_end(&run->clock);
+    if (status)
         output_abandon(stream);
-    } else {
-        wake_warn(run);
-        status = output_write(stream, o->output, wake_document_write, run);
-    }
-    if (run->remote)
-        remote_deinit(run->remote);
+    else
+        status = output_write(stream, path, wake_document_write, run);
     return status;
 }
 
-static void run_deinit(struct wake_run *run)
+/* As named; else the last two that are isolated, or that it may use. */
+static int choose_cpus(struct wake_run *run)
 {
-    for (size_t i = 0; i < run->cases_n; i++)
-        wake_case_deinit(&run->cases[i]);
-    free(run->cases);
-    cpu_list_deinit(&run->housekeeping);
-    warnings_deinit(&run->warnings);
-    host_facts_deinit(&run->facts);
+    const char *text = run->options->cpus;
+    struct cpu_list allowed = {0};
+    char more;
+    run->cpus = (struct cpu_list){run->ids, ENDS};
+    if (text && sscanf(text, "%5u,%5u%c", &run->ids[SENDER], &run->ids[RECEIVER], &more) != ENDS)
+        return print_error(EXIT_USAGE, "--cpus %s: expected the sender's CPU and the receiver's, like 2,3", text);
+    if (!text) {
+        (void)host_allowed_cpus(&allowed);
+        const struct cpu_list *list = run->facts.isolated.n ? &run->facts.isolated : &allowed;
+        run->ids[RECEIVER] = list->n ? list->ids[list->n - 1] : 0;
+        run->ids[SENDER] = list->n > 1 ? list->ids[list->n - 2] : run->ids[RECEIVER];
+        cpu_list_deinit(&allowed);
+    }
+    for (size_t i = 0; i < ENDS; i++)
+        if (!cpu_list_has(&run->facts.online, run->ids[i]))
+            return print_error(EXIT_USAGE, "CPU %u is not online on this host", run->ids[i]);
+    return EXIT_OK;
+}
+
+/* What the words themselves do not say. */
+static int check(struct wake_run *run)
+{
+    const struct options *o = run->options;
+    if (!wake_case_parse(&run->what, o->wake_case))
+        return print_error(EXIT_USAGE, "--case %.60s: there is no such case; write MECHANISM:WAY:IDLE_MS, like tcp:block:10, with 0 to %d ms "
+                           "(of a timer, above 0)", o->wake_case, IDLE_MOST_MS);
+    if (o->socket >= 0 && !(run->what.mechanism->socket_type && (o->is_reflector || o->peer_hz)))
+        return print_error(EXIT_USAGE, "--socket is for a case of tcp or udp, with --peer-hz or --reflect");
+    int status = choose_cpus(run);
+    bool is_starving = o->fifo_priority && run->ids[SENDER] == run->ids[RECEIVER] && run->what.method->waiting == WAITING_SPINNING;
+    if (!status && is_starving && !o->is_reflector)
+        return print_error(EXIT_USAGE, "a SCHED_FIFO spinner on CPU %u would starve the sender there", run->ids[RECEIVER]);
+    return status;
 }
 
 int wake_main(int argc, char **argv)
 {
-    struct wake_options options;
-    struct wake_run run = {.options = &options};
-    int status = wake_options_parse(&options, argc, argv);
+    struct options options;
+    static struct wake_run run;
+    run.options = &options;
+    int status = options_parse(&wake_command, &options, argc, argv);
     if (status)
         return status;
-    if (options.listen)
-        return reflector_serve(&options);
     if (host_facts_init(&run.facts, options.root))
         return print_error(EXIT_FAILED, "out of memory");
-    status = placement_choose(&run.placement, &run.facts, options.cpus, options.among);
+    status = check(&run);
     if (!status)
-        status = plan(&run);
-    if (!status)
-        status = run_and_write(&run);
-    run_deinit(&run);
+        status = options.is_reflector ? reflector_serve(&run) : run_and_write(&run);
+    cpu_list_deinit(&run.housekeeping);
+    host_facts_deinit(&run.facts);
     return status;
 }

@@ -1,0 +1,60 @@
+"""SMIs: counted where an Intel host shows them, on a CPU that neither measures nor is isolated; else one reason."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.trees import write
+from tunectl.host.smis import Smis, read_smis
+from tunectl.host.sysroot import Sysroot
+
+INTEL = "processor : 0\nvendor_id : GenuineIntel\nflags : fpu tsc msr\n"
+
+
+@pytest.fixture
+def intel(tmp_path: Path) -> Path:
+    """A bare-metal host that has had 7 SMIs as CPU 0 knows, and whose CPUs 2-3 are isolated."""
+    write(tmp_path, "proc/cpuinfo", INTEL)
+    write(tmp_path, "sys/devices/system/cpu/isolated", "2-3\n")
+    for cpu, count in ((0, 7), (2, 99)):
+        write(tmp_path, f"dev/cpu/{cpu}/msr", "")
+        (tmp_path / f"dev/cpu/{cpu}/msr").write_bytes(bytes(0x34) + struct.pack("<Q", count))
+    return tmp_path
+
+
+def test_what_came_meanwhile_is_counted_on_a_cpu_that_is_not_isolated(intel: Path) -> None:
+    before = read_smis(Sysroot(str(intel)), {0, 2})
+    assert before == Smis(7)
+    (intel / "dev/cpu/0/msr").write_bytes(bytes(0x34) + struct.pack("<Q", 10))
+    assert read_smis(Sysroot(str(intel)), {0, 2}).since(before) == Smis(3)
+
+
+def test_a_counter_of_32_bits_wraps() -> None:
+    assert Smis(1).since(Smis(0xFFFF_FFFF)) == Smis(2)
+
+
+def test_no_isolated_cpu_is_asked(intel: Path) -> None:
+    found = read_smis(Sysroot(str(intel)), {2, 3})
+    assert found == Smis(None, "no CPU is left that neither measures nor is isolated")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "reason"),
+    [
+        ("proc/cpuinfo", INTEL.replace("GenuineIntel", "AuthenticAMD"), "only Intel's CPUs count them"),
+        ("proc/cpuinfo", INTEL.replace("msr", "hypervisor"), "this is a virtual machine"),
+        ("dev/cpu/0/msr", None, "there is no /dev/cpu/0/msr (sudo modprobe msr)"),
+        ("dev/cpu/0/msr", "short", "/dev/cpu/0/msr cannot be read"),
+    ],
+)
+def test_elsewhere_one_line_says_why_there_is_none(intel: Path, path: str, text: str | None, reason: str) -> None:
+    (intel / path).unlink()
+    if text is not None:
+        (intel / path).write_text(text)
+    found = read_smis(Sysroot(str(intel)), {0})
+    assert found.count is None
+    assert found.reason.startswith(reason)
+    assert found.since(Smis(7)) == found

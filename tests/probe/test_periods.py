@@ -1,0 +1,283 @@
+"""A period is claimed where distinct periods were hit, in phase, more often than chance allows; by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+from tunectl.probe.explain import explained
+from tunectl.probe.periods import LOOKED_AT, THROTTLED, Gap, find_periods
+from tunectl.shapes import Period
+
+from .gaps import MS, SECOND, Moments, drifting, heavy, pareto, poisson, regular, short, storms, taken
+from .samples import raw_cpu, raw_run
+
+Aperiodic = Callable[[Random, float], Moments]
+
+
+def _storms(storm_ms: float, storms_per_s: float, per_s: float) -> Aperiodic:
+    return lambda random, length: storms(random, length, storm_ms * MS, storms_per_s, per_s)
+
+
+def _drifting(per_s: float, waves: float) -> Aperiodic:
+    return lambda random, length: drifting(random, length, per_s, waves)
+
+
+def _at_random(kind: Callable[[Random, float, float], Moments], per_s: float) -> Aperiodic:
+    return lambda random, length: kind(random, length, per_s)
+
+
+APERIODIC: dict[str, Aperiodic] = {
+    **{f"poisson {rate}/s": _at_random(poisson, rate) for rate in (3, 30, 300, 2000)},
+    **{f"pareto {rate}/s": _at_random(pareto, rate) for rate in (3, 30, 300, 2000)},
+    **{
+        f"{often}/s storms of {storm_ms} ms, {rate}/s": _storms(storm_ms, often, rate)
+        for storm_ms in (40, 400)
+        for often in (0.5, 2, 10)
+        for rate in (50, 3000)
+    },
+    **{f"drifting to {rate}/s, {waves}": _drifting(rate, waves) for rate in (20, 1000) for waves in (0, 1, 7, 50)},
+}
+
+
+def found(gaps: list[Gap], length: float, is_fifo: bool = False) -> list[Period]:
+    return find_periods(gaps, 0, length, 1e9, is_fifo)
+
+
+def claims(name: str, seconds: float, seed: int) -> list[Period]:
+    """What is claimed of an aperiodic run; every second one has long pauses, too."""
+    random, length = Random(f"{name} {seed}"), seconds * SECOND
+    long = heavy if seed % 2 else short
+    return found(taken(length, (APERIODIC[name](random, length), long(random), "")), length)
+
+
+def tick(hz: float, noise: float, late: float, seed: int) -> tuple[list[Gap], float]:
+    """5 s of a tick with `noise` times as many gaps at random."""
+    random, length = Random(f"{hz} {noise} {late} {seed}"), 5 * SECOND
+    ticks = regular(random, length, SECOND / hz, late), short(random), "tick"
+    at_random = poisson(random, length, noise * hz) if noise else []
+    return taken(length, ticks, (at_random, short(random), "noise")), length
+
+
+def has_tick(hz: float, noise: float, late: float, seed: int) -> bool:
+    """It is found, alone, with its cause, and with no more gaps than the run has periods."""
+    periods = found(*tick(hz, noise, late, seed))
+    if len(periods) != 1:
+        return False
+    (one,) = periods
+    fits = abs(one.period_ns - SECOND / hz) < 1e-4 * SECOND / hz and 0.7 <= one.coverage <= 1
+    return fits and one.count <= 5 * hz and one.cause == "tick"
+
+
+# Lengths of what comes each second, and of what comes at random beside it.
+SECONDS: dict[str, tuple[Callable[[Random], float], Callable[[Random], float]]] = {
+    "upkeep": (lambda random: random.uniform(1e3, 5e3), lambda random: random.uniform(1e3, 5e3)),
+    "throttled": (lambda random: random.uniform(47, 53) * MS, lambda random: random.uniform(1, 10) * MS),
+}
+
+
+def has_second(kind: str, per_s: float, seed: int) -> bool:
+    """What comes each second of 20 is found and named, beside `per_s` others like it."""
+    random, length = Random(f"{kind} {per_s} {seed}"), 20 * SECOND
+    own, others = SECONDS[kind]
+    noise = poisson(random, length, per_s) if per_s else []
+    gaps = taken(
+        length, (regular(random, length, SECOND, 0.001), lambda: own(random), ""), (noise, lambda: others(random), "")
+    )
+    periods = found(gaps, length)
+    return [abs(one.period_ns - SECOND) < 2e-3 * SECOND and bool(one.name) for one in periods] == [True]
+
+
+@pytest.mark.parametrize("name", sorted(APERIODIC)[::2])
+def test_chance_is_no_period(name: str) -> None:
+    assert claims(name, 3, 0) == claims(name, 3, 1) == []
+
+
+@pytest.mark.parametrize(("hz", "noise"), [(100, 1), (137, 0), (250, 1), (300, 0.3), (1000, 1)])
+def test_a_tick_is_found_in_noise(hz: float, noise: float) -> None:
+    assert has_tick(hz, noise, 0.002, 0)
+
+
+@pytest.mark.parametrize("kind", sorted(SECONDS))
+@pytest.mark.parametrize("per_s", [0, 10])
+def test_a_second_is_found_in_noise(kind: str, per_s: float) -> None:
+    assert all(has_second(kind, per_s, seed) for seed in range(5))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [5, 20])
+def test_at_most_one_aperiodic_run_in_a_hundred_has_a_period(seconds: float) -> None:
+    runs = [(name, seed) for name in sorted(APERIODIC) for seed in range(12)]
+    wrong = [(name, seed, claims(name, seconds, seed)) for name, seed in runs if claims(name, seconds, seed)]
+    print(f"{len(wrong)} of {len(runs)}")
+    assert len(wrong) <= 0.01 * len(runs), wrong
+
+
+@pytest.mark.long
+def test_ticks_are_found_in_ninety_nine_of_a_hundred_runs() -> None:
+    asked = [
+        (hz, noise, late) for hz in (100, 250, 300, 700, 1000) for noise in (0, 0.3, 1) for late in (0.0005, 0.005)
+    ]
+    runs = [(*one, seed) for one in asked for seed in range(7)]
+    missed = [one for one in runs if not has_tick(*one)]
+    print(f"{len(missed)} of {len(runs)}")
+    assert len(missed) <= 0.01 * len(runs), missed
+
+
+@pytest.mark.long
+def test_seconds_are_found_in_ninety_nine_of_a_hundred_runs() -> None:
+    runs = [(kind, per_s, seed) for kind in SECONDS for per_s in (0, 1, 3, 10) for seed in range(100)]
+    missed = [one for one in runs if not has_second(*one)]
+    print(f"{len(missed)} of {len(runs)}")
+    assert len(missed) <= 0.01 * len(runs), missed
+
+
+def comb(period: float, length: float, first: float = 0.5 * MS, gap: float = 2e3) -> list[Gap]:
+    """Gaps exactly on time."""
+    return [Gap(first + k * period, first + k * period + gap, "") for k in range(int((length - first) / period) + 1)]
+
+
+@pytest.mark.parametrize(("periods", "claimed"), [(11, 0), (11.9, 0), (12, 1), (13, 1)])
+def test_twelve_periods_are_the_least(periods: float, claimed: int) -> None:
+    length = periods * 10 * MS
+    some = found(comb(10 * MS, length), length)
+    assert len(some) == claimed
+    assert all(one.count <= periods for one in some)
+
+
+@pytest.mark.parametrize("gaps", [[], [Gap(5.0, 9.0, "")], [Gap(5.0, 9.0, ""), Gap(1e9, 1e9 + 50 * MS, "")]])
+def test_hardly_any_gaps(gaps: list[Gap]) -> None:
+    assert found(gaps, 5 * SECOND) == []
+    assert found(gaps, 60 * SECOND) == []
+
+
+def test_most_periods_must_be_hit_over_the_whole_run() -> None:
+    ticks = comb(4 * MS, 5 * SECOND)
+    assert len(found([one for one in ticks if one.start < 4 * SECOND], 5 * SECOND)) == 1
+    assert found([one for one in ticks if one.start < 3 * SECOND], 5 * SECOND) == []
+
+
+def test_what_a_long_pause_hides_is_not_missed() -> None:
+    """A run that was stopped for 2 of 5 s has its tick all the same."""
+    stop = Gap(2 * SECOND, 4 * SECOND, "stopped")
+    seen = [one for one in comb(4 * MS, 5 * SECOND) if not stop.start <= one.start <= stop.end]
+    (one,) = found(sorted([*seen, stop]), 5 * SECOND)
+    assert one.name == "a timer tick at HZ=250"
+    assert one.coverage == 1
+    assert one.count == pytest.approx(3 * 250, abs=2)
+
+
+def test_two_periods_at_once() -> None:
+    random, length = Random(2), 20 * SECOND
+    every = regular(random, length, SECOND, 0.0005)
+    gaps = taken(length, (regular(random, length, 4 * MS), short(random), "tick"), (every, lambda: 9e3, "vmstat"))
+    first, other = found(gaps, length)
+    assert (first.name, first.cause) == ("a timer tick at HZ=250", "tick")
+    assert other.name.startswith("once a second")
+    assert other.cause == "vmstat"
+    assert other.mean_ns == pytest.approx(9e3, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("other_ms", "begin_ms", "name"),
+    [
+        (10, 0.05, "in step with the tick at HZ=250"),  # both in moments of a grid of 2 ms
+        (10, 2.05, "in step with the tick at HZ=250"),
+        (10, 0.7, "a timer tick at HZ=100"),  # another clock's, a hypervisor's for example
+        (10 / 3, 0.7, "a timer tick at HZ=300"),
+        (4, 1.2, "in step with the tick at HZ=250"),  # two gaps for each tick
+    ],
+)
+def test_one_tick_is_not_told_as_two(other_ms: float, begin_ms: float, name: str) -> None:
+    length = 5 * SECOND
+    combs = (comb(4 * MS, length), comb(other_ms * MS, length, (0.5 + begin_ms) * MS))
+    gaps = taken(length, *(([gap.start for gap in each], lambda: 5e3, "") for each in combs))
+    assert {one.name for one in found(gaps, length)} == {"a timer tick at HZ=250", name}
+
+
+def test_the_cause_is_the_one_that_most_of_them_have() -> None:
+    gaps, length = tick(250, 1, 0.002, 9)
+    assert [one.cause for one in found(gaps, length)] == ["tick"]
+
+
+@pytest.mark.parametrize(("length_ms", "name"), [(29, ""), (30, THROTTLED), (50, THROTTLED), (80, THROTTLED), (81, "")])
+def test_a_pause_each_second_is_named_by_its_length(length_ms: float, name: str) -> None:
+    pauses = comb(SECOND, 20 * SECOND, gap=length_ms * MS)
+    (one,) = found(pauses, 20 * SECOND)
+    assert (one.name, one.count, one.mean_ns) == (name, 20, length_ms * MS)
+
+
+@pytest.mark.parametrize(
+    ("pauses", "seconds", "is_fifo", "named"),
+    [
+        (5, 5, False, True),
+        (5, 6, False, True),
+        (4, 6, False, False),  # not each second
+        (11, 11, False, True),
+        (2, 2, False, False),  # two may be chance
+        (2, 2, True, True),  # but not of a SCHED_FIFO spinner
+        (1, 1, True, False),
+    ],
+)
+def test_few_pauses_of_the_scheduler_are_enough(pauses: int, seconds: int, is_fifo: bool, named: bool) -> None:
+    gaps = comb(SECOND, pauses * SECOND - 1, gap=50 * MS)
+    assert len(gaps) == pauses
+    assert [one.name for one in found(gaps, seconds * SECOND, is_fifo)] == [THROTTLED] * named
+
+
+def test_pauses_of_another_length_need_twelve() -> None:
+    assert found(comb(SECOND, 11 * SECOND, gap=20 * MS), 11 * SECOND, is_fifo=True) == []
+
+
+def test_of_many_gaps_the_first_are_looked_at() -> None:
+    ticks = comb(1 * MS, 30 * SECOND)
+    (one,) = found(ticks, 30 * SECOND)
+    assert one.count == pytest.approx(LOOKED_AT, abs=1)
+    assert one.coverage == 1
+
+
+def test_another_counter_tells_the_same() -> None:
+    def on(hz: float, gaps: Iterable[Gap]) -> list[tuple[float, float, str]]:
+        return [(7e12 + one.start * hz / 1e9, 7e12 + one.end * hz / 1e9, one.label) for one in gaps]
+
+    gaps, length = tick(250, 0.3, 0.002, 4)
+    ticks = find_periods(on(2.6e9, gaps), 7e12, 7e12 + length * 2.6, 2.6e9)
+    assert [one.name for one in ticks] == [one.name for one in found(gaps, length)] == ["a timer tick at HZ=250"]
+
+
+def of_run(gaps: list[Gap], seconds: float, cpu: int = 2, lost: int = 0) -> dict[str, Any]:
+    """The raw facts of a CPU with these gaps, whose counter began at 1,000."""
+    shifted = [(int(one.start) + 1000, int(one.end) + 1000) for one in gaps]
+    return raw_cpu(cpu, *shifted, lost=lost, tsc_end=1000 + int(seconds * SECOND))
+
+
+def test_the_document_has_them_and_says_what_a_fifo_probe_met() -> None:
+    pauses = comb(SECOND, 5 * SECOND, gap=50 * MS)
+    cpus = [of_run(pauses, 5, 2), of_run(pauses, 5, 3), of_run([], 5, 5)]
+    document = explained(raw_run(*cpus, fifo_priority=1))
+    assert [len(cpu["periods"]) for cpu in document["cpus"]] == [1, 1, 0]
+    assert document["cpus"][0]["periods"] == [
+        {"period_ns": 10**9, "count": 5, "coverage": 1.0, "mean_ns": 50_000_000, "name": THROTTLED, "cause": ""}
+    ]
+    (said,) = [text for text in document["warnings"] if "not the machine" in text]
+    assert said.startswith("pauses of some 50 ms, a second apart, on CPUs 2-3: ")
+    assert not any("not the machine" in text for text in explained(raw_run(*cpus))["warnings"])
+
+
+def test_a_list_that_was_full_ends_what_is_looked_at() -> None:
+    ticks = comb(4 * MS, 2 * SECOND)
+    (full,) = explained(raw_run(of_run(ticks, 5, lost=750)))["cpus"]
+    assert [(one["name"], one["coverage"]) for one in full["periods"]] == [("a timer tick at HZ=250", 1.0)]
+    (whole,) = explained(raw_run(of_run(ticks, 5)))["cpus"]
+    assert whole["periods"] == []
+
+
+def test_made_up_runs_are_in_order() -> None:
+    random = Random(1)
+    for name, moments in APERIODIC.items():
+        gaps = taken(SECOND, (moments(random, SECOND), heavy(random), ""))
+        assert all(one.end < other.start for one, other in pairwise(gaps)), name

@@ -1,0 +1,72 @@
+#include "jitter/dialogue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/output.h"
+#include "lib/ticks.h"
+
+static int compare_ticks(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The median length of a page fault taken on purpose; 0 where that cannot be had. */
+static uint64_t fault_ticks(void)
+{
+    enum { FAULTS = 501 };
+    static uint64_t taken[FAULTS];
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    volatile char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return 0;
+    for (int i = 0; i < FAULTS; i++) {
+        (void)madvise((void *)(uintptr_t)page, size, MADV_DONTNEED);
+        uint64_t start = ticks_now();
+        *page = 1;
+        taken[i] = ticks_now() - start;
+    }
+    (void)munmap((void *)(uintptr_t)page, size);
+    qsort(taken, FAULTS, sizeof(*taken), compare_ticks);
+    return taken[FAULTS / 2];
+}
+
+static void say_ready(const struct jitter_run *run)
+{
+    (void)fprintf(stderr, "ready %d", (int)getpid());
+    for (size_t i = 0; i < run->cpus.n; i++)
+        if (!jitter_is_void(run, i))
+            (void)fprintf(stderr, " %u:%d", run->cpus.ids[i], (int)atomic_load(&run->workers[i].tid));
+    (void)fputc('\n', stderr);
+}
+
+int dialogue_await_go(const struct jitter_run *run)
+{
+    char line[16];
+    say_ready(run);
+    while (fgets(line, sizeof(line), stdin)) {
+        if (strcmp(line, "go\n") == 0)
+            return EXIT_OK;
+        if (strcmp(line, "fault\n") == 0) {
+            (void)fault_ticks();
+            (void)fprintf(stderr, "fault %" PRIu64 "\n", fault_ticks());
+        }
+    }
+    return print_error(EXIT_FAILED, "standard input ended before it said go");
+}
+
+void dialogue_say_done(void)
+{
+    (void)fputs("done\n", stderr);
+}
+
+void dialogue_say_until(const struct worker *reached)
+{
+    (void)fprintf(stderr, "until %u %" PRIu64 " %" PRIu64 "\n", reached->cpu, reached->reached.start, reached->reached.end);
+}

@@ -1,0 +1,136 @@
+#include "jitter/injector.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/output.h"
+#include "lib/stop.h"
+#include "lib/ticks.h"
+
+static struct timespec now_plus(uint64_t ns)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    uint64_t total = (uint64_t)t.tv_nsec + ns;
+    t.tv_sec += (time_t)(total / UINT64_C(1000000000));
+    t.tv_nsec = (long)(total % UINT64_C(1000000000));
+    return t;
+}
+
+static void pause_for(uint64_t ns)
+{
+    struct timespec until = now_plus(ns);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        continue;
+}
+
+static struct gap hold_cpu(uint64_t length_ticks)
+{
+    struct gap truth = {.start = ticks_now()};
+    do
+        truth.end = ticks_now();
+    while (truth.end - truth.start < length_ticks);
+    return truth;
+}
+
+static void *preempting_main(void *argument)
+{
+    struct injection *i = argument;
+    for (; i->done < i->n && !stop_is_asked(); i->done++) {
+        pause_for(i->pause_ns);
+        i->truths[i->done] = hold_cpu(i->length_ticks);
+    }
+    return NULL;
+}
+
+/* The attributes of a SCHED_FIFO thread on the CPU, from its first instruction on. */
+static int preempting_attributes(pthread_attr_t *attributes, unsigned cpu)
+{
+    struct sched_param param = {.sched_priority = 1};
+    cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
+    size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
+    if (!set)
+        return -ENOMEM;
+    CPU_ZERO_S(bytes, set);
+    CPU_SET_S(cpu, bytes, set);
+    int rc = pthread_attr_init(attributes);
+    if (!rc) {
+        rc = pthread_attr_setaffinity_np(attributes, bytes, set);
+        rc = rc ? rc : pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+        rc = rc ? rc : pthread_attr_setschedpolicy(attributes, SCHED_FIFO);
+        rc = rc ? rc : pthread_attr_setschedparam(attributes, &param);
+    }
+    CPU_FREE(set);
+    return -rc;
+}
+
+static int inject_by_preemption(struct injection *i)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int rc = preempting_attributes(&attributes, i->cpu);
+    if (rc)
+        return rc;
+    rc = -pthread_create(&thread, &attributes, preempting_main, i);
+    (void)pthread_attr_destroy(&attributes);
+    if (!rc)
+        (void)pthread_join(thread, NULL);
+    return rc;
+}
+
+static int inject_by_ipi(struct injection *i)
+{
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0))
+        return -errno;
+    for (; i->done < i->n && !stop_is_asked(); i->done++) {
+        struct gap *truth = &i->truths[i->done];
+        pause_for(i->pause_ns);
+        truth->start = ticks_now();
+        if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
+            return -errno;
+        truth->end = ticks_now();
+    }
+    return 0;
+}
+
+int injection_init(struct injection *i, const char *text, unsigned cpu, double hz)
+{
+    enum { MOST = 1000000 };
+    char kind[16];
+    unsigned long long length_ns;
+    unsigned long long pause_ns;
+    char rest;
+    *i = (struct injection){.cpu = cpu};
+    if (!text)
+        return EXIT_OK;
+    bool is_read = sscanf(text, "%15[a-z],%zu,%llu,%llu%c", kind, &i->n, &length_ns, &pause_ns, &rest) == 4 && i->n <= MOST;
+    if (is_read && strcmp(kind, "preemption") == 0)
+        i->inject = inject_by_preemption;
+    if (is_read && strcmp(kind, "ipi") == 0)
+        i->inject = inject_by_ipi;
+    if (!i->inject)
+        return print_error(EXIT_USAGE, "--inject %s: expected preemption or ipi, how often, how long and how far apart in ns", text);
+    i->length_ticks = (uint64_t)((double)length_ns * hz / 1e9);
+    i->pause_ns = pause_ns;
+    i->truths = calloc(i->n + 1, sizeof(*i->truths));
+    return i->truths ? EXIT_OK : print_error(EXIT_FAILED, "out of memory");
+}
+
+void injection_deinit(struct injection *i)
+{
+    free(i->truths);
+}
+
+void injection_run(struct injection *i)
+{
+    i->error = i->inject(i);
+}

@@ -1,0 +1,242 @@
+"""Does the probe see what it should? Interruptions made on purpose, held against the gaps that it recorded. Pure.
+
+`injecting` has them made and recorded; what that gave is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median_high
+from typing import Any
+
+import msgspec
+
+from tunectl.errors import TunectlError
+from tunectl.probe.explain import ARRIVALS, GAPS
+from tunectl.probe.jitter_warnings import CONSERVED_PPM
+from tunectl.probe.lengths import Lengths
+from tunectl.probe.raw import Clock, conservation_ppm
+
+SCHEMA = "tunectl.probe.selftest/1"
+_SHORTFALL_NS = 50
+_STOP_ERROR_NS = 1_000_000
+
+Gap = tuple[int, int]  # begin and end, in ticks
+
+
+class Phase(msgspec.Struct, frozen=True):
+    """One kind of interruption. What a phase that did not run lacks is empty."""
+
+    name: str
+    kind: str
+    asked_ns: int
+    injected: int
+    did_run: bool
+    error: str
+    truths: list[Gap] = []
+    stopped_ticks: Gap = (0, 0)  # how long the stop took at least, and at most, but for waited_ns
+    waited_ns: int = 0
+    tsc_start: int = 0
+    tsc_end: int = 0
+    turns: int = 0
+    quiet_turns: int = 0
+    quiet_ticks: int = 0
+    steps_back: int = 0
+    turns_merged: int = 0
+    gaps_total: int = 0
+    gaps_lost: int = 0
+    stolen_ticks: int = 0
+    max_ticks: int = 0
+    gaps: list[Gap] = []
+    clock_readings: tuple[Gap, Gap] = ((0, 0), (0, 0))
+
+    @property
+    def is_exact(self) -> bool:
+        """The recorder's account against the loop's own, which share no variable.
+
+        Every turn that was no quiet one is a gap, or part of one, and all ticks but those of quiet turns are in gaps. A
+        gap lost without being counted breaks both.
+        """
+        noisy = self.gaps_total + self.turns_merged + self.steps_back
+        return (
+            self.turns - self.quiet_turns == noisy
+            and self.tsc_end - self.tsc_start == self.quiet_ticks + self.stolen_ticks
+            and self.gaps_total == len(self.gaps) + self.gaps_lost
+        )
+
+
+class Raw(msgspec.Struct, frozen=True):
+    """The phases of a self-test, and the run's clock."""
+
+    cpu: int
+    threshold_ns: int
+    clock: Clock
+    phases: list[Phase]
+
+
+@dataclass
+class Recall:
+    """What became of the known interruptions. Lengths in ticks."""
+
+    found: int = 0  # in a listed gap
+    beyond: int = 0  # after the list of gaps was full, and gaps were counted as lost
+    missed: int = 0  # neither
+    gaps: int = 0  # listed gaps that hold any of them
+    shortest: int = 0  # gap with a known interruption in it
+    shortfall: int = 0  # the most that a gap left out of the truth
+    errors: list[int] = field(default_factory=list)  # the gap's length less the truth's, ascending
+
+
+def judged(document: dict[str, Any]) -> dict[str, Any]:
+    """The tunectl.probe.selftest/1 document of a run's head and the `phases`. TunectlError where it is none."""
+    try:
+        raw = msgspec.convert(document, Raw)
+    except msgspec.ValidationError as error:
+        raise TunectlError(f"{SCHEMA}: {error}") from error
+    phases = [_phase(phase, raw.clock) for phase in raw.phases]
+    kept = ("tunectl_version", "host", "at", "cpu", "threshold_ns", "clock")
+    return {
+        "schema": SCHEMA,
+        **{name: document[name] for name in kept},
+        "passed": all(phase["outcome"] == "passed" for phase in phases),
+        "vouched_ns": _vouched_ns(phases),
+        "phases": phases,
+    }
+
+
+def _vouched_ns(phases: Sequence[dict[str, Any]]) -> int | None:
+    """The shortest interruption of which this run found every one; None where there is none."""
+    for phase in phases:
+        if phase["outcome"] == "passed" and phase["kind"] == "ipi":
+            return int(phase["shortest_gap_ns"])
+        if phase["outcome"] == "passed" and phase["kind"] == "preemption":
+            return int(phase["asked_ns"])
+    return None
+
+
+def _phase(phase: Phase, clock: Clock) -> dict[str, Any]:
+    head = {"name": phase.name, "kind": phase.kind, "asked_ns": phase.asked_ns, "injected": phase.injected}
+    if not phase.did_run:
+        return head | {"outcome": "not-run", "reason": phase.error}
+    figures, reason = _stop(phase, clock.hz) if phase.kind == "stop" else _injected(phase, clock)
+    return head | {"outcome": "failed" if reason else "passed", "reason": reason} | figures
+
+
+def _injected(phase: Phase, clock: Clock) -> tuple[dict[str, Any], str]:
+    tick_ns = 1e9 / clock.hz
+    found = recall(phase.truths, phase.gaps, phase.gaps_lost)
+    conserved = conservation_ppm(phase, clock.hz)
+    figures: dict[str, Any] = {
+        "found": found.found,
+        "missed": found.missed,
+        "counted_as_lost": found.beyond,
+        "gaps_with_them": found.gaps,
+        "gaps_total": phase.gaps_total,
+        "gaps_lost": phase.gaps_lost,
+        "shortest_gap_ns": round(found.shortest * tick_ns),
+    }
+    if phase.kind != "ipi":  # the truth of an interrupt from another CPU is a bracket around it, and no length
+        errors = found.errors or [0]
+        figures["shortfall_ns"] = round(found.shortfall * tick_ns)
+        spread = {"min": errors[0], "median": median_high(errors), "max": errors[-1]}
+        figures["length_error_ns"] = {name: round(ticks * tick_ns) for name, ticks in spread.items()}
+    figures["account_is_exact"] = phase.is_exact
+    figures["conservation_ppm"] = None if clock.is_the_kernels else round(conserved, 3)
+    reasons = _wrong(phase, found, tick_ns, 0.0 if clock.is_the_kernels else conserved)
+    return figures, next(reasons, "")
+
+
+def _wrong(phase: Phase, found: Recall, tick_ns: float, conserved_ppm: float) -> Iterator[str]:
+    """What is wrong first is the reason."""
+    shortfall_ns = found.shortfall * tick_ns
+    if not phase.is_exact:
+        yield "the recorder's account differs from the loop's: gaps went missing without being counted"
+    if abs(conserved_ppm) > CONSERVED_PPM:
+        yield f"loops and gaps miss the run's length by {conserved_ppm:.0f} ppm"
+    if found.missed:
+        yield f"{found.missed} of {len(phase.truths)} were not found"
+    if phase.kind != "ipi" and shortfall_ns > _SHORTFALL_NS:
+        yield f"a gap was {shortfall_ns:.0f} ns shorter than the truth"
+    if phase.kind in ("preemption", "ipi") and found.beyond:
+        yield "this host interrupts so often that the list of gaps was full before the end"
+    if phase.kind == "loss" and not phase.gaps_lost:
+        yield "the list of gaps was never full: nothing had to be counted as lost"
+
+
+def recall(truths: Sequence[Gap], gaps: Sequence[Gap], lost: int) -> Recall:
+    """Each truth against the listed gap that overlaps it most, in order of time; `lost` gaps are beyond the list."""
+    result = Recall()
+    listed_until = gaps[-1][1] if gaps else 0
+    at, last = 0, -1
+    for truth in truths:
+        while at < len(gaps) and gaps[at][1] <= truth[0]:
+            at += 1
+        place = _best(truth, gaps, at)
+        if place is None:
+            is_beyond = bool(lost) and truth[0] >= listed_until
+            result.beyond += is_beyond
+            result.missed += not is_beyond
+            continue
+        length = gaps[place][1] - gaps[place][0]
+        result.found += 1
+        result.gaps += place != last
+        result.shortest = min(result.shortest or length, length)
+        result.shortfall = max(result.shortfall, truth[1] - truth[0] - _overlap(truth, gaps[place]))
+        result.errors.append(length - (truth[1] - truth[0]))
+        last = place
+    result.errors.sort()
+    return result
+
+
+def _best(truth: Gap, gaps: Sequence[Gap], at: int) -> int | None:
+    best = None
+    while at < len(gaps) and gaps[at][0] < truth[1]:
+        if best is None or _overlap(truth, gaps[at]) > _overlap(truth, gaps[best]):
+            best = at
+        at += 1
+    return best
+
+
+def _overlap(one: Gap, other: Gap) -> int:
+    return max(min(one[1], other[1]) - max(one[0], other[0]), 0)
+
+
+def _stop(phase: Phase, hz: float) -> tuple[dict[str, Any], str]:
+    """One stop of known length: how far are the longest gap, and each percentile, from what it explains?"""
+    tick_ns = 1e9 / hz
+    least_ns, most_ns = phase.stopped_ticks[0] * tick_ns, phase.stopped_ticks[1] * tick_ns + phase.waited_ns
+    max_ns = phase.max_ticks * tick_ns
+    max_error = _outside(max_ns, least_ns, most_ns)
+    percentile_error = max(_percentile_errors(phase, tick_ns, least_ns, most_ns), default=0.0)
+    named = {"truth_ns": least_ns, "max_ns": max_ns, "max_error_ns": max_error, "percentile_error_ns": percentile_error}
+    figures = {name: round(value) for name, value in named.items()}
+    if max_error > _STOP_ERROR_NS:
+        return figures, f"the longest gap is {max_error / 1e6:.3f} ms off"
+    if percentile_error > _STOP_ERROR_NS:
+        return figures, f"a percentile is {percentile_error / 1e6:.3f} ms off"
+    return figures, ""
+
+
+def _percentile_errors(phase: Phase, tick_ns: float, least_ns: float, most_ns: float) -> Iterator[float]:
+    """A single gap of length L dominates: P(wait > x) = (L - x) / run as long as x is longer than every other gap.
+
+    So each percentile of arrivals is L less the share of the run that may wait longer. Of the gaps' own percentiles,
+    those whose rank is the last are L itself.
+    """
+    run_ns = (phase.tsc_end - phase.tsc_start) * tick_ns
+    ticks = sorted(end - start for start, end in phase.gaps)
+    lengths = Lengths((length * tick_ns, 1) for length in ticks)
+    second_ns = max((length for length in ticks if length != phase.max_ticks), default=0) * tick_ns
+    for share in GAPS.values():
+        if lengths.is_last(share):
+            yield _outside(lengths.percentile(share), least_ns, most_ns)
+    for share in ARRIVALS.values():
+        shorter_ns = run_ns * (1 - share)
+        if least_ns - shorter_ns > second_ns:
+            wait_ns = lengths.arrival_percentile(share, run_ns)
+            yield _outside(wait_ns, least_ns - shorter_ns, most_ns - shorter_ns)
+
+
+def _outside(value: float, low: float, high: float) -> float:
+    return max(low - value, value - high, 0.0)

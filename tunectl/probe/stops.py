@@ -1,0 +1,177 @@
+"""Simultaneous stops: times at which all probed CPUs were away together, and for nothing in the kernel. Pure; in ns.
+
+An SMI stops all CPUs, and so does a hypervisor that stops its guest. But gaps also meet by chance: of two CPUs with ten
+thousand gaps a second many do. So each CPU is judged against what all others have in common: two that stop together
+beside a third that is often away are no stop of all. By chance, a gap may lie anywhere near where it does; the chance
+that it meets the others is the share of that time in which it would. This stays true for bursts and for rates that
+drift. Gaps that crowd count once, and the bound is that of `phase.evidence`.
+
+Short gaps are many and meet often, long ones are few: what is judged are the gaps of a least length, the shortest
+that leaves to chance no more than a tenth of what is found.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import log
+from statistics import median
+from typing import Any
+
+from tunectl.probe.causes import OUTSIDE
+from tunectl.probe.phase import evidence
+from tunectl.probe.raw import Run
+
+Gap = tuple[float, float]  # begin and end
+
+LEAST_STOPS = 3
+LOOKED_AT = 4096  # of each CPU: its longest gaps
+_ERROR = 1e-4  # false claims, over all lengths
+_BY_CHANCE = 0.1  # of what is found, at most
+_NEAR = 128  # a gap may lie within so many times the usual lengths
+_CROWD = 16  # gaps within so many count once
+
+
+@dataclass(frozen=True)
+class Stops:
+    """So many, for so long together, and the longest of them; of gaps of at least `least`, as many `by_chance`."""
+
+    count: int
+    total: float
+    longest: float
+    least: float
+    by_chance: float
+
+
+def find_stops(gaps: Sequence[Sequence[Gap]], length: float) -> Stops | None:
+    """Of the gaps of at least two CPUs, each in the order of time, from 0 to `length`; None where chance is enough."""
+    if len(gaps) < 2 or not all(gaps):
+        return None
+    levels = list(_levels(gaps))
+    for level in levels:
+        kept = [[gap for gap in own if gap[1] - gap[0] >= level] for own in gaps]
+        others = _others(kept)
+        together = common(kept[0], others[0])
+        if len(together) < LEAST_STOPS:
+            return None
+        found = [_judged(own, other, length) for own, other in zip(kept, others, strict=True)]
+        by_chance = max(expected for _, expected in found)
+        if by_chance <= _BY_CHANCE * len(together) and min(found)[0] > log(len(levels) / _ERROR):
+            lengths = [end - start for start, end in together]
+            return Stops(len(lengths), sum(lengths), max(lengths), level, by_chance)
+    return None
+
+
+def common(some: Sequence[Gap], others: Sequence[Gap]) -> list[Gap]:
+    """The times that are in a gap of either."""
+    found = []
+    at = 0
+    for start, end in some:
+        while at < len(others) and others[at][1] <= start:
+            at += 1
+        upto = at
+        while upto < len(others) and others[upto][0] < end:
+            found.append((max(start, others[upto][0]), min(end, others[upto][1])))
+            upto += 1
+    return found
+
+
+def _levels(gaps: Sequence[Sequence[Gap]]) -> Iterator[float]:
+    """The least lengths to look at, ascending: 1, 2, 5, 10, ..., from where each CPU has few enough gaps."""
+    ordered = [sorted((end - start for start, end in own), reverse=True) for own in gaps]
+    least = max(lengths[: LOOKED_AT + 1][-1] for lengths in ordered)
+    most = min(lengths[0] for lengths in ordered)
+    decade = 1.0
+    while decade <= most:
+        yield from (step * decade for step in (1, 2, 5) if least <= step * decade <= most)
+        decade *= 10
+
+
+def _others(kept: Sequence[Sequence[Gap]]) -> list[Sequence[Gap]]:
+    """For each CPU what all others have in common."""
+    before: list[Sequence[Gap]] = list(accumulate(kept, common))
+    behind: list[Sequence[Gap]] = list(accumulate(reversed(kept), common))
+    behind.reverse()
+    between = [common(one, two) for one, two in zip(before, behind[2:], strict=False)]
+    return [behind[1], *between, before[-2]]
+
+
+def _judged(own: Sequence[Gap], others: Sequence[Gap], length: float) -> tuple[float, float]:
+    """The evidence that these gaps meet the others for a reason, and how many would by chance."""
+    usual = median(end - start for start, end in own) + median(end - start for start, end in others)
+    chances = list(_chances(own, others, min(_NEAR * usual, length), length))
+    slots: dict[int, float] = {}
+    for (start, _), chance in zip(own, chances, strict=True):
+        slot = int(start / (_CROWD * usual))
+        slots[slot] = min(1.0, slots.get(slot, 0.0) + chance)
+    hit = {int(start / (_CROWD * usual)) for start, _ in _met(own, others)}
+    return evidence(len(hit), len(slots), sum(slots.values()) / len(slots)), sum(chances)
+
+
+def _met(own: Sequence[Gap], others: Sequence[Gap]) -> Iterator[Gap]:
+    """The gaps that meet another one."""
+    ends = [end for _, end in others]
+    for gap in own:
+        at = bisect_right(ends, gap[0])
+        if at < len(others) and others[at][0] < gap[1]:
+            yield gap
+
+
+def _chances(own: Sequence[Gap], others: Sequence[Gap], near: float, length: float) -> Iterator[float]:
+    """For each gap the chance that it meets another one: an upper bound, as if no two of those were close."""
+    starts, ends = [start for start, _ in others], [end for _, end in others]
+    sums = [0.0, *accumulate(end - start for start, end in others)]
+    for start, end in own:
+        begin = min(max((start + end - near) / 2, 0.0), length - near)
+        first, last = bisect_right(ends, begin), bisect_left(starts, begin + near)
+        covered = sums[last] - sums[first] + (last - first) * (end - start) if last > first else 0.0
+        yield min(1.0, covered / near)
+
+
+def stops_of(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
+    """`simultaneous_stops` of a result, whose gaps have their causes by now; `count` is None where nobody can tell."""
+    none = {"count": None, "total_ns": 0, "max_ns": 0, "least_ns": 0, "by_chance": 0.0, "explanation": ""}
+    if reason := _not_seen(run, told):
+        return {**none, "reason": reason}
+    begin, tick = max(cpu.tsc_start for cpu in run.cpus), 1e9 / run.clock.hz
+    end = min(cpu.events[-1][0] if cpu.events_lost and cpu.events else cpu.tsc_end for cpu in run.cpus)
+    outside = {place for place, label in enumerate(told["labels"]) if label.startswith(OUTSIDE.label)}
+
+    def gaps(cpu: Mapping[str, Any]) -> list[Gap]:
+        listed = ((start, stop) for start, stop, label in cpu["events"] if label in outside)
+        return [((start - begin) * tick, (stop - begin) * tick) for start, stop in listed if begin <= start < end]
+
+    found = find_stops(list(map(gaps, told["cpus"])), max((end - begin) * tick, 1.0))
+    if found is None:
+        return {**none, "count": 0, "reason": ""}
+    return {
+        "count": found.count,
+        "total_ns": int(found.total),
+        "max_ns": int(found.longest),
+        "least_ns": int(found.least),
+        "by_chance": round(found.by_chance, 3),
+        "explanation": _explanation(run),
+        "reason": "",
+    }
+
+
+def _not_seen(run: Run, told: Mapping[str, Any]) -> str:
+    """Why nobody can tell whether all CPUs stopped together; "" where somebody can."""
+    if len(run.cpus) < 2:
+        return "it takes two probed CPUs to see one"
+    if not run.machine.has_stable_tsc:
+        return "the counters of two CPUs need not agree"
+    if not told["attribution"]:
+        return "only --attribute tells in which gaps the kernel had no part"
+    return "" if told["attribution"]["method"] == "trace" else str(told["attribution"]["reason"])
+
+
+def _explanation(run: Run) -> str:
+    if not run.machine.is_virtual:
+        return "an SMI or the hardware"
+    stolen = sum(run.steal_ms(cpu.cpu) for cpu in run.cpus)
+    return (
+        f"the hypervisor, by whose account it kept these CPUs for {stolen:,} ms in all (steal), or the machine below it"
+    )

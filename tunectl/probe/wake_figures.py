@@ -1,0 +1,86 @@
+"""Figures of the values that `wake` counted in ticks: percentiles, means, histogram, all in ns. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tunectl.probe.lengths import Lengths, buckets_ns
+
+PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99")
+# As in native/src/lib/histogram.h: each power of two has 128 buckets; below 128 each value has its own.
+_SUB_BITS = 7
+
+
+class Figures:
+    """Values in ticks, and how often each came; the counter makes `hz` of them a second."""
+
+    def __init__(self, values: Sequence[int], hz: float) -> None:
+        self.groups = list(zip(values[::2], values[1::2], strict=True))
+        self.lengths = Lengths(self.groups)
+        self.hz = hz
+
+    @property
+    def n(self) -> int:
+        """How many values there are."""
+        return self.lengths.count
+
+    def ns(self, ticks: float) -> int:
+        """Whole ns, rounded down."""
+        return math.floor(ticks * 1e9 / self.hz)
+
+    @property
+    def least(self) -> float:
+        """In ticks."""
+        return self.lengths.values[0]
+
+    @property
+    def most(self) -> float:
+        """In ticks."""
+        return self.lengths.values[-1]
+
+    @property
+    def mean(self) -> float:
+        """In ticks."""
+        return self.lengths.sums[0] / self.lengths.count
+
+    def at(self, name: str) -> float:
+        """The percentile of that name, in ticks."""
+        return self.lengths.percentile(float(name) / 100)
+
+    def percentiles_ns(self) -> dict[str, int]:
+        """By their names."""
+        return {name: self.ns(self.at(name)) for name in PERCENTILES}
+
+    def mean_ns(self) -> float:
+        """With one decimal."""
+        return round(self.mean * 1e9 / self.hz, 1)
+
+    def spread_ns(self) -> dict[str, float] | None:
+        """min, mean, the percentiles and max; None without a value."""
+        if not self.n:
+            return None
+        ends = {"min": self.ns(self.least), "mean": self.mean_ns()}
+        return {**ends, **self.percentiles_ns(), "max": self.ns(self.most)}
+
+    def histogram_ns(self) -> list[list[int]]:
+        """[from, to, count], ascending."""
+        return list(buckets_ns(self._buckets(), self.ns))
+
+    def _buckets(self) -> Iterator[tuple[int, int, int]]:
+        """First tick, the next bucket's first tick, how many."""
+        for value, count in self.groups:
+            shift = max(value.bit_length() - _SUB_BITS - 1, 0)
+            first = value >> shift << shift
+            yield first, first + (1 << shift), count
+
+
+def halved(values: Sequence[int]) -> list[int]:
+    """The same with each value halved, rounded down."""
+    return [number // 2 if place % 2 == 0 else number for place, number in enumerate(values)]
+
+
+def ratio(one: Any, other: Any) -> float | None:
+    """With three decimals; None where there is none."""
+    return round(one / other, 3) if other > 0 else None

@@ -1,0 +1,57 @@
+"""The other host of `wake`: for each case of a client, the native program sends every message back."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+
+from tunectl.cpulist import CpuSet
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.sysroot import Sysroot
+from tunectl.probe.runner import PROGRAM, document_of, start, stay
+from tunectl.probe.wake_link import Asked, listen, serve, split_address
+from tunectl.probe.wake_placement import place
+from tunectl.probe.wake_request import WakeRequest
+
+_READY_S = 15.0
+_LOOK_EVERY_S = 0.005
+
+
+def serve_wake(request: WakeRequest, on_line: Callable[[str], None]) -> None:
+    """Is the other host of a `--connect` until Ctrl-C; `on_line` is handed where it listens."""
+    if request.connect:
+        raise UsageError("--listen and --connect: this host is one or the other")
+    address = request.listen or ""
+    split_address("--listen", address)
+    placed = place(request, read_scope_facts(Sysroot()), frozenset(os.sched_getaffinity(0)))
+    cpus = frozenset({placed.receiver})
+    fifo = ["--fifo", str(request.fifo)] if request.fifo else []
+    words = ["wake", "--reflect", "--cpus", placed.text, *fifo]
+    hz = document_of(start(words, cpus))["hz"]
+    with listen(address) as listener:
+        on_line(f"listening at {address.rpartition(':')[0]}:{listener.getsockname()[1]}, CPU {placed.receiver}")
+        try:
+            serve(listener, hz, placed.receiver, partial(_reflecting, words, cpus))
+        except KeyboardInterrupt:
+            return
+
+
+@contextmanager
+def _reflecting(words: Sequence[str], cpus: CpuSet, asked: Asked, connection: socket.socket) -> Iterator[None]:
+    """A program sends every message back meanwhile. TunectlError with its reason."""
+    case = ["--case", f"{asked.mechanism}:{asked.way}:0", "--busy-poll-us", str(asked.busy_poll_us)]
+    case += ["--bytes", str(asked.message_bytes), "--fds", str(asked.fds), "--socket", str(connection.fileno())]
+    with closing(stay([*words, *case], cpus, keep=connection.fileno())) as resident:
+        until = time.monotonic() + _READY_S
+        while not resident.lines():
+            if why := resident.ended():
+                raise TunectlError(why.removeprefix(f"{PROGRAM}: "))
+            if time.monotonic() > until:
+                raise TunectlError(f"{PROGRAM} says nothing")
+            time.sleep(_LOOK_EVERY_S)
+        yield

@@ -1,0 +1,289 @@
+"""The control connection of `wake` between two hosts: lines of text, and a connection for the messages of each case.
+
+Nothing is authenticated: it is for two hosts on a wire that one owns. The host of `--listen` answers:
+
+    tunectl-wake 3                                      tunectl-wake 3 HZ CPU
+    open MECHANISM WAY BUSY_POLL_US BYTES FDS TOKEN     port N, then, once the greeting with the token has come, ready
+    close                                               closed
+
+or `refused REASON`. Neither host waits for the other without end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import Any, NamedTuple
+
+from tunectl.errors import TunectlError, UsageError
+from tunectl.probe.wake_facts import Peer
+
+TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
+_GREETING = "tunectl-wake 3"
+_MOST = 256  # bytes of a line
+_ANSWER_S = 15.0
+_HELLO_S = 5.0  # for what the other side says unasked
+_HELLO_EVERY_S = 0.5
+_HELLOS = 30
+_MESSAGE = struct.Struct("=QQQQ")  # struct message of native/src/lib/ring.h: sequence, sent, received and sent far away
+_LARGEST = 4096  # bytes of a message, as of --bytes
+_GREETS = 1 << 63  # a sequence number with this bit greets
+
+
+class UnreachableError(Exception):
+    """Why a case cannot be measured over this connection."""
+
+
+class Asked(NamedTuple):
+    """What a case is to the other host."""
+
+    mechanism: str
+    way: str
+    busy_poll_us: int
+    message_bytes: int
+    fds: int
+
+
+# a case and its connection: sends every message back meanwhile
+Reflect = Callable[[Asked, socket.socket], AbstractContextManager[None]]
+
+
+def split_address(option: str, address: str) -> tuple[str, int]:
+    """`10.0.0.2:7000` or `[fe80::2]:7000` in two; UsageError in one line."""
+    host, colon, port = address.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif "[" in host or "]" in host:
+        host = ""
+    if not colon or not host or not (port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise UsageError(f"{option} {address}: expected ADDRESS:PORT, like 10.0.0.2:7000 or [fe80::2]:7000")
+    return host, int(port)
+
+
+class Lines:
+    """Lines over a socket. OSError where none comes: TimeoutError, ConnectionResetError at the end, EMSGSIZE."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self._pending = b""
+
+    def read(self, timeout_s: float | None) -> str:
+        """The next line; without end where `timeout_s` is None."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        while b"\n" not in self._pending[:_MOST]:
+            if len(self._pending) >= _MOST:
+                raise OSError(errno.EMSGSIZE, os.strerror(errno.EMSGSIZE))
+            self.socket.settimeout(None if until is None else max(until - time.monotonic(), 0.001))
+            got = self.socket.recv(2 * _MOST)
+            if not got:
+                raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+            self._pending += got
+        line, _, self._pending = self._pending.partition(b"\n")
+        return line.decode("ascii", "replace")
+
+    def write(self, line: str) -> None:
+        """Short lines, one at a time: they fit the buffer of any socket whose other end reads at all."""
+        self.socket.settimeout(_ANSWER_S)
+        self.socket.sendall(line.encode("ascii", "replace")[: _MOST - 1] + b"\n")
+
+
+class Link:
+    """The other host, as the one that measures sees it. TunectlError where nobody of this version answers."""
+
+    def __init__(self, address: str) -> None:
+        place = split_address("--connect", address)
+        try:
+            self._lines = Lines(socket.create_connection(place, _ANSWER_S))
+            self._lines.write(_GREETING)
+            answer = self._lines.read(_ANSWER_S)
+        except OSError as error:
+            raise TunectlError(f"--connect {address}: {_said(error)}") from error
+        words = answer.removeprefix(_GREETING).split()
+        if not answer.startswith(_GREETING) or len(words) != 2 or not all(word.isdigit() for word in words):
+            self.close()
+            raise TunectlError(f"--connect {address}: no `tunectl probe wake --listen` of this version answers there")
+        self.peer = Peer(address, int(words[0]), int(words[1]))
+        self._is_gone = False
+
+    def open(self, asked: Asked) -> socket.socket:
+        """A connection whose messages come back. UnreachableError with the reason."""
+        if self._is_gone:
+            raise UnreachableError("the other host went away")
+        token = _GREETS | secrets.randbits(62)
+        port = self._port(f"open {' '.join(map(str, asked))} {token}")
+        with ExitStack() as on_failure:
+            on_failure.callback(self.close_case)
+            try:
+                connection = on_failure.enter_context(self._connected(TYPES[asked.mechanism], port))
+                self._greet(connection, token, asked.message_bytes)
+                connection.setblocking(True)
+            except OSError as error:
+                raise UnreachableError(f"the connection cannot be set up: {_said(error)}") from error
+            on_failure.pop_all()
+        return connection
+
+    def close_case(self) -> None:
+        """Ends the other host's part of a case; answers to what came before are passed over."""
+        try:
+            self._lines.write("close")
+            while self._lines.read(_ANSWER_S) != "closed":
+                pass
+        except OSError:
+            self._is_gone = True
+
+    def close(self) -> None:
+        """Ends the connection: the other host is free for the next."""
+        self._lines.socket.close()
+
+    def _port(self, line: str) -> int:
+        try:
+            self._lines.write(line)
+            word, _, rest = self._lines.read(_ANSWER_S).partition(" ")
+        except OSError as error:
+            self._is_gone = True
+            raise UnreachableError(f"the other host: {_said(error)}") from error
+        if word == "port" and rest.isdigit() and 0 < int(rest) < 1 << 16:
+            return int(rest)
+        raise UnreachableError(f"the other host: {_printable(rest) if word == 'refused' else 'an answer that is none'}")
+
+    def _connected(self, kind: socket.SocketKind, port: int) -> socket.socket:
+        """The other host's address with another port."""
+        host, _, *rest = self._lines.socket.getpeername()
+        connection = socket.socket(self._lines.socket.family, kind)
+        try:
+            connection.settimeout(_ANSWER_S)
+            connection.connect((host, port, *rest))
+            _without_delay(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _greet(self, connection: socket.socket, token: int, size: int) -> None:
+        """Says hello until the other host has heard it: a datagram may be lost, and it must learn our port.
+
+        It is as long as a message: the program there passes over the greetings that come to it.
+        """
+        for attempt in range(_HELLOS):
+            if attempt == 0 or connection.type == socket.SOCK_DGRAM:
+                connection.send(_MESSAGE.pack(token, 0, 0, 0).ljust(size, b"\0"))
+            with suppress(TimeoutError):
+                answer = self._lines.read(_HELLO_EVERY_S)
+                if answer == "ready":
+                    return
+                raise OSError(errno.EPROTO, f"the other host: {_printable(answer.removeprefix('refused '))}")
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+
+def listen(address: str) -> socket.socket:
+    """A socket that listens there. TunectlError where that fails."""
+    host, port = split_address("--listen", address)
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=16)
+    except OSError as error:
+        raise TunectlError(f"--listen {address}: {_said(error)}") from error
+
+
+def serve(listener: socket.socket, hz: int, cpu: int, reflect: Reflect) -> None:
+    """Is the other host for one client after the other, whatever they say, until a signal."""
+    greeting = f"{_GREETING} {hz} {cpu}"
+    while True:
+        connection = listener.accept()[0]
+        with connection, suppress(OSError, ValueError):
+            _serve_client(Lines(connection), greeting, reflect)
+
+
+def _serve_client(lines: Lines, greeting: str, reflect: Reflect) -> None:
+    if lines.read(_HELLO_S) != _GREETING:
+        return
+    lines.write(greeting)
+    with ExitStack() as case:
+        while True:
+            word, *rest = lines.read(None).split(" ")
+            case.close()
+            if word == "open":
+                _open(lines, rest, case, reflect)
+            elif word == "close":
+                lines.write("closed")
+            else:
+                return
+
+
+def _open(lines: Lines, words: list[str], case: ExitStack, reflect: Reflect) -> None:
+    """What belongs to the case is left in `case`. ValueError where the words are none."""
+    mechanism, way, *numbers, token = words
+    busy_poll_us, message_bytes, fds = map(int, numbers)
+    asked = Asked(mechanism, way, busy_poll_us, min(max(message_bytes, _MESSAGE.size), _LARGEST), fds)
+    if mechanism not in TYPES:
+        lines.write(f"refused it does not know {mechanism}")
+        return
+    try:
+        waiting = case.enter_context(_bound(lines.socket, TYPES[mechanism]))
+        lines.write(f"port {waiting.getsockname()[1]}")
+        connection = _accepted(waiting, int(token), asked.message_bytes, case)
+        connection.setblocking(True)
+        case.enter_context(reflect(asked, connection))
+    except (TunectlError, OSError) as error:
+        case.close()
+        lines.write(f"refused {_said(error)}")
+        return
+    lines.write("ready")
+
+
+def _bound(control: socket.socket, kind: socket.SocketKind) -> socket.socket:
+    """A socket at the address that the client came to, at any port."""
+    host, _, *rest = control.getsockname()
+    made = socket.socket(control.family, kind)
+    try:
+        made.bind((host, 0, *rest))
+        if kind == socket.SOCK_STREAM:
+            made.listen(1)
+        made.settimeout(_HELLO_S)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _accepted(waiting: socket.socket, token: int, size: int, case: ExitStack) -> socket.socket:
+    """The connection that begins with the greeting. Other datagrams are passed over."""
+    if waiting.type == socket.SOCK_DGRAM:
+        until = time.monotonic() + _HELLO_S
+        while time.monotonic() < until:
+            hello, sender = waiting.recvfrom(size)
+            if _greets(hello, token):
+                waiting.connect(sender)
+                return waiting
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+    connection = case.enter_context(waiting.accept()[0])
+    waiting.close()
+    connection.settimeout(_HELLO_S)
+    _without_delay(connection)
+    if not _greets(connection.recv(size, socket.MSG_WAITALL), token):
+        raise OSError(errno.EPROTO, os.strerror(errno.EPROTO))
+    return connection
+
+
+def _greets(hello: bytes, token: int) -> bool:
+    return len(hello) >= _MESSAGE.size and _MESSAGE.unpack_from(hello)[0] == token
+
+
+def _without_delay(connection: socket.socket) -> None:
+    if connection.type == socket.SOCK_STREAM:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def _said(error: Any) -> str:
+    """In a few words, whatever failed."""
+    return _printable(getattr(error, "strerror", None) or str(error) or os.strerror(errno.ETIMEDOUT))
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text)[:150]

@@ -1,0 +1,107 @@
+"""The causes of gaps on a page: grouped by what held the CPU longest, so that few rows hold all of them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from tunectl.shapes import Jitter
+from tunectl.wording import nanoseconds
+
+MOST_ROWS = 20  # with the one that adds the others up
+_OF_A_CPU = re.compile(r"/u?\d.*")  # kworker/3:1, ksoftirqd/3, migration/3
+# Of the kinds that have many names; the remainder of a kind is one row.
+_MANY = {
+    "timer": "timers",
+    "irq": "interrupts",
+    "ipi": "inter-processor interrupts",
+    "softirq": "softirqs",
+    "nmi": "NMIs",
+    "thread": "threads",
+    "work": "work of kernel threads",
+    "unknown": "gaps that are not known",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Gaps of one kind and name, all CPUs together. `percent` is of the time, to a tenth; all groups make 100."""
+
+    cause: str
+    count: int
+    total_ns: int
+    max_ns: int
+    percent: float = 0.0
+
+
+_Key = tuple[str, str]  # kind, name
+
+
+def grouped(result: Jitter) -> list[Group]:
+    """At most MOST_ROWS, most time first, and a last one with their sum; none where causes were not traced."""
+    named: dict[_Key, Group] = {}
+    for cpu in result.cpus:
+        for row in cpu.causes:
+            name = _OF_A_CPU.sub("", row.name) if row.kind == "thread" else row.name
+            one = Group(name, row.count, row.total_ns, row.max_ns)
+            named[row.kind, name] = _sum(name, (one, named.get((row.kind, name))))
+    if not named:
+        return []
+    rows = sorted(_few(named), key=lambda row: -row.total_ns)
+    return [*_with_percent(rows), replace(_sum("all gaps", rows), percent=100.0)]
+
+
+def totals(result: Jitter) -> list[str]:
+    """What stands beside the table, and is no gap's cause: the totals that the hypervisor and control groups count."""
+    kinds: Counter[str] = Counter()
+    for cpu in result.cpus:
+        for row in cpu.causes:
+            kinds[row.kind] += row.total_ns
+    stolen, throttled = sum(cpu.counted.steal_ns for cpu in result.cpus), result.throttled_ns
+    said = []
+    if stolen:
+        most = min(stolen, kinds["outside"] + kinds["unknown"])
+        text = f"at most {nanoseconds(most)} of what is not the kernel or not known was the hypervisor's"
+        said.append(f"{text}: it kept these CPUs for {nanoseconds(stolen)} in all (steal)")
+    if throttled:
+        most = min(max(throttled - kinds["throttle"], 0), kinds["unknown"])
+        text = f"at most {nanoseconds(most)} of what is not known was throttling"
+        said.append(f"{text}: the probe's control groups were throttled for {nanoseconds(throttled)} in all (cpu.stat)")
+    return said
+
+
+def _few(named: Mapping[_Key, Group]) -> list[Group]:
+    """The groups with most time, and of the others one for each kind."""
+    ordered = sorted(named.items(), key=lambda item: (-item[1].total_ns, item[0]))
+    for shown in range(min(len(ordered), MOST_ROWS - 1), -1, -1):
+        rest: dict[str, list[Group]] = {}
+        for (kind, _), row in ordered[shown:]:
+            rest.setdefault(kind, []).append(row)
+        if shown + len(rest) < MOST_ROWS:
+            break
+    return [*(row for _, row in ordered[:shown]), *(_rest(kind, rows) for kind, rows in rest.items())]
+
+
+def _rest(kind: str, rows: list[Group]) -> Group:
+    if len(rows) == 1:
+        return rows[0]
+    return _sum(f"{len(rows)} other {_MANY.get(kind, kind)}", rows)
+
+
+def _sum(cause: str, rows: Iterable[Group | None]) -> Group:
+    known = [row for row in rows if row]
+    return Group(
+        cause, sum(row.count for row in known), sum(row.total_ns for row in known), max(row.max_ns for row in known)
+    )
+
+
+def _with_percent(rows: list[Group]) -> list[Group]:
+    """Tenths of a percent, rounded so that they add up: the largest remainders are rounded up."""
+    total = sum(row.total_ns for row in rows) or 1
+    tenths = [row.total_ns * 1000 // total for row in rows]
+    by_remainder = sorted(range(len(rows)), key=lambda at: -(rows[at].total_ns * 1000 % total))
+    for at in by_remainder[: 1000 - sum(tenths)]:
+        tenths[at] += 1
+    return [replace(row, percent=tenth / 10) for row, tenth in zip(rows, tenths, strict=True)]

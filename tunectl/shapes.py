@@ -1,0 +1,450 @@
+"""The shapes of probe results, as far as anything relies on them; other fields are let through. Pure.
+
+A document is a dict to those who make it and write it. Everybody else has it as one of these, made at the door.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from tunectl.errors import TunectlError
+
+Shape = TypeVar("Shape")
+# What a budget limits, and hosts and runs are compared by: of each CPU.
+FIGURES = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
+
+# Limits that no run reaches, so that no sum or square of what is within them overflows.
+Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+Amount = Annotated[float, Meta(ge=0, le=1e18)]
+Bucket = tuple[Count, Count, Count]  # from ns, to ns, how many
+Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the cause in the labels
+
+
+class Host(msgspec.Struct, frozen=True):
+    """Which host wrote it."""
+
+    hostname: str = ""
+    kernel: str = ""
+    boot_id: str = ""
+    machine: str = ""
+
+
+class Clock(msgspec.Struct, frozen=True):
+    """The counter the gaps were read from."""
+
+    hz: Annotated[float, Meta(ge=1e3, le=1e12)]
+    source: str = ""
+    granule_ns: Amount = 0.0
+
+
+class Series(msgspec.Struct, frozen=True):
+    """A CPU's run in equal intervals, the last one cut by its end."""
+
+    interval_s: Annotated[float, Meta(gt=0, le=1e8)]
+    intervals: list[tuple[Count, Count, Count]]  # gaps, stolen ns, longest ns
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """What gaps of one cause add up to."""
+
+    cause: str
+    kind: str
+    name: str
+    count: Count
+    total_ns: Count
+    max_ns: Count
+
+
+class Period(msgspec.Struct, frozen=True):
+    """Gaps that come at equal distances."""
+
+    period_ns: Count
+    count: Count
+    coverage: Amount = 0.0
+    mean_ns: Count = 0
+    name: str = ""
+    cause: str = ""
+
+
+class Switches(msgspec.Struct, frozen=True):
+    """How often the spinner left its CPU."""
+
+    voluntary: Count = 0
+    involuntary: Count = 0
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """What the kernel counted meanwhile."""
+
+    irq: dict[str, Count] = {}
+    softirq: dict[str, Count] = {}
+    context_switches: Switches = Switches()
+    page_faults: Count = 0
+    steal_ns: Count = 0
+
+
+class LoopNs(msgspec.Struct, frozen=True):
+    """What an undisturbed turn of the loop costs; None where there was none."""
+
+    mean: Amount | None = None
+
+
+class CoreClock(msgspec.Struct, frozen=True):
+    """The clock of a core just before the run and just after it, in kHz."""
+
+    before: Count
+    after: Count
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What was traced on a CPU."""
+
+    events_lost: Count = 0
+
+
+class Cpu(msgspec.Struct, frozen=True):
+    """One CPU of a jitter result."""
+
+    cpu: Count
+    interruptions: Count
+    stolen_ns: Count
+    max_ns: Count
+    gap_ns: dict[str, Amount]
+    arrival_ns: dict[str, Amount]
+    histogram: list[Bucket]
+    events_lost: Count
+    events: list[Event]
+    loops: Count = 0
+    percentile_error_ppm: Amount = 0.0
+    conservation_ppm: float | None = None
+    stolen_ppm: Amount = 0.0
+    loop_ns: LoopNs = LoopNs()
+    duration_ns: Count = 0
+    tsc_start: Count = 0
+    series: Series | None = None
+    causes: list[Cause] = []
+    periods: list[Period] = []
+    counters: Counters | None = None
+    core_khz: CoreClock | None = None
+    unfit: list[str] = []  # why its figures are not its own, or not the host's
+    shared: str = ""  # says so where other threads had it for long
+    trace: Trace | None = None
+
+    @property
+    def counted(self) -> Counters:
+        """Nothing where nothing was counted."""
+        return self.counters or Counters()
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How the run was judged."""
+
+    limits: dict[str, float | None] = {}
+    verdict: str = "not-judged"
+    broken: list[str] = []
+    not_judged: list[str] = []  # a sentence for each limit that the run was too short for
+    reason: str = ""
+
+
+class Stressor(msgspec.Struct, frozen=True):
+    """What one load did."""
+
+    load: str
+    stressor: str
+    instances: Count = 0
+    bogo_ops: Count = 0
+    cpu_s: Amount = 0.0
+
+
+class Load(msgspec.Struct, frozen=True):
+    """What ran on the housekeeping CPUs beside the run."""
+
+    names: list[str]
+    ran: bool
+    reason: str = ""  # why it did not run, or not all the time
+    cpus: str = ""
+    program: str = ""
+    stressors: list[Stressor] = []
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A CPU that was not measured."""
+
+    cpu: Count
+    reason: str = ""
+
+
+class Attribution(msgspec.Struct, frozen=True):
+    """How causes were found: by a trace, or else why not."""
+
+    method: str
+    reason: str = ""
+    event_cost_ns: float | None = None
+
+
+class Smis(msgspec.Struct, frozen=True):
+    """System management interrupts of the host meanwhile; None with a reason where they were not counted."""
+
+    count: Count | None = None
+    reason: str = ""
+
+
+class Stops(msgspec.Struct, frozen=True):
+    """How often all probed CPUs were away together, and nothing in the kernel was the cause; None: nobody can tell."""
+
+    count: Count | None = None
+    total_ns: Count = 0
+    max_ns: Count = 0
+    least_ns: Count = 0  # of gaps of this length and more
+    by_chance: Amount = 0.0
+    explanation: str = ""
+    reason: str = ""
+
+
+class Elsewhere(msgspec.Struct, frozen=True):
+    """Another CPU's gaps about that time: from ns, ns, cause."""
+
+    cpu: Count
+    gaps: list[tuple[int, Count, str]] = []
+
+
+class WaitedFor(msgspec.Struct, frozen=True):
+    """The gap that ended a run, with what was traced: (ns from its begin, what)."""
+
+    cpu: Count
+    length_ns: Count
+    at_ns: Count
+    cause: str = ""
+    before: list[tuple[int, str]] = []
+    events: list[tuple[int, str]] = []
+    events_left_out: Count = 0
+    others: list[Elsewhere] = []
+    unseen: list[str] = []
+
+
+class Until(msgspec.Struct, frozen=True):
+    """What --until waited for, and what came; None where nothing did."""
+
+    least_ns: Count
+    gap: WaitedFor | None = None
+
+
+class Jitter(msgspec.Struct, frozen=True):
+    """tunectl.probe.jitter/1"""
+
+    threshold_ns: Count
+    duration_s: Annotated[float, Meta(ge=0, le=1e8)]
+    clock: Clock
+    cpus: list[Cpu]
+    default_threshold_ns: Count = 0
+    duration_requested_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    not_measured: list[LeftOut] = []
+    warnings: list[str] = []
+    budget: Budget = Budget()
+    interrupted: bool = False
+    ended_by: str = "duration"  # until, signal
+    fifo_priority: Count = 0
+    load: Load | None = None
+    irq_descriptions: dict[str, str] = {}
+    labels: list[str] = msgspec.field(default_factory=lambda: [""])
+    attribution: Attribution | None = None
+    smis: Smis | None = None
+    simultaneous_stops: Stops | None = None
+    throttled_ns: Count = 0
+    until: Until | None = None
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+    def seconds(self, cpu: Cpu) -> float:
+        """How long this CPU was measured: its own length where stated, else the run's."""
+        return cpu.duration_ns / 1e9 or self.duration_s
+
+    def held(self, budget: Budget) -> Jitter:
+        """The same, held to a budget."""
+        return msgspec.structs.replace(self, budget=budget)
+
+    def figure(self, cpu: Cpu, measure: str) -> float | None:
+        """One CPU's `max_ns`, `stolen_ppm`, `p99_9_ns` (of arrivals) or `interruptions_per_s`; None if not measured."""
+        if measure == "interruptions_per_s":
+            return cpu.interruptions / seconds if (seconds := self.seconds(cpu)) else None
+        if measure == "p99_9_ns":
+            return cpu.arrival_ns.get("99.9")
+        return float(cpu.max_ns if measure == "max_ns" else cpu.stolen_ppm)
+
+    def worst(self, measure: str) -> float | None:
+        """The largest of that figure over all CPUs; None if none was measured."""
+        found = (self.figure(cpu, measure) for cpu in self.cpus)
+        return max((value for value in found if value is not None), default=None)
+
+
+class JitterRuns(msgspec.Struct, frozen=True):
+    """tunectl.probe.jitter.runs/1"""
+
+    runs: Annotated[list[Jitter], Meta(min_length=1)]
+    pause_s: float = 0.0
+    warnings: list[str] = []
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+class JitterLoaded(msgspec.Struct, frozen=True):
+    """tunectl.probe.jitter.loaded/1"""
+
+    quiet: Annotated[list[Jitter], Meta(min_length=1)]
+    loaded: list[Jitter]
+    pause_s: float = 0.0
+    warnings: list[str] = []
+    comparison: dict[str, Any] | None = None  # a tunectl.compare/1 body
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+class Case(msgspec.Struct, frozen=True):
+    """One mechanism and wait method at one idle time."""
+
+    mechanism: str
+    waiting: str
+    idle_ms: Amount
+    n: Count
+    max_ns: Count | None
+    histogram: list[Bucket]
+    wait_method: str = msgspec.field(default="", name="way")  # block, poll, epoll, ...
+    percentiles_ns: dict[str, Amount] | None = None
+    reason: str = ""  # why there is no result
+    is_void: bool = False  # measured, and no result
+    is_round_trip: bool = False
+    cpus: list[Count] = []
+    receiver_cpu_percent: Amount | None = None
+    warnings: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """`tcp, sleeping (poll), after 10 ms`"""
+        method = f" ({self.wait_method})" if self.wait_method else ""
+        there_and_back = ", there and back" if self.is_round_trip else ""
+        return f"{self.mechanism}, {self.waiting}{method}, after {self.idle_ms:g} ms{there_and_back}"
+
+
+class Wake(msgspec.Struct, frozen=True):
+    """tunectl.probe.wake/1"""
+
+    cases: list[Case] = msgspec.field(name="cells")
+    warnings: list[str] = []
+    interrupted: bool = False
+    fifo_priority: Count = 0
+    bytes: Count = 32
+    fds: Count = 1
+    dirty_kib: Count = 0
+    has_warm_sender: bool = True
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+class Hardware(msgspec.Struct, frozen=True):
+    """What a host is built of; hosts that agree in all of it are peers."""
+
+    vendor: str = ""
+    product: str = ""
+    cpu_model: str = ""
+    sockets: Count = 0
+    cores: Count = 0
+    cpus: Count = 0
+    numa_nodes: Count = 0
+    hypervisor: str = ""
+
+
+class CpuSets(msgspec.Struct, frozen=True):
+    """Which CPUs were judged, as cpulists."""
+
+    online: str = ""
+    isolated: str = ""
+
+
+class Looser(msgspec.Struct, frozen=True):
+    """A limit of the budget that permits more than the profile's."""
+
+    key: str
+
+
+class Waivers(msgspec.Struct, frozen=True):
+    """Of the host file."""
+
+    standing: Count = 0
+
+
+class JudgedTarget(msgspec.Struct, frozen=True):
+    """A finding of tunectl.verify/1 and others."""
+
+    knob: str
+    target: str
+    outcome: str
+    observed: str | int | float | bool | None = None
+    desired: str | int | float | bool | None = None
+    reason: str = ""
+    fix: str = ""
+    severity: str = ""
+    match: str = ""
+    harmful: bool = True
+    points: dict[str, str | int | float | bool | None] | None = None
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of a preflight with findings of its own."""
+
+    verdict: str = ""
+    findings: list[JudgedTarget] = []
+
+
+class Action(msgspec.Struct, frozen=True):
+    """What to do about a host: a command that is typed as it stands, or what is to be decided."""
+
+    command: str = ""
+    decide: str = ""
+    mends: list[str] = []
+    reboot: bool = False
+
+
+class Preflight(msgspec.Struct, frozen=True):
+    """tunectl.preflight/1"""
+
+    verdict: str
+    probe: Jitter | None
+    strict: bool = False
+    load: list[str] = []  # what was asked for
+    loaded: Jitter | None = None  # the same under load, where one was asked for
+    reasons: list[str] = []
+    actions: list[Action] = []
+    hardware: Hardware | None = None  # tunectl 0.1.0 did not say
+    cpu_sets: CpuSets = CpuSets()
+    headline: str = ""
+    looser: list[Looser] = []
+    beside: list[LeftOut] = []
+    waivers: Waivers = Waivers()
+    verify: Section | None = None
+    check: Section | None = None
+    thermal: Section | None = None
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+def typed(document: Any, shape: type[Shape], where: str = "") -> Shape:
+    """A document as one of these. TunectlError in one line: `where` it comes from, the key, what would be right."""
+    try:
+        return msgspec.convert(document, shape)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        named = [where] if where else []
+        raise TunectlError(": ".join([*named, place.strip("`.") or "the document", what])) from error
+
+
+def plain(shape: object) -> Any:
+    """The same as a document."""
+    return msgspec.to_builtins(shape)

@@ -1,0 +1,60 @@
+"""What tells the newest journal from an older one that was put back, and from one whose end was cut off.
+
+The file lies beside the journal. A run of apply writes it at its end, once the journal is on disk. It has the number
+of the run, its last entry, its boot, and the boot arguments that stand by then: in a line that the operator shares with
+us nothing else marks them as ours. Where power fails it is older than the journal, never newer.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from tunectl import durable
+from tunectl.checksummed import decode, line_of
+from tunectl.errors import TunectlError
+from tunectl.regular import read_regular
+
+NAME = "newest"
+_LARGEST = 1 << 20  # bytes; a kernel's command line has a few thousand
+
+
+class Newest(NamedTuple):
+    """The newest run of apply that came to its end."""
+
+    run: int = 0  # 0: none is known
+    seq: int = 0  # the number of the last entry that its journal had
+    boot_id: str = ""
+    words: tuple[str, ...] = ()  # our boot arguments
+
+
+def read(directory: str, *, follow: bool = True) -> Newest:
+    """What the file of this state directory says; nothing where it is not there, or not as it was written."""
+    try:
+        record = decode(read_regular(os.path.join(directory, NAME), _LARGEST, follow=follow).rstrip(b"\n")) or {}
+        found = Newest(record["run"], record["seq"], record["boot_id"], tuple(record["words"]))
+    except (OSError, KeyError, TypeError):
+        return Newest()
+    numbers, texts = (found.run, found.seq), (found.boot_id, *found.words)
+    valid = all(type(one) is int for one in numbers) and all(isinstance(one, str) for one in texts)
+    return found if valid else Newest()
+
+
+def note(directory: str, newest: Newest) -> None:
+    """Notes it. TunectlError where that fails."""
+    path = os.path.join(directory, NAME)
+    try:
+        durable.replace_file(path, line_of({**newest._asdict(), "words": list(newest.words)}), beside=f"{path}.new")
+    except OSError as error:
+        raise TunectlError(
+            f"cannot write {path}: {error.strerror}", "`sudo tunectl restore` undoes what was done"
+        ) from error
+
+
+def remove(directory: str) -> None:
+    """Removes the file, before its journal goes: a journal without it is never taken for an older one. OSError."""
+    path = os.path.join(directory, NAME)
+    for one in (f"{path}.new", path):
+        with suppress(FileNotFoundError):
+            durable.remove_file(one)
