@@ -187,7 +187,7 @@ def _rows() -> Iterator[tuple[str, Make]]:
     yield "hosts-propose", told(*(f"propose --root {host} --format toml" for host in _SERVERS))
     yield "hosts-plan", told(*(f"plan --root {host}" for host in _SERVERS))
     yield "hosts-verify", told(*(f"verify --root {host} --format nagios" for host in _SERVERS))
-    yield "knobs-json", told("knobs --format json")
+    yield "knobs-json", told("knobs --root lab4 --format json")
     yield "knobs-text", told("knobs", "knobs mm.ksm")
     yield "knobs-markdown", told("knobs irq --format markdown")
     yield "version", told("--version")
