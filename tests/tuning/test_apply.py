@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -268,6 +269,32 @@ def test_a_new_interrupt_during_apply_is_moved_in_a_second_pass(lab4: Path) -> N
 
     run = apply(HotPlug(lab4, Manners()))
     assert results(run)["irq.affinity[99]"] == "changed"
+
+
+def test_what_comes_into_force_a_moment_later_is_no_drift(lab4: Path) -> None:
+    late = lab4 / "proc/sys/vm/swappiness"
+
+    class Late(KernelRoot):
+        def write_value(self, path: str, text: str) -> None:
+            super().write_value(path, text)
+            if path == "proc/sys/vm/stat_interval":
+                threading.Timer(0.15, late.write_text, (late.read_text(),)).start()
+                late.write_text("60\n")
+
+    run = apply(Late(lab4, Manners()))
+    assert results(run)["mm.swappiness"] == "changed"
+    assert "mm.swappiness" not in {one.target for one in run.plan.findings if one.outcome is Outcome.DRIFTED}
+
+
+def test_what_stays_out_of_force_is_drift(lab4: Path) -> None:
+    class Stubborn(KernelRoot):
+        def write_value(self, path: str, text: str) -> None:
+            super().write_value(path, text)
+            if path == "proc/sys/vm/stat_interval":
+                (lab4 / "proc/sys/vm/swappiness").write_text("60\n")
+
+    run = apply(Stubborn(lab4, Manners()))
+    assert "mm.swappiness" in {one.target for one in run.plan.findings if one.outcome is Outcome.DRIFTED}
 
 
 def test_the_ban_list_is_a_union(lab4: Path) -> None:

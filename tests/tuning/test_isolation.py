@@ -346,6 +346,15 @@ def test_threads_that_go_by_other_masks_are_none_of_its_business(host: Path) -> 
     assert "irq/" not in finding(host, "kthread.affinity").reason
 
 
+def test_a_kworker_that_is_being_made_is_no_drift(host: Path) -> None:
+    """It has all CPUs and no flag yet, and is bound before it first runs."""
+    stat = host / "proc/2/stat"
+    stat.write_text(stat.read_text().replace("(kthreadd)", "(kworker/3:2)"))
+    targets = {one.target for one in inspection_on(WritableSysroot(str(host))).assess().findings}
+    assert "kthread.affinity[2]" not in targets
+    assert "kworker/3:2" in finding(host, "kthread.affinity").reason
+
+
 def test_a_kernel_thread_keeps_what_else_restricts_it(host: Path) -> None:
     status = host / "proc/2/status"
     status.write_text(status.read_text().replace("0-3", "1-2"))

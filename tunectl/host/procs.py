@@ -48,8 +48,13 @@ class Thread(NamedTuple):
 
     @property
     def movable(self) -> bool:
-        """Can it be told to run elsewhere? An unbound kworker can, through the workqueue mask."""
-        return not self.flags & PF_NO_SETAFFINITY or self.comm.startswith("kworker/u")
+        """Can it be told to run elsewhere? An unbound kworker can, through the workqueue mask.
+
+        A kworker of a CPU has all CPUs, and no flag yet, while it is made: create_worker() in kernel/workqueue.c binds it.
+        """
+        if self.comm.startswith("kworker/"):
+            return self.comm.startswith("kworker/u")
+        return not self.flags & PF_NO_SETAFFINITY
 
     @property
     def follows(self) -> bool:

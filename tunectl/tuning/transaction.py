@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from tunectl.errors import TunectlError
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.writable import WritableSysroot
-from tunectl.model import Plan
+from tunectl.model import Outcome, Plan
 from tunectl.tuning import newest
 from tunectl.tuning import restore as backwards
 from tunectl.tuning.apply import Applied, Result, decide_open_writes, execute, notify, pending_notifications
@@ -26,8 +27,9 @@ from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.wording import few
 
-# A driver may answer to a change by setting up new interrupts: they are moved in a second pass.
-_PASSES = 3
+# A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the kernel may
+# do what was asked of them only after the call has returned: what is not in force yet is looked at again after these pauses.
+_PAUSES_S = (0.0, 0.0, 0.0, 0.1, 0.3, 1.0)
 
 
 class Run(NamedTuple):
@@ -151,11 +153,17 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
     not_run = dict.fromkeys(earlier.not_run)
     failed = dict.fromkeys(earlier.failed.values())
     plan = planned(replace(inspection, settling=first), runtime_only)
+    before = plan
     again: set[str] = set()
-    for _ in range(_PASSES):
+    for pause_s in _PAUSES_S:
+        if pause_s:
+            time.sleep(pause_s)
+            plan = planned(inspection, runtime_only)
         changes = [one for one in plan.changes if one.target not in results or one.target in again]
-        if not changes:
+        if not changes and not unsettled(before, plan, results):
             break
+        if not changes:
+            continue
         applied = execute(root, inspection.view(), changes, inspection.journal, inspection.identity.boot_id)
         again = _once_more(applied, results)
         results.update({result.change.target: result for result in applied.results})
@@ -167,6 +175,17 @@ def _passes(inspection: Inspection, root: WritableSysroot, runtime_only: bool, f
     journal.hold(held_now(plan.findings, journal.in_force(), inspection.identity.kernel, at))
     journal.end(inspection.identity.boot_id, inspection.own_words())
     return Run(Applied(list(results.values()), list(not_run), list(failed)), plan, inspection)
+
+
+def unsettled(before: Plan, now: Plan, results: Mapping[str, Result]) -> set[str]:
+    """The targets that are not in force, though they were, or were written without an error. Pure."""
+    hopeless = _drifted(before) - {change.target for change in before.changes}
+    refused = {target for target, result in results.items() if result.result != "changed"}
+    return _drifted(now) - hopeless - refused
+
+
+def _drifted(plan: Plan) -> set[str]:
+    return {finding.target for finding in plan.findings if finding.outcome is Outcome.DRIFTED}
 
 
 def _once_more(applied: Applied, earlier: Mapping[str, Result]) -> set[str]:
