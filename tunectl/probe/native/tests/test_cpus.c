@@ -6,48 +6,45 @@
 
 static void reads_as(const char *text, const char *formatted)
 {
-    struct cpu_list list;
+    struct cpus list;
     char out[256];
-    int rc = cpu_list_parse(&list, text);
+    int rc = cpus_parse(&list, text);
     CHECK(rc == 0);
-    if (rc == 0 && strcmp(cpu_list_format(&list, out, sizeof(out)), formatted) != 0) {
+    if (rc == 0 && strcmp(cpus_format(&list, out, sizeof(out)), formatted) != 0) {
         (void)fprintf(stderr, "\"%s\" reads as \"%s\", not \"%s\"\n", text, out, formatted);
         CHECK(false);
     }
-    cpu_list_deinit(&list);
 }
 
 static void is_refused(const char *text)
 {
-    struct cpu_list list;
-    CHECK(cpu_list_parse(&list, text) != 0);
-    cpu_list_deinit(&list);
+    struct cpus list;
+    CHECK(cpus_parse(&list, text) != 0);
 }
 
 static void cuts_a_long_list(void)
 {
-    struct cpu_list list;
+    struct cpus list;
     char out[16];
-    CHECK(cpu_list_parse(&list, "0-9999:1/2") == 0);
-    CHECK(list.n == 5000);
-    cpu_list_format(&list, out, sizeof(out));
+    CHECK(cpus_parse(&list, "0-9999:1/2") == 0);
+    CHECK(cpus_count(&list) == 5000);
+    cpus_format(&list, out, sizeof(out));
     CHECK(strlen(out) < sizeof(out));
     CHECK(strcmp(out + strlen(out) - 4, ",...") == 0);
-    cpu_list_deinit(&list);
 }
 
 static void subtracts(void)
 {
-    struct cpu_list all, some, left;
+    struct cpus all, some;
     char out[64];
-    CHECK(cpu_list_parse(&all, "0-7") == 0);
-    CHECK(cpu_list_parse(&some, "2-3,7,99") == 0);
-    CHECK(cpu_list_without(&left, &all, &some) == 0);
-    CHECK(strcmp(cpu_list_format(&left, out, sizeof(out)), "0-1,4-6") == 0);
-    CHECK(cpu_list_has(&left, 6) && !cpu_list_has(&left, 7));
-    cpu_list_deinit(&all);
-    cpu_list_deinit(&some);
-    cpu_list_deinit(&left);
+    CHECK(cpus_parse(&all, "0-7") == 0);
+    CHECK(cpus_parse(&some, "2-3,7,99") == 0);
+    struct cpus left = cpus_without(&all, &some);
+    struct cpus common = cpus_common(&all, &some);
+    CHECK(strcmp(cpus_format(&left, out, sizeof(out)), "0-1,4-6") == 0);
+    CHECK(cpus_have(&left, 6) && !cpus_have(&left, 7));
+    CHECK(strcmp(cpus_format(&common, out, sizeof(out)), "2-3,7") == 0);
+    CHECK(cpus_next(&left, 0) == 0 && cpus_next(&left, 2) == 4 && cpus_next(&left, 7) == CPU_LIMIT);
 }
 
 void test_cpus(void)

@@ -151,11 +151,11 @@ static void write_cpu(struct json *j, const struct jitter_run *run, size_t index
     json_object_end(j);
 }
 
-static void write_cpus(struct json *j, const char *key, const struct cpu_list *cpus)
+static void write_cpus(struct json *j, const char *key, const struct cpus *cpus)
 {
     json_array_begin(j, key);
-    for (size_t i = 0; i < cpus->n; i++)
-        json_uint(j, NULL, cpus->ids[i]);
+    for (unsigned cpu = cpus_next(cpus, 0); cpu < CPU_LIMIT; cpu = cpus_next(cpus, cpu + 1))
+        json_uint(j, NULL, cpu);
     json_array_end(j);
 }
 
@@ -188,11 +188,11 @@ static void write_injected(struct json *j, const struct injection *injection)
 static void write_not_measured(struct json *j, const struct jitter_run *run)
 {
     json_array_begin(j, "not_measured");
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    for (size_t i = 0; i < run->n; i++) {
         if (!jitter_is_void(run, i))
             continue;
         json_object_begin(j, NULL);
-        json_uint(j, "cpu", run->cpus.ids[i]);
+        json_uint(j, "cpu", run->workers[i].cpu);
         json_string(j, "reason", run->workers[i].why_left);
         json_object_end(j);
     }
@@ -222,7 +222,7 @@ int jitter_document_write(FILE *stream, const void *context)
     document_write_files(&j, "files_before", &run->before);
     document_write_files(&j, "files_after", &run->after);
     json_array_begin(&j, "cpus");
-    for (size_t i = 0; i < run->cpus.n; i++)
+    for (size_t i = 0; i < run->n; i++)
         if (!jitter_is_void(run, i))
             write_cpu(&j, run, i);
     json_array_end(&j);

@@ -22,7 +22,7 @@ void partition_init(struct partition *p, int procs);
  * In the child: enters the partition, on no other CPU than these. Returns the child's process id, 0 in the child, or -errno. Where
  * the partition would not take it, the workers cannot run on their CPUs. What both share must be mapped as shared before.
  */
-pid_t partition_fork(struct partition *p, const struct cpu_list *cpus);
+pid_t partition_fork(struct partition *p, const struct cpus *cpus);
 
 /* Takes the child out of the partition, to this process's CPUs. */
 void partition_leave(const struct partition *p);

@@ -19,10 +19,11 @@
 struct jitter_run {
     const struct options *options;
     struct host_facts facts;
-    struct cpu_list cpus;
-    struct cpu_list housekeeping;       /* where the main thread is; empty when no CPU is left for it */
+    struct cpus cpus;
+    struct cpus housekeeping;           /* where the main thread is; empty when no CPU is left for it */
     struct clock_span clock;
     struct run_control control;
+    size_t n;
     struct worker *workers;             /* one for each of `cpus` */
     struct snapshot before;             /* the kernel's counters around the run */
     struct snapshot after;

@@ -33,7 +33,7 @@ struct snapshot {
 void snapshot_take(struct snapshot *snapshot, const char *root, const char *const *paths, size_t n);
 void snapshot_deinit(struct snapshot *snapshot);
 
-/* The CPU list in a file; an absent or odd file is the empty list. Returns 0 or -ENOMEM. */
-int file_cpus(struct cpu_list *list, const char *root, const char *path, ...) __attribute__((format(printf, 3, 4)));
+/* The CPUs that a file lists; none where it is absent or odd. */
+struct cpus file_cpus(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -1,6 +1,5 @@
 #include "lib/thread.h"
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,8 +21,9 @@ int thread_start(pthread_t *thread, void *(*main)(void *), void *argument)
 
 int thread_pin(unsigned cpu)
 {
-    struct cpu_list own = {&cpu, 1};
-    return cpu_list_pin(&own);
+    struct cpus own = {0};
+    cpus_add(&own, cpu);
+    return cpus_pin(0, &own);
 }
 
 int thread_use_fifo(int priority)

@@ -35,7 +35,7 @@ static void write_cpu(const struct wake_run *run, struct json *j, unsigned cpu)
 {
     char line[OCCUPANCY_LINE];
     json_object_begin(j, NULL);
-    json_bool(j, "is_isolated", cpu_list_has(&run->facts.isolated, cpu));
+    json_bool(j, "is_isolated", cpus_have(&run->facts.isolated, cpu));
     json_string(j, "governor", file_line(line, sizeof(line), run->facts.root,
                                          "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu));
     json_string(j, "core_cpus", file_line(line, sizeof(line), run->facts.root,
@@ -47,7 +47,7 @@ static void write_cpu(const struct wake_run *run, struct json *j, unsigned cpu)
 static void write_facts(const struct wake_run *run, struct json *j)
 {
     json_object_begin(j, "facts");
-    json_bool(j, "shares_main", run->housekeeping.n == 0);
+    json_bool(j, "shares_main", cpus_count(&run->housekeeping) == 0);
     json_bool(j, "is_locked", run->is_locked);
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
     json_uint(j, "timer_slack_ns", run->timer_slack_ns);

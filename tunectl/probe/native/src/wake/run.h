@@ -22,8 +22,8 @@ struct wake_run {
     struct host_facts facts;
     struct wake_case what;
     unsigned ids[ENDS];             /* the sender's CPU and the receiver's */
-    struct cpu_list cpus;           /* both, in this order; perhaps one CPU twice */
-    struct cpu_list housekeeping;   /* where the main thread is; empty when no CPU is left for it */
+    struct cpus cpus;               /* both */
+    struct cpus housekeeping;       /* where the main thread is; empty when no CPU is left for it */
     struct clock_span clock;
     struct clock_offset offset;
     struct exchange exchange;

@@ -132,14 +132,13 @@ static int bench_write(struct bench *b, double hz)
 
 static int pin_to(const char *text)
 {
-    struct cpu_list cpus;
-    if (cpu_list_parse(&cpus, text) || cpus.n == 0)
+    struct cpus cpus;
+    if (cpus_parse(&cpus, text) || cpus_count(&cpus) == 0)
         return print_error(EXIT_USAGE, "--cpus %s is not a CPU list; write one like 3", text);
     cpus.n = 1;
-    int rc = cpu_list_pin(&cpus);
+    int rc = cpus_pin(0, &cpus);
     if (rc)
         (void)print_error(EXIT_USAGE, "cannot run on CPU %u: %s", cpus.ids[0], strerror(-rc));
-    cpu_list_deinit(&cpus);
     return rc ? EXIT_USAGE : EXIT_OK;
 }
 
