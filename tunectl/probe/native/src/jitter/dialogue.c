@@ -1,4 +1,4 @@
-#include "jitter/dialogue.h"
+#include "jitter/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "jitter/guard.h"
+#include "jitter/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 
 #include "lib/claims.h"
 #include "lib/output.h"
-#include "lib/parent.h"
 #include "lib/stop.h"
 #include "lib/tasks.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { GIVEN_S = 10 };      /* for a worker to get its CPU, and, after the deadline, to be done */

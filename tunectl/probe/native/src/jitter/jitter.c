@@ -1,4 +1,3 @@
-#include "jitter/jitter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,9 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jitter/dialogue.h"
-#include "jitter/document.h"
-#include "jitter/guard.h"
 #include "jitter/run.h"
 #include "lib/output.h"
 #include "lib/stop.h"
@@ -37,7 +33,6 @@ const struct command jitter_command = {
 static int choose_cpus(struct jitter_run *run)
 {
     const char *text = run->options->cpus;
-    char format[64];
     if (text && cpus_parse(&run->cpus, text))
         return print_error(EXIT_USAGE, "--cpus %s is not a CPU list; write one like 2-5,8", text);
     if (!text)
@@ -47,10 +42,9 @@ static int choose_cpus(struct jitter_run *run)
         return print_error(EXIT_USAGE, text ? "--cpus names no CPU"
                            : "no CPU is isolated on this host; name the CPUs to probe with --cpus");
     struct cpus missing = cpus_without(&run->cpus, &run->facts.online);
-    if (cpus_count(&missing) == 0)
-        return EXIT_OK;
-    return print_error(EXIT_USAGE, cpus_count(&missing) > 1 ? "CPUs %s are not online on this host"
-                       : "CPU %s is not online on this host", cpus_format(&missing, format, sizeof(format)));
+    if (cpus_count(&missing) > 0)
+        return print_error(EXIT_USAGE, "CPU %u is not online on this host", cpus_next(&missing, 0));
+    return EXIT_OK;
 }
 
 /* The slowest of the loops on the probed CPUs, in ticks. */
@@ -281,9 +275,6 @@ static void conclude(struct jitter_run *run)
 
 static int run_and_write(struct jitter_run *run)
 {
-    FILE *stream = output_open(run->options->output);
-    if (!stream)
-        return print_error(EXIT_FAILED, "cannot open %s: %s", run->options->output, strerror(errno));
     stop_init();
     /* Where no CPU is left, or a cpuset allows none, the main thread shares a probed CPU, which works and is said. */
     run->housekeeping = housekeeping_move(&run->facts, &run->cpus);
@@ -293,13 +284,10 @@ static int run_and_write(struct jitter_run *run)
     int status = injection_init(&run->injection, run->options->inject, cpus_next(&run->cpus, 0), run->clock.initial.hz);
     if (!status)
         status = measure_all(run);
-    if (!status) {
-        conclude(run);
-        status = output_write(stream, run->options->output, jitter_document_write, run);
-    } else {
-        output_abandon(stream);
-    }
-    return status;
+    if (status)
+        return status;
+    conclude(run);
+    return output_write(jitter_document_write, run);
 }
 
 static void run_deinit(struct jitter_run *run)

@@ -2,8 +2,7 @@
  * The workers' process, where the probed CPUs belong to an isolated partition of control group v2: nothing outside the partition
  * may run on them, and nothing inside it anywhere else. So the workers, and they alone, live in a process of their own in there.
  */
-#ifndef TUNECTL_JITTER_PARTITION_H
-#define TUNECTL_JITTER_PARTITION_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -29,5 +28,3 @@ void partition_leave(const struct partition *p);
 
 /* Ends the child at once. */
 void partition_end(const struct partition *p);
-
-#endif

@@ -2,14 +2,8 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
-#include "lib/thread.h"
-
-enum {
-    POLL_US = 1000,
-    SEARCH_PAUSE = 5,       /* polls between two searches: a search reads every thread of the host */
-};
+enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */
 
 /* A thread of somebody else that has nowhere else to run than on the run's CPUs. */
 struct resident {
@@ -129,27 +123,4 @@ void claims_poll(struct claims *claims, const pid_t *tids)
         claims->since_search = 0;
         claims_search(claims);
     }
-}
-
-static void *watch_main(void *argument)
-{
-    struct watch *watch = argument;
-    struct timespec pause = {0, POLL_US * 1000L};
-    while (!atomic_load(&watch->is_over)) {
-        watch->look(watch->context);
-        (void)nanosleep(&pause, NULL);
-    }
-    return NULL;
-}
-
-void watch_start(struct watch *watch)
-{
-    if (thread_start(&watch->thread, watch_main, watch))
-        abort();
-}
-
-void watch_stop(struct watch *watch)
-{
-    atomic_store(&watch->is_over, true);
-    (void)pthread_join(watch->thread, NULL);
 }

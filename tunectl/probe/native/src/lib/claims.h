@@ -2,12 +2,8 @@
  * Somebody else's threads that want the CPUs of a run: told from the kernel's account of threads, which is memory. Nothing here
  * is done on those CPUs, and no CPU is interrupted.
  */
-#ifndef TUNECTL_LIB_CLAIMS_H
-#define TUNECTL_LIB_CLAIMS_H
+#pragma once
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -40,16 +36,3 @@ void claims_search(struct claims *claims);
  * CPU for longer than an interruption by the kernel itself takes. To be called once a poll.
  */
 void claims_poll(struct claims *claims, const pid_t *tids);
-
-/* A thread on the CPUs of its starter that calls `look(context)` each millisecond. Aborts where it cannot be started. */
-struct watch {
-    void (*look)(void *context);
-    void *context;
-    pthread_t thread;
-    atomic_bool is_over;
-};
-
-void watch_start(struct watch *watch);
-void watch_stop(struct watch *watch);
-
-#endif

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,27 +80,6 @@ unsigned cpus_next(const struct cpus *cpus, unsigned from)
     while (from < CPU_LIMIT && !cpus_have(cpus, from))
         from++;
     return from;
-}
-
-char *cpus_format(const struct cpus *cpus, char *text, size_t size)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (unsigned first = cpus_next(cpus, 0), next; first < CPU_LIMIT; first = next) {
-        unsigned last = first;
-        char item[32];
-        while (cpus_have(cpus, last + 1))
-            last++;
-        next = cpus_next(cpus, last + 1);
-        int length = snprintf(item, sizeof(item), last == first ? "%s%u" : "%s%u-%u", used ? "," : "", first, last);
-        if (used + (size_t)length + (next == CPU_LIMIT ? 1 : 5) > size) {
-            (void)snprintf(text + used, size - used, ",...");
-            return text;
-        }
-        memcpy(text + used, item, (size_t)length + 1);
-        used += (size_t)length;
-    }
-    return text;
 }
 
 struct cpus cpus_common(const struct cpus *cpus, const struct cpus *others)

@@ -1,6 +1,5 @@
-/* Sets of CPU numbers, and the kernel's text for them. */
-#ifndef TUNECTL_LIB_CPUS_H
-#define TUNECTL_LIB_CPUS_H
+/* Sets of CPU numbers, read from the kernel's text for them. */
+#pragma once
 
 #include <sched.h>
 #include <stdbool.h>
@@ -20,9 +19,6 @@ struct cpus {
  * /sys/devices/system/cpu/nohz_full can hold) is the empty set. Returns 0, -EINVAL (not a list) or -ERANGE.
  */
 int cpus_parse(struct cpus *cpus, const char *text);
-
-/* "0,2-5" into `text`; a list too long for `size` ends in "...". Returns `text`. */
-char *cpus_format(const struct cpus *cpus, char *text, size_t size);
 
 static inline void cpus_add(struct cpus *cpus, unsigned cpu)
 {
@@ -50,5 +46,3 @@ struct cpus cpus_allowed(pid_t tid);
 
 /* Confines the thread to them; 0 is the calling one. Returns 0 or -errno. */
 int cpus_pin(pid_t tid, const struct cpus *cpus);
-
-#endif

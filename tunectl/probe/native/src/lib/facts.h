@@ -1,6 +1,5 @@
 /* What this host is, as far as it decides whether a measurement means anything. Read before the run. */
-#ifndef TUNECTL_LIB_FACTS_H
-#define TUNECTL_LIB_FACTS_H
+#pragma once
 
 #include "lib/cpus.h"
 #include "lib/files.h"
@@ -26,5 +25,3 @@ struct cpus host_core(const struct host_facts *facts, unsigned cpu);
  * isolated ones. Returns these; none where no such CPU is left, and the thread then stays where it was.
  */
 struct cpus housekeeping_move(const struct host_facts *facts, const struct cpus *measured);
-
-#endif

@@ -1,6 +1,5 @@
 /* Host files below a root ("" for the running host). */
-#ifndef TUNECTL_LIB_FILES_H
-#define TUNECTL_LIB_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ void snapshot_deinit(struct snapshot *snapshot);
 
 /* The CPUs that a file lists; none where it is absent or odd. */
 struct cpus file_cpus(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

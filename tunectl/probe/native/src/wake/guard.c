@@ -1,10 +1,11 @@
-#include "wake/guard.h"
+#include "wake/run.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/claims.h"
 #include "lib/output.h"
+#include "lib/thread.h"
 
 struct wake_guard {
     const struct wake_run *run;

@@ -1,4 +1,4 @@
-#include "wake/wake.h"
+#include "wake/run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,9 +10,6 @@
 #include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
-#include "wake/document.h"
-#include "wake/guard.h"
-#include "wake/reflector.h"
 
 enum { IDLE_MOST_MS = 60000 };
 
@@ -122,21 +119,13 @@ static void leave_cpus(struct wake_run *run)
 
 static int run_and_write(struct wake_run *run)
 {
-    const char *path = run->options->output;
-    FILE *stream = output_open(path);
-    if (!stream)
-        return print_error(EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
     stop_init();
     leave_cpus(run);
     clock_span_begin(&run->clock);
     run->at_s = time(NULL);
     int status = prepare_and_measure(run);
     clock_span_end(&run->clock);
-    if (status)
-        output_abandon(stream);
-    else
-        status = output_write(stream, path, wake_document_write, run);
-    return status;
+    return status ? status : output_write(wake_document_write, run);
 }
 
 /* As named; else the last two that are isolated, or that it may use. */
