@@ -102,7 +102,7 @@ class _Stop:
         self._stopping: threading.Thread | None = None
 
     def answer(self, line: str) -> str | None:
-        """What the program is told next; None where the line is none of the dialogue (native/src/jitter/dialogue.h)."""
+        """What the program is told next; None where the line is none of the dialogue (native/src/jitter/run.h)."""
         word, *rest = line.split()
         if word == "ready":
             spinner = int(rest[1].partition(":")[2])

@@ -29,7 +29,7 @@ from tunectl.wording import nanoseconds
 
 PROGRAM = "tunectl-probe"
 OVERRIDE = "TUNECTL_PROBE"
-# The program ends with this process, and with no other (native/src/lib/parent.h).
+# The program ends with this process, and with no other (native/src/lib/stop.h).
 _PARENT = "TUNECTL_PROBE_PARENT"
 # Beyond the measuring itself: calibration, reading the counters of a large host twice, writing a long list of events.
 _GRACE_S = 60.0

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "jitter/jitter.h"
+#include "jitter/run.h"
 #include "lib/cpus.h"
 #include "lib/output.h"
 #include "sentinel/sentinel.h"
-#include "wake/wake.h"
+#include "wake/run.h"
 
 enum { LARGEST = 4096 };
 
@@ -105,17 +105,18 @@ static char *mangled(const char *seed)
     return exact;
 }
 
-static void fuzz_cpu_list(const char *text)
+static void fuzz_cpus(const char *text)
 {
-    struct cpu_list list;
-    struct cpu_list again;
-    static char formatted[1 << 20];
-    if (cpu_list_parse(&list, text))
+    struct cpus list;
+    struct cpus again;
+    static char written[8 * CPU_LIMIT];
+    size_t used = 0;
+    if (cpus_parse(&list, text))
         return;
-    cpu_list_format(&list, formatted, sizeof(formatted));
-    claim(cpu_list_parse(&again, formatted) == 0 && again.n == list.n, "a list reads back as another");
-    cpu_list_deinit(&list);
-    cpu_list_deinit(&again);
+    written[0] = '\0';
+    for (unsigned cpu = cpus_next(&list, 0); cpu < CPU_LIMIT; cpu = cpus_next(&list, cpu + 1))
+        used += (size_t)snprintf(written + used, sizeof(written) - used, "%s%u", used ? "," : "", cpu);
+    claim(cpus_parse(&again, written) == 0 && CPU_EQUAL_S(sizeof(list), again.sets, list.sets), "a list reads back as another");
 }
 
 static void fuzz_account(const char *text)
@@ -174,8 +175,8 @@ static const struct {
     {stat_text, fuzz_account},
     {"version 17\ntimestamp 5\ncpu1 0 0 5 0 0 0 700 80 9\ndomain0 3 1 2\n", fuzz_account},
     {"timerfd:epoll0:12.5", fuzz_case},
-    {"0,2-5,8-31:1/4\n", fuzz_cpu_list},
-    {"   (null)\n", fuzz_cpu_list},
+    {"0,2-5,8-31:1/4\n", fuzz_cpus},
+    {"   (null)\n", fuzz_cpus},
     {"jitter --cpus 2-3 --duration 5 --threshold-ns 100 --fifo 1 --events 10 --wait-for-go --output x --root y", fuzz_options},
     {"sentinel --cpu 2 --period 0.5 --duty 3 --lines 3", fuzz_options},
     {"wake --cpus 2,3 --case tcp:block:10 --messages 9 --bytes 64 --fds 3 --dirty-kib 9 --socket 9 --output x", fuzz_options},

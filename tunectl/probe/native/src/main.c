@@ -1,11 +1,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "jitter/jitter.h"
+#include "jitter/run.h"
 #include "lib/output.h"
-#include "lib/parent.h"
+#include "lib/stop.h"
 #include "sentinel/sentinel.h"
-#include "wake/wake.h"
+#include "wake/run.h"
 
 /* The experiments. To add one, add a folder and a row. */
 static const struct {

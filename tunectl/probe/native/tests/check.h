@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "lib/cpus.h"
+
 extern unsigned checks_done;
 extern unsigned checks_failed;
 
@@ -42,5 +44,17 @@ void test_threshold(void);
 void test_housekeeping(void);
 void test_tasks(void);
 void test_claims(void);
+
+/* Are the CPUs of the set these, and no others? */
+#define HAS_ONLY(set, ...) \
+    has_only(set, (const unsigned[]){__VA_ARGS__}, sizeof((const unsigned[]){__VA_ARGS__}) / sizeof(unsigned))
+
+static inline bool has_only(const struct cpus *set, const unsigned *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!cpus_have(set, ids[i]))
+            return false;
+    return cpus_count(set) == n;
+}
 
 #endif

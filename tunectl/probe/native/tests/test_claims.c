@@ -32,33 +32,32 @@ static void put(pid_t tid, unsigned cpu, unsigned other)
 /* A thread that may run on a measured CPU, and on another one that nobody measures: it wants the first only where it runs there. */
 static void look_at(struct heard *heard, unsigned mine, unsigned others)
 {
-    struct cpu_list cpus = {&mine, 1};
-    struct cpu_list none = {NULL, 0};
+    struct cpus cpus = {0};
+    struct cpus none = {0};
     struct host_facts facts = {.root = "/nonexistent"};
+    cpus_add(&cpus, mine);
     put(heard->tid, mine, others);
-    struct claims *claims = claims_new(&cpus, &none, &facts);
+    struct claims *claims = claims_new(&cpus, &none, 0, &facts, hear_one, heard);
     CHECK(claims);
     put(heard->tid, others, others);
-    claims_look(claims, hear_one, heard);
+    claims_look(claims);
     CHECK(heard->times == 0);
     put(heard->tid, mine, mine);
-    claims_look(claims, hear_one, heard);
+    claims_look(claims);
     CHECK(heard->times == 1);
     claims_free(claims);
 }
 
 void test_claims(void)
 {
-    struct cpu_list allowed;
-    if (host_allowed_cpus(&allowed))
+    struct cpus allowed = cpus_allowed(0);
+    unsigned first = cpus_next(&allowed, 0);
+    if (cpus_count(&allowed) < 2)
         return;
-    if (allowed.n > 1) {
-        struct heard heard = {.tid = fork()};
-        while (heard.tid == 0)
-            continue;
-        look_at(&heard, allowed.ids[1], allowed.ids[0]);
-        (void)kill(heard.tid, SIGKILL);
-        (void)waitpid(heard.tid, NULL, 0);
-    }
-    cpu_list_deinit(&allowed);
+    struct heard heard = {.tid = fork()};
+    while (heard.tid == 0)
+        continue;
+    look_at(&heard, cpus_next(&allowed, first + 1), first);
+    (void)kill(heard.tid, SIGKILL);
+    (void)waitpid(heard.tid, NULL, 0);
 }

@@ -29,12 +29,11 @@ static char *written(void (*write)(struct json *, const void *), const void *con
 {
     char *text = NULL;
     size_t length;
-    struct json j;
     FILE *stream = open_memstream(&text, &length);
-    json_init(&j, stream);
-    json_object_begin(&j, NULL);
+    struct json j = {.stream = stream};
+    json_open(&j, NULL, '{');
     write(&j, context);
-    json_object_end(&j);
+    json_close(&j, '}');
     CHECK(fclose(stream) == 0);
     return text;
 }

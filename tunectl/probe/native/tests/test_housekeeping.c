@@ -1,35 +1,29 @@
 #include "check.h"
-#include "lib/housekeeping.h"
+#include "lib/facts.h"
 
-static bool is_same(const struct cpu_list *a, const struct cpu_list *b)
+static bool is_same(const struct cpus *a, const struct cpus *b)
 {
-    bool same = a->n == b->n;
-    for (size_t i = 0; same && i < a->n; i++)
-        same = a->ids[i] == b->ids[i];
-    return same;
+    return CPU_EQUAL_S(sizeof(*a), a->sets, b->sets);
 }
 
 /* Moves, and compares both what it says and where the kernel says that this thread may run with `expected`. */
-static void check_move(const struct host_facts *facts, struct cpu_list measured, struct cpu_list expected)
+static void check_move(const struct host_facts *facts, struct cpus measured, struct cpus expected)
 {
-    struct cpu_list chosen;
-    struct cpu_list now;
-    CHECK(cpu_list_pin(&facts->online) == 0);
-    CHECK(housekeeping_move(&chosen, facts, &measured) == 0);
-    CHECK(host_allowed_cpus(&now) == 0);
+    CHECK(cpus_pin(0, &facts->online) == 0);
+    struct cpus chosen = housekeeping_move(facts, &measured);
+    struct cpus now = cpus_allowed(0);
     CHECK(is_same(&chosen, &expected));
-    CHECK(is_same(&now, expected.n ? &expected : &facts->online));
-    cpu_list_deinit(&chosen);
-    cpu_list_deinit(&now);
+    CHECK(is_same(&now, cpus_count(&expected) ? &expected : &facts->online));
 }
 
-/* With two CPUs or more; `rest` is all of them but the first. */
+/* With two CPUs or more. */
 static void the_main_thread_goes_where_nothing_is_measured(struct host_facts *facts)
 {
-    struct cpu_list all = facts->online;
-    struct cpu_list none = {0};
-    struct cpu_list first = {all.ids, 1};
-    struct cpu_list rest = {all.ids + 1, all.n - 1};
+    struct cpus all = facts->online;
+    struct cpus none = {0};
+    struct cpus first = {0};
+    cpus_add(&first, cpus_next(&all, 0));
+    struct cpus rest = cpus_without(&all, &first);
     check_move(facts, first, rest);
     check_move(facts, rest, first);
     check_move(facts, all, none);
@@ -44,10 +38,10 @@ static void the_main_thread_goes_where_nothing_is_measured(struct host_facts *fa
 
 void test_housekeeping(void)
 {
-    struct host_facts facts = {.root = ""};
-    CHECK(host_allowed_cpus(&facts.online) == 0 && facts.online.n > 0);
-    if (facts.online.n > 1)
+    struct host_facts facts = {.root = "", .online = cpus_allowed(0)};
+    struct cpus all = facts.online;
+    CHECK(cpus_count(&all) > 0);
+    if (cpus_count(&all) > 1)
         the_main_thread_goes_where_nothing_is_measured(&facts);
-    CHECK(cpu_list_pin(&facts.online) == 0);
-    cpu_list_deinit(&facts.online);
+    CHECK(cpus_pin(0, &all) == 0);
 }

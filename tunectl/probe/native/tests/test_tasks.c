@@ -30,7 +30,7 @@ static void wait_in_many_groups(int ready, unsigned cpu)
 
 static void test_a_status_of_many_groups(void)
 {
-    struct cpu_list allowed;
+    struct cpus allowed;
     int ready[2];
     char byte;
     unsigned cpu = (unsigned)sched_getcpu();
@@ -40,13 +40,12 @@ static void test_a_status_of_many_groups(void)
     if (child == 0)
         wait_in_many_groups(ready[1], cpu);
     CHECK(read(ready[0], &byte, 1) == 1);
-    CHECK(cpu_list_allowed(&allowed, child) == 0);
-    CHECK(allowed.n == 1 && allowed.ids[0] == cpu);
-    cpu_list_deinit(&allowed);
+    allowed = cpus_allowed(child);
+    CHECK(cpus_count(&allowed) == 1 && cpus_have(&allowed, cpu));
     CHECK(task_switches(child, child) > 0);
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
-    CHECK(cpu_list_allowed(&allowed, child) == 0 && allowed.n == 0);
-    cpu_list_deinit(&allowed);
+    allowed = cpus_allowed(child);
+    CHECK(cpus_count(&allowed) == 0);
     CHECK(task_switches(child, child) == 0);
     (void)close(ready[0]);
     (void)close(ready[1]);

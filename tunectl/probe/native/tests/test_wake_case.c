@@ -1,5 +1,5 @@
 #include "check.h"
-#include "wake/wake.h"
+#include "wake/run.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "jitter/dialogue.h"
+#include "jitter/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,9 +40,9 @@ static uint64_t fault_ticks(void)
 static void say_ready(const struct jitter_run *run)
 {
     (void)fprintf(stderr, "ready %d", (int)getpid());
-    for (size_t i = 0; i < run->cpus.n; i++)
+    for (size_t i = 0; i < run->n; i++)
         if (!jitter_is_void(run, i))
-            (void)fprintf(stderr, " %u:%d", run->cpus.ids[i], (int)atomic_load(&run->workers[i].tid));
+            (void)fprintf(stderr, " %u:%d", run->workers[i].cpu, (int)atomic_load(&run->workers[i].tid));
     (void)fputc('\n', stderr);
 }
 

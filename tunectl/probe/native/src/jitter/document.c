@@ -1,4 +1,3 @@
-#include "jitter/document.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -9,60 +8,60 @@
 
 static void write_counters(struct json *j, const struct worker *w)
 {
-    json_object_begin(j, "counters");
-    json_object_begin(j, "context_switches");
+    json_open(j, "counters", '{');
+    json_open(j, "context_switches", '{');
     json_uint(j, "voluntary", w->voluntary_switches);
     json_uint(j, "involuntary", w->involuntary_switches);
-    json_object_end(j);
+    json_close(j, '}');
     json_uint(j, "page_faults", w->page_faults);
-    json_object_end(j);
+    json_close(j, '}');
 }
 
 /* From the first value of a bucket to the first of the next; how many gaps it has; their sum. */
 static void write_histogram(struct json *j, const struct histogram *h)
 {
-    json_array_begin(j, "histogram");
+    json_open(j, "histogram", '[');
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         const struct histogram_bucket *bucket = &h->buckets[i];
         uint64_t to = i + 1 < HISTOGRAM_BUCKETS ? histogram_first(i + 1) : UINT64_MAX;
         if (bucket->count)
             json_uints(j, NULL, (uint64_t[]){histogram_first(i), to, bucket->count, bucket->sum}, 4);
     }
-    json_array_end(j);
+    json_close(j, ']');
 }
 
 /* Of each stretch: the gaps that began in it, the stolen ticks, and the longest gap that took any of it. */
 static void write_series(struct json *j, const struct jitter_run *run, const struct worker *w)
 {
     const struct series *s = &w->recorder.series;
-    json_object_begin(j, "series");
+    json_open(j, "series", '{');
     json_uint(j, "tsc_start", s->start);
     json_uint(j, "interval_s", run->stretch_s);
-    json_array_begin(j, "intervals");
+    json_open(j, "intervals", '[');
     for (size_t i = 0; i < SERIES_STRETCHES && s->start + i * s->length < w->totals.end; i++) {
         const struct series_stretch *stretch = &s->stretches[i];
         json_uints(j, NULL, (uint64_t[]){stretch->gaps, stretch->stolen, stretch->max}, 3);
     }
-    json_array_end(j);
-    json_object_end(j);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 static void write_events(struct json *j, const struct jitter_run *run, size_t index)
 {
     const struct recorder *r = &run->workers[index].recorder;
-    json_array_begin(j, "events");
+    json_open(j, "events", '[');
     for (size_t i = 0; i < r->gaps_listed; i++)
         json_uints(j, NULL, (uint64_t[]){r->gaps[i].start, r->gaps[i].end, 0}, 3);
-    json_array_end(j);
+    json_close(j, ']');
 }
 
 /* Of the gaps that were not listed the last ones, in the order of time. */
 static void write_latest(struct json *j, const struct recorder *r)
 {
-    json_array_begin(j, "latest");
+    json_open(j, "latest", '[');
     for (uint64_t n = r->gaps_lost > GAPS_LATEST ? r->gaps_lost - GAPS_LATEST : 0; n < r->gaps_lost; n++)
         json_uints(j, NULL, (uint64_t[]){r->latest[n % GAPS_LATEST].start, r->latest[n % GAPS_LATEST].end}, 2);
-    json_array_end(j);
+    json_close(j, ']');
 }
 
 /* What --until was asked for, and the gap that ended the run. */
@@ -72,26 +71,26 @@ static void write_until(struct json *j, const struct jitter_run *run)
         json_null(j, "until");
         return;
     }
-    json_object_begin(j, "until");
+    json_open(j, "until", '{');
     json_uint(j, "least_ns", run->options->until_ns);
-    json_array_begin(j, "reached");
+    json_open(j, "reached", '[');
     if (run->reached) {
         json_uint(j, NULL, run->reached->cpu);
         json_uint(j, NULL, run->reached->reached.start);
         json_uint(j, NULL, run->reached->reached.end);
     }
-    json_array_end(j);
-    json_object_end(j);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 /* Both clocks just before and just after the measured time, read on this CPU. */
 static void write_readings(struct json *j, const struct worker *w)
 {
     const struct clock_pair *const pairs[] = {&w->before, &w->after};
-    json_array_begin(j, "clock_readings");
+    json_open(j, "clock_readings", '[');
     for (size_t i = 0; i < 2; i++)
         json_uints(j, NULL, (uint64_t[]){pairs[i]->ticks, pairs[i]->raw_ns}, 2);
-    json_array_end(j);
+    json_close(j, ']');
 }
 
 static void write_loop(struct json *j, const struct worker *w)
@@ -131,7 +130,7 @@ static void write_cpu(struct json *j, const struct jitter_run *run, size_t index
 {
     const struct worker *w = &run->workers[index];
     const struct recorder *r = &w->recorder;
-    json_object_begin(j, NULL);
+    json_open(j, NULL, '{');
     json_uint(j, "cpu", w->cpu);
     json_uint(j, "tsc_start", w->totals.start);
     json_uint(j, "tsc_end", w->totals.end);
@@ -148,63 +147,62 @@ static void write_cpu(struct json *j, const struct jitter_run *run, size_t index
     json_uint(j, "events_lost_max_ticks", r->lost_max_ticks);
     write_latest(j, r);
     write_events(j, run, index);
-    json_object_end(j);
+    json_close(j, '}');
 }
 
-static void write_cpus(struct json *j, const char *key, const struct cpu_list *cpus)
+static void write_cpus(struct json *j, const char *key, const struct cpus *cpus)
 {
-    json_array_begin(j, key);
-    for (size_t i = 0; i < cpus->n; i++)
-        json_uint(j, NULL, cpus->ids[i]);
-    json_array_end(j);
+    json_open(j, key, '[');
+    for (unsigned cpu = cpus_next(cpus, 0); cpu < CPU_LIMIT; cpu = cpus_next(cpus, cpu + 1))
+        json_uint(j, NULL, cpu);
+    json_close(j, ']');
 }
 
 static void write_facts(struct json *j, const struct jitter_run *run)
 {
     const struct host_facts *facts = &run->facts;
-    json_object_begin(j, "facts");
+    json_open(j, "facts", '{');
     write_cpus(j, "online", &facts->online);
     write_cpus(j, "isolated", &facts->isolated);
     write_cpus(j, "nohz_full", &facts->nohz_full);
     write_cpus(j, "main_thread", &run->housekeeping);
     json_uint(j, "throttled_us", run->throttled_us);
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
-    json_object_end(j);
+    json_close(j, '}');
 }
 
 /* What was done to the first of the CPUs on purpose, from the first stamp to the last. */
 static void write_injected(struct json *j, const struct injection *injection)
 {
-    json_object_begin(j, "injected");
+    json_open(j, "injected", '{');
     json_uint(j, "errno", (uint64_t)-injection->error);
-    json_array_begin(j, "truths");
+    json_open(j, "truths", '[');
     for (size_t i = 0; i < injection->done; i++)
         json_uints(j, NULL, (uint64_t[]){injection->truths[i].start, injection->truths[i].end}, 2);
-    json_array_end(j);
-    json_object_end(j);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 /* The CPUs that were left to somebody else: nothing that was counted there is a result. */
 static void write_not_measured(struct json *j, const struct jitter_run *run)
 {
-    json_array_begin(j, "not_measured");
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    json_open(j, "not_measured", '[');
+    for (size_t i = 0; i < run->n; i++) {
         if (!jitter_is_void(run, i))
             continue;
-        json_object_begin(j, NULL);
-        json_uint(j, "cpu", run->cpus.ids[i]);
+        json_open(j, NULL, '{');
+        json_uint(j, "cpu", run->workers[i].cpu);
         json_string(j, "reason", run->workers[i].why_left);
-        json_object_end(j);
+        json_close(j, '}');
     }
-    json_array_end(j);
+    json_close(j, ']');
 }
 
 int jitter_document_write(FILE *stream, const void *context)
 {
     const struct jitter_run *run = context;
-    struct json j;
-    json_init(&j, stream);
-    json_object_begin(&j, NULL);
+    struct json j = {.stream = stream};
+    json_open(&j, NULL, '{');
     document_write_header(&j, "tunectl.probe.jitter.raw/1", &run->facts, run->at_s);
     json_string(&j, "holds", "what was measured, in ticks of the counter (clock.hz a second); `tunectl report` and "
                 "`tunectl compare` read it, and say what it means");
@@ -215,20 +213,20 @@ int jitter_document_write(FILE *stream, const void *context)
     json_bool(&j, "interrupted", run->is_interrupted);
     write_until(&j, run);
     json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
-    json_object_begin(&j, "clock");
+    json_open(&j, "clock", '{');
     document_write_clock(&j, &run->clock, &run->facts);
-    json_object_end(&j);
+    json_close(&j, '}');
     write_facts(&j, run);
     document_write_files(&j, "files_before", &run->before);
     document_write_files(&j, "files_after", &run->after);
-    json_array_begin(&j, "cpus");
-    for (size_t i = 0; i < run->cpus.n; i++)
+    json_open(&j, "cpus", '[');
+    for (size_t i = 0; i < run->n; i++)
         if (!jitter_is_void(run, i))
             write_cpu(&j, run, i);
-    json_array_end(&j);
+    json_close(&j, ']');
     write_not_measured(&j, run);
     if (run->injection.inject)
         write_injected(&j, &run->injection);
-    json_object_end(&j);
+    json_close(&j, '}');
     return 0;
 }

@@ -1,4 +1,4 @@
-#include "jitter/guard.h"
+#include "jitter/run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,25 +9,18 @@
 
 #include "lib/claims.h"
 #include "lib/output.h"
-#include "lib/parent.h"
 #include "lib/stop.h"
 #include "lib/tasks.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
-enum {
-    POLL_US = 1000,
-    SEARCH_PAUSE = 5,       /* polls between two searches for who has a CPU: a search reads every thread of the host */
-    GIVEN_S = 10,           /* for a worker to get its CPU, and, after the deadline, to be done */
-};
+enum { GIVEN_S = 10 };      /* for a worker to get its CPU, and, after the deadline, to be done */
 
 struct guard {
     struct jitter_run *run;
-    pthread_t thread;
-    atomic_bool is_over;
+    struct watch watch;
     struct claims *claims;          /* NULL where nobody makes a worker leave */
-    struct own_thread *looked_at;   /* the worker of each CPU, as it was at the last poll */
-    unsigned since_search;
+    pid_t *tids;                    /* of the workers that may be kept from their CPU; else 0 */
     struct longest *longest;        /* of each worker, as far as it is shown */
     uint64_t shown_ticks;           /* when a line of progress was written last */
 };
@@ -37,12 +30,6 @@ struct longest {
     size_t looked_at;
     struct gap gap;
 };
-
-static void pause_us(long us)
-{
-    struct timespec pause = {0, us * 1000};
-    (void)nanosleep(&pause, NULL);
-}
 
 static double seconds_since(const struct jitter_run *run, uint64_t ticks)
 {
@@ -54,7 +41,7 @@ static double seconds_since(const struct jitter_run *run, uint64_t ticks)
 static void move_away(struct guard *g, struct worker *w)
 {
     pid_t tid = atomic_load(&w->tid);
-    if (tid && cpu_list_pin_thread(tid, &g->run->housekeeping))
+    if (tid && cpus_pin(tid, &g->run->housekeeping))
         partition_leave(&g->run->partition);
 }
 
@@ -77,29 +64,22 @@ static void leave_all_near(const struct task *task, void *context)
 {
     struct guard *g = context;
     char name[TASK_TEXT_SIZE];
-    for (size_t i = 0; i < g->run->cpus.n; i++)
-        if (claims_is_near(g->claims, i, task->cpu))
+    struct cpus core = host_core(&g->run->facts, task->cpu);
+    for (size_t i = 0; i < g->run->n; i++)
+        if (cpus_have(&core, g->run->workers[i].cpu))
             leave(g, &g->run->workers[i], "%s runs on CPU %u", task_format(task, name), task->cpu);
 }
 
-static bool is_kept_away(struct guard *g, size_t index)
+static bool is_at_work(const struct worker *w)
 {
-    const struct worker *w = &g->run->workers[index];
-    if (worker_has_left(w) || atomic_load(&w->stage) == WORKER_IS_DONE)
-        return false;
-    return own_thread_is_kept(&g->looked_at[index], atomic_load(&w->tid));
+    return !worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE;
 }
 
-static void look_at_workers(struct guard *g)
+static void look_at_claims(struct guard *g)
 {
-    bool is_any = false;
-    for (size_t i = 0; i < g->run->cpus.n; i++)
-        is_any = is_kept_away(g, i) || is_any;
-    g->since_search++;
-    if (is_any && g->since_search >= SEARCH_PAUSE) {
-        g->since_search = 0;
-        claims_search(g->claims, leave_all_near, g);
-    }
+    for (size_t i = 0; i < g->run->n; i++)
+        g->tids[i] = is_at_work(&g->run->workers[i]) ? atomic_load(&g->run->workers[i].tid) : 0;
+    claims_poll(g->claims, g->tids);
 }
 
 static bool is_the_one(const struct task *task, void *context)
@@ -125,7 +105,7 @@ static void leave_to_holder(struct guard *g, struct worker *w, const char *what)
 /* Nothing can be waited for any more. */
 static _Noreturn void end(struct guard *g)
 {
-    for (size_t i = 0; i < g->run->cpus.n; i++)
+    for (size_t i = 0; i < g->run->n; i++)
         move_away(g, &g->run->workers[i]);
     partition_end(&g->run->partition);
     _exit(EXIT_FAILED);
@@ -148,7 +128,7 @@ static void look_at_deadlines(struct guard *g)
     uint64_t started = atomic_load(&run->workers_started);
     double starting_s = started ? seconds_since(run, started) : 0.0;
     double late_s = run->deadline_ticks ? seconds_since(run, run->deadline_ticks) : 0.0;
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    for (size_t i = 0; i < run->n; i++) {
         struct worker *w = &run->workers[i];
         int stage = atomic_load(&w->stage);
         if (stage == WORKER_STARTS && starting_s > GIVEN_S)
@@ -162,24 +142,8 @@ static void look_at_deadlines(struct guard *g)
 /* A signal that ends the run is for all; the workers look at deadlines of their own. */
 static void pass_on_stop(struct guard *g)
 {
-    for (size_t i = 0; stop_is_asked() && i < g->run->cpus.n; i++)
+    for (size_t i = 0; stop_is_asked() && i < g->run->n; i++)
         atomic_store(&g->run->workers[i].deadline, 0);
-}
-
-static void look(struct guard *g)
-{
-    if (parent_is_gone())
-        end(g);
-    if (g->claims) {
-        claims_look(g->claims, leave_all_near, g);
-        look_at_workers(g);
-    }
-    pass_on_stop(g);
-    look_at_deadlines(g);
-    /* A worker that was on its way to the CPU when it was told to leave it. */
-    for (size_t i = 0; i < g->run->cpus.n; i++)
-        if (worker_has_left(&g->run->workers[i]) && atomic_load(&g->run->workers[i].stage) != WORKER_IS_DONE)
-            move_away(g, &g->run->workers[i]);
 }
 
 /*
@@ -210,49 +174,54 @@ static void show_progress(struct guard *g)
         return;
     g->shown_ticks = now;
     (void)fprintf(stderr, "progress %.1f", (double)(now - start) / hz);
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    for (size_t i = 0; i < run->n; i++) {
         if (worker_has_left(&run->workers[i]))
             continue;
         look_at_gaps(&run->workers[i].recorder, &g->longest[i]);
         const struct gap *gap = &g->longest[i].gap;
         double at_s = gap->start >= start ? (double)(gap->start - start) / hz : -1.0;
-        (void)fprintf(stderr, " %u:%.0f@%.3f", run->cpus.ids[i], (double)(gap->end - gap->start) * 1e9 / hz, at_s);
+        (void)fprintf(stderr, " %u:%.0f@%.3f", run->workers[i].cpu, (double)(gap->end - gap->start) * 1e9 / hz, at_s);
     }
     (void)fputc('\n', stderr);
 }
 
-static void *guard_main(void *argument)
+static void look(void *context)
 {
-    struct guard *g = argument;
-    while (!atomic_load(&g->is_over)) {
-        look(g);
-        show_progress(g);
-        pause_us(POLL_US);
-    }
-    return NULL;
+    struct guard *g = context;
+    if (parent_is_gone())
+        end(g);
+    if (g->claims)
+        look_at_claims(g);
+    pass_on_stop(g);
+    look_at_deadlines(g);
+    /* A worker that was on its way to the CPU when it was told to leave it. */
+    for (size_t i = 0; i < g->run->n; i++)
+        if (worker_has_left(&g->run->workers[i]) && atomic_load(&g->run->workers[i].stage) != WORKER_IS_DONE)
+            move_away(g, &g->run->workers[i]);
+    show_progress(g);
 }
 
 struct guard *guard_start(struct jitter_run *run)
 {
-    if (run->housekeeping.n == 0)
+    if (cpus_count(&run->housekeeping) == 0)
         return NULL;
     struct guard *g = calloc(1, sizeof(*g));
     if (!g)
         abort();
-    *g = (struct guard){.run = run, .looked_at = calloc(run->cpus.n, sizeof(*g->looked_at))};
-    g->longest = calloc(run->cpus.n, sizeof(*g->longest));
-    if (!g->looked_at || !g->longest)
+    *g = (struct guard){.run = run, .watch = {.look = look, .context = g}};
+    g->tids = calloc(run->n, sizeof(*g->tids));
+    g->longest = calloc(run->n, sizeof(*g->longest));
+    if (!run->options->intrude)
+        g->claims = claims_new(&run->cpus, &run->housekeeping, run->n, &run->facts, leave_all_near, g);
+    if (!g->tids || !g->longest || (!run->options->intrude && !g->claims))
         abort();
-    if (!run->options->intrude) {
-        g->claims = claims_new(&run->cpus, &run->housekeeping, &run->facts);
-        if (!g->claims)
-            abort();
-        pause_us(CLAIMS_FIRST_LOOK_US);
-        claims_look(g->claims, leave_all_near, g);
-        claims_search(g->claims, leave_all_near, g);
+    if (g->claims) {
+        struct timespec pause = {.tv_nsec = CLAIMS_FIRST_LOOK_US * 1000L};
+        (void)nanosleep(&pause, NULL);
+        claims_look(g->claims);
+        claims_search(g->claims);
     }
-    if (thread_start(&g->thread, guard_main, g))
-        abort();
+    watch_start(&g->watch);
     return g;
 }
 
@@ -260,10 +229,9 @@ void guard_stop(struct guard *g)
 {
     if (!g)
         return;
-    atomic_store(&g->is_over, true);
-    (void)pthread_join(g->thread, NULL);
+    watch_stop(&g->watch);
     claims_free(g->claims);
-    free(g->looked_at);
+    free(g->tids);
     free(g->longest);
     free(g);
 }

@@ -1,6 +1,5 @@
 /* Interruptions of known length at known times, on purpose: `tunectl probe selftest` looks for them in what was recorded. */
-#ifndef TUNECTL_JITTER_INJECTOR_H
-#define TUNECTL_JITTER_INJECTOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ void injection_deinit(struct injection *i);
 
 /* Blocks until all are done. For ipi the caller must not be on the CPU. */
 void injection_run(struct injection *i);
-
-#endif

@@ -1,4 +1,3 @@
-#include "jitter/jitter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,11 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "jitter/dialogue.h"
-#include "jitter/document.h"
-#include "jitter/guard.h"
 #include "jitter/run.h"
-#include "lib/housekeeping.h"
 #include "lib/output.h"
 #include "lib/stop.h"
 #include "lib/ticks.h"
@@ -38,35 +33,25 @@ const struct command jitter_command = {
 static int choose_cpus(struct jitter_run *run)
 {
     const char *text = run->options->cpus;
-    char format[64];
-    if (text && cpu_list_parse(&run->cpus, text))
+    if (text && cpus_parse(&run->cpus, text))
         return print_error(EXIT_USAGE, "--cpus %s is not a CPU list; write one like 2-5,8", text);
-    if (!text) {
-        const struct cpu_list *set = run->facts.isolated.n ? &run->facts.isolated : &run->facts.nohz_full;
-        char all[4096];
-        if (cpu_list_parse(&run->cpus, cpu_list_format(set, all, sizeof(all))))
-            return print_error(EXIT_USAGE, "too many isolated CPUs; name some with --cpus");
-    }
-    if (run->cpus.n == 0)
+    if (!text)
+        run->cpus = cpus_count(&run->facts.isolated) ? run->facts.isolated : run->facts.nohz_full;
+    run->n = cpus_count(&run->cpus);
+    if (run->n == 0)
         return print_error(EXIT_USAGE, text ? "--cpus names no CPU"
                            : "no CPU is isolated on this host; name the CPUs to probe with --cpus");
-    struct cpu_list missing;
-    if (cpu_list_without(&missing, &run->cpus, &run->facts.online))
-        return print_error(EXIT_FAILED, "out of memory");
-    int status = EXIT_OK;
-    if (missing.n)
-        status = print_error(EXIT_USAGE,
-                             missing.n > 1 ? "CPUs %s are not online on this host" : "CPU %s is not online on this host",
-                             cpu_list_format(&missing, format, sizeof(format)));
-    cpu_list_deinit(&missing);
-    return status;
+    struct cpus missing = cpus_without(&run->cpus, &run->facts.online);
+    if (cpus_count(&missing) > 0)
+        return print_error(EXIT_USAGE, "CPU %u is not online on this host", cpus_next(&missing, 0));
+    return EXIT_OK;
 }
 
 /* The slowest of the loops on the probed CPUs, in ticks. */
 static double slowest(const struct jitter_run *run, double (*of)(const struct worker *))
 {
     double most = 0.0;
-    for (size_t i = 0; i < run->cpus.n; i++)
+    for (size_t i = 0; i < run->n; i++)
         if (!jitter_is_void(run, i) && of(&run->workers[i]) > most)
             most = of(&run->workers[i]);
     return most;
@@ -104,7 +89,7 @@ static int choose_threshold(struct jitter_run *run)
 static int await_ready(struct jitter_run *run)
 {
     (void)pthread_barrier_wait(&run->control.barrier);
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    for (size_t i = 0; i < run->n; i++) {
         const struct worker *w = &run->workers[i];
         if (w->error && !worker_has_left(w))
             return print_error(EXIT_FAILED, "on CPU %u the probe cannot %s: %s", w->cpu, w->failed_step, strerror(-w->error));
@@ -115,7 +100,7 @@ static int await_ready(struct jitter_run *run)
 /* What the guard has told a worker already stands. */
 static void set_deadlines(struct jitter_run *run)
 {
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    for (size_t i = 0; i < run->n; i++) {
         uint64_t unset = UINT64_MAX;
         (void)atomic_compare_exchange_strong(&run->workers[i].deadline, &unset, run->deadline_ticks);
     }
@@ -129,7 +114,7 @@ static uint64_t throttled_us(const struct jitter_run *run)
 /* Several CPUs may come back from such a gap before they hear of each other. */
 static void find_reached(struct jitter_run *run)
 {
-    for (size_t i = 0; i < run->cpus.n; i++) {
+    for (size_t i = 0; i < run->n; i++) {
         const struct worker *w = &run->workers[i];
         if (w->reached.end && !jitter_is_void(run, i) && (!run->reached || w->reached.end < run->reached->reached.end))
             run->reached = w;
@@ -188,26 +173,27 @@ static int init_barrier(struct jitter_run *run)
     if (rc)
         return rc;
     (void)pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-    rc = pthread_barrier_init(&run->control.barrier, &shared, (unsigned)run->cpus.n + 1);
+    rc = pthread_barrier_init(&run->control.barrier, &shared, (unsigned)run->n + 1);
     (void)pthread_barrierattr_destroy(&shared);
     return rc;
 }
 
 static int init_workers(struct jitter_run *run)
 {
-    run->workers = map_shared(run->cpus.n * sizeof(*run->workers));
+    run->workers = map_shared(run->n * sizeof(*run->workers));
     if (!run->workers || init_barrier(run))
         return print_error(EXIT_FAILED, "out of memory");
     run->control.gaps_capacity = run->options->gaps_capacity;
     run->control.fifo_priority = run->options->fifo_priority;
-    run->control.is_guarded = run->housekeeping.n > 0;
+    run->control.is_guarded = cpus_count(&run->housekeeping) > 0;
     run->stretch_s = series_stretch_s(run->options->duration_s);
     run->control.stretch_ticks = (uint64_t)((double)run->stretch_s * run->clock.initial.hz);
-    for (size_t i = 0; i < run->cpus.n; i++) {
-        int rc = worker_init(&run->workers[i], &run->control, run->cpus.ids[i]);
+    unsigned cpu = cpus_next(&run->cpus, 0);
+    for (size_t i = 0; i < run->n; i++, cpu = cpus_next(&run->cpus, cpu + 1)) {
+        int rc = worker_init(&run->workers[i], &run->control, cpu);
         if (rc)
             return print_error(EXIT_FAILED, "on CPU %u the probe cannot allocate memory (fewer --events need less): %s",
-                               run->cpus.ids[i], strerror(-rc));
+                               cpu, strerror(-rc));
     }
     return EXIT_OK;
 }
@@ -215,10 +201,10 @@ static int init_workers(struct jitter_run *run)
 /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
 static void start_workers(struct jitter_run *run, size_t from)
 {
-    for (size_t i = from; i < run->cpus.n; i++) {
+    for (size_t i = from; i < run->n; i++) {
         int rc = worker_start(&run->workers[i]);
         if (rc)
-            exit(print_error(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->cpus.ids[i], strerror(-rc)));
+            exit(print_error(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->workers[i].cpu, strerror(-rc)));
     }
 }
 
@@ -227,7 +213,7 @@ static _Noreturn void be_the_workers(struct jitter_run *run)
 {
     start_workers(run, 1);
     worker_run(&run->workers[0]);
-    for (size_t i = 1; i < run->cpus.n; i++)
+    for (size_t i = 1; i < run->n; i++)
         worker_join(&run->workers[i]);
     _exit(EXIT_OK);
 }
@@ -251,7 +237,7 @@ static void join_workers(struct jitter_run *run)
 {
     if (run->partition.child > 0)
         (void)waitpid(run->partition.child, NULL, 0);
-    for (size_t i = 0; run->partition.child == 0 && i < run->cpus.n; i++)
+    for (size_t i = 0; run->partition.child == 0 && i < run->n; i++)
         worker_join(&run->workers[i]);
 }
 
@@ -282,49 +268,37 @@ static int measure_all(struct jitter_run *run)
 static void conclude(struct jitter_run *run)
 {
     clock_span_end(&run->clock);
-    for (size_t i = 0; i < run->cpus.n; i++)
+    for (size_t i = 0; i < run->n; i++)
         if (!jitter_is_void(run, i) && run->workers[i].totals.end < run->deadline_ticks)
             run->is_interrupted = !run->reached;
 }
 
 static int run_and_write(struct jitter_run *run)
 {
-    FILE *stream = output_open(run->options->output);
-    if (!stream)
-        return print_error(EXIT_FAILED, "cannot open %s: %s", run->options->output, strerror(errno));
     stop_init();
     /* Where no CPU is left, or a cpuset allows none, the main thread shares a probed CPU, which works and is said. */
-    int status = EXIT_OK;
-    if (housekeeping_move(&run->housekeeping, &run->facts, &run->cpus))
-        status = print_error(EXIT_FAILED, "out of memory");
-    if (!status) {
-        partition_init(&run->partition, run->options->group);
-        clock_span_begin(&run->clock);
-        run->control.microsecond_ticks = (uint64_t)(run->clock.initial.hz / 1e6);
-        status = injection_init(&run->injection, run->options->inject, run->cpus.ids[0], run->clock.initial.hz);
-    }
+    run->housekeeping = housekeeping_move(&run->facts, &run->cpus);
+    partition_init(&run->partition, run->options->group);
+    clock_span_begin(&run->clock);
+    run->control.microsecond_ticks = (uint64_t)(run->clock.initial.hz / 1e6);
+    int status = injection_init(&run->injection, run->options->inject, cpus_next(&run->cpus, 0), run->clock.initial.hz);
     if (!status)
         status = measure_all(run);
-    if (!status) {
-        conclude(run);
-        status = output_write(stream, run->options->output, jitter_document_write, run);
-    } else {
-        output_abandon(stream);
-    }
-    return status;
+    if (status)
+        return status;
+    conclude(run);
+    return output_write(jitter_document_write, run);
 }
 
 static void run_deinit(struct jitter_run *run)
 {
-    for (size_t i = 0; run->workers && i < run->cpus.n; i++)
+    for (size_t i = 0; run->workers && i < run->n; i++)
         worker_deinit(&run->workers[i]);
     if (run->workers)
-        (void)munmap(run->workers, run->cpus.n * sizeof(*run->workers));
+        (void)munmap(run->workers, run->n * sizeof(*run->workers));
     snapshot_deinit(&run->before);
     snapshot_deinit(&run->after);
     injection_deinit(&run->injection);
-    cpu_list_deinit(&run->housekeeping);
-    cpu_list_deinit(&run->cpus);
     host_facts_deinit(&run->facts);
 }
 
@@ -338,7 +312,8 @@ int jitter_main(int argc, char **argv)
     if (!run)
         return print_error(EXIT_FAILED, "out of memory");
     run->options = &options;
-    status = host_facts_init(&run->facts, options.root) ? print_error(EXIT_FAILED, "out of memory") : choose_cpus(run);
+    host_facts_init(&run->facts, options.root);
+    status = choose_cpus(run);
     if (!status)
         status = run_and_write(run);
     run_deinit(run);

@@ -36,7 +36,7 @@ void partition_init(struct partition *p, int procs)
     *p = (struct partition){.procs = procs, .home = procs >= 0 ? open_home() : -1};
 }
 
-pid_t partition_fork(struct partition *p, const struct cpu_list *cpus)
+pid_t partition_fork(struct partition *p, const struct cpus *cpus)
 {
     pid_t parent = getpid();
     pid_t child = fork();
@@ -53,7 +53,7 @@ pid_t partition_fork(struct partition *p, const struct cpu_list *cpus)
      * Since Linux 6.2 a thread keeps the CPUs it asked for where its cpuset changes (8f9ea86fdf99): so it enters on the CPUs to
      * be probed, and on no other of the partition's, where an engine may run. Before, each worker moves on by itself.
      */
-    (void)cpu_list_pin(cpus);
+    (void)cpus_pin(0, cpus);
     /* "0": the writer itself. */
     ssize_t written = write(p->procs, "0", 1);
     (void)written;  /* refused: its CPUs are out of reach, and each worker says so */

@@ -2,8 +2,7 @@
  * The workers' process, where the probed CPUs belong to an isolated partition of control group v2: nothing outside the partition
  * may run on them, and nothing inside it anywhere else. So the workers, and they alone, live in a process of their own in there.
  */
-#ifndef TUNECTL_JITTER_PARTITION_H
-#define TUNECTL_JITTER_PARTITION_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -22,12 +21,10 @@ void partition_init(struct partition *p, int procs);
  * In the child: enters the partition, on no other CPU than these. Returns the child's process id, 0 in the child, or -errno. Where
  * the partition would not take it, the workers cannot run on their CPUs. What both share must be mapped as shared before.
  */
-pid_t partition_fork(struct partition *p, const struct cpu_list *cpus);
+pid_t partition_fork(struct partition *p, const struct cpus *cpus);
 
 /* Takes the child out of the partition, to this process's CPUs. */
 void partition_leave(const struct partition *p);
 
 /* Ends the child at once. */
 void partition_end(const struct partition *p);
-
-#endif

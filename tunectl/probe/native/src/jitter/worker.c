@@ -165,8 +165,3 @@ void worker_deinit(struct worker *w)
 {
     recorder_deinit(&w->recorder);
 }
-
-uint64_t worker_run_ticks(const struct worker *w)
-{
-    return w->totals.end - w->totals.start;
-}

@@ -1,6 +1,5 @@
 /* One thread on one CPU: prepares, measures, and leaves its figures behind. */
-#ifndef TUNECTL_JITTER_WORKER_H
-#define TUNECTL_JITTER_WORKER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -75,9 +74,6 @@ struct worker {
     uint64_t involuntary_switches;
 };
 
-/* From first to last stamp, in ticks. */
-uint64_t worker_run_ticks(const struct worker *w);
-
 bool worker_has_left(const struct worker *w);
 
 /* With memory for its gaps, which the worker itself touches. Returns 0 or -errno. */
@@ -88,5 +84,3 @@ int worker_start(struct worker *w);
 void worker_run(struct worker *w);
 void worker_join(struct worker *w);
 void worker_deinit(struct worker *w);
-
-#endif

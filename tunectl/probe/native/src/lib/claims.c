@@ -1,8 +1,9 @@
 #include "lib/claims.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/files.h"
+enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */
 
 /* A thread of somebody else that has nowhere else to run than on the run's CPUs. */
 struct resident {
@@ -11,56 +12,31 @@ struct resident {
 };
 
 struct claims {
-    const struct cpu_list *cpus;
-    const struct cpu_list *elsewhere;
     const struct host_facts *facts;
-    struct cpu_list *cores;     /* of each of `cpus`: the hardware threads of its core; empty where that is not known */
+    struct cpus near;           /* the run's CPUs, and the other hardware threads of their cores */
+    struct cpus elsewhere;
     struct resident *residents;
     size_t n_residents;
-};
-
-/* Who is told, while every thread of the host is read. */
-struct search {
-    const struct claims *claims;
     claim_heard heard;
     void *context;
+    unsigned since_search;
+    size_t own;
+    uint64_t switches[];        /* of each of our own threads: how often it had left a CPU at the last poll */
 };
 
-bool claims_is_near(const struct claims *claims, size_t index, unsigned cpu)
-{
-    return claims->cpus->ids[index] == cpu || cpu_list_has(&claims->cores[index], cpu);
-}
-
-static bool is_near(const struct claims *claims, unsigned cpu)
-{
-    for (size_t i = 0; i < claims->cpus->n; i++)
-        if (claims_is_near(claims, i, cpu))
-            return true;
-    return false;
-}
-
 /* May it run where nobody measures? Then the scheduler moves it there, and takes nothing from it for longer than a moment. */
-static bool has_elsewhere(const struct claims *claims, const struct task *task, bool *may_come_near)
+static bool has_elsewhere(const struct claims *claims, const struct cpus *allowed)
 {
-    struct cpu_list allowed;
-    bool elsewhere = false;
-    *may_come_near = false;
-    if (cpu_list_allowed(&allowed, task->tid))
-        return true;
-    for (size_t i = 0; i < allowed.n; i++) {
-        elsewhere = elsewhere || cpu_list_has(claims->elsewhere, allowed.ids[i]);
-        *may_come_near = *may_come_near || is_near(claims, allowed.ids[i]);
-    }
-    elsewhere = elsewhere || allowed.n == 0;
-    cpu_list_deinit(&allowed);
-    return elsewhere;
+    struct cpus common = cpus_common(allowed, &claims->elsewhere);
+    return cpus_count(&common) > 0 || cpus_count(allowed) == 0;
 }
 
 static bool keep_resident(const struct task *task, void *context)
 {
     struct claims *claims = context;
-    bool may_come_near;
-    if (has_elsewhere(claims, task, &may_come_near) || !may_come_near)
+    struct cpus allowed = cpus_allowed(task->tid);
+    struct cpus near = cpus_common(&allowed, &claims->near);
+    if (cpus_count(&near) == 0 || has_elsewhere(claims, &allowed))
         return false;
     struct resident *more = realloc(claims->residents, (claims->n_residents + 1) * sizeof(*more));
     if (!more)
@@ -70,20 +46,16 @@ static bool keep_resident(const struct task *task, void *context)
     return false;
 }
 
-struct claims *claims_new(const struct cpu_list *cpus, const struct cpu_list *elsewhere, const struct host_facts *facts)
+struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere, size_t own, const struct host_facts *facts,
+                          claim_heard heard, void *context)
 {
-    struct claims *claims = calloc(1, sizeof(*claims));
+    struct claims *claims = calloc(1, sizeof(*claims) + own * sizeof(*claims->switches));
     if (!claims)
         return NULL;
-    *claims = (struct claims){.cpus = cpus, .elsewhere = elsewhere, .facts = facts};
-    claims->cores = calloc(cpus->n, sizeof(*claims->cores));
-    bool is_short = !claims->cores;
-    for (size_t i = 0; !is_short && i < cpus->n; i++)
-        is_short = file_cpus(&claims->cores[i], facts->root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
-                             cpus->ids[i]);
-    if (is_short) {
-        claims_free(claims);
-        return NULL;
+    *claims = (struct claims){.facts = facts, .elsewhere = *elsewhere, .heard = heard, .context = context, .own = own};
+    for (unsigned cpu = cpus_next(cpus, 0); cpu < CPU_LIMIT; cpu = cpus_next(cpus, cpu + 1)) {
+        struct cpus core = host_core(facts, cpu);
+        CPU_OR_S(sizeof(core), claims->near.sets, claims->near.sets, core.sets);
     }
     (void)tasks_find(keep_resident, claims);
     return claims;
@@ -91,16 +63,12 @@ struct claims *claims_new(const struct cpu_list *cpus, const struct cpu_list *el
 
 void claims_free(struct claims *claims)
 {
-    if (!claims)
-        return;
-    for (size_t i = 0; claims->cores && i < claims->cpus->n; i++)
-        cpu_list_deinit(&claims->cores[i]);
-    free(claims->cores);
-    free(claims->residents);
+    if (claims)
+        free(claims->residents);
     free(claims);
 }
 
-void claims_look(struct claims *claims, claim_heard heard, void *context)
+void claims_look(struct claims *claims)
 {
     for (size_t i = 0; i < claims->n_residents; i++) {
         struct resident *r = &claims->residents[i];
@@ -108,8 +76,8 @@ void claims_look(struct claims *claims, claim_heard heard, void *context)
         struct task now;
         if (!task_read(&now, r->task.pid, r->task.tid))
             continue;
-        if ((now.state == 'R' || slices != r->slices) && is_near(claims, now.cpu))
-            heard(&now, context);
+        if ((now.state == 'R' || slices != r->slices) && cpus_have(&claims->near, now.cpu))
+            claims->heard(&now, claims->context);
         r->slices = slices;
     }
 }
@@ -117,23 +85,21 @@ void claims_look(struct claims *claims, claim_heard heard, void *context)
 /* On an isolated CPU nobody is moved away by the scheduler, wherever else he may run. */
 static bool hear(const struct task *task, void *context)
 {
-    const struct search *search = context;
-    bool may_come_near;
-    if (task->state != 'R' || !is_near(search->claims, task->cpu))
+    const struct claims *claims = context;
+    if (task->state != 'R' || !cpus_have(&claims->near, task->cpu))
         return false;
-    bool stays = cpu_list_has(&search->claims->facts->isolated, task->cpu);
-    if (stays || !has_elsewhere(search->claims, task, &may_come_near))
-        search->heard(task, search->context);
+    struct cpus allowed = cpus_allowed(task->tid);
+    if (cpus_have(&claims->facts->isolated, task->cpu) || !has_elsewhere(claims, &allowed))
+        claims->heard(task, claims->context);
     return false;
 }
 
-void claims_search(struct claims *claims, claim_heard heard, void *context)
+void claims_search(struct claims *claims)
 {
-    struct search search = {claims, heard, context};
-    (void)tasks_find(hear, &search);
+    (void)tasks_find(hear, claims);
 }
 
-bool own_thread_is_kept(struct own_thread *thread, pid_t tid)
+static bool is_kept(pid_t tid, uint64_t *switches_before)
 {
     struct task now;
     if (!tid || !task_read(&now, tid, tid))
@@ -141,7 +107,20 @@ bool own_thread_is_kept(struct own_thread *thread, pid_t tid)
     /* Put on a CPU as often as it left one: it is not on one now. In this order, so that a switch in between reads as there. */
     uint64_t switches = task_switches(tid, tid);
     bool is_away = now.state == 'R' && task_account(tid, tid).slices <= switches;
-    bool is_kept = is_away && switches == thread->switches;
-    thread->switches = switches;
-    return is_kept;
+    bool is_as_before = switches == *switches_before;
+    *switches_before = switches;
+    return is_away && is_as_before;
+}
+
+void claims_poll(struct claims *claims, const pid_t *tids)
+{
+    bool is_any_kept = false;
+    claims_look(claims);
+    for (size_t i = 0; i < claims->own; i++)
+        is_any_kept = is_kept(tids[i], &claims->switches[i]) || is_any_kept;
+    claims->since_search++;
+    if (is_any_kept && claims->since_search >= SEARCH_PAUSE) {
+        claims->since_search = 0;
+        claims_search(claims);
+    }
 }

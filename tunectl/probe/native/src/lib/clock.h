@@ -1,6 +1,5 @@
 /* The tick counter against CLOCK_MONOTONIC_RAW. */
-#ifndef TUNECTL_LIB_CLOCK_H
-#define TUNECTL_LIB_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ double clock_stated_hz(void);
  * timed chains of dependent additions (about 0.3 ms in all).
  */
 double clock_core_cycles_per_tick(void);
-
-#endif

@@ -1,7 +1,7 @@
-/* Lists of CPU numbers, and the kernel's text for them. */
-#ifndef TUNECTL_LIB_CPUS_H
-#define TUNECTL_LIB_CPUS_H
+/* Sets of CPU numbers, read from the kernel's text for them. */
+#pragma once
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -9,36 +9,40 @@
 /* No kernel has more CPUs than this (NR_CPUS is at most 8192); a list beyond it is a typing error. */
 enum { CPU_LIMIT = 65536 };
 
-/* Ascending, without repetition. */
-struct cpu_list {
-    unsigned *ids;
-    size_t n;
+/* A bit for each: a value, larger than any kernel's mask, which sched_setaffinity and its like allow. */
+struct cpus {
+    cpu_set_t sets[CPU_LIMIT / 8 / sizeof(cpu_set_t)];
 };
 
 /*
  * The kernel's input grammar: "0,2-5,8-31:1/4" (`used`/`group`), blanks around items. An empty text, blanks or "(null)" (what
- * /sys/devices/system/cpu/nohz_full can hold) is the empty list. Returns 0, -EINVAL (not a list), -ERANGE or -ENOMEM.
+ * /sys/devices/system/cpu/nohz_full can hold) is the empty set. Returns 0, -EINVAL (not a list) or -ERANGE.
  */
-int cpu_list_parse(struct cpu_list *list, const char *text);
-void cpu_list_deinit(struct cpu_list *list);
+int cpus_parse(struct cpus *cpus, const char *text);
 
-bool cpu_list_has(const struct cpu_list *list, unsigned cpu);
+static inline void cpus_add(struct cpus *cpus, unsigned cpu)
+{
+    CPU_SET_S(cpu, sizeof(*cpus), cpus->sets);
+}
 
-/* "0,2-5" into `text`; a list too long for `size` ends in "...". Returns `text`. */
-char *cpu_list_format(const struct cpu_list *list, char *text, size_t size);
+static inline bool cpus_have(const struct cpus *cpus, unsigned cpu)
+{
+    return CPU_ISSET_S(cpu, sizeof(*cpus), cpus->sets);
+}
 
-/* The CPUs of `list` for which `keep(cpu, context)`. Returns 0 or -ENOMEM. */
-int cpu_list_filter(struct cpu_list *out, const struct cpu_list *list, bool (*keep)(unsigned, const void *),
-                    const void *context);
+static inline unsigned cpus_count(const struct cpus *cpus)
+{
+    return (unsigned)CPU_COUNT_S(sizeof(*cpus), cpus->sets);
+}
 
-/* The CPUs of `list` that are not in `other`. Returns 0 or -ENOMEM. */
-int cpu_list_without(struct cpu_list *out, const struct cpu_list *list, const struct cpu_list *other);
+/* The first of them that is not below `from`; CPU_LIMIT where there is none. */
+unsigned cpus_next(const struct cpus *cpus, unsigned from);
 
-/* The CPUs that the thread may use; 0 is the calling one. Empty where it has ended. Returns 0 or -ENOMEM. */
-int cpu_list_allowed(struct cpu_list *list, pid_t tid);
+struct cpus cpus_common(const struct cpus *cpus, const struct cpus *others);
+struct cpus cpus_without(const struct cpus *cpus, const struct cpus *others);
 
-/* Confines the calling thread, or the thread `tid`, to `list`. Returns 0 or -errno. */
-int cpu_list_pin(const struct cpu_list *list);
-int cpu_list_pin_thread(pid_t tid, const struct cpu_list *list);
+/* Where the thread may run; 0 is the calling one. Empty where it has ended. */
+struct cpus cpus_allowed(pid_t tid);
 
-#endif
+/* Confines the thread to them; 0 is the calling one. Returns 0 or -errno. */
+int cpus_pin(pid_t tid, const struct cpus *cpus);

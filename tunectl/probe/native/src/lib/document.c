@@ -8,11 +8,11 @@
 
 void document_write_files(struct json *j, const char *key, const struct snapshot *files)
 {
-    json_object_begin(j, key);
+    json_open(j, key, '{');
     for (size_t i = 0; i < files->n; i++)
         if (files->texts[i].length)
             json_string_n(j, files->paths[i], files->texts[i].bytes, files->texts[i].length);
-    json_object_end(j);
+    json_close(j, '}');
 }
 
 static void write_host(struct json *j, const struct host_facts *facts)
@@ -20,12 +20,12 @@ static void write_host(struct json *j, const struct host_facts *facts)
     struct utsname name;
     char boot_id[64];
     (void)uname(&name);
-    json_object_begin(j, "host");
+    json_open(j, "host", '{');
     json_string(j, "hostname", name.nodename);
     json_string(j, "kernel", name.release);
     json_string(j, "boot_id", file_line(boot_id, sizeof(boot_id), facts->root, "/proc/sys/kernel/random/boot_id"));
     json_string(j, "machine", name.machine);
-    json_object_end(j);
+    json_close(j, '}');
 }
 
 static void write_at(struct json *j, int64_t at_s)

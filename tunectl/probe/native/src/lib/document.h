@@ -1,6 +1,5 @@
 /* What the documents of all experiments have in common. */
-#ifndef TUNECTL_LIB_DOCUMENT_H
-#define TUNECTL_LIB_DOCUMENT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void document_write_files(struct json *j, const char *key, const struct snapshot
 
 /* The members of a `clock` object, into the open object. */
 void document_write_clock(struct json *j, const struct clock_span *clock, const struct host_facts *facts);
-
-#endif

@@ -1,7 +1,5 @@
 #include "lib/facts.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What Python reads of it: kept as it stands, and written so. */
@@ -23,53 +21,47 @@ static void cut_cpuinfo(struct text *text)
 }
 
 /* Isolated at boot, or since Linux 6.7 by a cpuset partition; older files simply are not there. */
-static int read_isolated(struct host_facts *facts)
+static struct cpus read_isolated(const char *root)
 {
-    char boot[4096];
-    char partitions[4096];
-    char both[sizeof(boot) + sizeof(partitions)];
-    file_line(boot, sizeof(boot), facts->root, "/sys/devices/system/cpu/isolated");
-    file_line(partitions, sizeof(partitions), facts->root, "/sys/fs/cgroup/cpuset.cpus.isolated");
-    bool has_both = boot[strspn(boot, " ")] && partitions[strspn(partitions, " ")];
-    (void)snprintf(both, sizeof(both), "%s%s%s", boot, has_both ? "," : "", partitions);
-    int rc = cpu_list_parse(&facts->isolated, both);
-    return rc == -ENOMEM ? rc : 0;
+    struct cpus isolated = file_cpus(root, "/sys/devices/system/cpu/isolated");
+    struct cpus partitions = file_cpus(root, "/sys/fs/cgroup/cpuset.cpus.isolated");
+    CPU_OR_S(sizeof(isolated), isolated.sets, isolated.sets, partitions.sets);
+    return isolated;
 }
 
-int host_facts_init(struct host_facts *facts, const char *root)
+void host_facts_init(struct host_facts *facts, const char *root)
 {
     *facts = (struct host_facts){.root = root};
-    int rc = file_cpus(&facts->online, root, "/sys/devices/system/cpu/online");
-    if (!rc)
-        rc = read_isolated(facts);
-    if (!rc)
-        rc = file_cpus(&facts->nohz_full, root, "/sys/devices/system/cpu/nohz_full");
+    facts->online = file_cpus(root, "/sys/devices/system/cpu/online");
+    facts->isolated = read_isolated(root);
+    facts->nohz_full = file_cpus(root, "/sys/devices/system/cpu/nohz_full");
     snapshot_take(&facts->files, root, paths, sizeof(paths) / sizeof(*paths));
     cut_cpuinfo(&facts->files.texts[0]);
-    return rc;
 }
 
 void host_facts_deinit(struct host_facts *facts)
 {
-    cpu_list_deinit(&facts->online);
-    cpu_list_deinit(&facts->isolated);
-    cpu_list_deinit(&facts->nohz_full);
     snapshot_deinit(&facts->files);
 }
 
-int host_siblings(struct cpu_list *siblings, const struct host_facts *facts, unsigned cpu)
+struct cpus host_core(const struct host_facts *facts, unsigned cpu)
 {
-    struct cpu_list all;
-    struct cpu_list own = {&cpu, 1};
-    int rc = file_cpus(&all, facts->root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
-    if (rc)
-        return rc;
-    rc = cpu_list_without(siblings, &all, &own);
-    cpu_list_deinit(&all);
-    return rc;
+    struct cpus core = file_cpus(facts->root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+    cpus_add(&core, cpu);
+    return core;
 }
 
-int host_allowed_cpus(struct cpu_list *allowed)
+struct cpus housekeeping_move(const struct host_facts *facts, const struct cpus *measured)
 {
-    return cpu_list_allowed(allowed, 0);
+    /* From the best on. Whoever started this process may know of more isolated CPUs than the kernel does, and keeps it off them. */
+    enum { INHERITED, NOT_ISOLATED, OTHERS, SETS };
+    struct cpus sets[SETS];
+    struct cpus allowed = cpus_allowed(0);
+    sets[OTHERS] = cpus_without(&facts->online, measured);
+    sets[NOT_ISOLATED] = cpus_without(&sets[OTHERS], &facts->isolated);
+    sets[INHERITED] = cpus_common(&sets[NOT_ISOLATED], &allowed);
+    for (size_t i = 0; i < SETS; i++)
+        if (cpus_pin(0, &sets[i]) == 0)
+            return sets[i];
+    return (struct cpus){0};
 }

@@ -73,19 +73,19 @@ char *file_line(char *line, size_t size, const char *root, const char *path, ...
     return line;
 }
 
-int file_cpus(struct cpu_list *list, const char *root, const char *path, ...)
+struct cpus file_cpus(const char *root, const char *path, ...)
 {
     va_list args;
     struct text text;
-    *list = (struct cpu_list){0};
+    struct cpus cpus;
     va_start(args, path);
     int rc = file_vread(&text, root, path, args);
     va_end(args);
     if (rc)
-        return rc == -ENOMEM ? rc : 0;
-    rc = cpu_list_parse(list, text.bytes);
+        return (struct cpus){0};
+    rc = cpus_parse(&cpus, text.bytes);
     text_deinit(&text);
-    return rc == -ENOMEM ? rc : 0;
+    return rc ? (struct cpus){0} : cpus;
 }
 
 void snapshot_take(struct snapshot *snapshot, const char *root, const char *const *paths, size_t n)

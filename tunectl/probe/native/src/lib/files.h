@@ -1,6 +1,5 @@
 /* Host files below a root ("" for the running host). */
-#ifndef TUNECTL_LIB_FILES_H
-#define TUNECTL_LIB_FILES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,7 +32,5 @@ struct snapshot {
 void snapshot_take(struct snapshot *snapshot, const char *root, const char *const *paths, size_t n);
 void snapshot_deinit(struct snapshot *snapshot);
 
-/* The CPU list in a file; an absent or odd file is the empty list. Returns 0 or -ENOMEM. */
-int file_cpus(struct cpu_list *list, const char *root, const char *path, ...) __attribute__((format(printf, 3, 4)));
-
-#endif
+/* The CPUs that a file lists; none where it is absent or odd. */
+struct cpus file_cpus(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));

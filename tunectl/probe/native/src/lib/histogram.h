@@ -4,8 +4,7 @@
  * Below 128 every value has a bucket of its own; above, each power of two is cut into 128 equal buckets, so a bucket is
  * never wider than 1/128 (0.79 %) of its values. The last bucket ends at UINT64_MAX: there is no overflow bucket.
  */
-#ifndef TUNECTL_LIB_HISTOGRAM_H
-#define TUNECTL_LIB_HISTOGRAM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ static inline uint64_t histogram_first(size_t index)
     uint64_t mantissa = HISTOGRAM_SUB_COUNT + (index & (HISTOGRAM_SUB_COUNT - 1));
     return mantissa << ((index >> HISTOGRAM_SUB_BITS) - 1);
 }
-
-#endif

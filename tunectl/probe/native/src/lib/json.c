@@ -4,23 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-void json_init(struct json *j, FILE *stream)
-{
-    *j = (struct json){.stream = stream, .is_first = true};
-}
-
-static void put(struct json *j, const char *text)
-{
-    (void)fputs(text, j->stream);
-}
-
-/* A line of its own, unless nothing is around it. */
-static void break_line(struct json *j)
-{
-    if (j->depth)
-        (void)fprintf(j->stream, "\n%*s", (int)j->depth, "");
-}
-
 static void put_escaped(struct json *j, const char *text, size_t length)
 {
     (void)fputc('"', j->stream);
@@ -38,57 +21,26 @@ static void put_escaped(struct json *j, const char *text, size_t length)
 
 static void begin_value(struct json *j, const char *key)
 {
-    if (!j->is_first)
-        put(j, ",");
-    break_line(j);
-    j->is_first = false;
+    if (j->has_more)
+        (void)fputs(",\n", j->stream);
+    j->has_more = true;
     if (key) {
         put_escaped(j, key, strlen(key));
-        put(j, ": ");
+        (void)fputs(": ", j->stream);
     }
 }
 
-static void open_container(struct json *j, const char *key, const char *bracket)
+void json_open(struct json *j, const char *key, char bracket)
 {
     begin_value(j, key);
-    put(j, bracket);
-    j->depth++;
-    j->is_first = true;
+    (void)fputc(bracket, j->stream);
+    j->has_more = false;
 }
 
-static void close_container(struct json *j, const char *bracket)
+void json_close(struct json *j, char bracket)
 {
-    bool is_empty = j->is_first;
-    j->depth--;
-    if (!is_empty) {
-        (void)fputc('\n', j->stream);
-        if (j->depth)
-            (void)fprintf(j->stream, "%*s", (int)j->depth, "");
-    }
-    put(j, bracket);
-    j->is_first = false;
-    if (j->depth == 0)
-        (void)fputc('\n', j->stream);
-}
-
-void json_object_begin(struct json *j, const char *key)
-{
-    open_container(j, key, "{");
-}
-
-void json_object_end(struct json *j)
-{
-    close_container(j, "}");
-}
-
-void json_array_begin(struct json *j, const char *key)
-{
-    open_container(j, key, "[");
-}
-
-void json_array_end(struct json *j)
-{
-    close_container(j, "]");
+    (void)fputc(bracket, j->stream);
+    j->has_more = true;
 }
 
 void json_string_n(struct json *j, const char *key, const char *text, size_t length)
@@ -111,13 +63,12 @@ void json_uint(struct json *j, const char *key, uint64_t value)
 void json_bool(struct json *j, const char *key, bool value)
 {
     begin_value(j, key);
-    put(j, value ? "true" : "false");
+    (void)fputs(value ? "true" : "false", j->stream);
 }
 
 void json_null(struct json *j, const char *key)
 {
-    begin_value(j, key);
-    put(j, "null");
+    json_real(j, key, NAN, 0);
 }
 
 void json_real(struct json *j, const char *key, double value, int decimals)
@@ -126,23 +77,21 @@ void json_real(struct json *j, const char *key, double value, int decimals)
     if (isfinite(value))
         (void)fprintf(j->stream, "%.*f", decimals, value);
     else
-        put(j, "null");
+        (void)fputs("null", j->stream);
 }
 
 void json_uints(struct json *j, const char *key, const uint64_t *values, size_t n)
 {
-    begin_value(j, key);
-    put(j, "[");
+    json_open(j, key, '[');
     for (size_t i = 0; i < n; i++)
         (void)fprintf(j->stream, "%s%" PRIu64, i ? ", " : "", values[i]);
-    put(j, "]");
+    json_close(j, ']');
 }
 
 void json_ints(struct json *j, const char *key, const int64_t *values, size_t n)
 {
-    begin_value(j, key);
-    put(j, "[");
+    json_open(j, key, '[');
     for (size_t i = 0; i < n; i++)
         (void)fprintf(j->stream, "%s%" PRId64, i ? ", " : "", values[i]);
-    put(j, "]");
+    json_close(j, ']');
 }

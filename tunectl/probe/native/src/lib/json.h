@@ -1,6 +1,5 @@
-/* Writes one JSON document to a stream, piece by piece; commas and indentation are kept here. */
-#ifndef TUNECTL_LIB_JSON_H
-#define TUNECTL_LIB_JSON_H
+/* Writes one JSON document to a stream, piece by piece, a value a line; commas are kept here. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,17 +8,12 @@
 
 struct json {
     FILE *stream;
-    unsigned depth;
-    bool is_first;      /* nothing stands yet in the innermost container */
+    bool has_more;      /* something stands in the innermost container already */
 };
 
-void json_init(struct json *j, FILE *stream);
-
-/* `key` is NULL inside arrays. */
-void json_object_begin(struct json *j, const char *key);
-void json_object_end(struct json *j);
-void json_array_begin(struct json *j, const char *key);
-void json_array_end(struct json *j);
+/* An object or an array: '{' and '}', or '[' and ']'. `key` is NULL inside arrays, here and below. */
+void json_open(struct json *j, const char *key, char bracket);
+void json_close(struct json *j, char bracket);
 
 /*
  * A NUL-terminated string, or `length` bytes. A byte that is not ASCII is written as U+0080 to U+00FF: names in the kernel's files
@@ -35,8 +29,6 @@ void json_null(struct json *j, const char *key);
 /* `decimals` digits behind the point; a value that is not finite is null, as JSON has no other word for it. */
 void json_real(struct json *j, const char *key, double value, int decimals);
 
-/* `[a, b, c]` on one line. */
+/* [a, b, c] */
 void json_uints(struct json *j, const char *key, const uint64_t *values, size_t n);
 void json_ints(struct json *j, const char *key, const int64_t *values, size_t n);
-
-#endif

@@ -8,8 +8,7 @@
  * once the recorder is finished.
  * A gap that crosses the deadline is recorded whole, and the run ends where it ends.
  */
-#ifndef TUNECTL_LIB_LOOP_H
-#define TUNECTL_LIB_LOOP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ enum { DEFAULT_THRESHOLD_STEPS = 16, DEFAULT_THRESHOLD_GRANULES = 4 };
 
 /* That threshold, from what a turn takes on the slowest of the CPUs, and from the counter's granule. Pure. */
 uint64_t loop_default_threshold_ns(double step_ns, double granule_ns);
-
-#endif

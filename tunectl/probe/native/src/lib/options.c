@@ -84,7 +84,6 @@ static const struct option_row rows[] = {
      "be the other host: a line of JSON says the counter's rate; then every message goes\nback over --socket"},
     {OF_JITTER, "progress", NULL, FLAG, AT(shows_progress), 0, 0,
      "lines on standard error: the longest interruption of each CPU so far"},
-    {OF_JITTER | OF_WAKE, "output", "FILE", TEXT, AT(output), 0, 0, "write the document there (default: standard output)"},
     {OF_JITTER, "group", "FD", NUMBER, AT(group), 0, 1 << 20, NULL},
     {OF_JITTER | OF_WAKE | OF_SENTINEL, "root", "DIR", TEXT, AT(root), 0, 0, NULL},
 };

@@ -1,6 +1,5 @@
 /* The command line: one table of options for all experiments. To add an option, add a field here and a row to options.c. */
-#ifndef TUNECTL_LIB_OPTIONS_H
-#define TUNECTL_LIB_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +20,6 @@ struct options {
     int fifo_priority;          /* 0: the scheduling class stays */
     bool intrude;               /* measure also where somebody else wants to run */
     bool shows_progress;        /* lines on standard error while it measures */
-    const char *output;         /* NULL: standard output */
     const char *root;           /* the host's files below a directory, for tests */
 
     /* jitter */
@@ -29,7 +27,7 @@ struct options {
     size_t gaps_capacity;       /* listed gaps per CPU */
     uint64_t until_ns;          /* a gap so long ends the run; 0: none does */
     int group;                  /* an open cgroup.procs for the workers; -1: none */
-    bool wait_for_go;           /* see jitter/dialogue.h */
+    bool wait_for_go;           /* see jitter/run.h */
     const char *inject;         /* see jitter/injector.h; NULL: nothing */
 
     /* wake */
@@ -73,5 +71,3 @@ void options_put_help(const struct command *command);
 /* Once all is put. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr where it cannot be written. */
 int options_end_help(void);
 int options_print_version(void);
-
-#endif

@@ -10,8 +10,7 @@
  * may be longer than the threshold itself: counted by itself, it would be an interruption of our own making. So
  * the CPU counts as back only after one whole quiet turn.
  */
-#ifndef TUNECTL_LIB_RECORDER_H
-#define TUNECTL_LIB_RECORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ static inline bool recorder_has_reached(const struct recorder *r)
 
 /* Once, after the last gap. */
 void recorder_finish(struct recorder *r);
-
-#endif

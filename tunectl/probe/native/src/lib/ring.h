@@ -2,8 +2,7 @@
  * Messages through shared memory, one sender to one receiver. Each slot has a cache line pair of its own, on which the
  * receiver spins: a message costs one transfer of that line, and nothing else moves between the two cores.
  */
-#ifndef TUNECTL_LIB_RING_H
-#define TUNECTL_LIB_RING_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int ring_send_waking(struct ring *ring, const struct message *m);
 
 /* Takes a message; while there is none, sleeps on a futex. */
 int ring_sleep(struct ring *ring, struct message *m);
-
-#endif

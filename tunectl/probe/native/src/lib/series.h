@@ -1,6 +1,5 @@
 /* What happened in each stretch of a run: so that it can be plotted over time. Memory is bounded however long the run. */
-#ifndef TUNECTL_LIB_SERIES_H
-#define TUNECTL_LIB_SERIES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ void series_begin(struct series *s, uint64_t start, uint64_t length);
  */
 void series_add(struct series *s, uint64_t start, uint64_t end);
 void series_rewind(struct series *s);
-
-#endif

@@ -2,7 +2,10 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 enum { STOP_NOW = 0 };
 
@@ -71,4 +74,29 @@ const _Atomic uint64_t *stop_deadline(void)
 bool stop_is_asked(void)
 {
     return atomic_load_explicit(deadline_ticks, memory_order_relaxed) == STOP_NOW;
+}
+
+static pid_t followed;  /* 0: nobody */
+
+static bool is_meant_to_outlive(void)
+{
+    struct sigaction inherited;
+    return sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+}
+
+bool parent_follow(void)
+{
+    const char *named = getenv(PARENT_VARIABLE);
+    if (!named && is_meant_to_outlive())
+        return true;
+    followed = named ? (pid_t)strtol(named, NULL, 10) : getppid();
+    /* Of the thread that started this program. An exec of a set-uid program would clear it: so it is set here, behind all execs. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* A parent that ended before the call above sends nothing any more. */
+    return !parent_is_gone();
+}
+
+bool parent_is_gone(void)
+{
+    return followed && getppid() != followed;
 }

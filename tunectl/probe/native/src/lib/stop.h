@@ -1,6 +1,8 @@
-/* When the measuring ends: a deadline that SIGINT, SIGTERM and SIGHUP bring forward to now. */
-#ifndef TUNECTL_LIB_STOP_H
-#define TUNECTL_LIB_STOP_H
+/*
+ * When the measuring ends: a deadline that SIGINT, SIGTERM and SIGHUP bring forward to now. And a probe ends with the program
+ * that started it: nothing of ours stays behind on a CPU that somebody trades on.
+ */
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,4 +27,14 @@ bool stop_is_asked(void);
 /* For loop_run. Before stop_at it lies in the endless future. */
 const _Atomic uint64_t *stop_deadline(void);
 
-#endif
+/*
+ * The parent's process id, where the starter gives it: a starter that dies before parent_follow is then noticed, too. Without
+ * it, a program that ignores SIGHUP (nohup) is meant to outlive whoever started it.
+ */
+#define PARENT_VARIABLE "TUNECTL_PROBE_PARENT"
+
+/* From now on SIGTERM comes when the parent ends. Once, before any thread is started. False where the parent has ended already. */
+bool parent_follow(void);
+
+/* Has the parent ended since? Never true where nobody is followed. */
+bool parent_is_gone(void);

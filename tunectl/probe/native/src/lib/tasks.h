@@ -1,6 +1,5 @@
 /* The threads of the host, as /proc shows them. Reading only; what is read is in memory, and no CPU is interrupted. */
-#ifndef TUNECTL_LIB_TASKS_H
-#define TUNECTL_LIB_TASKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ uint64_t account_throttled_us(pid_t pid);
 
 /* The number behind `key` at the beginning of a line and blanks or colons; `otherwise` where there is none. Pure. */
 int64_t account_value(const char *text, const char *key, int64_t otherwise);
-
-#endif

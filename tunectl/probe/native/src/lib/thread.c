@@ -1,12 +1,13 @@
 #include "lib/thread.h"
 
-#include <sched.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/cpus.h"
 
-enum { STACK_BYTES = 256 * 1024, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };
+enum { STACK_BYTES = 256 * 1024, WATCH_US = 1000, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };
 
 int thread_start(pthread_t *thread, void *(*main)(void *), void *argument)
 {
@@ -22,8 +23,9 @@ int thread_start(pthread_t *thread, void *(*main)(void *), void *argument)
 
 int thread_pin(unsigned cpu)
 {
-    struct cpu_list own = {&cpu, 1};
-    return cpu_list_pin(&own);
+    struct cpus own = {0};
+    cpus_add(&own, cpu);
+    return cpus_pin(0, &own);
 }
 
 int thread_use_fifo(int priority)
@@ -35,4 +37,27 @@ int thread_use_fifo(int priority)
 void thread_use_local_memory(void)
 {
     (void)syscall(SYS_set_mempolicy, POLICY_LOCAL, NULL, 0UL);
+}
+
+static void *watch_main(void *argument)
+{
+    struct watch *watch = argument;
+    struct timespec pause = {0, WATCH_US * 1000L};
+    while (!atomic_load(&watch->is_over)) {
+        watch->look(watch->context);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+void watch_start(struct watch *watch)
+{
+    if (thread_start(&watch->thread, watch_main, watch))
+        abort();
+}
+
+void watch_stop(struct watch *watch)
+{
+    atomic_store(&watch->is_over, true);
+    (void)pthread_join(watch->thread, NULL);
 }

@@ -1,8 +1,8 @@
-/* How a thread that measures is set up. */
-#ifndef TUNECTL_LIB_THREAD_H
-#define TUNECTL_LIB_THREAD_H
+/* How a thread is set up. */
+#pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* For error messages: what a thread could not do, and what it would need. */
 #define THREAD_CANNOT_PIN "run on the CPU (is it in this cgroup's cpuset?)"
@@ -23,4 +23,13 @@ int thread_use_fifo(int priority);
  */
 void thread_use_local_memory(void);
 
-#endif
+/* A thread on the CPUs of its starter that calls `look(context)` each millisecond. Aborts where it cannot be started. */
+struct watch {
+    void (*look)(void *context);
+    void *context;
+    pthread_t thread;
+    atomic_bool is_over;
+};
+
+void watch_start(struct watch *watch);
+void watch_stop(struct watch *watch);

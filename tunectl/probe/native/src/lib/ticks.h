@@ -1,6 +1,5 @@
 /* The counter the whole probe runs on: x86 TSC, or the arm64 virtual counter. */
-#ifndef TUNECTL_LIB_TICKS_H
-#define TUNECTL_LIB_TICKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -41,5 +40,3 @@ static inline uint64_t ticks_after_loads(void)
     return ticks_now();
 #endif
 }
-
-#endif

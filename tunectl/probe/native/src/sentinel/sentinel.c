@@ -217,9 +217,8 @@ static int check_online(const struct options *options)
     struct host_facts facts;
     if (options->cpu < 0)
         return print_error(EXIT_USAGE, "sentinel: name the CPU it may use with --cpu N");
-    if (host_facts_init(&facts, options->root))
-        return print_error(EXIT_FAILED, "out of memory");
-    bool is_online = cpu_list_has(&facts.online, (unsigned)options->cpu);
+    host_facts_init(&facts, options->root);
+    bool is_online = cpus_have(&facts.online, (unsigned)options->cpu);
     host_facts_deinit(&facts);
     return is_online ? EXIT_OK : print_error(EXIT_USAGE, "CPU %d is not online on this host", options->cpu);
 }

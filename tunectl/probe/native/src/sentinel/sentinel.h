@@ -2,8 +2,7 @@
  * The experiment `sentinel`: resident on one CPU at a low duty cycle, it prints a line a period: the clock the core really runs at,
  * and how long the CPU went away while the sentinel spun. It ends when its parent dies or nobody reads its output any more.
  */
-#ifndef TUNECTL_SENTINEL_SENTINEL_H
-#define TUNECTL_SENTINEL_SENTINEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ size_t sentinel_line(char *line, size_t size, const struct sentinel_reading *rea
 
 /* Runs until it is stopped. Returns the exit status, the reason being on stderr, or OPTIONS_ARE_OVER. */
 int sentinel_main(int argc, char **argv);
-
-#endif

@@ -144,14 +144,14 @@ void occupancy_take(struct occupancy *account, const struct wake_threads *thread
 
 static void write_occupancy(struct json *j, const char *key, const struct occupancy *account)
 {
-    json_object_begin(j, key);
+    json_open(j, key, '{');
     json_uint(j, "ticks", account->ticks);
     json_string(j, account->has_slices ? "schedstat" : "stat", account->cpu);
-    json_array_begin(j, "threads");
+    json_open(j, "threads", '[');
     for (size_t i = 0; i < OCCUPANCY_THREADS; i++)
         json_string(j, NULL, account->threads[i]);
-    json_array_end(j);
-    json_object_end(j);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 static void write_counts(struct json *j, const struct exchange *x)

@@ -2,8 +2,7 @@
  * What was counted of a case: its stamps and counters, and what the kernel says of the receiver's CPU and of our threads, as it
  * stands. What follows from that is Python's.
  */
-#ifndef TUNECTL_WAKE_CELL_H
-#define TUNECTL_WAKE_CELL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ void cell_write_values(struct json *j, const char *key, int64_t *of, size_t n);
 
 /* The line of `cpu` in the text of one of those files, cut at its size; empty where there is none. */
 void occupancy_find_cpu(char line[OCCUPANCY_LINE], const char *text, unsigned cpu);
-
-#endif

@@ -1,4 +1,3 @@
-#include "wake/document.h"
 
 #include <unistd.h>
 
@@ -9,62 +8,61 @@
 static int write_cells(const struct wake_run *run, struct json *j)
 {
     const struct wake_case *c = &run->what;
-    json_array_begin(j, "cells");
-    json_object_begin(j, NULL);
+    json_open(j, "cells", '[');
+    json_open(j, NULL, '{');
     json_string(j, "mechanism", c->mechanism->name);
     json_string(j, "waiting", waiting_names[c->method->waiting]);
     json_string(j, "way", c->method->name);
     json_real(j, "idle_ms", c->idle_ms, 6);
     json_string(j, "reason", run->reason);
     int rc = run->reason[0] ? 0 : cell_write(j, &run->exchange, &run->before, &run->after);
-    json_object_end(j);
-    json_array_end(j);
+    json_close(j, '}');
+    json_close(j, ']');
     return rc;
 }
 
 static void write_clock(const struct wake_run *run, struct json *j)
 {
-    json_object_begin(j, "clock");
+    json_open(j, "clock", '{');
     document_write_clock(j, &run->clock, &run->facts);
     if (run->offset.is_known)
         json_ints(j, "offset_ticks", (int64_t[]){run->offset.least_ticks, run->offset.most_ticks}, 2);
-    json_object_end(j);
+    json_close(j, '}');
 }
 
 static void write_cpu(const struct wake_run *run, struct json *j, unsigned cpu)
 {
     char line[OCCUPANCY_LINE];
-    json_object_begin(j, NULL);
-    json_bool(j, "is_isolated", cpu_list_has(&run->facts.isolated, cpu));
+    json_open(j, NULL, '{');
+    json_bool(j, "is_isolated", cpus_have(&run->facts.isolated, cpu));
     json_string(j, "governor", file_line(line, sizeof(line), run->facts.root,
                                          "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu));
     json_string(j, "core_cpus", file_line(line, sizeof(line), run->facts.root,
                                           "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu));
-    json_object_end(j);
+    json_close(j, '}');
 }
 
 /* What decides how much the figures mean. */
 static void write_facts(const struct wake_run *run, struct json *j)
 {
-    json_object_begin(j, "facts");
-    json_bool(j, "shares_main", run->housekeeping.n == 0);
+    json_open(j, "facts", '{');
+    json_bool(j, "shares_main", cpus_count(&run->housekeeping) == 0);
     json_bool(j, "is_locked", run->is_locked);
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
     json_uint(j, "timer_slack_ns", run->timer_slack_ns);
-    json_array_begin(j, "cpus");
+    json_open(j, "cpus", '[');
     for (size_t i = 0; i < ENDS; i++)
         write_cpu(run, j, run->ids[i]);
-    json_array_end(j);
-    json_object_end(j);
+    json_close(j, ']');
+    json_close(j, '}');
 }
 
 int wake_document_write(FILE *stream, const void *context)
 {
     const struct wake_run *run = context;
     const struct options *o = run->options;
-    struct json j;
-    json_init(&j, stream);
-    json_object_begin(&j, NULL);
+    struct json j = {.stream = stream};
+    json_open(&j, NULL, '{');
     document_write_header(&j, "tunectl.probe.wake.raw/1", &run->facts, run->at_s);
     json_string(&j, "holds", "what was counted, in ticks of the clock; each delay and how often it came, in turns. `tunectl probe "
                 "wake` makes figures, speed-ups and warnings of it");
@@ -81,6 +79,6 @@ int wake_document_write(FILE *stream, const void *context)
     write_clock(run, &j);
     write_facts(run, &j);
     int rc = write_cells(run, &j);
-    json_object_end(&j);
+    json_close(&j, '}');
     return rc;
 }

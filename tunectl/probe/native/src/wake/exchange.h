@@ -18,8 +18,7 @@
  * the code and the connection, and show what a hot message takes. The schedule of a case without idle time is made
  * from that.
  */
-#ifndef TUNECTL_WAKE_EXCHANGE_H
-#define TUNECTL_WAKE_EXCHANGE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -94,5 +93,3 @@ void exchange_send_all(struct exchange *x);
 
 /* The receiving thread's part: returns when all messages are there, or when receiving failed. */
 void exchange_receive_all(struct exchange *x);
-
-#endif

@@ -1,4 +1,4 @@
-#include "wake/reflector.h"
+#include "wake/run.h"
 
 #include <errno.h>
 #include <stdio.h>

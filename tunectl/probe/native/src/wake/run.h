@@ -1,6 +1,5 @@
-/* A whole run of `wake`: one case, a mechanism, a wait method and an idle time. */
-#ifndef TUNECTL_WAKE_RUN_H
-#define TUNECTL_WAKE_RUN_H
+/* The experiment `wake`: how long until a waiting thread has a message? A run is one case: a mechanism, a wait method, an idle time. */
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,8 +21,8 @@ struct wake_run {
     struct host_facts facts;
     struct wake_case what;
     unsigned ids[ENDS];             /* the sender's CPU and the receiver's */
-    struct cpu_list cpus;           /* both, in this order; perhaps one CPU twice */
-    struct cpu_list housekeeping;   /* where the main thread is; empty when no CPU is left for it */
+    struct cpus cpus;               /* both */
+    struct cpus housekeeping;       /* where the main thread is; empty when no CPU is left for it */
     struct clock_span clock;
     struct clock_offset offset;
     struct exchange exchange;
@@ -37,4 +36,36 @@ struct wake_run {
     int64_t at_s;                   /* CLOCK_REALTIME when the measuring began */
 };
 
-#endif
+extern const struct command wake_command;
+
+/* "tcp:block:10". False for a text that names no case that can be. */
+bool wake_case_parse(struct wake_case *c, const char *text);
+
+/* Runs and writes what it counted, or is the other host's end. Returns the exit status, or OPTIONS_ARE_OVER. */
+int wake_main(int argc, char **argv);
+
+/*
+ * The thread that watches over a run of `wake`, on a housekeeping CPU: a thread of somebody else that wakes on the sender's CPU
+ * or the receiver's, or on another hardware thread of their cores, gets it. Both are moved away, which needs no time on the CPUs
+ * that they leave, and the program ends with the reason: what was measured is void.
+ */
+struct wake_guard;
+
+/*
+ * Before the threads measure; they are started. NULL where no CPU is left for it, or with `run->options->intrude`: then nobody
+ * watches.
+ */
+struct wake_guard *wake_guard_start(const struct wake_run *run, const struct wake_threads *threads);
+
+/* Before the threads are stopped. */
+void wake_guard_stop(struct wake_guard *guard);
+
+/*
+ * The other host's end of a round trip. Says in a line of JSON how fast its counter is, then sends every message that comes over
+ * --socket back with its own two stamps, until the connection or the process is ended; without a --socket, it is done. Returns
+ * the exit status.
+ */
+int reflector_serve(const struct wake_run *run);
+
+/* The document of a struct wake_run, tunectl.probe.wake.raw/1. For output_write. */
+int wake_document_write(FILE *stream, const void *run);

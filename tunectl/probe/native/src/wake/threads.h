@@ -4,8 +4,7 @@
  * SIGINT and its like are blocked in them: the main thread takes signals, and the sender looks at the flag. A receiver that
  * waits in vain is left waiting: it ends with the process.
  */
-#ifndef TUNECTL_WAKE_THREADS_H
-#define TUNECTL_WAKE_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -66,5 +65,3 @@ bool wake_threads_exchange(struct wake_threads *threads);
 
 /* Once both came to their end. */
 void wake_threads_join(struct wake_threads *threads);
-
-#endif

@@ -2,8 +2,7 @@
  * A transport is one connection, made by a row of `mechanisms`. One thread sends on it, and one receives. A timer's has no
  * sender: the kernel makes it expire by a schedule, and each expiration is a message that was sent when it was due.
  */
-#ifndef TUNECTL_WAKE_TRANSPORT_H
-#define TUNECTL_WAKE_TRANSPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ void transport_start_timer(struct transport *t, uint64_t period_ns);
 unsigned transport_napi_id(const struct transport *t);
 
 uint64_t monotonic_ns(void);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * How a receiver can wait for a message: one row of `wait_methods` each. To add one, add a row.
  */
-#ifndef TUNECTL_WAKE_WAIT_METHOD_H
-#define TUNECTL_WAKE_WAIT_METHOD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ extern const size_t wait_methods_n;
 
 /* Once per transport, before the first message. `fds`: in a poll or epoll set, its own and idle ones. Returns 0 or -errno. */
 int wait_method_prepare(const struct wait_method *method, struct transport *t, unsigned fds, unsigned busy_poll_us);
-
-#endif

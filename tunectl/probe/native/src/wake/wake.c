@@ -1,4 +1,4 @@
-#include "wake/wake.h"
+#include "wake/run.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,14 +6,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "lib/housekeeping.h"
 #include "lib/output.h"
 #include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
-#include "wake/document.h"
-#include "wake/guard.h"
-#include "wake/reflector.h"
 
 enum { IDLE_MOST_MS = 60000 };
 
@@ -114,54 +110,46 @@ static int prepare_and_measure(struct wake_run *run)
 }
 
 /* The main thread off both CPUs; where none is left for it, to the sender's. */
-static int leave_cpus(struct wake_run *run)
+static void leave_cpus(struct wake_run *run)
 {
-    if (housekeeping_move(&run->housekeeping, &run->facts, &run->cpus))
-        return print_error(EXIT_FAILED, "out of memory");
-    if (run->housekeeping.n == 0)
+    run->housekeeping = housekeeping_move(&run->facts, &run->cpus);
+    if (cpus_count(&run->housekeeping) == 0)
         (void)thread_pin(run->ids[SENDER]);
-    return EXIT_OK;
 }
 
 static int run_and_write(struct wake_run *run)
 {
-    const char *path = run->options->output;
-    FILE *stream = output_open(path);
-    if (!stream)
-        return print_error(EXIT_FAILED, "cannot open %s: %s", path, strerror(errno));
     stop_init();
-    int status = leave_cpus(run);
+    leave_cpus(run);
     clock_span_begin(&run->clock);
     run->at_s = time(NULL);
-    if (!status)
-        status = prepare_and_measure(run);
+    int status = prepare_and_measure(run);
     clock_span_end(&run->clock);
-    if (status)
-        output_abandon(stream);
-    else
-        status = output_write(stream, path, wake_document_write, run);
-    return status;
+    return status ? status : output_write(wake_document_write, run);
 }
 
 /* As named; else the last two that are isolated, or that it may use. */
 static int choose_cpus(struct wake_run *run)
 {
     const char *text = run->options->cpus;
-    struct cpu_list allowed = {0};
     char more;
-    run->cpus = (struct cpu_list){run->ids, ENDS};
     if (text && sscanf(text, "%5u,%5u%c", &run->ids[SENDER], &run->ids[RECEIVER], &more) != ENDS)
         return print_error(EXIT_USAGE, "--cpus %s: expected the sender's CPU and the receiver's, like 2,3", text);
     if (!text) {
-        (void)host_allowed_cpus(&allowed);
-        const struct cpu_list *list = run->facts.isolated.n ? &run->facts.isolated : &allowed;
-        run->ids[RECEIVER] = list->n ? list->ids[list->n - 1] : 0;
-        run->ids[SENDER] = list->n > 1 ? list->ids[list->n - 2] : run->ids[RECEIVER];
-        cpu_list_deinit(&allowed);
+        struct cpus allowed = cpus_allowed(0);
+        const struct cpus *usable = cpus_count(&run->facts.isolated) ? &run->facts.isolated : &allowed;
+        for (unsigned cpu = cpus_next(usable, 0), next; cpu < CPU_LIMIT; cpu = next) {
+            next = cpus_next(usable, cpu + 1);
+            run->ids[RECEIVER] = cpu;
+            if (next < CPU_LIMIT || cpus_count(usable) == 1)
+                run->ids[SENDER] = cpu;
+        }
     }
-    for (size_t i = 0; i < ENDS; i++)
-        if (!cpu_list_has(&run->facts.online, run->ids[i]))
+    for (size_t i = 0; i < ENDS; i++) {
+        if (!cpus_have(&run->facts.online, run->ids[i]))
             return print_error(EXIT_USAGE, "CPU %u is not online on this host", run->ids[i]);
+        cpus_add(&run->cpus, run->ids[i]);
+    }
     return EXIT_OK;
 }
 
@@ -189,12 +177,10 @@ int wake_main(int argc, char **argv)
     int status = options_parse(&wake_command, &options, argc, argv);
     if (status)
         return status;
-    if (host_facts_init(&run.facts, options.root))
-        return print_error(EXIT_FAILED, "out of memory");
+    host_facts_init(&run.facts, options.root);
     status = check(&run);
     if (!status)
         status = options.is_reflector ? reflector_serve(&run) : run_and_write(&run);
-    cpu_list_deinit(&run.housekeeping);
     host_facts_deinit(&run.facts);
     return status;
 }

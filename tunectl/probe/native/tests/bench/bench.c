@@ -10,6 +10,7 @@
 #include "lib/json.h"
 #include "lib/loop.h"
 #include "lib/output.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { ROUNDS = 51, ROUND_US = 2000, GAPS_CAPACITY = 65536, CALIBRATION_US = 20000 };
@@ -117,14 +118,13 @@ static double median(double *values, unsigned n)
 
 static int bench_write(struct bench *b, double hz)
 {
-    struct json j;
-    json_init(&j, stdout);
-    json_object_begin(&j, NULL);
+    struct json j = {.stream = stdout};
+    json_open(&j, NULL, '{');
     json_uint(&j, "rounds", b->rounds);
     json_real(&j, "bare_ns", median(b->bare, b->rounds) * 1e9 / hz, 3);
     json_real(&j, "loop_ns", median(b->real, b->rounds) * 1e9 / hz, 3);
     json_real(&j, "ratio", median(b->ratio, b->rounds), 4);
-    json_object_end(&j);
+    json_close(&j, '}');
     if (fflush(stdout) || ferror(stdout))
         return print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno));
     return EXIT_OK;
@@ -132,14 +132,12 @@ static int bench_write(struct bench *b, double hz)
 
 static int pin_to(const char *text)
 {
-    struct cpu_list cpus;
-    if (cpu_list_parse(&cpus, text) || cpus.n == 0)
+    struct cpus cpus;
+    if (cpus_parse(&cpus, text) || cpus_count(&cpus) == 0)
         return print_error(EXIT_USAGE, "--cpus %s is not a CPU list; write one like 3", text);
-    cpus.n = 1;
-    int rc = cpu_list_pin(&cpus);
+    int rc = thread_pin(cpus_next(&cpus, 0));
     if (rc)
-        (void)print_error(EXIT_USAGE, "cannot run on CPU %u: %s", cpus.ids[0], strerror(-rc));
-    cpu_list_deinit(&cpus);
+        (void)print_error(EXIT_USAGE, "cannot run on CPU %u: %s", cpus_next(&cpus, 0), strerror(-rc));
     return rc ? EXIT_USAGE : EXIT_OK;
 }
 
