@@ -50,7 +50,7 @@ class Thread(NamedTuple):
     def movable(self) -> bool:
         """Can it be told to run elsewhere? An unbound kworker can, through the workqueue mask.
 
-        A kworker of a CPU has all CPUs, and no flag yet, while it is made: create_worker() in kernel/workqueue.c binds it.
+        While a kworker of one CPU is made it has all CPUs, and no flag yet: create_worker() in kernel/workqueue.c.
         """
         if self.comm.startswith("kworker/"):
             return self.comm.startswith("kworker/u")

@@ -27,8 +27,9 @@ from tunectl.tuning.loss import held_now
 from tunectl.tuning.plan import runtime_part
 from tunectl.wording import few
 
-# A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the kernel may
-# do what was asked of them only after the call has returned: what is not in force yet is looked at again after these pauses.
+# A driver may answer to a change by setting up new interrupts: they are moved in a second pass. And systemd and the
+# kernel do some of what was asked of them after the call has returned: what is not in force yet is looked at again
+# after these pauses.
 _PAUSES_S = (0.0, 0.0, 0.0, 0.1, 0.3, 1.0)
 
 
