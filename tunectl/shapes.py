@@ -315,7 +315,7 @@ class Case(msgspec.Struct, frozen=True):
     max_ns: Count | None
     histogram: list[Bucket]
     wait_method: str = msgspec.field(default="", name="way")  # block, poll, epoll, ...
-    percentiles_ns: dict[str, Amount] | None = None
+    percentiles_ns: dict[str, Amount] | None = None  # None where there is no result
     reason: str = ""  # why there is no result
     is_void: bool = False  # measured, and no result
     is_round_trip: bool = False
@@ -330,11 +330,36 @@ class Case(msgspec.Struct, frozen=True):
         there_and_back = ", there and back" if self.is_round_trip else ""
         return f"{self.mechanism}, {self.waiting}{method}, after {self.idle_ms:g} ms{there_and_back}"
 
+    def at(self, percentile: str) -> float | None:
+        """`at("99.9")`, in ns; None where there is no result, or the messages are too few for it."""
+        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
+
+
+class Speedup(msgspec.Struct, frozen=True):
+    """How many times shorter a case that does not sleep is than one that does."""
+
+    mechanism: str
+    idle_ms: Amount
+    over: str  # the wait method of the other
+    percentiles: dict[str, Amount | None]
+    wait_method: str = msgspec.field(default="", name="way")
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The other host of a round trip."""
+
+    address: str
+
 
 class Wake(msgspec.Struct, frozen=True):
     """tunectl.probe.wake/1"""
 
     cases: list[Case] = msgspec.field(name="cells")
+    messages: Count = 0  # in each case
+    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    peer: Peer | None = None
+    speedups: list[Speedup] = []
+    timer_slack_ns: Count | None = None
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0

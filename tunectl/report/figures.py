@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tunectl.model import Document
-from tunectl.shapes import Jitter, JitterLoaded, Load, Stops, typed
+from tunectl.shapes import Jitter, JitterLoaded, Load, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -42,21 +42,21 @@ _OF_LOADED = (
 _NO_VERDICT = "no verdict: the bounds of wake-up times say what differs between these two runs, not between set-ups"
 
 
-def wake_conditions(body: Mapping[str, Any]) -> list[str]:
-    """Under what conditions the cells of a tunectl.probe.wake/1 body were measured: sentences."""
-    cells = body["cells"]
+def wake_conditions(result: Wake) -> list[str]:
+    """Under what conditions the cases were measured: sentences."""
+    timers = [case.mechanism in _TIMERS for case in result.cases]
     found = []
-    if any(cell["mechanism"] not in _TIMERS for cell in cells) or not cells:
-        found.append(_SENDERS[bool(body.get("has_warm_sender", True))])
-    if any(cell["mechanism"] in _TIMERS for cell in cells):
-        slack = nanoseconds(body["timer_slack_ns"]) if "timer_slack_ns" in body else "unknown"
+    if not all(timers) or not timers:
+        found.append(_SENDERS[result.has_warm_sender])
+    if any(timers):
+        slack = "unknown" if result.timer_slack_ns is None else nanoseconds(result.timer_slack_ns)
         found.append(f"timers: from when they were due, on the receiver's CPU alone; timer slack {slack}")
-    if body.get("bytes", _HEAD_BYTES) != _HEAD_BYTES:
-        found.append(f"messages of {body['bytes']:,} bytes")
-    if body.get("fds", 1) != 1:
-        found.append(f"{body['fds']:,} descriptors in each poll and epoll set, all but one idle")
-    if body.get("dirty_kib"):
-        found.append(f"a cold working set: before each message the receiver wrote to {body['dirty_kib']:,} KiB")
+    if result.bytes != _HEAD_BYTES:
+        found.append(f"messages of {result.bytes:,} bytes")
+    if result.fds != 1:
+        found.append(f"{result.fds:,} descriptors in each poll and epoll set, all but one idle")
+    if result.dirty_kib:
+        found.append(f"a cold working set: before each message the receiver wrote to {result.dirty_kib:,} KiB")
     return found
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tunectl.report.charts import LogScale, Slice, timeline
 from tunectl.report.figures import plain
-from tunectl.shapes import Cpu, Jitter
+from tunectl.shapes import Case, Cpu, Jitter
 from tunectl.wording import nanoseconds
 
 WIDTH, HEIGHT = 480, 300
@@ -189,13 +189,13 @@ def _said(run_ns: float, slices: Sequence[Slice | None]) -> str:
     return f"{text}; {unknown} not recorded" if unknown else text
 
 
-def range_marks(case: Mapping[str, Any], x: LogScale) -> dict[str, float] | None:
+def range_marks(case: Case, x: LogScale) -> dict[str, float] | None:
     """The positions of a wake case's median, P99 and longest; None without messages."""
-    percentiles = case.get("percentiles_ns") or {}
-    if not case.get("n") or "50" not in percentiles:
+    near = case.at("50")
+    if not case.n or near is None:
         return None
-    far = percentiles.get("99", percentiles["50"])
-    return {"p50": x.at(percentiles["50"]), "p99": x.at(far), "max": x.at(case["max_ns"] or far)}
+    far = case.at("99") or near
+    return {"p50": x.at(near), "p99": x.at(far), "max": x.at(case.max_ns or far)}
 
 
 def warmth(value: float, least: float, most: float, classes: int = 5) -> int:

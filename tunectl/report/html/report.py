@@ -30,7 +30,7 @@ from tunectl.report.findings import brief
 from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import Case, Cpu, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
 from tunectl.wording import nanoseconds
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
@@ -66,7 +66,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "jitter": jitter_view(jitter) if jitter else None,
         "runs": _runs(result),
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
-        "wake": wake_view(body) if name == "probe.wake" else None,
+        "wake": wake_view(result) if isinstance(result, Wake) else None,
         "warnings": _warnings(probe) if probe else [],
     }
 
@@ -233,56 +233,45 @@ def _counted(result: Jitter) -> list[dict[str, Any]]:
     return [{"irq": irq, "name": names.get(irq, ""), "count": count} for irq, count in irqs.most_common(MAX_COUNTED)]
 
 
-def wake_view(body: Mapping[str, Any]) -> dict[str, Any]:
+def wake_view(result: Wake) -> dict[str, Any]:
     """The matrix: a row for each wait method, a column for each idle time."""
-    cases = body["cells"]
-    idles = sorted({case["idle_ms"] for case in cases})
-    medians = [median for case in cases if (median := _median(case))] or [1.0]
-    axis = LogScale.over(min(medians), max([case["max_ns"] or 0 for case in cases] + [10.0]), 1, 99)
+    cases = result.cases
+    idles = sorted({case.idle_ms for case in cases})
+    medians = [median for case in cases if (median := case.at("50"))] or [1.0]
+    axis = LogScale.over(min(medians), max([case.max_ns or 0 for case in cases] + [10.0]), 1, 99)
     rows: dict[tuple[str, str], dict[float, dict[str, Any]]] = {}
     for case in cases:
-        shade = warmth(_median(case), min(medians), max(medians)) if _median(case) else 0
-        method = f"{case['waiting']} ({case['way']})" if case.get("way") else case["waiting"]
-        rows.setdefault((case["mechanism"], method), {})[case["idle_ms"]] = {**_shown(case, axis), "shade": shade}
+        median = case.at("50")
+        shade = warmth(median, min(medians), max(medians)) if median else 0
+        method = f"{case.waiting} ({case.wait_method})" if case.wait_method else case.waiting
+        rows.setdefault((case.mechanism, method), {})[case.idle_ms] = {**_shown(case, axis), "shade": shade}
+    unmeasured = [f"{case.mechanism}: {case.reason}" for case in cases if case.reason and not case.is_void]
     return {
         "idles": idles,
         "rows": [
             {"mechanism": mechanism, "waiting": waiting, "cells": [of.get(idle) for idle in idles]}
             for (mechanism, waiting), of in rows.items()
         ],
-        "reasons": list(
-            dict.fromkeys(
-                f"{case['mechanism']}: {case['reason']}"
-                for case in cases
-                if case.get("reason") and not case.get("is_void")
-            )
-        ),
+        "reasons": list(dict.fromkeys(unmeasured)),
         "void": [
-            f"{case['mechanism']} {case.get('way', '')}, {case['idle_ms']:g} ms: {case['reason']}"
-            for case in cases
-            if case.get("is_void")
+            f"{case.mechanism} {case.wait_method}, {case.idle_ms:g} ms: {case.reason}" for case in cases if case.is_void
         ],
-        "conditions": wake_conditions(body),
+        "conditions": wake_conditions(result),
         "low": nanoseconds(axis.low),
         "high": nanoseconds(axis.high),
     }
 
 
-def _shown(case: Mapping[str, Any], axis: LogScale) -> dict[str, Any]:
-    percentiles = case.get("percentiles_ns") or {}
+def _shown(case: Case, axis: LogScale) -> dict[str, Any]:
     return {
-        "n": case["n"],
-        "is_void": case.get("is_void"),
-        "p50": percentiles.get("50"),
-        "p99": percentiles.get("99"),
-        "max_ns": case["max_ns"],
-        "busy": case.get("receiver_cpu_percent"),
+        "n": case.n,
+        "is_void": case.is_void,
+        "p50": case.at("50"),
+        "p99": case.at("99"),
+        "max_ns": case.max_ns,
+        "busy": case.receiver_cpu_percent,
         "range": range_marks(case, axis),
     }
-
-
-def _median(case: Mapping[str, Any]) -> float:
-    return float((case.get("percentiles_ns") or {}).get("50") or 0.0)
 
 
 def compare_view(compared: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,62 +8,63 @@ from typing import Any
 from tunectl.report.figures import wake_conditions as conditions
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
+from tunectl.shapes import Case, Speedup, Wake, typed
 from tunectl.wording import nanoseconds
 
-Case = Mapping[str, Any]
 MAX_WARNINGS = 12  # of single cases; JSON has them all
 _IDLES = 5  # columns of a table that fits 80 cells
 _GAINS = 3
 # title, and the figure of a measured case
 _FIGURES: Sequence[tuple[str, Callable[[Case], float | None]]] = (
-    ("Median", lambda case: case["percentiles_ns"].get("50")),
-    ("P99", lambda case: case["percentiles_ns"].get("99")),
-    ("Longest", lambda case: case.get("max_ns")),
+    ("Median", lambda case: case.at("50")),
+    ("P99", lambda case: case.at("99")),
+    ("Longest", lambda case: case.max_ns),
 )
 
 
 def wake(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.wake/1 body."""
-    cases = body["cells"]
-    measured = [case for case in cases if case["n"]]
-    prose(page, _summary(body, cases), style="bold")
-    prose(page, _legend(body), style="dim")
-    for text in conditions(body):
+    result = typed(body, Wake)
+    cases = result.cases
+    measured = [case for case in cases if case.n]
+    prose(page, _summary(result), style="bold")
+    prose(page, _legend(result), style="dim")
+    for text in conditions(result):
         prose(page, text, style="dim")
     for title, figure in _FIGURES:
-        _matrix(page, title, [case for case in cases if case["n"] or case.get("is_void")], figure)
+        _matrix(page, title, [case for case in cases if case.n or case.is_void], figure)
     _receiver(page, measured)
-    _gains(page, body.get("speedups") or ())
+    _gains(page, result.speedups)
     if page.verbose:
         _histograms(page, measured)
-    _left_out(page, [case for case in cases if not case.get("is_void")])
+    _left_out(page, [case for case in cases if not case.is_void])
     _void(page, cases)
-    notes(page, body.get("warnings", ()), "Warnings")
+    notes(page, result.warnings, "Warnings")
     _case_warnings(page, measured)
 
 
-def _summary(body: Mapping[str, Any], cases: Sequence[Case]) -> str:
-    sender, receiver = cases[0]["cpus"] if cases else ("-", "-")
-    peer = body.get("peer")
-    where = f" and back from {peer['address']}" if peer else ""
-    messages = f"{body['messages']:,} messages a case"
-    return f"from CPU {sender}{where} to CPU {receiver}, {messages}, {body['duration_s']:.3g} s"
+def _summary(result: Wake) -> str:
+    cpus = result.cases[0].cpus if result.cases else []
+    sender, receiver = cpus if len(cpus) == 2 else ("-", "-")
+    where = f" and back from {result.peer.address}" if result.peer else ""
+    messages = f"{result.messages:,} messages a case"
+    return f"from CPU {sender}{where} to CPU {receiver}, {messages}, {result.duration_s:.3g} s"
 
 
-def _legend(body: Mapping[str, Any]) -> str:
+def _legend(result: Wake) -> str:
     what = "from just before the send to just after the receive"
-    if body.get("peer"):
+    if result.peer:
         return f"{what}, there and back; by mechanism, wait method on both hosts, and idle time between messages"
     return f"{what}; by mechanism, wait method, and idle time between messages"
 
 
-def _idles(cases: Iterable[Case]) -> list[float]:
-    return sorted({case["idle_ms"] for case in cases})
+def _idles(cases: Iterable[Case | Speedup]) -> list[float]:
+    return sorted({case.idle_ms for case in cases})
 
 
-def _rows_of(cases: Iterable[Case]) -> list[tuple[str, str]]:
+def _rows_of(cases: Iterable[Case | Speedup]) -> list[tuple[str, str]]:
     """(mechanism, wait method) in the document's order."""
-    return list(dict.fromkeys((case["mechanism"], case["way"]) for case in cases))
+    return list(dict.fromkeys((case.mechanism, case.wait_method) for case in cases))
 
 
 def _chunks(values: Sequence[float], size: int) -> Iterator[Sequence[float]]:
@@ -71,9 +72,10 @@ def _chunks(values: Sequence[float], size: int) -> Iterator[Sequence[float]]:
         yield values[at : at + size]
 
 
-def _table(page: TextPage, cases: Sequence[Case], size: int, shown: Callable[[Case], str]) -> None:
+def _table(page: TextPage, cases: Sequence[Case | Speedup], size: int, texts: Iterable[str]) -> None:
     """A row for each mechanism and wait method, a column for each idle time; several tables if one is too wide."""
-    found = {(case["mechanism"], case["way"], case["idle_ms"]): shown(case) for case in cases}
+    keys = [(case.mechanism, case.wait_method, case.idle_ms) for case in cases]
+    found = dict(zip(keys, texts, strict=True))
     for idles in _chunks(_idles(cases), size):
         rows = []
         last = ""
@@ -88,51 +90,51 @@ def _table(page: TextPage, cases: Sequence[Case], size: int, shown: Callable[[Ca
 def _matrix(page: TextPage, title: str, cases: Sequence[Case], figure: Callable[[Case], float | None]) -> None:
     if cases:
         heading(page, title)
-        _table(page, cases, _IDLES, lambda case: nanoseconds(figure(case)) if case["n"] else "void")
+        _table(page, cases, _IDLES, (nanoseconds(figure(case)) if case.n else "void" for case in cases))
 
 
 def _receiver(page: TextPage, cases: Sequence[Case]) -> None:
     if cases:
         heading(page, "CPU use of the receiver")
-        _table(page, cases, _IDLES, lambda case: f"{case.get('receiver_cpu_percent') or 0:.3g} %")
+        _table(page, cases, _IDLES, (f"{case.receiver_cpu_percent or 0:.3g} %" for case in cases))
 
 
 def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}x" if value < 1000 else f"{value:.0f}x"
 
 
-def _gains(page: TextPage, speedups: Sequence[Case]) -> None:
+def _gains(page: TextPage, speedups: Sequence[Speedup]) -> None:
     if not speedups:
         return
     heading(page, "Speed-up of spinning over sleeping: median / P99")
-    over = sorted({f"{one['mechanism']}: {one['over']}" for one in speedups if one["over"] != "block"})
+    over = sorted({f"{one.mechanism}: {one.over}" for one in speedups if one.over != "block"})
     beside = f" ({', '.join(over)})" if over else ""
     prose(page, f"over the blocking call{beside}", indent=2, style="dim")
     _table(
         page,
         speedups,
         _GAINS if page.width < 84 and len(_idles(speedups)) > _GAINS + 1 else _GAINS + 1,
-        lambda one: f"{_times(one['percentiles'].get('50'))} / {_times(one['percentiles'].get('99'))}",
+        (f"{_times(one.percentiles.get('50'))} / {_times(one.percentiles.get('99'))}" for one in speedups),
     )
 
 
 def _label(case: Case) -> str:
-    return f"{case['mechanism']} {case['way']} {case['idle_ms']:g} ms"
+    return f"{case.mechanism} {case.wait_method} {case.idle_ms:g} ms"
 
 
 def _histograms(page: TextPage, cases: Iterable[Case]) -> None:
     for case in cases:
         heading(page, _label(case))
-        histogram(page, [case["histogram"]], 2, "messages", "all time waited")
+        histogram(page, [case.histogram], 2, "messages", "all time waited")
 
 
 def _left_out(page: TextPage, cases: Iterable[Case]) -> None:
     """Each reason once, with the cases it is about."""
     by_reason: dict[str, list[str]] = {}
     for case in cases:
-        if not case["n"]:
-            names = by_reason.setdefault(str(case["reason"]), [])
-            name = f"{case['mechanism']} {case['way']}"
+        if not case.n:
+            names = by_reason.setdefault(case.reason, [])
+            name = f"{case.mechanism} {case.wait_method}"
             if name not in names:
                 names.append(name)
     notes(page, (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()), "Not measured")
@@ -140,7 +142,7 @@ def _left_out(page: TextPage, cases: Iterable[Case]) -> None:
 
 def _void(page: TextPage, cases: Iterable[Case]) -> None:
     """What was measured, and is no result."""
-    texts = [f"{_label(case)}: {str(case['reason']).removeprefix('void: ')}" for case in cases if case.get("is_void")]
+    texts = [f"{_label(case)}: {case.reason.removeprefix('void: ')}" for case in cases if case.is_void]
     notes(page, _first(texts), "Void: measured, and no result")
 
 
@@ -150,5 +152,5 @@ def _first(texts: list[str]) -> list[str]:
 
 
 def _case_warnings(page: TextPage, cases: Iterable[Case]) -> None:
-    texts = [f"{_label(case)}: {text}" for case in cases for text in case.get("warnings", ())]
+    texts = [f"{_label(case)}: {text}" for case in cases for text in case.warnings]
     notes(page, _first(texts), "Warnings of single cells")
