@@ -50,6 +50,9 @@ def second(lab: Lab) -> Iterator[Lab]:
 def bare(lab: Lab, second: Lab, wheels: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Cage:
     """Two hosts that nobody has touched, and the wheels for them: pip's own, too, for they have no network."""
     lab.up()
+    for host in (lab, second):
+        # shutdown(8), by which Ansible reboots, asks logind, which the lab's image masks to boot faster.
+        host.run("systemctl unmask systemd-logind.service")
     place = tmp_path_factory.mktemp("cage")
     wheel, needed = wheels
     wheelhouse = place / "wheelhouse"
