@@ -1,4 +1,5 @@
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -113,10 +114,8 @@ static void write_conditions(struct json *j, const struct jitter_run *run, const
     const char *root = run->facts.root;
     json_bool(j, "memory_locked", w->locked);
     json_bool(j, "stayed", w->account_before.cpu == w->cpu && w->account_after.cpu == w->cpu);
-    if (w->account_before.migrations == ACCOUNT_UNKNOWN)
-        json_null(j, "migrations");
-    else
-        json_uint(j, "migrations", (uint64_t)(w->account_after.migrations - w->account_before.migrations));
+    bool is_known = w->account_before.migrations != ACCOUNT_UNKNOWN;
+    json_real(j, "migrations", is_known ? (double)(w->account_after.migrations - w->account_before.migrations) : NAN, 0);
     json_uint(j, "waited_ns", w->account_after.waited_ns - w->account_before.waited_ns);
     file_line(line, sizeof(line), root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", w->cpu);
     json_string(j, "governor", line);

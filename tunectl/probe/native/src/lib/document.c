@@ -1,5 +1,6 @@
 #include "lib/document.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -59,8 +60,5 @@ void document_write_clock(struct json *j, const struct clock_span *clock, const 
     json_real(j, "drift_ppm", (clock->rate.hz / clock->initial.hz - 1.0) * 1e6, 4);
     json_real(j, "error_ppm", clock->rate.error_ppm, 4);
     json_real(j, "initial_error_ppm", clock->initial.error_ppm, 4);
-    if (stated_hz > 0.0)
-        json_real(j, "stated_hz", stated_hz, 0);
-    else
-        json_null(j, "stated_hz");
+    json_real(j, "stated_hz", stated_hz > 0.0 ? stated_hz : NAN, 0);
 }

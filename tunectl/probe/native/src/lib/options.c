@@ -88,7 +88,7 @@ static const struct option_row rows[] = {
     {OF_JITTER | OF_WAKE | OF_SENTINEL, "root", "DIR", TEXT, AT(root), 0, 0, NULL},
 };
 
-enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_ROW = 256, HELP = 512, VERSION = 513, LINE_MOST = 112, HELP_COLUMN = 21 };
+enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_ROW = 256, HELP = 512, VERSION = 513, HELP_COLUMN = 21 };
 
 static const struct options defaults = {
     .root = "",
@@ -106,29 +106,6 @@ static const struct options defaults = {
     .duty_percent = 2,
 };
 
-/* "--duration S" into `text`; returns its length. */
-static int put_name(char text[LINE_MOST], const struct option_row *row)
-{
-    return snprintf(text, LINE_MOST, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
-}
-
-static void put_synopsis(const struct command *command)
-{
-    char name[LINE_MOST];
-    int indent = printf("  tunectl-probe %s", command->name);
-    int used = indent;
-    for (size_t i = 0; i < ROWS; i++) {
-        if (!(rows[i].experiments & command->experiment) || !rows[i].help)
-            continue;
-        int length = put_name(name, &rows[i]) + 3;
-        if (used + length > LINE_MOST)
-            used = printf("\n%*s", indent, "") - 1;
-        used += length;
-        (void)printf(" [%s]", name);
-    }
-    (void)printf("\n");
-}
-
 /* The lines of a help text, each but the first below the column that the first begins in. */
 static void put_lines(const char *text)
 {
@@ -139,14 +116,12 @@ static void put_lines(const char *text)
 
 void options_put_help(const struct command *command)
 {
-    char name[LINE_MOST];
-    put_synopsis(command);
-    (void)printf("%s", command->about);
+    (void)printf("  tunectl-probe %s [OPTIONS]\n%s", command->name, command->about);
     for (size_t i = 0; i < ROWS; i++) {
         if (!(rows[i].experiments & command->experiment) || !rows[i].help)
             continue;
-        (void)put_name(name, &rows[i]);
-        (void)printf("  %-*s ", HELP_COLUMN - 3, name);
+        int used = printf("  --%s %s", rows[i].name, rows[i].value ? rows[i].value : "");
+        (void)printf("%*s", used < HELP_COLUMN ? HELP_COLUMN - used : 1, "");
         put_lines(rows[i].help);
     }
     (void)printf("%s\n", command->end);
