@@ -40,6 +40,7 @@ from tunectl.tuning.inspection import proposed_config, read_config
 
 _MOST_MESSAGES = 10_000_000
 _STOP = "stop them, or say --intrude"
+_STOP_OR_FIFO = "stop them, or say --fifo 1: it takes the CPU from ordinary threads"
 
 
 @click.group(name="probe")
@@ -121,7 +122,7 @@ def jitter(
         result["warnings"] = [*noted, *result["warnings"]]
         result["not_measured"] += _left_alone(taken)
         if nothing := nothing_measured(read_result(result, PROGRAM)):
-            raise TunectlError(nothing, _STOP)
+            raise TunectlError(nothing, _STOP if not intrude else _STOP_OR_FIFO if not fifo else "stop them")
         return result
 
     with progress(options) as tell:
