@@ -29,7 +29,11 @@ update-grub
 MONITOR_PID = "systemctl show -p MainPID --value tunectl-monitor"
 # What emulation cannot give: each is a waiver with its reason, as a site would write it.
 _EMULATED = "the guest's clock is how fast QEMU emulates this CPU, and says nothing of its frequency"
-WAIVERS: list[dict[str, str]] = [{"knob": "thermal.clock", "reason": _EMULATED, "until": "2099-12-31"}]
+_STARVED = "two guests of four CPUs share two here: a spinner may be given none for most of the window"
+WAIVERS: list[dict[str, str]] = [
+    {"knob": "thermal.clock", "reason": _EMULATED, "until": "2099-12-31"},
+    {"knob": "check.tick_off", "reason": _STARVED, "until": "2099-12-31"},
+]
 
 pytest.importorskip("ansible", reason="Ansible is not installed: pip install -e '.[test]'")
 pytestmark = pytest.mark.long
