@@ -54,7 +54,7 @@ FOLLOWED: dict[str, tuple[str, ...]] = {
         "irqbalance's unit drops the ban",
         "irqbalance's unit starts another command",
     ),
-    "sudo update-grub": ("default boot entry edited by hand",),
+    "sudo update-grub": ("our words moved to /etc/default/grub, and the menu edited by hand",),
     "reboot": ("this boot took another entry, once",),
     "sudo taskset -cp … …": ("a sleeping callback thread pinned on an isolated CPU",),
     "sudo chrt -o -p 0 …": ("a real-time spinner on an isolated CPU",),

@@ -122,9 +122,12 @@ _HAND = Round(
         Sabotage(Kind.CPU, "CPU off", f"echo 0 > {CPU}/cpu3/online", ("cpu.online[3]",)),
         Sabotage(
             Kind.BOOT_MENU,
-            "default boot entry edited by hand",
+            "our words moved to /etc/default/grub, and the menu edited by hand",
+            f"words=$(sed -n 's/.*DEFAULT[}} ]*\\(.*\\)\"/\\1/p' {_DROP_IN}); rm {_DROP_IN}; "
+            'sed -i "s/^GRUB_CMDLINE_LINUX=\\"/&$words /" /etc/default/grub; '
             f"chmod u+w {_GRUB_CFG}; sed -i 's/ tsc=reliable//' {_GRUB_CFG}",
             ("boot.tsc",),
+            who="an operator who keeps all boot arguments in one file",
         ),
     ),
     long=True,
