@@ -36,8 +36,15 @@ def test_it_is_one_line_and_no_document(tunectl: Run, tmp_path: Path, words: tup
     assert (ran.code, ran.out) == (1, "")
     assert [line for line in ran.err.splitlines() if "measuring" not in line] == [ran.err.splitlines()[-1]]
     assert ran.err.splitlines()[-1].startswith(f"tunectl: {SAYS}")
-    assert "--intrude" in ran.err
     assert not output.exists()
+
+
+@pytest.mark.parametrize(("more", "hint"), [((), "say --fifo 1: it takes"), (("--fifo", "1"), "(stop them)")])
+def test_who_intruded_is_not_told_to(tunectl: Run, tmp_path: Path, more: tuple[str, ...], hint: str) -> None:
+    assert "--intrude" in JITTER
+    ran = tunectl(*JITTER, "--cpus", CPU, *more, env=answering(tmp_path))
+    assert hint in ran.err
+    assert "--intrude" not in ran.err
 
 
 def test_a_run_that_measured_some_stays_a_result_that_can_be_read_again(tunectl: Run, tmp_path: Path) -> None:

@@ -40,7 +40,6 @@ from tunectl.tuning.inspection import proposed_config, read_config
 
 _MOST_MESSAGES = 10_000_000
 _STOP = "stop them, or say --intrude"
-_STOP_OR_FIFO = "stop them, or say --fifo 1: it takes the CPU from ordinary threads"
 
 
 @click.group(name="probe")
@@ -122,7 +121,7 @@ def jitter(
         result["warnings"] = [*noted, *result["warnings"]]
         result["not_measured"] += _left_alone(taken)
         if nothing := nothing_measured(read_result(result, PROGRAM)):
-            raise TunectlError(nothing, _STOP if not intrude else _STOP_OR_FIFO if not fifo else "stop them")
+            raise TunectlError(nothing, _way_out(intrude, fifo))
         return result
 
     with progress(options) as tell:
@@ -370,6 +369,13 @@ def _taken(
 
 def _left_alone(taken: dict[int, list[Occupant]]) -> list[dict[str, Any]]:
     return [{"cpu": cpu, "reason": why} for cpu, why in said(taken).items()]
+
+
+def _way_out(intrude: bool, fifo: int | None) -> str:
+    """What gives the probe a CPU that somebody else's thread kept."""
+    if not intrude:
+        return _STOP
+    return "stop them" if fifo else "stop them, or say --fifo 1: it takes the CPU from ordinary threads"
 
 
 def _refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool) -> None:
