@@ -67,6 +67,12 @@ def one(probe: Probe, case: str, *arguments: object, messages: int = 5) -> dict[
     return explained(done.stdout)
 
 
+def words(program: Path, pair: str, case: str, **options: object) -> list[str]:
+    """The command line of one case; `dirty_kib` is --dirty-kib."""
+    named = ((f"--{name.replace('_', '-')}", str(value)) for name, value in options.items())
+    return [str(program), "wake", "--intrude", "--cpus", pair, "--case", case, *itertools.chain.from_iterable(named)]
+
+
 def wake(pair: str, **asked: Any) -> dict[str, Any]:
     """The document of a whole run."""
     return checked(run_wake(WakeRequest(cpus=pair, intrude=True, **QUICK | asked)))
@@ -159,8 +165,8 @@ def test_a_timer_is_measured_from_when_it_was_due(probe: Probe, pair: str, case:
 
 
 def test_a_stopped_timer_has_late_expirations_and_says_so(program: Path, pair: str) -> None:
-    argv = [program, "wake", "--intrude", "--cpus", pair, "--case", "timerfd:block:2", "--messages", "500"]
-    child = subprocess.Popen([*map(str, argv)], stdout=subprocess.PIPE, text=True)
+    argv = words(program, pair, "timerfd:block:2", messages=500)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     until_named(child.pid, "wake-sender", "wake-receiver")
     time.sleep(0.2)
     child.send_signal(signal.SIGSTOP)
@@ -181,26 +187,14 @@ def test_an_event_loop_is_woken_only_where_it_sleeps(probe: Probe, pair: str) ->
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_message_has_as_many_bytes_as_were_asked_for(program: Path, pair: str, mechanism: str) -> None:
-    argv = [
-        program,
-        "wake",
-        "--intrude",
-        "--cpus",
-        pair,
-        "--case",
-        f"{mechanism}:block:1",
-        "--messages",
-        "9",
-        "--bytes",
-        "1400",
-    ]
-    document = explained(subprocess.run([*map(str, argv)], capture_output=True, text=True, check=True).stdout)
+    argv = words(program, pair, f"{mechanism}:block:1", messages=9, bytes=1400)
+    document = explained(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
     assert (document["bytes"], document["cells"][0]["sent"], document["cells"][0]["lost"]) == (1400, 9, 0)
 
 
 def test_all_descriptors_of_a_set_are_there(program: Path, pair: str) -> None:
-    argv = [program, "wake", "--intrude", "--cpus", pair, "--case", "pipe:epoll:60000", "--fds", "50"]
-    child = subprocess.Popen([*map(str, argv)], stdout=subprocess.PIPE, text=True)
+    argv = words(program, pair, "pipe:epoll:60000", fds=50)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     until_named(child.pid, "wake-sender", "wake-receiver")
     inside = [os.readlink(path) for path in Path(f"/proc/{child.pid}/fd").glob("*")]
     (loop,) = (path for path in Path(f"/proc/{child.pid}/fd").glob("*") if "eventpoll" in os.readlink(path))
@@ -358,8 +352,8 @@ def test_help(probe: Probe) -> None:
 def test_a_signal_ends_the_run_and_still_gives_the_result(
     program: Path, pair: str, number: signal.Signals, case: str
 ) -> None:
-    argv = [program, "wake", "--intrude", "--cpus", pair, "--case", case, "--messages", "5000"]
-    child = subprocess.Popen([*map(str, argv)], stdout=subprocess.PIPE, text=True)
+    argv = words(program, pair, case, messages=5000)
+    child = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     until_named(child.pid, "wake-sender", "wake-receiver")
     time.sleep(0.2)  # some messages may go; a busy machine sends none, and that is right as well
     child.send_signal(number)
@@ -507,20 +501,8 @@ def test_the_measuring_threads_allocate_nothing(program: Path, pair: str, tmp_pa
         pytest.skip("needs a C library with __libc_malloc")
     env = {**os.environ, "LD_PRELOAD": str(library)}
     for mechanism, way in itertools.product((*MECHANISMS, "eventloop", "timerfd", "clock_nanosleep"), WAYS):
-        argv = [
-            program,
-            "wake",
-            "--intrude",
-            "--cpus",
-            pair,
-            "--case",
-            f"{mechanism}:{way}:1",
-            "--messages",
-            5,
-            "--dirty-kib",
-            4,
-        ]
-        done = subprocess.run([*map(str, argv)], env=env, capture_output=True, text=True, timeout=60)
+        argv = words(program, pair, f"{mechanism}:{way}:1", messages=5, dirty_kib=4)
+        done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 or "there is no such case" in done.stderr
 
 
