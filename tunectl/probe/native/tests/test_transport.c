@@ -1,4 +1,5 @@
 #include "check.h"
+#include "lib/clock.h"
 #include "wake/wait_method.h"
 
 #include <errno.h>

@@ -2,20 +2,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/output.h"
 #include "lib/ticks.h"
-
-static int compare_ticks(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
 
 /* The median length of a page fault taken on purpose; 0 where that cannot be had. */
 static uint64_t fault_ticks(void)
@@ -33,8 +25,7 @@ static uint64_t fault_ticks(void)
         taken[i] = ticks_now() - start;
     }
     (void)munmap((void *)(uintptr_t)page, size);
-    qsort(taken, FAULTS, sizeof(*taken), compare_ticks);
-    return taken[FAULTS / 2];
+    return ticks_median(taken, FAULTS);
 }
 
 static void say_ready(const struct jitter_run *run)

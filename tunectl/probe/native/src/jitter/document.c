@@ -110,19 +110,14 @@ static void write_loop(struct json *j, const struct worker *w)
 /* What this CPU and this thread were like, for who has to know what the figures mean. */
 static void write_conditions(struct json *j, const struct jitter_run *run, const struct worker *w)
 {
-    char line[256];
     const char *root = run->facts.root;
     json_bool(j, "memory_locked", w->locked);
     json_bool(j, "stayed", w->account_before.cpu == w->cpu && w->account_after.cpu == w->cpu);
     bool is_known = w->account_before.migrations != ACCOUNT_UNKNOWN;
     json_real(j, "migrations", is_known ? (double)(w->account_after.migrations - w->account_before.migrations) : NAN, 0);
     json_uint(j, "waited_ns", w->account_after.waited_ns - w->account_before.waited_ns);
-    file_line(line, sizeof(line), root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", w->cpu);
-    json_string(j, "governor", line);
-    file_line(line, sizeof(line), root, "/sys/kernel/debug/sched/fair_server/cpu%u/runtime", w->cpu);
-    json_string(j, "fair_server_runtime", line);
-    file_line(line, sizeof(line), root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", w->cpu);
-    json_string(j, "core_cpus", line);
+    document_write_line(j, "fair_server_runtime", file_read(root, "/sys/kernel/debug/sched/fair_server/cpu%u/runtime", w->cpu));
+    document_write_cpu(j, root, w->cpu);
 }
 
 static void write_cpu(struct json *j, const struct jitter_run *run, size_t index)

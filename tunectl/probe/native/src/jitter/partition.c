@@ -17,9 +17,9 @@ static int open_home(void)
 {
     static const char key[] = "0::";
     char path[PATH_MAX];
-    struct text text;
+    struct text text = file_read("", "/proc/self/cgroup");
     int fd = -1;
-    if (file_read(&text, "", "/proc/self/cgroup"))
+    if (!text.bytes)
         return -1;
     char *found = strncmp(text.bytes, key, sizeof(key) - 1) == 0 ? text.bytes : strstr(text.bytes, "\n0::");
     if (found) {

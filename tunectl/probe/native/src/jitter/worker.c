@@ -18,27 +18,16 @@ static void touch_stack(void)
         page[i] = 0;
 }
 
-static int fail(struct worker *w, const char *step, int error)
-{
-    w->failed_step = step;
-    w->error = error;
-    return error;
-}
-
-static int prepare(struct worker *w)
+static void prepare(struct worker *w)
 {
     atomic_store(&w->tid, (pid_t)syscall(SYS_gettid));
-    int rc = thread_pin(w->cpu);
-    if (rc)
-        return fail(w, THREAD_CANNOT_PIN, rc);
+    w->error = thread_settle(w->cpu, w->control->fifo_priority, &w->failed_step);
+    if (w->error)
+        return;
     thread_use_local_memory();
     w->locked = recorder_touch(&w->recorder);
     touch_stack();
-    rc = thread_use_fifo(w->control->fifo_priority);
-    if (rc)
-        return fail(w, THREAD_CANNOT_FIFO, rc);
     w->first_step_ticks = loop_first_step_ticks((double)w->control->microsecond_ticks * 1e6);
-    return 0;
 }
 
 /*
@@ -125,7 +114,7 @@ void worker_run(struct worker *w)
     struct run_control *control = w->control;
     stop_listen();
     if (!worker_has_left(w))
-        (void)prepare(w);
+        prepare(w);
     atomic_store(&w->stage, WORKER_IS_READY);
     (void)pthread_barrier_wait(&control->barrier);
     (void)pthread_barrier_wait(&control->barrier);

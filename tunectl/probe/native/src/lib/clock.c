@@ -1,7 +1,6 @@
 #include "lib/clock.h"
 
-#include <stddef.h>
-#include <time.h>
+#include <stdlib.h>
 
 #include "lib/ticks.h"
 
@@ -12,11 +11,34 @@
 enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
 
 /* By the vDSO: no system call while the clocksource is the counter itself. */
-static uint64_t raw_ns_now(void)
+static uint64_t ns_of(clockid_t clock)
 {
     struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    (void)clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+uint64_t monotonic_ns(void)
+{
+    return ns_of(CLOCK_MONOTONIC);
+}
+
+struct timespec timespec_of(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / UINT64_C(1000000000)), (long)(ns % UINT64_C(1000000000))};
+}
+
+static int compare_ticks(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+uint64_t ticks_median(uint64_t *ticks, size_t n)
+{
+    qsort(ticks, n, sizeof(*ticks), compare_ticks);
+    return n ? ticks[n / 2] : 0;
 }
 
 struct clock_pair clock_pair_now(void)
@@ -24,7 +46,7 @@ struct clock_pair clock_pair_now(void)
     struct clock_pair best = {.half_width = UINT64_MAX};
     for (int i = 0; i < PAIR_ATTEMPTS; i++) {
         uint64_t before = ticks_now();
-        uint64_t raw_ns = raw_ns_now();
+        uint64_t raw_ns = ns_of(CLOCK_MONOTONIC_RAW);
         uint64_t half = (ticks_now() - before) / 2;
         if (half < best.half_width)
             best = (struct clock_pair){before + half, half, raw_ns};

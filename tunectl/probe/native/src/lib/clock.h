@@ -1,7 +1,9 @@
 /* The tick counter against CLOCK_MONOTONIC_RAW. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* One moment on both clocks; the true moment lies within `half_width` ticks of `ticks`. */
 struct clock_pair {
@@ -33,6 +35,13 @@ struct clock_span {
 /* Takes some 20 ms, asleep. */
 void clock_span_begin(struct clock_span *span);
 void clock_span_end(struct clock_span *span);
+
+/* CLOCK_MONOTONIC, and a time or a length of it as the kernel takes one. */
+uint64_t monotonic_ns(void);
+struct timespec timespec_of(uint64_t ns);
+
+/* Sorts them; 0 where there are none. */
+uint64_t ticks_median(uint64_t *ticks, size_t n);
 
 /* The greatest common divisor of the steps the counter makes, in ticks: the finest difference it can show. */
 uint64_t clock_granule_ticks(void);

@@ -16,15 +16,26 @@ void document_write_files(struct json *j, const char *key, const struct snapshot
     json_close(j, '}');
 }
 
+void document_write_line(struct json *j, const char *key, struct text text)
+{
+    char line[256];
+    json_string(j, key, line_of(text, line, sizeof(line)));
+}
+
+void document_write_cpu(struct json *j, const char *root, unsigned cpu)
+{
+    document_write_line(j, "governor", file_read(root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu));
+    document_write_line(j, "core_cpus", file_read(root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu));
+}
+
 static void write_host(struct json *j, const struct host_facts *facts)
 {
     struct utsname name;
-    char boot_id[64];
     (void)uname(&name);
     json_open(j, "host", '{');
     json_string(j, "hostname", name.nodename);
     json_string(j, "kernel", name.release);
-    json_string(j, "boot_id", file_line(boot_id, sizeof(boot_id), facts->root, "/proc/sys/kernel/random/boot_id"));
+    document_write_line(j, "boot_id", file_read(facts->root, "/proc/sys/kernel/random/boot_id"));
     json_string(j, "machine", name.machine);
     json_close(j, '}');
 }
@@ -51,10 +62,9 @@ void document_write_header(struct json *j, const char *schema, const struct host
 void document_write_clock(struct json *j, const struct clock_span *clock, const struct host_facts *facts)
 {
     double stated_hz = clock_stated_hz();
-    char source[64];
-    file_line(source, sizeof(source), facts->root, "/sys/devices/system/clocksource/clocksource0/current_clocksource");
     json_string(j, "source", TICKS_SOURCE);
-    json_string(j, "kernel_source", source);
+    document_write_line(j, "kernel_source",
+                        file_read(facts->root, "/sys/devices/system/clocksource/clocksource0/current_clocksource"));
     json_real(j, "hz", clock->rate.hz, 3);
     json_real(j, "granule_ns", (double)clock->granule_ticks * 1e9 / clock->rate.hz, 3);
     json_real(j, "drift_ppm", (clock->rate.hz / clock->initial.hz - 1.0) * 1e6, 4);

@@ -23,8 +23,8 @@ static void cut_cpuinfo(struct text *text)
 /* Isolated at boot, or since Linux 6.7 by a cpuset partition; older files simply are not there. */
 static struct cpus read_isolated(const char *root)
 {
-    struct cpus isolated = file_cpus(root, "/sys/devices/system/cpu/isolated");
-    struct cpus partitions = file_cpus(root, "/sys/fs/cgroup/cpuset.cpus.isolated");
+    struct cpus isolated = cpus_of(file_read(root, "/sys/devices/system/cpu/isolated"));
+    struct cpus partitions = cpus_of(file_read(root, "/sys/fs/cgroup/cpuset.cpus.isolated"));
     CPU_OR_S(sizeof(isolated), isolated.sets, isolated.sets, partitions.sets);
     return isolated;
 }
@@ -32,9 +32,9 @@ static struct cpus read_isolated(const char *root)
 void host_facts_init(struct host_facts *facts, const char *root)
 {
     *facts = (struct host_facts){.root = root};
-    facts->online = file_cpus(root, "/sys/devices/system/cpu/online");
+    facts->online = cpus_of(file_read(root, "/sys/devices/system/cpu/online"));
     facts->isolated = read_isolated(root);
-    facts->nohz_full = file_cpus(root, "/sys/devices/system/cpu/nohz_full");
+    facts->nohz_full = cpus_of(file_read(root, "/sys/devices/system/cpu/nohz_full"));
     snapshot_take(&facts->files, root, paths, sizeof(paths) / sizeof(*paths));
     cut_cpuinfo(&facts->files.texts[0]);
 }
@@ -46,7 +46,7 @@ void host_facts_deinit(struct host_facts *facts)
 
 struct cpus host_core(const struct host_facts *facts, unsigned cpu)
 {
-    struct cpus core = file_cpus(facts->root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu);
+    struct cpus core = cpus_of(file_read(facts->root, "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu));
     cpus_add(&core, cpu);
     return core;
 }

@@ -1,6 +1,5 @@
 #include "lib/files.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,42 +9,36 @@
 enum { BUFFER = 64 * 1024 };
 
 /* Files of /proc tell no size, and hold no NUL: all up to one is all. */
-__attribute__((format(printf, 3, 0)))
-static int file_vread(struct text *text, const char *root, const char *path, va_list args)
+static struct text read_all(FILE *file)
 {
-    char full[PATH_MAX];
+    struct text text = {0};
     size_t capacity = 0;
-    *text = (struct text){0};
-    size_t prefix = strlen(root);
-    if (prefix >= sizeof(full))
-        return -ENAMETOOLONG;
-    memcpy(full, root, prefix);
-    int rest = vsnprintf(full + prefix, sizeof(full) - prefix, path, args);
-    if (rest < 0 || prefix + (size_t)rest >= sizeof(full))
-        return -ENAMETOOLONG;
-    FILE *file = fopen(full, "re");
-    if (!file)
-        return -errno;
     (void)setvbuf(file, NULL, _IOFBF, BUFFER);
-    ssize_t got = getdelim(&text->bytes, &capacity, '\0', file);
-    int rc = got < 0 && ferror(file) ? -errno : 0;
-    (void)fclose(file);
-    if (rc || !text->bytes) {
-        text_deinit(text);
-        return rc ? rc : -ENOMEM;
-    }
-    text->length = got < 0 ? 0 : (size_t)got;
-    text->bytes[text->length] = '\0';
-    return 0;
+    ssize_t got = getdelim(&text.bytes, &capacity, '\0', file);
+    text.length = got < 0 ? 0 : (size_t)got;
+    if (got < 0 && ferror(file))
+        text_deinit(&text);
+    else if (text.bytes)
+        text.bytes[text.length] = '\0';
+    return text;
 }
 
-int file_read(struct text *text, const char *root, const char *path, ...)
+struct text file_read(const char *root, const char *path, ...)
 {
     va_list args;
+    char full[PATH_MAX];
+    int prefix = snprintf(full, sizeof(full), "%s", root);
+    if (prefix >= PATH_MAX)
+        return (struct text){0};
     va_start(args, path);
-    int rc = file_vread(text, root, path, args);
+    int rest = vsnprintf(full + prefix, sizeof(full) - (size_t)prefix, path, args);
     va_end(args);
-    return rc;
+    FILE *file = prefix + rest < PATH_MAX ? fopen(full, "re") : NULL;
+    if (!file)
+        return (struct text){0};
+    struct text text = read_all(file);
+    (void)fclose(file);
+    return text;
 }
 
 void text_deinit(struct text *text)
@@ -54,45 +47,27 @@ void text_deinit(struct text *text)
     *text = (struct text){0};
 }
 
-char *file_line(char *line, size_t size, const char *root, const char *path, ...)
+char *line_of(struct text text, char *line, size_t size)
 {
-    va_list args;
-    struct text text;
-    line[0] = '\0';
-    va_start(args, path);
-    int rc = file_vread(&text, root, path, args);
-    va_end(args);
-    if (rc)
-        return line;
-    size_t length = strcspn(text.bytes, "\n");
-    if (length >= size)
-        length = size - 1;
-    memcpy(line, text.bytes, length);
-    line[length] = '\0';
+    (void)snprintf(line, size, "%.*s", text.bytes ? (int)strcspn(text.bytes, "\n") : 0, text.bytes ? text.bytes : "");
     text_deinit(&text);
     return line;
 }
 
-struct cpus file_cpus(const char *root, const char *path, ...)
+struct cpus cpus_of(struct text text)
 {
-    va_list args;
-    struct text text;
-    struct cpus cpus;
-    va_start(args, path);
-    int rc = file_vread(&text, root, path, args);
-    va_end(args);
-    if (rc)
-        return (struct cpus){0};
-    rc = cpus_parse(&cpus, text.bytes);
+    struct cpus cpus = {0};
+    if (text.bytes && cpus_parse(&cpus, text.bytes))
+        cpus = (struct cpus){0};
     text_deinit(&text);
-    return rc ? (struct cpus){0} : cpus;
+    return cpus;
 }
 
 void snapshot_take(struct snapshot *snapshot, const char *root, const char *const *paths, size_t n)
 {
     *snapshot = (struct snapshot){.paths = paths, .n = n};
     for (size_t i = 0; i < n; i++)
-        (void)file_read(&snapshot->texts[i], root, "%s", paths[i]);
+        snapshot->texts[i] = file_read(root, "%s", paths[i]);
 }
 
 void snapshot_deinit(struct snapshot *snapshot)

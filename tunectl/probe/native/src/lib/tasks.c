@@ -186,10 +186,8 @@ int64_t account_value(const char *text, const char *key, int64_t otherwise)
 struct account account_now(void)
 {
     struct account now = {.cpu = (unsigned)sched_getcpu(), .migrations = ACCOUNT_UNKNOWN};
-    struct text text;
+    struct text text = file_read("", "/proc/thread-self/sched");
     now.waited_ns = task_account(getpid(), (pid_t)syscall(SYS_gettid)).waited_ns;
-    if (file_read(&text, "", "/proc/thread-self/sched"))
-        return now;
     now.migrations = account_value(text.bytes, "nr_migrations", ACCOUNT_UNKNOWN);
     if (now.migrations == ACCOUNT_UNKNOWN)
         now.migrations = account_value(text.bytes, "se.nr_migrations", ACCOUNT_UNKNOWN);
@@ -202,10 +200,8 @@ static uint64_t throttled_along(char *path, bool is_v1)
 {
     uint64_t sum = 0;
     for (char *end = path + strlen(path); end && end > path; end = strrchr(path, '/')) {
-        struct text stat;
         *end = '\0';
-        if (file_read(&stat, "", "/sys/fs/cgroup%s%s/cpu.stat", is_v1 ? "/cpu" : "", path))
-            continue;
+        struct text stat = file_read("", "/sys/fs/cgroup%s%s/cpu.stat", is_v1 ? "/cpu" : "", path);
         sum += is_v1 ? (uint64_t)account_value(stat.bytes, "throttled_time", 0) / 1000
                      : (uint64_t)account_value(stat.bytes, "throttled_usec", 0);
         text_deinit(&stat);
@@ -215,10 +211,8 @@ static uint64_t throttled_along(char *path, bool is_v1)
 
 uint64_t account_throttled_us(pid_t pid)
 {
-    struct text text;
+    struct text text = file_read("", "/proc/%d/cgroup", (int)pid);
     uint64_t sum = 0;
-    if (file_read(&text, "", "/proc/%d/cgroup", (int)pid))
-        return 0;
     /* "ID:controllers:path"; version 2 names no controllers. */
     for (char *rest = text.bytes, *line; (line = strsep(&rest, "\n"));) {
         char *path = line;

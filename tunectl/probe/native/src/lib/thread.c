@@ -28,10 +28,15 @@ int thread_pin(unsigned cpu)
     return cpus_pin(0, &own);
 }
 
-int thread_use_fifo(int priority)
+int thread_settle(unsigned cpu, int fifo_priority, const char **step)
 {
-    struct sched_param param = {.sched_priority = priority};
-    return priority ? -pthread_setschedparam(pthread_self(), SCHED_FIFO, &param) : 0;
+    struct sched_param param = {.sched_priority = fifo_priority};
+    *step = "run on the CPU (is it in this cgroup's cpuset?)";
+    int rc = thread_pin(cpu);
+    if (rc || !fifo_priority)
+        return rc;
+    *step = "use SCHED_FIFO (it needs CAP_SYS_NICE or `ulimit -r`, and a cgroup with rt_runtime)";
+    return -pthread_setschedparam(pthread_self(), SCHED_FIFO, &param);
 }
 
 void thread_use_local_memory(void)

@@ -4,18 +4,17 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* For error messages: what a thread could not do, and what it would need. */
-#define THREAD_CANNOT_PIN "run on the CPU (is it in this cgroup's cpuset?)"
-#define THREAD_CANNOT_FIFO "use SCHED_FIFO (it needs CAP_SYS_NICE or `ulimit -r`, and a cgroup with rt_runtime)"
-
 /* Starts a thread with a small stack: mlockall counts stacks against `ulimit -l`. Returns 0 or -errno. */
 int thread_start(pthread_t *thread, void *(*main)(void *), void *argument);
 
 /* Confines the calling thread to one CPU. Returns 0 or -errno. */
 int thread_pin(unsigned cpu);
 
-/* Puts the calling thread under SCHED_FIFO; priority 0 leaves its scheduling class alone. Returns 0 or -errno. */
-int thread_use_fifo(int priority);
+/*
+ * The calling thread to its CPU, and under SCHED_FIFO; priority 0 leaves its scheduling class alone. Returns 0, or -errno and
+ * in `step` what it could not do, for a message.
+ */
+int thread_settle(unsigned cpu, int fifo_priority, const char **step);
 
 /*
  * Local memory for the calling thread, even under `numactl --interleave`. An explicit policy also keeps NUMA balancing from

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/clock.h"
@@ -21,7 +20,7 @@
 #include "lib/ticks.h"
 
 /* Beyond these a histogram takes the gaps: percentiles are then off by less than HISTOGRAM_ERROR_PPM. */
-enum { LIST = 4096, NS = 1000000000 };
+enum { LIST = 4096 };
 
 const struct command sentinel_command = {
     .name = "sentinel",
@@ -46,16 +45,9 @@ struct sentinel {
 
 static void sleep_until(uint64_t ns)
 {
-    struct timespec at = {(time_t)(ns / NS), (long)(ns % NS)};
+    struct timespec at = timespec_of(ns);
     while (!stop_is_asked() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
         continue;
-}
-
-static uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
 }
 
 static void spin_slice(struct sentinel *s, uint64_t slice_ticks)
@@ -202,12 +194,10 @@ static int settle(struct sentinel *s)
     (void)signal(SIGPIPE, SIG_IGN);
     stop_init();
     stop_listen();
-    int rc = thread_pin((unsigned)o->cpu);
+    const char *step;
+    int rc = thread_settle((unsigned)o->cpu, o->fifo_priority, &step);
     if (rc)
-        return print_error(EXIT_FAILED, "cannot run on CPU %d (is it in this cgroup's cpuset?): %s", o->cpu, strerror(-rc));
-    rc = thread_use_fifo(o->fifo_priority);
-    if (rc)
-        return print_error(EXIT_FAILED, "cannot use SCHED_FIFO (it needs CAP_SYS_NICE or `ulimit -r`): %s", strerror(-rc));
+        return print_error(EXIT_FAILED, "on CPU %d the sentinel cannot %s: %s", o->cpu, step, strerror(-rc));
     rc = recorder_init(&s->recorder, LIST, &locked);
     return rc ? print_error(EXIT_FAILED, "out of memory") : EXIT_OK;
 }

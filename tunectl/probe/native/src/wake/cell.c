@@ -122,10 +122,8 @@ void occupancy_find_cpu(char line[OCCUPANCY_LINE], const char *text, unsigned cp
 
 static void read_cpu(struct occupancy *account, const char *path, unsigned cpu)
 {
-    struct text text;
-    account->cpu[0] = '\0';
-    if (file_read(&text, "", "%s", path) == 0)
-        occupancy_find_cpu(account->cpu, text.bytes, cpu);
+    struct text text = file_read("", "%s", path);
+    occupancy_find_cpu(account->cpu, text.bytes ? text.bytes : "", cpu);
     text_deinit(&text);
 }
 
@@ -139,7 +137,7 @@ void occupancy_take(struct occupancy *account, const struct wake_threads *thread
     if (!account->has_slices)
         read_cpu(account, "/proc/stat", receiver->cpu);
     for (size_t i = 0; i < OCCUPANCY_THREADS; i++)
-        file_line(account->threads[i], sizeof(account->threads[i]), "", "/proc/self/task/%d/schedstat", tids[i]);
+        (void)line_of(file_read("", "/proc/self/task/%d/schedstat", tids[i]), account->threads[i], sizeof(account->threads[i]));
 }
 
 static void write_occupancy(struct json *j, const char *key, const struct occupancy *account)

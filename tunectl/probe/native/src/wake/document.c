@@ -32,13 +32,9 @@ static void write_clock(const struct wake_run *run, struct json *j)
 
 static void write_cpu(const struct wake_run *run, struct json *j, unsigned cpu)
 {
-    char line[OCCUPANCY_LINE];
     json_open(j, NULL, '{');
     json_bool(j, "is_isolated", cpus_have(&run->facts.isolated, cpu));
-    json_string(j, "governor", file_line(line, sizeof(line), run->facts.root,
-                                         "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu));
-    json_string(j, "core_cpus", file_line(line, sizeof(line), run->facts.root,
-                                          "/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", cpu));
+    document_write_cpu(j, run->facts.root, cpu);
     json_close(j, '}');
 }
 

@@ -1,12 +1,12 @@
 #include "wake/exchange.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/stop.h"
 #include "lib/ticks.h"
 
@@ -86,7 +86,7 @@ bool exchange_is_of_a_timer(const struct exchange *x)
 
 static void sleep_ns(uint64_t ns)
 {
-    struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    struct timespec pause = timespec_of(ns);
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
@@ -150,13 +150,6 @@ static bool await_taken(const struct exchange *x, uint64_t count)
     return true;
 }
 
-static int compare_ticks(const void *left, const void *right)
-{
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
-}
-
 /* A warm-up that is lost costs its time limit, and the count goes on from what has arrived. `trip`: the median of the others. */
 static int warm_up(struct exchange *x, uint64_t *trip)
 {
@@ -172,8 +165,7 @@ static int warm_up(struct exchange *x, uint64_t *trip)
         if (await_taken(x, taken + 1))
             trips[n++] = ticks_now() - m.sent;
     }
-    qsort(trips, n, sizeof(*trips), compare_ticks);
-    *trip = n ? trips[n / 2] : 0;
+    *trip = ticks_median(trips, n);
     return 0;
 }
 

@@ -9,8 +9,9 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/clock.h"
 
 /* A stop and continue of the process interrupts some calls: that is no error, the receiver looks again. */
 static int error_of_call(void)
@@ -298,7 +299,7 @@ static int nanosleep_take(struct transport *t, struct message *m)
 {
     struct timer *timer = &t->timer;
     uint64_t due = timer->start_ns + timer->taken * timer->period_ns;
-    struct timespec at = {(time_t)(due / 1000000000), (long)(due % 1000000000)};
+    struct timespec at = timespec_of(due);
     timer->late += monotonic_ns() >= due;
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
         continue;

@@ -27,12 +27,8 @@ static const char *const thread_names[ENDS] = {"wake-sender", "wake-receiver"};
 
 int wake_thread_settle(const char *name, unsigned cpu, int fifo_priority)
 {
-    const char *step = THREAD_CANNOT_PIN;
-    int rc = thread_pin(cpu);
-    if (!rc) {
-        step = THREAD_CANNOT_FIFO;
-        rc = thread_use_fifo(fifo_priority);
-    }
+    const char *step;
+    int rc = thread_settle(cpu, fifo_priority, &step);
     /* One line, where neither thread can. */
     static atomic_bool is_said;
     if (rc && !atomic_exchange(&is_said, true))

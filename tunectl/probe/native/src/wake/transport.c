@@ -7,8 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/clock.h"
 
 /* All pages are there: none is missing while messages are under way. */
 static int touched(unsigned char **memory, size_t bytes)
@@ -77,18 +78,6 @@ int transport_may_sleep(struct transport *t, bool may_sleep)
     int flags = fcntl(t->receive_fd, F_GETFL);
     flags = may_sleep ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
     return fcntl(t->receive_fd, F_SETFL, flags) ? -errno : 0;
-}
-
-uint64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-static struct timespec timespec_of(uint64_t ns)
-{
-    return (struct timespec){(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
 }
 
 void transport_start_timer(struct transport *t, uint64_t period_ns)

@@ -91,5 +91,3 @@ void transport_start_timer(struct transport *t, uint64_t period_ns);
 
 /* The id of the NAPI instance (the receive queue of a device) that fed the socket last; 0 when none did. */
 unsigned transport_napi_id(const struct transport *t);
-
-uint64_t monotonic_ns(void);
