@@ -128,7 +128,7 @@ def test_the_probe_measures_inside_the_partition(partitioned: Lab) -> None:
     split = tunectl(partitioned, "probe jitter --cpus 1-2 --duration 1")
     assert (split.code, "no process may use both" in split.err) == (2, True), split.err
     other = tunectl(partitioned, "probe jitter --cpus 2 --duration 1", user="ops")
-    assert (other.code, "belong to the isolated partition" in other.err) == (1, True), other.err
+    assert (other.code, "CPU 2 belongs to the isolated partition" in other.err) == (1, True), other.err
     assert partitioned.run("ls -d /sys/fs/cgroup/isolated.slice/tunectl-*", check=False).out == ""
 
 
