@@ -29,6 +29,7 @@ from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
+from tunectl.probe.pair_placement import asked_cpus
 from tunectl.probe.result import load_problem, nothing_measured, read_result, result_text
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
@@ -280,7 +281,7 @@ def wake(
         listen=listen,
         connect=connect,
     )
-    _refuse_taken(root, facts, request.named, config, intrude)
+    _refuse_taken(root, facts, asked_cpus(cpus, among), config, intrude)
     if listen or connect:
         _end_on_hangup()  # these wait for each other, and end by themselves
     else:
