@@ -41,6 +41,15 @@ def placement(run: Pair) -> Iterator[str]:
         yield f"the frequency governor is not performance on {slow}"
 
 
+def two_spinners(run: Pair, which: str = "") -> Iterator[str]:
+    """A receiver that spins beside a sender that does; `which` says in which cases."""
+    if run.is_one_core:
+        yield (
+            f"two spinners share a physical core{which}: the receiver, and the sender, which spins until the next "
+            "message is due"
+        )
+
+
 def fifo(run: Pair) -> Iterator[str]:
     """What a real-time priority comes with."""
     if not run.fifo_priority:

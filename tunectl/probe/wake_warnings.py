@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.probe.pair_warnings import clock, ended_by, ended_early, fifo, machine, placement, preempted, unkept
+from tunectl.probe.pair_warnings import (
+    clock,
+    ended_by,
+    ended_early,
+    fifo,
+    machine,
+    placement,
+    preempted,
+    two_spinners,
+    unkept,
+)
 from tunectl.probe.tick_figures import Figures
 from tunectl.probe.wake_facts import RawCase, RawWake
 from tunectl.probe.wake_void import step_of_doubt_ns
@@ -25,11 +35,8 @@ def run_warnings(run: RawWake) -> list[str]:
 
 
 def _two_spinners(run: RawWake) -> Iterator[str]:
-    if run.is_one_core and any(case.waiting == "spinning" and not case.idle_ms for case in run.cases):
-        yield (
-            "two spinners share a physical core in the cases without idle time: the receiver, and the sender, which "
-            "spins until the next message is due"
-        )
+    if any(case.waiting == "spinning" and not case.idle_ms for case in run.cases):
+        yield from two_spinners(run, " in the cases without idle time")
 
 
 def _timer_slack(run: RawWake) -> Iterator[str]:
