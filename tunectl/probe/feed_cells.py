@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.probe.feed_facts import STAGES, RawCase, RawFeed, Series, Stamps
+from tunectl.probe.feed_facts import RawCase, RawFeed, Series, Stamps
 from tunectl.probe.feed_figures import BARS, FEWEST, bars_ns, due_figures, spread_ns
 from tunectl.probe.feed_void import share_of, why_void
 from tunectl.probe.feed_warnings import case_warnings
 from tunectl.probe.tick_figures import Figures
+from tunectl.shapes import FEED_STAGES
 
 
 class Judged(NamedTuple):
@@ -80,7 +81,7 @@ def _counts(case: RawCase) -> dict[str, Any]:
         "reads": case.reads,
         "batch_sizes": [list(pair) for pair in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
         "stamp_shared": case.stamp_shared,
-        "negative_stages": {name: case.negative.get(name, 0) for name in STAGES},
+        "negative_stages": {name: case.negative.get(name, 0) for name in FEED_STAGES},
         "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
         "allocations": case.allocations,
         "minor_faults": case.minor_faults,
@@ -98,13 +99,13 @@ def _figures(run: RawFeed, one: Judged) -> dict[str, Any]:
     case, due, hz = one.case, one.due, run.clock.hz
     if one.reason:
         names = ("due_to_book_ns", "lower_bounds_from_ns", "late_ns", "series")
-        stages = dict.fromkeys(STAGES)
+        stages = dict.fromkeys(FEED_STAGES)
         return {**dict.fromkeys(names), "stages_ns": stages, "bars_ns": dict.fromkeys(BARS), "histogram": []}
     return {
         "due_to_book_ns": due.spread_ns(FEWEST),
         "lower_bounds_from_ns": due.ns(case.unsent_ticks[0]) if case.unsent else None,
         "late_ns": spread_ns(case.late, hz),
-        "stages_ns": {name: spread_ns(case.stages[name], hz) for name in STAGES},
+        "stages_ns": {name: spread_ns(case.stages[name], hz) for name in FEED_STAGES},
         "bars_ns": bars_ns(case, due, case.stamped),
         "histogram": due.histogram_ns(),
         "series": _series(case.series, due) if case.series else None,

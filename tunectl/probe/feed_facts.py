@@ -8,11 +8,10 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.probe.pair_facts import Count, PairRun, Values, read_run, uneven
+from tunectl.shapes import FEED_STAGES
 
 SCHEMA = "tunectl.probe.feed.raw/1"
-Stage = Literal["send", "wire", "kernel", "read", "batch", "frame", "parse", "book"]
-STAGES: tuple[Stage, ...] = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
-_OF_PROFILE = 3 + len(STAGES)
+_OF_PROFILE = 3 + len(FEED_STAGES)
 # From tick, to tick, how many messages, and of these the sum of each stage in ticks.
 Profile = Annotated[list[int], Meta(min_length=_OF_PROFILE, max_length=_OF_PROFILE)]
 
@@ -69,7 +68,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     stamped: bool = False
     stamps: Stamps | None = None
     stamp_shared: Count = 0
-    negative: dict[Stage, Count] = {}
+    negative: dict[str, Count] = {}
     drops: Drops = Drops()
     allocations: Count = 0
     minor_faults: Count = 0
@@ -85,7 +84,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     errno: Count = 0
     total: Values = []
     late: Values = []
-    stages: dict[Stage, Values] = {}
+    stages: dict[str, Values] = {}
     profile: list[Profile] = []
     series: Series | None = None
 
@@ -131,9 +130,9 @@ def _counts(case: RawCase) -> str:
 
 
 def _stages(case: RawCase) -> str:
-    if missing := [name for name in STAGES if name not in case.stages or name not in case.negative]:
+    if missing := [name for name in FEED_STAGES if name not in case.stages or name not in case.negative]:
         return f"stages and negative: {missing[0]} is missing"
-    for name in STAGES:
+    for name in FEED_STAGES:
         expected = 0 if name == "wire" and not case.stamped else case.arrived
         if (held := sum(case.stages[name][1::2])) != expected:
             return f"stages.{name} holds {held} of {expected}"

@@ -6,8 +6,9 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from tunectl.probe.feed_facts import STAGES, RawCase
+from tunectl.probe.feed_facts import RawCase
 from tunectl.probe.tick_figures import Figures
+from tunectl.shapes import FEED_STAGES
 
 # A percentile needs ten messages beyond it.
 FEWEST = {"99.9": 10_000, "99.99": 100_000}
@@ -43,6 +44,6 @@ def _bar(case: RawCase, due: Figures, name: str, has_wire: bool) -> dict[str, fl
         return None
     _, _, count, *sums = case.profile[place]
     bar: dict[str, float | None] = {
-        stage: round(ticks_ * 1e9 / due.hz / count, 1) for stage, ticks_ in zip(STAGES, sums, strict=True)
+        stage: round(ticks_ * 1e9 / due.hz / count, 1) for stage, ticks_ in zip(FEED_STAGES, sums, strict=True)
     }
     return bar if has_wire else bar | {"wire": None}
