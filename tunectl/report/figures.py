@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tunectl.model import Document
-from tunectl.shapes import Jitter, JitterLoaded, Load, Stops, Wake, typed
+from tunectl.shapes import FEED_STAGES, Feed, FeedCase, Jitter, JitterLoaded, Load, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -18,6 +18,8 @@ _NAMES = {
     "interruptions_per_s": "interruptions",
     "stolen_ppm": "stolen",
     "receiver_cpu_percent": "receiver's CPU",
+    "due_to_book_ns": "due to book",
+    **{f"{stage}_ns": stage for stage in FEED_STAGES},
 }
 SIDES = ("before", "after")
 LOADED = ("quiet", "loaded")
@@ -39,7 +41,8 @@ _OF_LOADED = (
     "this is about these runs; whether a load makes this host worse, only several runs a side can tell: `tunectl probe "
     "jitter --load NAME --runs 5`"
 )
-_NO_VERDICT = "no verdict: the bounds of wake-up times say what differs between these two runs, not between set-ups"
+_NO_VERDICT = "no verdict: the bounds of {} say what differs between these two runs, not between set-ups"
+_BOUNDED = {"wake": "wake-up times", "feed": "messages' times"}
 
 
 def wake_conditions(result: Wake) -> list[str]:
@@ -58,6 +61,53 @@ def wake_conditions(result: Wake) -> list[str]:
     if result.dirty_kib:
         found.append(f"a cold working set: before each message the receiver wrote to {result.dirty_kib:,} KiB")
     return found
+
+
+def feed_conditions(result: Feed) -> list[str]:
+    """Under what conditions the cases were measured: sentences."""
+    asked = {(case.rate, case.burst) for case in result.cases}
+    found = [f"{rate:,} messages a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
+    if any(case.lower_bounds_from_ns is not None for case in result.cases):
+        found.append("a figure with ≥ is a lower bound: messages that were never sent count as what they had waited")
+    measured = [case for case in result.cases if case.n]
+    if measured and not all(case.stamped for case in measured):
+        found.append("without time stamps (wire is -) kernel contains wire")
+    if (cost := result.stamp_cost_ns) is not None:
+        more = "longer" if cost >= 0 else "shorter"
+        found.append(f"with time stamps the median is {nanoseconds(abs(cost))} {more} than without")
+    return found
+
+
+def _at_once(burst: int) -> str:
+    return "each due at a time of its own" if burst == 1 else f"{burst} due at a time"
+
+
+def due_figure(case: FeedCase, name: str) -> str:
+    """`12.3 µs`; `≥ 4 ms` where messages that were never sent decide it; `-` where it is unknown."""
+    ns = case.at(name)
+    return f"≥ {nanoseconds(ns)}" if case.is_bound(ns) else nanoseconds(ns)
+
+
+def signed_ns(ns: float | None) -> str:
+    """A duration that may be below zero."""
+    return f"-{nanoseconds(-ns)}" if ns is not None and ns < 0 else nanoseconds(ns)
+
+
+DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
+OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
+
+
+def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
+    """Of each stage: its name, its own median and P99, and its part of the time at each percentile of DUE."""
+    bars = [case.bars_ns.get(key) or {} for key, _ in DUE]
+    return [
+        (
+            stage,
+            *(signed_ns(case.stage(stage, figure)) for figure in ("50", "99")),
+            *(signed_ns(bar.get(stage)) for bar in bars),
+        )
+        for stage in FEED_STAGES
+    ]
 
 
 def plain(value: float | None) -> str:
@@ -145,7 +195,7 @@ def verdict_of(compared: Mapping[str, Any], names: tuple[str, str] = SIDES) -> l
     """The verdict of a comparison in a sentence, then what it rests on, or what would help."""
     verdict = compared["judged"]
     if not verdict:
-        return [_NO_VERDICT]
+        return [_NO_VERDICT.format(_BOUNDED[compared["kind"]])]
     of_runs = verdict["of"] == "runs"
     of_loads = names == LOADED
     who = "the quiet and the loaded runs" if of_loads else "the two runs" if of_runs else "the two set-ups"

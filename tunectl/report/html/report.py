@@ -11,26 +11,41 @@ from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
 from tunectl.report.charts import LogScale
 from tunectl.report.figures import (
+    DUE,
     LOADED,
     OF_A_RUN,
+    OF_STAGES,
     SIDES,
     bounds_of,
     change_of,
+    due_figure,
+    feed_conditions,
     label_of,
     limits_of,
     loads_of,
     problems_of,
     runs_of,
+    stage_rows,
     stopped_together,
     value_of,
     verdict_of,
     wake_conditions,
 )
 from tunectl.report.findings import brief
-from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
+from tunectl.report.html.charts import (
+    curve,
+    frequency_plot,
+    range_marks,
+    series_plot,
+    share_plot,
+    sparkline_plot,
+    stacked_bars,
+    wait_plot,
+    warmth,
+)
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.shapes import Case, Cpu, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import FEED_STAGES, Case, Cpu, Feed, FeedCase, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
 from tunectl.wording import nanoseconds
 
 MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
@@ -39,14 +54,15 @@ MAX_PERIODS = 12
 MAX_COUNTED = 12
 
 
-Result = Jitter | JitterRuns | JitterLoaded | Wake | Preflight
+Probe = Jitter | JitterRuns | JitterLoaded | Wake | Feed
+Result = Probe | Preflight
 _NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "limits_loaded": [], "reasons": [], "sections": []}
 
 
 def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
     """One file: its header, and the sections that its kind has."""
     body, name, result = file["body"], file["name"], file["result"]
-    probe: Jitter | JitterRuns | JitterLoaded | Wake | None = result.probe if isinstance(result, Preflight) else result
+    probe: Probe | None = result.probe if isinstance(result, Preflight) else result
     jitter = probe if isinstance(probe, Jitter) else None
     return {
         "id": f"file{number}",
@@ -57,6 +73,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
             "probe.jitter.runs": "runs of the jitter probe",
             "probe.jitter.loaded": "jitter probe, quiet and under load",
             "probe.wake": "wake probe",
+            "probe.feed": "feed probe",
         }[name],
         "host": result.host,
         "at": result.at,
@@ -67,11 +84,12 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "runs": _runs(result),
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
         "wake": wake_view(result) if isinstance(result, Wake) else None,
+        "feed": feed_view(result) if isinstance(result, Feed) else None,
         "warnings": _warnings(probe) if probe else [],
     }
 
 
-def _warnings(probe: Jitter | JitterRuns | JitterLoaded | Wake) -> list[str]:
+def _warnings(probe: Probe) -> list[str]:
     """Of a result, or of several runs, each once."""
     runs = [run for _, run in _named(probe)]
     return list(dict.fromkeys([*probe.warnings, *(text for run in runs for text in run.warnings)]))
@@ -271,6 +289,43 @@ def _shown(case: Case, axis: LogScale) -> dict[str, Any]:
         "max_ns": case.max_ns,
         "busy": case.receiver_cpu_percent,
         "range": range_marks(case, axis),
+    }
+
+
+def feed_view(result: Feed) -> dict[str, Any]:
+    """The figures of each case, all distributions in one plot, and of each case its stages and its course."""
+    measured = [case for case in result.cases if case.n]
+    unmeasured = [case for case in result.cases if not case.n]
+    return {
+        "names": [name for _, name in DUE],
+        "rows": [_due(case) for case in result.cases if case.n or case.is_void],
+        "conditions": feed_conditions(result),
+        "shares": share_plot(measured[:MAX_CURVES]),
+        "left_out": len(measured[MAX_CURVES:]),
+        "stages": FEED_STAGES,
+        "of_stages": OF_STAGES,
+        "cases": [
+            {
+                "name": case.name,
+                "bars": stacked_bars(case),
+                "stages": stage_rows(case),
+                "series": series_plot(case),
+                "warnings": case.warnings,
+            }
+            for case in measured
+        ],
+        "void": [f"{case.name}: {case.reason}" for case in unmeasured if case.is_void],
+        "reasons": [f"{case.name}: {case.reason}" for case in unmeasured if not case.is_void],
+    }
+
+
+def _due(case: FeedCase) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "n": case.n,
+        "is_void": case.is_void,
+        "figures": [due_figure(case, key) for key, _ in DUE],
+        "busy": case.receiver_cpu_percent,
     }
 
 
