@@ -73,7 +73,8 @@ def _few(due: Figures) -> Iterator[str]:
     missing = [name for name, least in FEWEST.items() if due.n < least]
     if missing:
         needed = " and ".join(f"{FEWEST[name]:,}" for name in missing)
-        yield f"{due.n} messages are too few for {_listed(missing)}: {needed} are needed"
+        names = " and ".join(f"P{name}" for name in missing)
+        yield f"{due.n} messages are too few for {names}: {needed} are needed"
 
 
 def _lost(case: RawCase, due: Figures) -> Iterator[str]:
@@ -81,15 +82,11 @@ def _lost(case: RawCase, due: Figures) -> Iterator[str]:
     if not case.lost:
         return
     unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
-    without = " and ".join(filter(None, [_listed(unknown), "the longest"]))
+    without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
     yield (
         f"{case.lost} of {case.sent} messages were lost ({100 * case.lost / case.sent:.2g} %): they count as longer "
-        f"than all others, so the mean, {without} have no value"
+        f"than all others, so {without} and the longest have no value"
     )
-
-
-def _listed(percentiles: list[str]) -> str:
-    return ", ".join(f"P{name}" for name in percentiles)
 
 
 def _of_stamps(case: RawCase) -> Iterator[str]:
