@@ -10,6 +10,7 @@ enum experiment {
     OF_JITTER = 1,
     OF_WAKE = 2,
     OF_SENTINEL = 4,
+    OF_FEED = 8,
 };
 
 /* What was asked for. Whatever an experiment has no option for keeps its default. */
@@ -41,6 +42,17 @@ struct options {
     bool is_reflector;          /* be the other host */
     int socket;                 /* to the other host, connected; -1 within one host */
     uint64_t peer_hz;           /* of the other host's counter; 0 within one host */
+
+    /* feed */
+    const char *transport;
+    const char *format;
+    const char *waiting;
+    const char *tls;
+    const char *stamps;
+    unsigned symbols;
+    unsigned rate;              /* messages a second */
+    unsigned burst;             /* messages that are due together */
+    unsigned alloc;             /* memory that the receiver takes for each message, so often */
 
     /* sentinel */
     int cpu;                    /* -1: none was named */
