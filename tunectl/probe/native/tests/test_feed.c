@@ -16,17 +16,22 @@ static void a_quote_reads_back(void)
 {
     char text[QUOTE_JSON_MOST];
     uint8_t record[QUOTE_BINARY];
+    uint8_t longer[100];
     struct quote back = {0};
     size_t length = quote_write_json(text, &some, 1700000000000000000);
     CHECK(quote_read_json(&back, text, length) && memcmp(&back, &some, sizeof(some)) == 0);
     for (size_t n = 0; n < length; n++)
         CHECK(!quote_read_json(&back, text, n));
-    CHECK(quote_write_binary(record, &some) == QUOTE_BINARY);
+    CHECK(quote_write_binary(record, &some, 0) == QUOTE_BINARY);
     memset(&back, 0, sizeof(back));
     CHECK(quote_read_binary(&back, record, sizeof(record)) && memcmp(&back, &some, sizeof(some)) == 0);
     CHECK(!quote_read_binary(&back, record, sizeof(record) - 1));
+    CHECK(quote_write_binary(longer, &some, sizeof(longer)) == sizeof(longer));
+    CHECK(quote_binary_length(longer, QUOTE_BINARY) == sizeof(longer) && quote_binary_length(longer, QUOTE_BINARY - 1) == 0);
+    CHECK(quote_read_binary(&back, longer, sizeof(longer)) && memcmp(&back, &some, sizeof(some)) == 0);
+    CHECK(!quote_read_binary(&back, longer, sizeof(longer) - 1));
     record[4] = 63;
-    CHECK(!quote_read_binary(&back, record, sizeof(record)));
+    CHECK(!quote_read_binary(&back, record, sizeof(record)) && quote_binary_length(record, sizeof(record)) == 0);
 }
 
 #define REST "\"b\":\"1.5\",\"B\":\"2\",\"a\":\"1.6\",\"A\":\"3\""
@@ -99,10 +104,9 @@ static void stages_add_up(void)
     static struct feed_run run;
     static struct arrival arrivals[2];
     static uint64_t sent[2] = {1010, 2010};
-    struct options options = {.burst = 1};
+    struct planned plan[2] = {{0, 0}, {1000, 0}};
     int64_t stages[STAGES];
-    run = (struct feed_run){.options = &options, .messages = 2, .period_ticks = 1000.0, .start_ticks = 1000,
-                            .sender.sent = sent, .receiver.arrivals = arrivals};
+    run = (struct feed_run){.plan = plan, .messages = 2, .start_ticks = 1000, .sender.sent = sent, .receiver.arrivals = arrivals};
     run.stamps.n = 2;
     run.stamps.readings[0] = (struct clock_pair){0, 0, 0};
     run.stamps.readings[1] = (struct clock_pair){10000, 0, 10000};
@@ -116,21 +120,32 @@ static void stages_add_up(void)
         feed_stages(&run, i, false, stages);
         CHECK(memcmp(stages, unstamped[i], sizeof(stages)) == 0);
     }
-    /* A burst is due at once. */
-    options.burst = 2;
-    CHECK(feed_due(&run, 1) == 1000 && feed_due(&run, 2) == 3000 && feed_due(&run, 3) == 3000);
+}
+
+static void a_burst_is_due_at_once(void)
+{
+    struct options options = {.burst = 4, .rate = 1000, .duration_s = 0.1, .symbols = 1};
+    struct feed_run run = {.options = &options, .clock.initial.hz = 1e9, .start_ticks = 5};
+    CHECK(feed_plan(&run) == 0 && run.warm_ups == 200 && run.messages == 300);
+    CHECK(feed_due(&run, 0) == 5 && feed_due(&run, 3) == 5 && feed_due(&run, 4) == 4000005 && feed_due(&run, 7) == 4000005);
+    CHECK(run.after_ticks == 4000000);
 }
 
 static void messages_of_a_run_have_one_length(void)
 {
     unsigned char message[FEED_MESSAGE_MOST];
-    struct options options = {.burst = 1, .symbols = 64};
-    struct feed_run run = {.options = &options, .transport = &feed_transports[0], .format = &feed_formats[0]};
+    struct quote q;
+    struct options options = {.burst = 1, .symbols = 64, .rate = 1000000, .duration_s = 3.9};
+    struct feed_run run = {.options = &options, .transport = &feed_transports[0], .format = &feed_formats[0], .clock.initial.hz = 1e9};
+    CHECK(feed_plan(&run) == 0);
     size_t length = feed_write_message(&run, message, 0);
     uint64_t seed = 1;
     for (int i = 0; i < 10000; i++)
-        CHECK(feed_write_message(&run, message, random_next(&seed) % FEED_MOST) == length);
-    CHECK(feed_write_message(&run, message, FEED_MOST - 1) == length && length < FEED_MESSAGE_MOST);
+        CHECK(feed_write_message(&run, message, random_next(&seed) % run.messages) == length);
+    CHECK(feed_write_message(&run, message, run.messages - 1) == length);
+    /* Padded, it reads as before. */
+    run.plan[5].bytes = 1000;
+    CHECK(feed_write_message(&run, message, 5) == 1004 && quote_read_json(&q, (char *)message + 4, 1000) && q.update == FEED_FIRST_UPDATE + 5);
 }
 
 void test_feed(void)
@@ -140,5 +155,6 @@ void test_feed(void)
     the_book_keeps_the_latest();
     stamps_become_ticks();
     stages_add_up();
+    a_burst_is_due_at_once();
     messages_of_a_run_have_one_length();
 }

@@ -15,8 +15,6 @@
 enum {
     LEAD_MS = 20,               /* from the start of the threads to the first message */
     GRACE_MS = 2000,            /* for what is under way when the last was sent */
-    WARM_UPS_LEAST = 100,
-    WARM_UPS_MOST = 20000,
 };
 
 const struct command feed_command = {
@@ -102,24 +100,10 @@ static int patience_ms(const void *run)
     return GRACE_MS;
 }
 
-/* The first part of a schedule warms up: a fifth of a second, or as much as makes code and connection warm. */
-static void plan(struct feed_run *run)
-{
-    unsigned char message[FEED_MESSAGE_MOST];
-    const struct options *o = run->options;
-    size_t fifth = o->rate / 5;
-    run->warm_ups = fifth < WARM_UPS_LEAST ? WARM_UPS_LEAST : fifth > WARM_UPS_MOST ? WARM_UPS_MOST : fifth;
-    run->warm_ups = (run->warm_ups + o->burst - 1) / o->burst * o->burst;
-    size_t wanted = (size_t)(o->duration_s * (double)o->rate + 0.5);
-    run->messages = run->warm_ups + (wanted ? wanted : 1);
-    run->period_ticks = run->clock.initial.hz / (double)o->rate;
-    run->message_bytes = feed_write_message(run, message, 0);
-}
-
 static bool get_memory(struct feed_run *run)
 {
     run->sender.sent = memory_map(run->messages * sizeof(*run->sender.sent));
-    run->sender.outgoing = memory_map(FEED_BURST_MOST * FEED_MESSAGE_MOST + 64);
+    run->sender.outgoing = memory_map(FEED_OUTGOING);
     run->receiver.arrivals = memory_map(run->messages * sizeof(*run->receiver.arrivals));
     run->receiver.incoming = memory_map(FEED_INCOMING);
     return run->sender.sent && run->sender.outgoing && run->receiver.arrivals && run->receiver.incoming;
@@ -136,7 +120,7 @@ static void conduct(struct feed_run *run)
     if (has_stamps)
         stamps_begin(&run->stamps);
     run->start_ticks = ticks_now() + (uint64_t)(LEAD_MS * run->clock.initial.hz / 1e3);
-    run->end_ticks = feed_due(run, run->messages - 1) + (uint64_t)((double)run->options->burst * run->period_ticks);
+    run->end_ticks = feed_due(run, run->messages - 1) + run->after_ticks;
     run->sender.next_ping = run->start_ticks;
     bool is_over = pair_work(pair, patience_ms);
     uint64_t now = ticks_now();
@@ -159,9 +143,9 @@ static void conduct(struct feed_run *run)
 
 static int prepare_and_measure(struct feed_run *run)
 {
-    plan(run);
-    if (!open_case(run))
-        return EXIT_OK;
+    int status = feed_plan(run);
+    if (status || !open_case(run))
+        return status;
     if (!get_memory(run))
         return print_error(EXIT_FAILED, "out of memory (a lower --rate or a shorter --duration needs less)");
     run->pair.name = "feed";
@@ -172,7 +156,7 @@ static int prepare_and_measure(struct feed_run *run)
     run->pair.prepare[RECEIVER] = feed_prepare_receiver;
     run->pair.work[SENDER] = feed_send_all;
     run->pair.work[RECEIVER] = feed_receive_all;
-    int status = pair_start(&run->pair);
+    status = pair_start(&run->pair);
     if (status)
         return status;
     stop_listen();
@@ -227,7 +211,7 @@ static int check(struct feed_run *run)
         return print_error(EXIT_USAGE, "--transport %s: ws-json and ktls are of tcp alone", o->transport);
     if (run->waiting->is_busy_poll && run->transport->lines > 1)
         return print_error(EXIT_USAGE, "--waiting busy-poll: a receive that blocks cannot wait for two lines");
-    if (o->duration_s * (double)o->rate > (double)FEED_MOST)
+    if (!o->plan && o->duration_s * (double)o->rate > (double)FEED_MOST)
         return print_error(EXIT_USAGE, "--rate %u for --duration %g s: at most %d messages", o->rate, o->duration_s, FEED_MOST);
     int status = pair_choose(&run->pair, o->cpus, &run->facts);
     if (!status && cpus_count(&run->pair.cpus) == 1)

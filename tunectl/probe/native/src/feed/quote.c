@@ -31,22 +31,29 @@ static uint64_t number_at(const uint8_t *at, size_t bytes)
     return value;
 }
 
-size_t quote_write_binary(uint8_t record[QUOTE_BINARY], const struct quote *q)
+size_t quote_write_binary(uint8_t *record, const struct quote *q, size_t length)
 {
+    length = length > QUOTE_BINARY ? length : QUOTE_BINARY;
     const int64_t numbers[] = {q->bid_price, q->bid_size, q->ask_price, q->ask_size};
     memcpy(record, "TOB1", 4);
-    put_number(record + 4, QUOTE_BINARY, 4);
+    put_number(record + 4, length, 4);
     put_number(record + 8, q->update, 8);
     memcpy(record + 16, q->symbol, QUOTE_SYMBOL);
     for (size_t i = 0; i < 4; i++)
         put_number(record + 32 + 8 * i, (uint64_t)numbers[i], 8);
-    return QUOTE_BINARY;
+    memset(record + QUOTE_BINARY, 0, length - QUOTE_BINARY);
+    return length;
+}
+
+size_t quote_binary_length(const uint8_t *record, size_t length)
+{
+    uint64_t stated = length < QUOTE_BINARY || memcmp(record, "TOB1", 4) != 0 ? 0 : number_at(record + 4, 4);
+    return stated < QUOTE_BINARY ? 0 : (size_t)stated;
 }
 
 bool quote_read_binary(struct quote *q, const uint8_t *record, size_t length)
 {
-    if (length != QUOTE_BINARY || memcmp(record, "TOB1", 4) != 0 || number_at(record + 4, 4) != QUOTE_BINARY || !record[16] ||
-        record[16 + QUOTE_SYMBOL - 1])
+    if (quote_binary_length(record, length) != length || !length || !record[16] || record[16 + QUOTE_SYMBOL - 1])
         return false;
     q->update = number_at(record + 8, 8);
     memcpy(q->symbol, record + 16, QUOTE_SYMBOL);

@@ -7,9 +7,9 @@
  *
  *     s symbol, u update (grows by symbol), b and B bid's price and size, a and A the ask's: strings of a decimal number
  *
- * Binary, 64 bytes, little-endian:
+ * Binary, 64 bytes or more, little-endian, the rest padded with NUL:
  *
- *     0 "TOB1"   4 length of the record, 64   8 update   16 symbol, 16 bytes padded with NUL
+ *     0 "TOB1"   4 length of the record   8 update   16 symbol, 16 bytes padded with NUL
  *     32 bid price   40 bid size   48 ask price   56 ask size, each in units of 1e-8
  */
 #pragma once
@@ -32,8 +32,13 @@ struct quote {
 
 /* Returns its length. All texts of quotes with as many digits have one length. */
 size_t quote_write_json(char text[QUOTE_JSON_MOST], const struct quote *quote, uint64_t time_ns);
-size_t quote_write_binary(uint8_t record[QUOTE_BINARY], const struct quote *quote);
+
+/* As long as asked for, or QUOTE_BINARY, whichever is more. */
+size_t quote_write_binary(uint8_t *record, const struct quote *quote, size_t length);
 
 /* False where it is no such message: a member is missing, or is twice, or is no number that fits. */
 bool quote_read_json(struct quote *quote, const char *text, size_t length);
 bool quote_read_binary(struct quote *quote, const uint8_t *record, size_t length);
+
+/* How long the record is that begins there, by its head; 0 where less than QUOTE_BINARY bytes are there, or it is none. */
+size_t quote_binary_length(const uint8_t *record, size_t length);

@@ -112,18 +112,24 @@ static size_t take_frames(struct feed_run *run, const unsigned char *bytes, size
     }
 }
 
+/* With its newline; 0 where there is none yet. */
+static size_t line_length(const unsigned char *bytes, size_t n)
+{
+    const unsigned char *newline = memchr(bytes, '\n', n);
+    return newline ? (size_t)(newline - bytes) + 1 : 0;
+}
+
 /* Lines or records, as far as they are whole. */
 static size_t take_records(struct feed_run *run, const unsigned char *bytes, size_t n)
 {
     size_t at = 0;
     while (at < n) {
         uint64_t turn = ticks_now();
-        const unsigned char *newline = run->format->is_json ? memchr(bytes + at, '\n', n - at) : NULL;
-        size_t length = run->format->is_json ? (newline ? (size_t)(newline - bytes) - at : n) : QUOTE_BINARY;
-        if (length > n - at || (run->format->is_json && !newline))
+        size_t length = run->format->is_json ? line_length(bytes + at, n - at) : quote_binary_length(bytes + at, n - at);
+        if (!length || length > n - at)
             break;
         take_message(run, bytes + at, length, turn, ticks_now());
-        at += length + run->format->is_json;
+        at += length;
     }
     return at;
 }

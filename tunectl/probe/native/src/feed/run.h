@@ -2,8 +2,8 @@
  * The experiment `feed`: how long from a message's due time until it is in the book? A run is one case: a transport, a format, a
  * way to wait.
  *
- * Open loop: message i is due at start + i / burst * burst * period, whatever became of those before it. A sender that is late
- * sends all that is due at once. The first `warm_ups` messages are sent by the same schedule and are left out.
+ * Open loop: when each message is due is fixed before the first is sent, by a rate or by a capture that is replayed, whatever
+ * becomes of those before it. A sender that is late sends all that is due at once. The first `warm_ups` messages are left out.
  *
  * Stages, all stamps of one counter, each from the end of the one before:
  *
@@ -36,9 +36,11 @@
 #include "lib/thread.h"
 
 enum {
-    FEED_MOST = 4000000,        /* messages of a run: 72 bytes each */
+    FEED_MOST = 4000000,        /* messages of a run: 88 bytes of memory each */
     FEED_BURST_MOST = 256,
-    FEED_MESSAGE_MOST = QUOTE_JSON_MOST + 4,
+    FEED_PAYLOAD_MOST = 9000,   /* of a message that is replayed: a jumbo frame's */
+    FEED_MESSAGE_MOST = FEED_PAYLOAD_MOST + 4,
+    FEED_OUTGOING = FEED_BURST_MOST * (QUOTE_JSON_MOST + 4) + FEED_MESSAGE_MOST,
     FEED_INCOMING = 256 * 1024, /* bytes that a stream's receiver may hold */
     FEED_BATCH_MOST = 4096,     /* messages of one read that are told apart */
 };
@@ -47,6 +49,12 @@ enum {
 #define FEED_FIRST_UPDATE UINT64_C(1000000000)
 
 enum feed_stage { STAGE_SEND, STAGE_WIRE, STAGE_KERNEL, STAGE_READ, STAGE_BATCH, STAGE_FRAME, STAGE_PARSE, STAGE_BOOK, STAGES };
+
+/* What is known of a message beforehand. */
+struct planned {
+    uint64_t due_ticks;         /* from the start */
+    uint64_t bytes;             /* of its text or record at least; what is shorter is padded. 0: as it comes */
+};
 
 /* What the receiver knows of a message: a cache line. `booked` 0: it did not come. */
 struct arrival {
@@ -88,8 +96,8 @@ struct feed_sender {
     int error;                  /* -errno */
     unsigned char *outgoing;    /* of a stream: what is due, and not taken yet */
     size_t held;                /* bytes of it */
-    size_t pending;             /* its messages */
-    size_t ahead;               /* bytes of a ping in front of them */
+    size_t pending;             /* its messages, and where each ends */
+    size_t ends[FEED_BURST_MOST];
     uint64_t next_ping;
 };
 
@@ -131,10 +139,11 @@ struct feed_run {
     struct connection connection;
     size_t messages;            /* warm-ups among them */
     size_t warm_ups;
-    size_t message_bytes;       /* on the wire */
-    double period_ticks;
+    struct planned *plan;       /* by message */
+    size_t grown;               /* messages that were shorter in the capture than any of ours is */
     uint64_t start_ticks;       /* message 0 is due */
     uint64_t end_ticks;         /* whatever is not sent by then is not sent */
+    uint64_t after_ticks;       /* from the last due time until then */
     struct feed_sender sender;
     struct feed_receiver receiver;
     _Atomic bool is_received;   /* the receiver is done */
@@ -155,10 +164,17 @@ int feed_main(int argc, char **argv);
 /* In ticks: when message i is due. */
 static inline uint64_t feed_due(const struct feed_run *run, size_t i)
 {
-    return run->start_ticks + (uint64_t)((double)(i - i % run->options->burst) * run->period_ticks);
+    return run->start_ticks + run->plan[i].due_ticks;
 }
 
-/* Message i as it goes over the wire. Returns its length, which is the same for all of a run. */
+/*
+ * Makes the plan: by --rate and --burst, or of the lines "NS BYTES" of the file --plan, each message's due time from the first one's,
+ * ascending, and how long it is at least. Warm-ups come before it. Returns EXIT_OK, or EXIT_USAGE or EXIT_FAILED with the reason on
+ * stderr.
+ */
+int feed_plan(struct feed_run *run);
+
+/* Message i as it goes over the wire. Returns its length. */
 size_t feed_write_message(const struct feed_run *run, unsigned char message[FEED_MESSAGE_MOST], size_t i);
 
 /* The steps of the two threads, of a struct feed_run. */

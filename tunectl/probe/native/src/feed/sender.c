@@ -31,11 +31,14 @@ size_t feed_write_message(const struct feed_run *run, unsigned char message[FEED
 {
     struct quote q = quote_of(run, i);
     char text[QUOTE_JSON_MOST];
+    size_t wanted = run->plan[i].bytes;
     if (!run->format->is_json)
-        return quote_write_binary(message, &q);
-    size_t length = quote_write_json(text, &q, UINT64_C(1700000000000000000) + i);
+        return quote_write_binary(message, &q, wanted);
+    size_t written = quote_write_json(text, &q, UINT64_C(1700000000000000000) + i);
+    size_t length = wanted > written ? wanted : written;
     size_t head = run->format->is_websocket ? websocket_head(message, WEBSOCKET_TEXT, length) : 0;
-    memcpy(message + head, text, length);
+    memcpy(message + head, text, written);
+    memset(message + head + written, ' ', length - written);
     if (run->transport->is_stream && !run->format->is_websocket)
         message[length++] = '\n';
     return head + length;
@@ -45,7 +48,7 @@ void feed_prepare_sender(void *context)
 {
     struct feed_run *run = context;
     memset(run->sender.sent, 0, run->messages * sizeof(*run->sender.sent));
-    memset(run->sender.outgoing, 0, FEED_BURST_MOST * FEED_MESSAGE_MOST + 64);
+    memset(run->sender.outgoing, 0, FEED_OUTGOING);
 }
 
 /* What is due, up to what the buffer holds. As a server does once a while, a ping goes before it; pongs are read and dropped. */
@@ -57,12 +60,15 @@ static void fill(struct feed_run *run, uint64_t now)
         s->next_ping = now + (uint64_t)run->clock.initial.hz;
         size_t head = websocket_head(s->outgoing, WEBSOCKET_IS_PING, PING_BYTES);
         memcpy(s->outgoing + head, ping_text, PING_BYTES);
-        s->held = s->ahead = head + PING_BYTES;
+        s->held = head + PING_BYTES;
         while (recv(run->connection.sends[0], drain, sizeof(drain), MSG_DONTWAIT) > 0)
             continue;
     }
-    for (; s->pending < FEED_BURST_MOST && s->n + s->pending < run->messages && feed_due(run, s->n + s->pending) <= now; s->pending++)
-        s->held += feed_write_message(run, s->outgoing + s->held, s->n + s->pending);
+    for (size_t i = s->n + s->pending; s->pending < FEED_BURST_MOST && s->held + FEED_MESSAGE_MOST <= FEED_OUTGOING &&
+                                       i < run->messages && feed_due(run, i) <= now; i++) {
+        s->held += feed_write_message(run, s->outgoing + s->held, i);
+        s->ends[s->pending++] = s->held;
+    }
 }
 
 /* All that is pending, by one call. Its messages whose last byte was taken were sent at `now`. */
@@ -72,13 +78,14 @@ static int send_stream(struct feed_run *run, uint64_t now)
     ssize_t taken = send(run->connection.sends[0], s->outgoing, s->held, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (taken < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-    size_t left = s->held - (size_t)taken;
-    size_t whole = (left + run->message_bytes - 1) / run->message_bytes;
-    size_t still = whole < s->pending ? whole : s->pending;
-    for (; s->pending > still; s->pending--)
-        run->sender.sent[s->n++] = now;
-    memmove(s->outgoing, s->outgoing + taken, left);
-    s->held = left;
+    size_t whole = 0;
+    for (; whole < s->pending && s->ends[whole] <= (size_t)taken; whole++)
+        s->sent[s->n++] = now;
+    s->pending -= whole;
+    for (size_t i = 0; i < s->pending; i++)
+        s->ends[i] = s->ends[i + whole] - (size_t)taken;
+    s->held -= (size_t)taken;
+    memmove(s->outgoing, s->outgoing + taken, s->held);
     return 0;
 }
 

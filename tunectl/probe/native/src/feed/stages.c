@@ -204,6 +204,8 @@ static void write_counts(struct json *j, const struct feed_run *run, size_t end)
         arrived += has_come(run, i);
     }
     json_uint(j, "warm_ups", run->warm_ups);
+    json_bool(j, "is_replayed", run->options->plan != NULL);
+    json_uint(j, "grown", run->grown);
     json_uint(j, "due", end - run->warm_ups);
     json_uint(j, "sent", sent);
     json_uint(j, "arrived", arrived);

@@ -44,6 +44,8 @@ static const struct option_row rows[] = {
     {OF_FEED, "symbols", "N", NUMBER, AT(symbols), 1, 64, "messages are of so many symbols, in turns (default 1)"},
     {OF_FEED, "rate", "N", NUMBER, AT(rate), 1, 1e6, "messages a second (default 10000)"},
     {OF_FEED, "burst", "N", NUMBER, AT(burst), 1, 256, "so many are due together (default 1)"},
+    {OF_FEED, "plan", "FILE", TEXT, AT(plan), 0, 0,
+     "for `tunectl probe feed --replay`: lines of ns and bytes, when each message is due and how long it is; --rate warms up"},
     {OF_FEED, "waiting", "NAME", TEXT, AT(waiting), 0, 0, "poll sleeps, poll0 spins, busy-poll has the kernel poll a device (default poll0)"},
     {OF_FEED, "tls", "NAME", TEXT, AT(tls), 0, 0, "off, or ktls: the kernel encrypts and decrypts (default off)"},
     {OF_FEED, "alloc", "N", NUMBER, AT(alloc), 0, 64, "the receiver copies each message into new memory so often (default 0)"},
