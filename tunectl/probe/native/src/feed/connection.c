@@ -1,6 +1,7 @@
 #include "feed/connection.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sock_diag.h>
 #include <linux/tls.h>
 #include <netinet/in.h>
@@ -49,6 +50,13 @@ int connection_open(struct connection *c, const struct feed_transport *transport
     return rc;
 }
 
+int connection_adopt(struct connection *c, int fd)
+{
+    *c = (struct connection){.n = 1, .receives = {fd}, .failed = "use its socket"};
+    c->sends[0] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return c->sends[0] < 0 ? -errno : 0;
+}
+
 void connection_close(struct connection *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -77,10 +85,10 @@ int connection_use_tls(struct connection *c)
     struct tls12_crypto_info_aes_gcm_128 keys = {.info = {.version = TLS_1_3_VERSION, .cipher_type = TLS_CIPHER_AES_GCM_128}};
     c->failed = "use the kernel's TLS (module tls: loading it needs CAP_NET_ADMIN)";
     if (getrandom(keys.key, sizeof(keys.key), 0) < 0 || getrandom(keys.iv, sizeof(keys.iv), 0) < 0 ||
-        getrandom(keys.salt, sizeof(keys.salt), 0) < 0)
-        return -errno;
-    if (setsockopt(c->sends[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) ||
-        setsockopt(c->receives[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) ||
+        getrandom(keys.salt, sizeof(keys.salt), 0) < 0 ||
+        setsockopt(c->sends[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) ||
+        /* Both are one socket where the other end is on another host. */
+        (setsockopt(c->receives[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) && errno != EEXIST) ||
         setsockopt(c->sends[0], SOL_TLS, TLS_TX, &keys, sizeof(keys)) ||
         setsockopt(c->receives[0], SOL_TLS, TLS_RX, &keys, sizeof(keys)))
         return -errno;

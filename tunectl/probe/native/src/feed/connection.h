@@ -29,11 +29,14 @@ extern const size_t feed_transports_n;
 int connection_open(struct connection *c, const struct feed_transport *transport);
 void connection_close(struct connection *c);
 
+/* The same of a connected socket whose other end, on another host, sends back what it receives. */
+int connection_adopt(struct connection *c, int fd);
+
 /* What its receiving sockets had no room for so far. */
 uint64_t connection_drops(const struct connection *c);
 
 /*
  * Both ends of a stream encrypt and decrypt in the kernel (TLS 1.3, AES-128-GCM) with keys that were agreed on beforehand: there is
- * no handshake. Returns 0, or -errno and `failed`.
+ * no handshake. Over another host the ciphertext comes back as it went. Returns 0, or -errno and `failed`.
  */
 int connection_use_tls(struct connection *c);

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "lib/loopback.h"
 #include "lib/output.h"
 #include "lib/stop.h"
 #include "lib/ticks.h"
@@ -80,7 +81,7 @@ static bool open_case(struct feed_run *run)
 {
     int us = (int)run->options->busy_poll_us;
     struct connection *c = &run->connection;
-    int rc = connection_open(c, run->transport);
+    int rc = run->options->socket >= 0 ? connection_adopt(c, run->options->socket) : connection_open(c, run->transport);
     if (!rc && strcmp(run->options->tls, "off") != 0)
         rc = connection_use_tls(c);
     for (size_t i = 0; i < c->n && !rc && run->waiting->is_busy_poll; i++) {
@@ -209,12 +210,14 @@ static int check(struct feed_run *run)
         return EXIT_USAGE;
     if (!run->transport->is_stream && (run->format->is_websocket || strcmp(o->tls, "off") != 0))
         return print_error(EXIT_USAGE, "--transport %s: ws-json and ktls are of tcp alone", o->transport);
+    if (o->socket >= 0 && run->transport->open == loopback_multicast)
+        return print_error(EXIT_USAGE, "--socket: multicast stays within one host");
     if (run->waiting->is_busy_poll && run->transport->lines > 1)
         return print_error(EXIT_USAGE, "--waiting busy-poll: a receive that blocks cannot wait for two lines");
     if (!o->plan && o->duration_s * (double)o->rate > (double)FEED_MOST)
         return print_error(EXIT_USAGE, "--rate %u for --duration %g s: at most %d messages", o->rate, o->duration_s, FEED_MOST);
     int status = pair_choose(&run->pair, o->cpus, &run->facts);
-    if (!status && cpus_count(&run->pair.cpus) == 1)
+    if (!status && cpus_count(&run->pair.cpus) == 1 && !o->is_reflector)
         return print_error(EXIT_USAGE, "--cpus: the sender spins, so the receiver needs another CPU than %u",
                            run->pair.ends[RECEIVER].cpu);
     return status;
@@ -231,7 +234,7 @@ int feed_main(int argc, char **argv)
     host_facts_init(&run.facts, options.root);
     status = check(&run);
     if (!status)
-        status = run_and_write(&run);
+        status = options.is_reflector ? feed_reflect(&run) : run_and_write(&run);
     host_facts_deinit(&run.facts);
     return status;
 }

@@ -186,6 +186,12 @@ void feed_receive_all(void *run);
 /* The stages of message i, which came, in ticks: they add up to booked - due. The stamps may be void: `is_stamped` says. */
 void feed_stages(struct feed_run *run, size_t i, bool is_stamped, int64_t stages[STAGES]);
 
+/*
+ * The other host's end of a round trip: a line of JSON once it is where it belongs, then everything that comes over --socket goes
+ * back. Without a --socket it is done. Returns the exit status.
+ */
+int feed_reflect(const struct feed_run *run);
+
 /* The messages whose due time came in the measured time. */
 size_t feed_due_n(const struct feed_run *run);
 

@@ -51,12 +51,15 @@ void feed_prepare_sender(void *context)
     memset(run->sender.outgoing, 0, FEED_OUTGOING);
 }
 
-/* What is due, up to what the buffer holds. As a server does once a while, a ping goes before it; pongs are read and dropped. */
+/*
+ * What is due, up to what the buffer holds. As a server does once a while, a ping goes before it, and pongs are read and dropped; not
+ * where another host sends back what it gets: the pong would be ours.
+ */
 static void fill(struct feed_run *run, uint64_t now)
 {
     struct feed_sender *s = &run->sender;
     unsigned char drain[256];
-    if (run->format->is_websocket && s->held == 0 && now >= s->next_ping) {
+    if (run->format->is_websocket && run->options->socket < 0 && s->held == 0 && now >= s->next_ping) {
         s->next_ping = now + (uint64_t)run->clock.initial.hz;
         size_t head = websocket_head(s->outgoing, WEBSOCKET_IS_PING, PING_BYTES);
         memcpy(s->outgoing + head, ping_text, PING_BYTES);

@@ -88,9 +88,11 @@ static const struct option_row rows[] = {
     {OF_JITTER, "inject", "WHAT", TEXT, AT(inject), 0, 0,
      "interrupt the first of the CPUs on purpose, for `tunectl probe selftest`: preemption or ipi, how often,\n"
      "how long and how far apart in ns, as in preemption,200,20000,1000000. The run ends when that is done"},
-    {OF_WAKE, "socket", "FD", NUMBER, AT(socket), 3, INT_MAX,
-     "for `tunectl probe wake --connect` and `--listen`: measure round trips over this connected socket"},
+    {OF_WAKE | OF_FEED, "socket", "FD", NUMBER, AT(socket), 3, INT_MAX,
+     "for --connect and --listen of `tunectl probe`: measure round trips over this connected socket"},
     {OF_WAKE, "peer-hz", "N", NUMBER, AT(peer_hz), 1e3, 1e12, "the rate of the other host's counter"},
+    {OF_FEED, "reflect", NULL, FLAG, AT(is_reflector), 0, 0,
+     "be the other host: say so by a line, then send back whatever comes over --socket, as it comes"},
     {OF_WAKE, "reflect", NULL, FLAG, AT(is_reflector), 0, 0,
      "be the other host: a line of JSON says the counter's rate; then every message goes\nback over --socket"},
     {OF_JITTER, "progress", NULL, FLAG, AT(shows_progress), 0, 0,
