@@ -66,12 +66,16 @@ static void cannot(struct feed_run *run, const char *what, int rc)
 static void set_stamps(struct feed_run *run)
 {
     bool is_asked = strcmp(run->options->stamps, "off") != 0;
+    run->stamps.were_on = -1;
     run->stamps_reason = !is_asked ? "not asked for" : strcmp(run->options->tls, "off") != 0 ? "the kernel's TLS gives none" : "";
     if (run->stamps_reason[0])
         return;
-    run->stamps.were_on = stamps_were_on();
-    for (size_t i = 0; i < run->connection.n; i++)
-        if (stamps_set(run->connection.receives[i]))
+    if (stamps_choose(&run->stamps, run->options->phc))
+        run->stamps_reason = "the network card's clock (--phc) cannot be read";
+    else if (!run->stamps.is_hardware)
+        run->stamps.were_on = stamps_were_on();
+    for (size_t i = 0; i < run->connection.n && !run->stamps_reason[0]; i++)
+        if (stamps_set(&run->stamps, run->connection.receives[i]))
             run->stamps_reason = "the kernel refuses them (SO_TIMESTAMPING)";
     run->stamps.is_on = !run->stamps_reason[0];
 }

@@ -189,7 +189,7 @@ static bool read_line(struct feed_run *run, int fd)
     }
     if (run->waiting->is_busy_poll && !r->napi_id && !(r->napi_id = napi_id(fd)))
         return false;
-    r->stamp_ns = run->stamps.is_on ? stamps_of(&message) : 0;
+    r->stamp_ns = run->stamps.is_on ? stamps_of(&message, run->stamps.is_hardware) : 0;
     take_bytes(run, (size_t)got);
     return !r->error;
 }

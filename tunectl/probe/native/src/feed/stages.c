@@ -172,7 +172,7 @@ static void write_stamps(struct json *j, const struct feed_run *run, size_t end,
     json_uint(j, "stamp_shared", shared);
     json_open(j, "stamps", '{');
     json_string(j, "asked", run->options->stamps);
-    json_string(j, "kind", run->stamps.is_on ? "sw" : "off");
+    json_string(j, "kind", !run->stamps.is_on ? "off" : run->stamps.is_hardware ? "hw" : "sw");
     json_string(j, "reason", run->stamps_reason);
     json_real(j, "uncertainty_ticks", run->stamps.is_on ? (double)run->stamps.doubt_ticks : NAN, 0);
     if (run->stamps.were_on < 0)

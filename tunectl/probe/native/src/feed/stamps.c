@@ -1,6 +1,7 @@
 #include "feed/stamps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
@@ -24,13 +25,14 @@ static uint64_t realtime_ns(void)
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-uint64_t stamps_of(struct msghdr *message)
+/* SCM_TIMESTAMPING has three: the kernel's, one that is no more, and the card's. */
+uint64_t stamps_of(struct msghdr *message, bool is_hardware)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
         struct timespec stamp;
         if (c->cmsg_level != SOL_SOCKET || (c->cmsg_type != SCM_TIMESTAMPING && c->cmsg_type != SCM_TIMESTAMPNS))
             continue;
-        memcpy(&stamp, CMSG_DATA(c), sizeof(stamp));
+        memcpy(&stamp, CMSG_DATA(c) + (is_hardware ? 2 * sizeof(stamp) : 0), sizeof(stamp));
         return (uint64_t)stamp.tv_sec * UINT64_C(1000000000) + (uint64_t)stamp.tv_nsec;
     }
     return 0;
@@ -52,7 +54,7 @@ static int read_late(const int fds[LOOPBACK_ENDS])
     if (setsockopt(fds[LOOPBACK_RECEIVES], SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) ||
         recvmsg(fds[LOOPBACK_RECEIVES], &message, MSG_DONTWAIT) != 1)
         return -1;
-    uint64_t stamp = stamps_of(&message);
+    uint64_t stamp = stamps_of(&message, false);
     return stamp ? stamp < later : -1;
 }
 
@@ -66,16 +68,37 @@ int stamps_were_on(void)
     return were_on;
 }
 
-int stamps_set(int fd)
+/* A file that is a clock: include/linux/posix-timers.h, fd_to_clockid. */
+static clockid_t clock_of(int fd)
 {
-    const int flags = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+    return (clockid_t)(~(unsigned)fd << 3 | 3);
+}
+
+int stamps_choose(struct stamps *s, const char *phc)
+{
+    struct timespec now;
+    s->clock = CLOCK_REALTIME;
+    if (!phc)
+        return 0;
+    int fd = open(phc, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    s->is_hardware = true;
+    s->clock = clock_of(fd);    /* stays open: it is the clock */
+    return clock_gettime(s->clock, &now) ? -errno : 0;
+}
+
+int stamps_set(const struct stamps *s, int fd)
+{
+    const int flags = s->is_hardware ? SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE
+                                     : SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
     return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) ? -errno : 0;
 }
 
 static void take_reading(struct stamps *s)
 {
     if (s->n < STAMPS_READINGS)
-        s->readings[s->n++] = clock_pair_of(CLOCK_REALTIME);
+        s->readings[s->n++] = clock_pair_of(s->clock);
 }
 
 static void look(void *context)

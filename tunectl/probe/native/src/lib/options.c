@@ -50,6 +50,8 @@ static const struct option_row rows[] = {
     {OF_FEED, "tls", "NAME", TEXT, AT(tls), 0, 0, "off, or ktls: the kernel encrypts and decrypts (default off)"},
     {OF_FEED, "alloc", "N", NUMBER, AT(alloc), 0, 64, "the receiver copies each message into new memory so often (default 0)"},
     {OF_FEED, "stamps", "NAME", TEXT, AT(stamps), 0, 0, "sw: the kernel stamps what comes; off (default sw)"},
+    {OF_FEED, "phc", "DEVICE", TEXT, AT(phc), 0, 0,
+     "for `tunectl probe feed --stamps hw`: the clock of the network card, /dev/ptpN, whose stamps are read instead"},
     {OF_JITTER | OF_FEED, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "seconds to measure (default 5)"},
     {OF_SENTINEL, "period", "S", SECONDS, AT(period_s), 0.1, 10, "from line to line (default 1)"},
     {OF_SENTINEL, "duty", "PERCENT", NUMBER, AT(duty_percent), 1, 100,

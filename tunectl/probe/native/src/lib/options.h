@@ -49,6 +49,7 @@ struct options {
     const char *waiting;
     const char *tls;
     const char *stamps;
+    const char *phc;            /* /dev/ptpN: stamps are the card's; NULL: the kernel's */
     unsigned symbols;
     unsigned rate;              /* messages a second */
     unsigned burst;             /* messages that are due together */
