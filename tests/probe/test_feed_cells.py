@@ -230,7 +230,7 @@ def test_a_void_case_has_no_cost_of_stamps() -> None:
 
 
 def stamps(**changes: Any) -> dict[str, Any]:
-    return case()["stamps"] | changes
+    return {**case()["stamps"], **changes}
 
 
 @pytest.mark.parametrize(
@@ -244,6 +244,7 @@ def stamps(**changes: Any) -> dict[str, Any]:
         (case(drops={"socket": None, "softnet": None, "nic": None}), ""),
         (case(doubled=2), "2 messages came twice"),
         (case(doubled=1000, transport="multicast-ab", format="binary"), ""),  # sent twice on purpose
+        (case(strangers=1), "1 packets came that are no messages of this run"),
         (case(reordered=4), "4 messages came after a later one of their symbol"),
         (case(sender_involuntary_switches=5), "the sender was preempted 5 times"),
         (case(involuntary_switches=5), "the receiver was preempted 5 times"),

@@ -53,14 +53,15 @@ def test_what_cannot_be_measured_says_why() -> None:
     assert "and not over multicast-ab" in found[-1].reason
 
 
-def test_a_fifo_spinner_on_its_senders_cpu_is_left_out() -> None:
-    found = cases(Placed(3, 3), waiting="poll,poll0", fifo=1)
-    assert [(one.waiting, "would starve the sender" in one.reason) for one in found] == [
-        ("poll", False),
-        ("poll0", True),
-    ]
-    assert not any(one.reason for one in cases(Placed(3, 3), waiting=",".join(WAITS)))
-    assert not any(one.reason for one in cases(fifo=1))
+def test_a_receive_that_blocks_cannot_wait_for_two_lines() -> None:
+    found = cases(transport="multicast,multicast-ab", format="binary", waiting=",".join(WAITS))
+    assert [(one.transport, one.waiting) for one in found if one.reason] == [("multicast-ab", "busy-poll")]
+    assert "cannot wait for two lines" in found[-1].reason
+
+
+def test_the_sender_needs_a_cpu_of_its_own() -> None:
+    with pytest.raises(UsageError, match="--cpus 3,3: the sender spins, so the receiver needs another CPU than 3"):
+        cases(Placed(3, 3))
 
 
 def test_an_unmeasured_case_says_what_was_asked() -> None:

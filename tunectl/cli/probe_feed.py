@@ -45,7 +45,7 @@ _MOST_A_SECOND, _MOST_AT_ONCE = 1_000_000, 256
     "--alloc",
     default="0",
     metavar="LIST",
-    help=f"Allocations that the receiver makes for each message, 0 to {MOST_ALLOCATIONS} [0].",
+    help=f"How often the receiver copies each message into new memory, 0 to {MOST_ALLOCATIONS} [0].",
 )
 @click.option(
     "--stamps",

@@ -65,8 +65,9 @@ def measured_cases(
         if not reason:
             try:
                 tell(f"{case.title}: case {place + 1} of {len(cases)}, {left:.0f} s left")
-                document = joined(document, measure(case))
-                cells += document["cells"]
+                measured = measure(case)
+                document = joined(document, measured)
+                cells += measured["cells"]
                 continue
             except CaseError as error:
                 reason = str(error)
@@ -83,8 +84,12 @@ def measured_cases(
 
 
 def joined(before: Mapping[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
-    """The later document of two, but when the first began, and how long both took."""
-    return measured | {
+    """The later document of two, but when the first began, and how long both took.
+
+    One whose case was not measured says nothing of the run; the first one stands until another is.
+    """
+    said = before if before and measured["cells"][0]["reason"] else measured
+    return {**said, "interrupted": measured["interrupted"]} | {
         "at": before.get("at", measured["at"]),
         "duration_s": round(before.get("duration_s", 0.0) + measured["duration_s"], 3),
     }

@@ -12,6 +12,7 @@ from tunectl.probe.pair_placement import Placed
 
 TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
 FORMATS = ("ws-json", "json", "binary")
+TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
 WAITS = ("poll", "poll0", "busy-poll")
 SPINNING = "poll0"
 TLS = ("off", "ktls")
@@ -56,7 +57,9 @@ class Planned(NamedTuple):
 def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
-    starves = placed.starves(request.fifo)
+    if placed.sender == placed.receiver:
+        said = f"the sender spins, so the receiver needs another CPU than {placed.sender}"
+        raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
     lists = product(
         chosen("--transport", request.transport, TRANSPORTS),
         chosen("--format", request.format, FORMATS),
@@ -68,7 +71,7 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
         _numbers("--alloc", request.alloc, 0, MOST_ALLOCATIONS),
     )
     cases = [Planned(*values) for values in lists]
-    return [case._replace(reason=_lack(case) or (starves if case.waiting == SPINNING else "")) for case in cases]
+    return [case._replace(reason=_lack(case)) for case in cases]
 
 
 def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
@@ -84,6 +87,8 @@ def _numbers(option: str, text: str, least: int, most: int) -> list[int]:
 
 
 def _lack(case: Planned) -> str:
+    if case.waiting == "busy-poll" and case.transport == TWO_LINES:
+        return "a receive that blocks, as busy-poll has it, cannot wait for two lines"
     if case.transport == _STREAM:
         return ""
     if case.format == "ws-json":

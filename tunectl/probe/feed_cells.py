@@ -13,6 +13,27 @@ from tunectl.probe.feed_warnings import case_warnings
 from tunectl.probe.tick_figures import Figures
 from tunectl.shapes import FEED_STAGES
 
+_COUNTED = (
+    "warm_ups",
+    "due",
+    "sent",
+    "lost",
+    "unsent",
+    "doubled",
+    "reordered",
+    "strangers",
+    "reads",
+    "stamp_shared",
+    "allocations",
+    "minor_faults",
+    "major_faults",
+    "involuntary_switches",
+    "voluntary_switches",
+    "sender_involuntary_switches",
+    "close_code",
+    "napi_id",
+)
+
 
 class Judged(NamedTuple):
     """A case, the times of its messages, and why it has no figures; "" where it has."""
@@ -77,20 +98,10 @@ def _cell(run: RawFeed, one: Judged) -> dict[str, Any]:
 
 def _counts(case: RawCase) -> dict[str, Any]:
     return {
-        **{name: getattr(case, name) for name in ("warm_ups", "due", "sent", "lost", "unsent", "doubled", "reordered")},
-        "reads": case.reads,
+        **{name: getattr(case, name) for name in _COUNTED},
         "batch_sizes": [list(pair) for pair in zip(case.batch_sizes[::2], case.batch_sizes[1::2], strict=True)],
-        "stamp_shared": case.stamp_shared,
         "negative_stages": {name: case.negative.get(name, 0) for name in FEED_STAGES},
         "drops": {name: getattr(case.drops, name) for name in ("socket", "softnet", "nic")},
-        "allocations": case.allocations,
-        "minor_faults": case.minor_faults,
-        "major_faults": case.major_faults,
-        "involuntary_switches": case.involuntary_switches,
-        "voluntary_switches": case.voluntary_switches,
-        "sender_involuntary_switches": case.sender_involuntary_switches,
-        "close_code": case.close_code,
-        "napi_id": case.napi_id,
     }
 
 
@@ -125,7 +136,7 @@ def _stamps(stamps: Stamps | None, hz: float) -> dict[str, Any] | None:
         "kind": stamps.kind,
         "reason": stamps.reason,
         "were_on": stamps.were_on,
-        "uncertainty_ns": round(stamps.uncertainty_ticks * 1e9 / hz, 1),
+        "uncertainty_ns": None if stamps.uncertainty_ticks is None else round(stamps.uncertainty_ticks * 1e9 / hz, 1),
         "stepped": stamps.stepped,
     }
 

@@ -20,10 +20,10 @@ class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     """The kernel's receive stamps."""
 
     asked: Literal["sw", "off"]
-    kind: Literal["sw", "off"]
+    kind: Literal["sw", "hw", "off"]
     reason: str = ""  # why they are off though they were asked for
     were_on: bool | None = None  # somebody else had switched them on already; None: unknown
-    uncertainty_ticks: Count = 0
+    uncertainty_ticks: Count | None = None
     stepped: bool = False  # CLOCK_REALTIME was set meanwhile
 
 
@@ -61,6 +61,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     arrived: Count = 0  # first copies that reached the book
     doubled: Count = 0
     reordered: Count = 0
+    strangers: Count = 0  # packets that are no messages of this run
     unsent: Count = 0
     unsent_ticks: Values = []  # from when each was due to the end
     reads: Count = 0  # that brought a whole message

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tunectl.probe.feed_cases import SPINNING
+from tunectl.probe.feed_cases import SPINNING, TWO_LINES
 from tunectl.probe.feed_facts import RawCase, RawFeed
 from tunectl.probe.feed_figures import FEWEST, due_figures
 from tunectl.probe.pair_warnings import (
@@ -24,7 +24,6 @@ from tunectl.wording import nanoseconds
 
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
 _SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
-_TWO_COPIES = "multicast-ab"  # each message is sent twice on purpose
 
 
 def run_warnings(run: RawFeed) -> list[str]:
@@ -61,8 +60,10 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
         yield f"the receiving socket dropped {case.drops.socket} packets: its buffer was full"
     if case.drops.softnet:
         yield f"the host dropped {case.drops.softnet} packets before they reached a socket (/proc/net/softnet_stat)"
-    if case.doubled and case.transport != _TWO_COPIES:
+    if case.doubled and case.transport != TWO_LINES:
         yield f"{case.doubled} messages came twice"
+    if case.strangers:
+        yield f"{case.strangers} packets came that are no messages of this run"
     if case.reordered:
         yield f"{case.reordered} messages came after a later one of their symbol"
     yield from unkept(Figures(case.late, run.clock.hz))

@@ -28,13 +28,6 @@ class Placed(NamedTuple):
         """Both, or the one that they share."""
         return frozenset({self.sender, self.receiver})
 
-    def starves(self, fifo: int | None) -> str:
-        """Why a spinning receiver of this SCHED_FIFO priority cannot be measured here; "" where it can."""
-        if not fifo or self.sender != self.receiver:
-            return ""
-        where = f"a SCHED_FIFO spinner on CPU {self.receiver}"
-        return f"{where} would starve the sender, which feeds it from the same CPU"
-
 
 def asked_cpus(cpus: str | None, among: str | None) -> CpuSet:
     """The CPUs that place() may choose, as far as they are named. A list that is none is refused there."""

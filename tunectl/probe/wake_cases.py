@@ -76,8 +76,9 @@ def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
         for way in ways
         for idle_ms in _idles(_LEAST_IDLES if request.idle_ms is None else request.idle_ms)
     ]
-    starves = "" if request.connect else placed.starves(request.fifo)
-    return [_without_starving(case, starves) for case in cases] if starves else cases
+    if request.fifo and placed.sender == placed.receiver and not request.connect:
+        cases = [_without_starving(case, placed.receiver) for case in cases]
+    return cases
 
 
 def _idles(text: str) -> list[float]:
@@ -107,7 +108,9 @@ def _lack(mechanism: str, way: str, idle_ms: float) -> str:
     return ""
 
 
-def _without_starving(case: Planned, why: str) -> Planned:
+def _without_starving(case: Planned, cpu: int) -> Planned:
     if case.reason or WAYS[case.way] != SPINNING or case.mechanism in TIMERS:
         return case
-    return case._replace(reason=why)
+    return case._replace(
+        reason=f"a SCHED_FIFO spinner on CPU {cpu} would starve the sender, which feeds it from the same CPU"
+    )
