@@ -13,6 +13,7 @@ from msgspec import Meta
 from tunectl.errors import TunectlError
 
 Shape = TypeVar("Shape")
+FEWEST_P99_9 = 10_000  # messages of `feed`; a percentile needs ten beyond it
 # The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
 # What a budget limits, and hosts and runs are compared by: of each CPU.

@@ -129,6 +129,18 @@ def unmeasured(reason: str, **changes: Any) -> dict[str, Any]:
     return {**{name: made[name] for name in asked}, "reason": reason}
 
 
+def tail(n: int, scale: int = 1) -> list[tuple[int, ...]]:
+    """Messages of 10 us and a little more, each hundredth of 50 us, each thousandth of 300 us."""
+    return [
+        message(
+            read=(4_000 + at % 97 * 10) * scale,
+            kernel=(40_400 if at % 100 == 50 else 400) * scale,
+            send=(290_100 if at % 1000 == 500 else 100) * scale,
+        )
+        for at in range(n)
+    ]
+
+
 def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """The document around these cells, of a quiet host whose CPUs 2 and 3 are isolated."""
     return {

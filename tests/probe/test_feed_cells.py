@@ -21,7 +21,6 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
 SCHEMA = json.loads((SCHEMAS / "tunectl.probe.feed-1.json").read_text())
 RAW = json.loads((SCHEMAS / "tunectl.probe.feed.raw-1.json").read_text())
 FORMATS = jsonschema.FormatChecker()
-FEW = "are too few for"  # what every short case is warned of
 
 
 def checked(raw: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +40,8 @@ def cell(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def warnings(*cases: dict[str, Any], **changes: Any) -> list[str]:
-    return [text for text in cell(*cases, **changes)["warnings"] if FEW not in text]
+    made: list[str] = cell(*cases, **changes)["warnings"]
+    return made
 
 
 def test_the_schemas_are_some() -> None:
@@ -91,10 +91,6 @@ def test_a_percentile_needs_ten_messages_beyond_it(n: int, known: list[str]) -> 
     assert [name for name in ("99.9", "99.99") if made["due_to_book_ns"][name] is not None] == known
     assert [name for name in ("99.9", "99.99") if made["stages_ns"]["read"][name] is not None] == known
     assert (made["bars_ns"]["99.9"] is not None) is ("99.9" in known)
-    said = [text for text in made["warnings"] if FEW in text]
-    assert len(said) == (len(known) < 2)
-    assert all(f"{n} messages are too few for" in text for text in said)
-    assert all(("10,000" in text) is (not known) for text in said)
 
 
 def test_without_stamps_the_wire_is_in_kernel() -> None:

@@ -83,7 +83,7 @@ def test_the_words_that_all_cases_share() -> None:
     [
         ({"transport": "tpc"}, r"--transport tpc: there is no 'tpc' \(of tcp, udp, multicast, multicast-ab\)"),
         ({"transport": ""}, "there is no ''"),
-        ({"format": "xml"}, "--format xml: there is no 'xml'"),
+        ({"format": "xml"}, "--message-format xml: there is no 'xml'"),
         ({"waiting": "epoll"}, "there is no 'epoll'"),
         ({"tls": "on"}, "there is no 'on'"),
         ({"symbols": "0"}, "--symbols 0: expected whole numbers from 1 to 64, like 1,4"),

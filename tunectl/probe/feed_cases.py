@@ -62,7 +62,7 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
         raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
     lists = product(
         chosen("--transport", request.transport, TRANSPORTS),
-        chosen("--format", request.format, FORMATS),
+        chosen("--message-format", request.format, FORMATS),
         _numbers("--symbols", request.symbols, 1, MOST_SYMBOLS),
         [request.rate],
         [request.burst],

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 from tunectl.probe.feed_facts import RawCase
 from tunectl.probe.tick_figures import Figures
-from tunectl.shapes import FEED_STAGES
+from tunectl.shapes import FEED_STAGES, FEWEST_P99_9
 
-# A percentile needs ten messages beyond it.
-FEWEST = {"99.9": 10_000, "99.99": 100_000}
+FEWEST = {"99.9": FEWEST_P99_9, "99.99": 10 * FEWEST_P99_9}
 BARS = ("50", "90", "99", "99.9", "max")
 
 

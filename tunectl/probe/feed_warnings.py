@@ -49,7 +49,6 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
     yield from ended_by(case.failed, case.errno)
     if case.close_code:
         yield f"the WebSocket reader failed with {case.close_code} before the last message"
-    yield from _few(due)
     yield from _lost(case, due)
     if case.unsent:
         yield (
@@ -68,14 +67,6 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
         yield f"{case.reordered} messages came after a later one of their symbol"
     yield from unkept(Figures(case.late, run.clock.hz))
     yield from preempted("sender", case.sender_involuntary_switches)
-
-
-def _few(due: Figures) -> Iterator[str]:
-    missing = [name for name, least in FEWEST.items() if due.n < least]
-    if missing:
-        needed = " and ".join(f"{FEWEST[name]:,}" for name in missing)
-        names = " and ".join(f"P{name}" for name in missing)
-        yield f"{due.n} messages are too few for {names}: {needed} are needed"
 
 
 def _lost(case: RawCase, due: Figures) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tunectl.model import Document
-from tunectl.shapes import FEED_STAGES, Feed, FeedCase, Jitter, JitterLoaded, Load, Stops, Wake, typed
+from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, Jitter, JitterLoaded, Load, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -70,6 +70,8 @@ def feed_conditions(result: Feed) -> list[str]:
     if any(case.lower_bounds_from_ns is not None for case in result.cases):
         found.append("a figure with ≥ is a lower bound: messages that were never sent count as what they had waited")
     measured = [case for case in result.cases if case.n]
+    if any(case.n < FEWEST_P99_9 for case in measured):
+        found.append(f"P99.9 needs {FEWEST_P99_9:,} messages")
     if measured and not all(case.stamped for case in measured):
         found.append("without time stamps (wire is -) kernel contains wire")
     if (cost := result.stamp_cost_ns) is not None:

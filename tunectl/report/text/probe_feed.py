@@ -67,13 +67,19 @@ def _medians(page: TextPage, cases: Sequence[FeedCase]) -> None:
 
 
 def _stages(page: TextPage, case: FeedCase) -> None:
-    heading(page, f"Stages: {case.name}")
+    _title(page, f"Stages: {case.name}")
     prose(page, _STAGES, indent=2, style="dim")
     header = ("", *OF_STAGES)
     columns(page, stage_rows(case), indent=2, right=range(1, len(header)), header=header)
 
 
+def _title(page: TextPage, text: str) -> None:
+    """A heading with the name of a case, which may be long."""
+    page.line()
+    prose(page, text, style="bold")
+
+
 def _histograms(page: TextPage, cases: Sequence[FeedCase]) -> None:
     for case in cases:
-        heading(page, case.name)
+        _title(page, case.name)
         histogram(page, [case.histogram], 2, "messages", "all time waited")
