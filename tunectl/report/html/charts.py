@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.report.charts import LogScale, Slice, levels, timeline
-from tunectl.report.figures import DUE, due_figure, plain
+from tunectl.report.feed import DUE, due_figure
+from tunectl.report.figures import plain
 from tunectl.shapes import FEED_STAGES, Case, Cpu, FeedCase, Jitter
 from tunectl.wording import nanoseconds
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
+MAX_CURVES = 6  # more lines cannot be told apart
 SPARKLINE_HEIGHT = 48
 _LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}

@@ -11,21 +11,16 @@ from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
 from tunectl.report.charts import LogScale
 from tunectl.report.figures import (
-    DUE,
     LOADED,
     OF_A_RUN,
-    OF_STAGES,
     SIDES,
     bounds_of,
     change_of,
-    due_figure,
-    feed_conditions,
     label_of,
     limits_of,
     loads_of,
     problems_of,
     runs_of,
-    stage_rows,
     stopped_together,
     value_of,
     verdict_of,
@@ -33,22 +28,20 @@ from tunectl.report.figures import (
 )
 from tunectl.report.findings import brief
 from tunectl.report.html.charts import (
+    MAX_CURVES,
     curve,
     frequency_plot,
     range_marks,
-    series_plot,
-    share_plot,
     sparkline_plot,
-    stacked_bars,
     wait_plot,
     warmth,
 )
+from tunectl.report.html.feed import feed_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.shapes import FEED_STAGES, Case, Cpu, Feed, FeedCase, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import Case, Cpu, Feed, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
 from tunectl.wording import nanoseconds
 
-MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
 MAX_PERIODS = 12
 MAX_COUNTED = 12
@@ -289,43 +282,6 @@ def _shown(case: Case, axis: LogScale) -> dict[str, Any]:
         "max_ns": case.max_ns,
         "busy": case.receiver_cpu_percent,
         "range": range_marks(case, axis),
-    }
-
-
-def feed_view(result: Feed) -> dict[str, Any]:
-    """The figures of each case, all distributions in one plot, and of each case its stages and its course."""
-    measured = [case for case in result.cases if case.n]
-    unmeasured = [case for case in result.cases if not case.n]
-    return {
-        "names": [name for _, name in DUE],
-        "rows": [_due(case) for case in result.cases if case.n or case.is_void],
-        "conditions": feed_conditions(result),
-        "shares": share_plot(measured[:MAX_CURVES]),
-        "left_out": len(measured[MAX_CURVES:]),
-        "stages": FEED_STAGES,
-        "of_stages": OF_STAGES,
-        "cases": [
-            {
-                "name": case.name,
-                "bars": stacked_bars(case),
-                "stages": stage_rows(case),
-                "series": series_plot(case),
-                "warnings": case.warnings,
-            }
-            for case in measured
-        ],
-        "void": [f"{case.name}: {case.reason}" for case in unmeasured if case.is_void],
-        "reasons": [f"{case.name}: {case.reason}" for case in unmeasured if not case.is_void],
-    }
-
-
-def _due(case: FeedCase) -> dict[str, Any]:
-    return {
-        "name": case.name,
-        "n": case.n,
-        "is_void": case.is_void,
-        "figures": [due_figure(case, key) for key, _ in DUE],
-        "busy": case.receiver_cpu_percent,
     }
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tunectl.report.figures import DUE, OF_STAGES, due_figure, signed_ns, stage_rows
-from tunectl.report.figures import feed_conditions as conditions
+from tunectl.report.feed import DUE, OF_STAGES, due_figure, signed_ns, stage_rows
+from tunectl.report.feed import feed_conditions as conditions
 from tunectl.report.text.cases import not_measured, void, warnings
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
