@@ -64,7 +64,7 @@ def _why_nothing(case: RawCase) -> str:
         return f"the WebSocket reader failed with {case.close_code} before the first message"
     if not case.due:
         return "interrupted before the first message was due"
-    return "every message was lost" if case.sent else "no message could be sent"
+    return "every message was lost" if case.sent else "no message was sent before the end"
 
 
 def cells(run: RawFeed, found: Iterable[Judged]) -> list[dict[str, Any]]:
