@@ -35,7 +35,7 @@ def spying_on(prefix: str, folder: Path) -> dict[str, str]:
     """The environment in which threads whose names begin with `prefix` end their program by asking for memory."""
     source, library = folder / "spy.c", folder / "spy.so"
     source.write_text(_SOURCE)
-    argv = ["cc", "-shared", "-fPIC", f'-DWATCHED="{prefix}"', "-o", library, source]
+    argv = ["cc", "-shared", "-fPIC", f'-DWATCHED="{prefix}"', "-o", str(library), str(source)]
     if subprocess.run(argv, capture_output=True).returncode:
         pytest.skip("needs a C library with __libc_malloc")
     return {**os.environ, "LD_PRELOAD": str(library)}
