@@ -234,7 +234,6 @@ def test_host_files_are_opened_to_read_in_one_module_and_to_write_in_another() -
         "tunectl.tuning.lock",
         "tunectl.regular",  # the one way to read them whole
         "tunectl.cli.main",
-        "tunectl.cli.probe",
         "tunectl.monitor.repair",
         "tunectl.monitor.receivers.webhook",
         "tunectl.monitor.database",

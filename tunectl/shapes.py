@@ -13,12 +13,16 @@ from msgspec import Meta
 from tunectl.errors import TunectlError
 
 Shape = TypeVar("Shape")
+FEWEST_P99_9 = 10_000  # messages of `feed`; a percentile needs ten beyond it
+# The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
+FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
 # What a budget limits, and hosts and runs are compared by: of each CPU.
 FIGURES = ("max_ns", "p99_9_ns", "interruptions_per_s", "stolen_ppm")
 
 # Limits that no run reaches, so that no sum or square of what is within them overflows.
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
 Amount = Annotated[float, Meta(ge=0, le=1e18)]
+Figure = Annotated[float, Meta(ge=-1e18, le=1e18)]
 Bucket = tuple[Count, Count, Count]  # from ns, to ns, how many
 Event = tuple[Count, Count, Count]  # begin and end on the counter, place of the cause in the labels
 
@@ -324,6 +328,11 @@ class Case(msgspec.Struct, frozen=True):
     warnings: list[str] = []
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """Cases with the same key are the same experiment."""
+        return self.mechanism, self.waiting, self.wait_method, self.idle_ms, self.is_round_trip
+
+    @property
     def name(self) -> str:
         """`tcp, sleeping (poll), after 10 ms`"""
         method = f" ({self.wait_method})" if self.wait_method else ""
@@ -333,6 +342,89 @@ class Case(msgspec.Struct, frozen=True):
     def at(self, percentile: str) -> float | None:
         """`at("99.9")`, in ns; None where there is no result, or the messages are too few for it."""
         return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
+
+
+Spread = dict[str, Figure | None]  # min, mean, percentiles by their names, max; in ns
+
+
+class FeedSeries(msgspec.Struct, frozen=True):
+    """A run in equal intervals, by when messages were due."""
+
+    interval_s: Annotated[float, Meta(gt=0, le=1e8)]
+    intervals: list[tuple[Count, Count, Count]]  # messages, the sum of their times and the longest, in ns
+
+
+class FeedCase(msgspec.Struct, frozen=True):
+    """One transport and format, with the rest of what was asked for."""
+
+    transport: str
+    format: str
+    symbols: Count
+    rate: Count
+    burst: Count
+    waiting: str
+    tls: str
+    alloc: Count
+    n: Count  # messages that were due
+    histogram: list[Bucket]  # of those that arrived, and of those that were never sent
+    lost: Count = 0
+    unsent: Count = 0
+    due_to_book_ns: Spread | None = None  # None where there is no result
+    lower_bounds_from_ns: Count | None = None  # figures of this and more are lower bounds
+    late_ns: Spread | None = None
+    stages_ns: dict[str, Spread | None] = {}
+    bars_ns: dict[str, dict[str, Figure | None] | None] = {}
+    series: FeedSeries | None = None
+    stamped: bool = False
+    reason: str = ""  # why there is no result
+    is_void: bool = False  # measured, and no result
+    cpus: list[Count] = []
+    receiver_cpu_percent: Amount | None = None
+    warnings: list[str] = []
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Cases with the same key are the same experiment."""
+        return self.transport, self.format, self.symbols, self.rate, self.burst, self.waiting, self.tls, self.alloc
+
+    @property
+    def name(self) -> str:
+        """`tcp ws-json, 4 symbols, poll0, ktls, 2 allocations`, without the rate, which all cases of a run share."""
+        parts = [f"{self.transport} {self.format}", f"{self.symbols} symbol{'s' * (self.symbols != 1)}", self.waiting]
+        parts += [self.tls] * (self.tls != "off")
+        parts += [f"{self.alloc} allocation{'s' * (self.alloc != 1)}"] * (self.alloc > 0)
+        return ", ".join(parts)
+
+    def at(self, percentile: str) -> float | None:
+        """`at("99.9")`, in ns; None where there is no result, or no such percentile."""
+        return self.due_to_book_ns.get(percentile) if self.due_to_book_ns else None
+
+    @property
+    def max_ns(self) -> float | None:
+        """The longest; None where it is unknown."""
+        return self.at("max")
+
+    def is_bound(self, ns: float | None) -> bool:
+        """Is this figure a lower bound? Messages that were never sent decide it."""
+        return ns is not None and self.lower_bounds_from_ns is not None and ns >= self.lower_bounds_from_ns
+
+    def stage(self, name: str, figure: str) -> float | None:
+        """`stage("read", "50")`, in ns; None where the stage is not known apart."""
+        return (self.stages_ns.get(name) or {}).get(figure)
+
+
+class Feed(msgspec.Struct, frozen=True):
+    """tunectl.probe.feed/1"""
+
+    cases: list[FeedCase] = msgspec.field(name="cells")
+    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    stamp_cost_ns: Figure | None = None
+    warnings: list[str] = []
+    interrupted: bool = False
+    fifo_priority: Count = 0
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
 
 
 class Speedup(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import JITTER, Ran
-from tunectl.cli.probe import write_result
+from tunectl.cli.probing import write_result
 from tunectl.errors import TunectlError
 
 Run = Callable[..., Ran]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compare.feeds import feed_document
 from tests.compare.runs import cpu_of, document, simulated
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import examples
@@ -106,6 +107,7 @@ def changed(*path: Any, to: Any) -> str:
         (changed("clock", "hz", to=0), "FILE: clock.hz: Expected `float` >= 1000"),
         (changed("threshold_ns", to=None), "FILE: threshold_ns: Expected `int`, got `null`"),
         (json.dumps(wake_document()), "FILE: cells: nothing was measured"),
+        (json.dumps(feed_document()), "FILE: cells: nothing was measured"),
         (json.dumps(wake_document(cell("a", "b", 1, n=5))), "FILE: cells[0].histogram: holds 201 of 5"),
     ],
 )

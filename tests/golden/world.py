@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.places import environment
+from tests.compare.feeds import feed_document
 from tests.compare.runs import cpu_of, document, steady
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import LOW_LATENCY, TUNECTL, write_host_file
 from tests.fleet.made import preflight
 from tests.hosts.builder import build_named
+from tests.probe.feeds import case, lossy, tail
 from tests.ran import Ran
 from tests.starter import Starter
 from tests.trees import picture
@@ -62,6 +64,7 @@ def _results() -> dict[str, dict[str, object]]:
         "before.json": document(before, seconds=2.0, irq_descriptions=names),
         "after.json": document(after, seconds=2.0, irq_descriptions=names, at="2026-11-21T10:00:00Z"),
         "wake.json": wake_document(*cells),
+        "feed.json": feed_document(case(tail(20_000)), lossy(tail(990), 10, transport="udp", format="binary")),
         "go.json": preflight("tx-01"),
         "no-go.json": preflight("tx-02", "no-go", max_ns=90_000, reasons=["fan failed"]),
     }

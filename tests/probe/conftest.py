@@ -42,6 +42,13 @@ def cpu() -> int:
 
 
 @pytest.fixture
+def pair() -> str:
+    """Two CPUs this process may use, or twice the only one."""
+    cpus = sorted(os.sched_getaffinity(0))
+    return f"{cpus[0]},{cpus[-1]}"
+
+
+@pytest.fixture
 def hangups() -> Iterator[None]:
     """What the test starts hears a hangup, also where the tests themselves run under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -46,7 +46,14 @@ def test_no_cycle_and_no_experiment_that_another_room_includes() -> None:
 
 def test_every_experiment_is_a_folder_and_a_row_in_main() -> None:
     folders = {path.name for path in SRC.iterdir() if path.is_dir()} - {"lib"}
-    assert includes(SRC)["main"] == {"jitter/run", "wake/run", "sentinel/sentinel", "lib/output", "lib/stop"}
+    assert includes(SRC)["main"] == {
+        "feed/run",
+        "jitter/run",
+        "wake/run",
+        "sentinel/sentinel",
+        "lib/output",
+        "lib/stop",
+    }
     assert {include.partition("/")[0] for include in includes(SRC)["main"]} == folders | {"lib"}
     assert set(re.findall(r"\{&(\w+)_command, \1_main\}", (SRC / "main.c").read_text())) == folders
 

@@ -30,6 +30,7 @@ from tunectl.probe.wake_request import WakeRequest
 
 from .conftest import Probe
 from .running import until_named
+from .spy import spying_on
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
 
@@ -40,13 +41,6 @@ WAYS = ("block", "poll", "epoll", "poll0", "epoll0", "nonblock", "minimal", "bus
 PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99")
 QUICK: dict[str, Any] = {"idle_ms": "0", "messages": 5}
 POLLING = ("poll", "epoll", "poll0", "epoll0")
-
-
-@pytest.fixture
-def pair() -> str:
-    """Two CPUs this process may use, or twice the only one."""
-    cpus = sorted(os.sched_getaffinity(0))
-    return f"{cpus[0]},{cpus[-1]}"
 
 
 def checked(document: dict[str, Any]) -> dict[str, Any]:
@@ -472,34 +466,8 @@ def test_nobody_listens(installed: Path, pair: str) -> None:
 
 
 # Ends the process when one of the measuring threads allocates: they have their names since they were prepared.
-MALLOC_SPY = r"""
-#define _GNU_SOURCE
-#include <stddef.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-extern void *__libc_malloc(size_t);
-extern void *__libc_calloc(size_t, size_t);
-extern void *__libc_realloc(void *, size_t);
-static void look(void)
-{
-    char name[16] = "";
-    prctl(PR_GET_NAME, name);
-    if (strncmp(name, "wake-", 5) == 0)
-        _exit(77);
-}
-void *malloc(size_t n) { look(); return __libc_malloc(n); }
-void *calloc(size_t n, size_t m) { look(); return __libc_calloc(n, m); }
-void *realloc(void *p, size_t n) { look(); return __libc_realloc(p, n); }
-"""
-
-
 def test_the_measuring_threads_allocate_nothing(program: Path, pair: str, tmp_path: Path) -> None:
-    source, library = tmp_path / "spy.c", tmp_path / "spy.so"
-    source.write_text(MALLOC_SPY)
-    if subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], capture_output=True).returncode:
-        pytest.skip("needs a C library with __libc_malloc")
-    env = {**os.environ, "LD_PRELOAD": str(library)}
+    env = spying_on("wake-", tmp_path)
     for mechanism, way in itertools.product((*MECHANISMS, "eventloop", "timerfd", "clock_nanosleep"), WAYS):
         argv = words(program, pair, f"{mechanism}:{way}:1", messages=5, dirty_kib=4)
         done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)

@@ -9,15 +9,15 @@ import pytest
 
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
+from tunectl.probe.pair_placement import Placed, place
 from tunectl.probe.wake_cases import BETWEEN_HOSTS, MESSAGES, TIMERS, WAYS, Planned, plan
-from tunectl.probe.wake_placement import place
 from tunectl.probe.wake_request import WakeRequest
 
 NONE: frozenset[int] = frozenset()
 
 
 def cases(sender: int = 2, receiver: int = 3, **asked: Any) -> list[Planned]:
-    return plan(WakeRequest(**asked), sender, receiver)
+    return plan(WakeRequest(**asked), Placed(sender, receiver))
 
 
 def reasons(**asked: Any) -> dict[str, set[str]]:
@@ -105,6 +105,10 @@ def facts(online: int = 8, isolated: frozenset[int] = NONE, partitioned: frozens
     return CpuFacts(cpus, cpus, cpus, online, isolated, NONE, siblings, partitioned)
 
 
+def chosen(host: CpuFacts, allowed: frozenset[int], cpus: str | None = None, among: str | None = None) -> Placed:
+    return place(cpus, among, host, allowed)
+
+
 @pytest.mark.parametrize(
     ("host", "asked", "ends"),
     [
@@ -121,14 +125,14 @@ def facts(online: int = 8, isolated: frozenset[int] = NONE, partitioned: frozens
 def test_ends_are_named_or_the_last_two_of_different_cores(
     host: CpuFacts, asked: dict[str, Any], ends: tuple[int, int]
 ) -> None:
-    assert place(WakeRequest(**asked), host, frozenset({0, 1})) == (*ends, "")
+    assert chosen(host, frozenset({0, 1}), **asked) == (*ends, "")
 
 
 def test_without_two_isolated_cpus_the_allowed_ones_are_taken_and_said() -> None:
-    found = place(WakeRequest(), facts(isolated=frozenset({3})), frozenset({0, 1, 2, 4, 60}))
+    found = chosen(facts(isolated=frozenset({3})), frozenset({0, 1, 2, 4, 60}))
     assert (found.sender, found.receiver) == (2, 4)
     assert found.note.startswith("no two CPUs are isolated on this host: CPUs 2,4 were chosen among the allowed ones")
-    assert "CPU 1 was chosen" in place(WakeRequest(), facts(), frozenset({1})).note
+    assert "CPU 1 was chosen" in chosen(facts(), frozenset({1})).note
 
 
 @pytest.mark.parametrize(
@@ -146,4 +150,4 @@ def test_without_two_isolated_cpus_the_allowed_ones_are_taken_and_said() -> None
 )
 def test_ends_that_are_none_are_refused(asked: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        place(WakeRequest(**asked), facts(), frozenset({0, 1}))
+        chosen(facts(), frozenset({0, 1}), **asked)

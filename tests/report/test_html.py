@@ -234,7 +234,7 @@ def test_contrast_of_every_theme() -> None:
     for theme in themes:
         for name in ("text", "quiet", "good", "bad", "open"):
             assert contrast(theme[name], theme["back"]) >= 4.5, (name, theme["back"])
-        for name in ("c1", "c2", "c3", "c4", "c5", "c6"):
+        for name in ("c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"):
             assert contrast(theme[name], theme["back"]) >= 3, (name, theme["back"])
         for name in ("h0", "h1", "h2", "h3", "h4"):
             assert contrast(theme["text"], theme[name]) >= 4.5, (name, theme["back"])

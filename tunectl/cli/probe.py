@@ -1,45 +1,53 @@
-"""tunectl probe: jitter, wake and selftest"""
+"""tunectl probe: jitter, wake, feed and selftest"""
 
 from __future__ import annotations
 
 import os
 import signal
-import stat
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import click
 
-from tunectl.cli.command import check_output, emit, open_root, progress, stay_off, tunectl_command, write_whole
+from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options, intrude_option, load_option
+from tunectl.cli.probe_feed import feed
+from tunectl.cli.probing import (
+    STOP,
+    config_of,
+    emit_and_write,
+    pair_of,
+    refuse_empty,
+    refuse_taken,
+    taken_cpus,
+    this_machine,
+)
 from tunectl.compare.compared import quiet_and_loaded
-from tunectl.cpulist import CpuSet, format_cpulist, named_cpus, parse_cpulist
+from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
-from tunectl.host.occupants import Occupant, Place, look, refusal, said
+from tunectl.host.occupants import Occupant, refusal, said
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
-from tunectl.model import HostId
 from tunectl.probe.budget import judge
 from tunectl.probe.loaded import Plan, planned, quiet_then_loaded
 from tunectl.probe.loaded import refusal as load_refusal
 from tunectl.probe.loads import chosen as chosen_loads
-from tunectl.probe.result import load_problem, nothing_measured, read_result, result_text
+from tunectl.probe.pair_placement import asked_cpus
+from tunectl.probe.result import load_problem, nothing_measured, read_result
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
 from tunectl.probe.wake import run_wake
 from tunectl.probe.wake_hosts import serve_wake
 from tunectl.probe.wake_request import WakeRequest
 from tunectl.shapes import plain
-from tunectl.tuning.inspection import proposed_config, read_config
+from tunectl.tuning.inspection import proposed_config
 
 _MOST_MESSAGES = 10_000_000
-_STOP = "stop them, or say --intrude"
 
 
 @click.group(name="probe")
@@ -94,13 +102,13 @@ def jitter(
     output: str | None,
 ) -> int:
     """Gaps in a loop that only reads the time-stamp counter: how many, how long, when, and what they add up to."""
-    root = _this_machine(options)
+    root = this_machine(options)
     _check_times(duration_s, pause_s)
     if output is not None:
         check_output(output)
     loads = chosen_loads(load.split(","), "--load") if load is not None else ()
     facts = read_scope_facts(root)
-    config = _config(options, facts)
+    config = config_of(options, facts)
     chosen, noted = _choice(root, config, facts, cpus)
     limits = config.budget if config else {}
     isolated = config.scope.isolated if config else facts.quiet
@@ -111,9 +119,9 @@ def jitter(
     ENDING.keep()
 
     def measured(tell: Callable[[str], None] | None) -> dict[str, Any]:
-        taken = _taken(root, facts, chosen, config, intrude)
+        taken = taken_cpus(root, facts, chosen, config, intrude)
         if chosen <= taken.keys():
-            raise TunectlError(refusal(taken), _STOP)
+            raise TunectlError(refusal(taken), STOP)
         free = chosen - taken.keys()
         result = run_jitter(
             free, duration_s, threshold_ns, fifo, events, attribute, intrude, on_progress=tell, until_ns=until_ns
@@ -132,7 +140,7 @@ def jitter(
         one["budget"] = plain(judge(typed_one, limits))
     if plan:
         result["comparison"] = quiet_and_loaded(result)
-    _emit_and_write(options, name, read_identity(root), result, output)
+    emit_and_write(options, name, read_identity(root), result, output)
     verdicts = {one["budget"]["verdict"] for one in every}
     if "broken" in verdicts or any(one["ended_by"] == "until" for one in every):
         return DRIFTED
@@ -167,33 +175,6 @@ def _runs(
     if count > 1:
         return "probe.jitter.runs", several(count, pause_s, measured, tell)
     return "probe.jitter", measured(tell)
-
-
-def write_result(path: str, result: object) -> None:
-    """Puts a document in the place of the file that the user named, with the mode of what stood there."""
-    write_whole(path, result_text(result), _mode(path))
-
-
-def _mode(path: str) -> int:
-    """That of the file that stands there; of a new one what the umask leaves."""
-    with suppress(OSError):
-        return stat.S_IMODE(os.stat(path).st_mode)
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _emit_and_write(options: Options, name: str, host: HostId, result: dict[str, Any], output: str | None) -> None:
-    """The file first: the terminal may be gone. And then the terminal, also where the file cannot be written."""
-    failed = None
-    try:
-        if output is not None:
-            write_result(output, result)
-    except TunectlError as error:
-        failed = error
-    emit(options, name, host, result)
-    if failed:
-        raise failed
 
 
 def _end_on_hangup() -> None:
@@ -252,20 +233,10 @@ def wake(
     output: str | None,
 ) -> int:
     """Spinning against sleeping: how long a message takes to a waiting thread, by each mechanism and wait method."""
-    root = _this_machine(options)
-    if output is not None:
-        check_output(output)
-    facts = read_scope_facts(root)
-    _refuse_empty(cpus)
-    config = _config(options, facts)
-    isolated = config.scope.isolated if config else facts.quiet
-    taken = _taken(root, facts, isolated, config, intrude or bool(cpus))
-    free = isolated - taken.keys()
-    among = format_cpulist(free if len(free) > 1 else isolated) if not cpus and len(isolated) > 1 else None
-    stay_off(root, isolated)
+    pair = pair_of(options, cpus, intrude, output)
     request = WakeRequest(
         cpus=cpus,
-        among=among,
+        among=pair.among,
         mechanisms=mechanisms,
         waiting=waiting,
         idle_ms=idle_ms,
@@ -280,7 +251,7 @@ def wake(
         listen=listen,
         connect=connect,
     )
-    _refuse_taken(root, facts, request.named, config, intrude)
+    refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
     if listen or connect:
         _end_on_hangup()  # these wait for each other, and end by themselves
     else:
@@ -290,7 +261,7 @@ def wake(
         return OK
     with progress(options) as tell:
         result = run_wake(request, tell)
-    _emit_and_write(options, "probe.wake", read_identity(root), result, output)
+    emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
     return OK
 
 
@@ -304,11 +275,11 @@ def wake(
 @intrude_option
 def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     """Interrupts a CPU by known lengths at known times: does the probe find them all? Some twelve seconds."""
-    root = _this_machine(options)
+    root = this_machine(options)
     facts = read_scope_facts(root)
     # The first CPUs do the kernel's own work.
     chosen = max(facts.quiet or os.sched_getaffinity(0)) if cpu is None else cpu
-    _refuse_taken(root, facts, frozenset({chosen}), _config(options, facts), intrude)
+    refuse_taken(root, facts, frozenset({chosen}), config_of(options, facts), intrude)
     with progress(options) as tell:
         tell("injecting known interruptions: some twelve seconds")
         result = run_selftest(chosen)
@@ -316,21 +287,14 @@ def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     return OK if result["passed"] else FAILED
 
 
-for _one in (jitter, wake, selftest):
+for _one in (jitter, wake, feed, selftest):
     command.add_command(_one)
-
-
-def _this_machine(options: Options) -> Sysroot:
-    root = open_root(options)
-    if not root.live:
-        raise UsageError("the probe measures this machine: --root makes no sense here")
-    return root
 
 
 def _choice(root: Sysroot, config: HostConfig | None, facts: CpuFacts, cpus: str | None) -> tuple[CpuSet, list[str]]:
     """Which CPUs, and where they come from if nobody has named them."""
     if cpus is not None:
-        _refuse_empty(cpus)
+        refuse_empty(cpus)
         return parse_cpulist(cpus, nr_cpus=facts.nr_cpus), []
     chosen = config.scope.isolated if config else facts.kernel_isolated | facts.partitioned or facts.nohz_full
     if chosen:
@@ -342,12 +306,6 @@ def _choice(root: Sysroot, config: HostConfig | None, facts: CpuFacts, cpus: str
     return isolated, [f"no host file: `tunectl propose` names {named_cpus(isolated)}"]
 
 
-def _refuse_empty(cpus: str | None) -> None:
-    """An empty list is a variable of a script that was never set: it must not stand for the isolated CPUs."""
-    if cpus is not None and not cpus.strip(" ,"):
-        raise UsageError("--cpus: is empty", "name at least one CPU, or leave it out for the default")
-
-
 def _plan(
     root: Sysroot, facts: CpuFacts, loads: tuple[str, ...], probed: CpuSet, isolated: CpuSet, refused: str
 ) -> Plan:
@@ -357,16 +315,6 @@ def _plan(
     return planned(root, facts, loads, probed, isolated)
 
 
-def _taken(
-    root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool
-) -> dict[int, list[Occupant]]:
-    """The CPUs that somebody else's threads want, and that are left to them."""
-    if intrude:
-        return {}
-    isolated = config.scope.isolated if config else facts.quiet
-    return look(root, Place.of(facts, cpus, isolated), config.threads if config else ())
-
-
 def _left_alone(taken: dict[int, list[Occupant]]) -> list[dict[str, Any]]:
     return [{"cpu": cpu, "reason": why} for cpu, why in said(taken).items()]
 
@@ -374,18 +322,5 @@ def _left_alone(taken: dict[int, list[Occupant]]) -> list[dict[str, Any]]:
 def _way_out(intrude: bool, fifo: int | None) -> str:
     """What gives the probe a CPU that somebody else's thread kept."""
     if not intrude:
-        return _STOP
+        return STOP
     return "stop them" if fifo else "stop them, or say --fifo 1: it takes the CPU from ordinary threads"
-
-
-def _refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool) -> None:
-    """TunectlError where somebody else's threads want one of the CPUs: a measurement that needs all of them."""
-    if taken := _taken(root, facts, cpus, config, intrude):
-        raise TunectlError(refusal(taken), _STOP)
-
-
-def _config(options: Options, facts: CpuFacts) -> HostConfig | None:
-    """What the host file asks for; None without a host file. A file that was named must exist."""
-    if not options.host and not os.path.exists(options.host_path):
-        return None
-    return read_config(options.host_path, facts, open_root(options))

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tunectl.compare.cases import Table, case_groups, nothing_in_common
 from tunectl.compare.conditions import (
     common_conditions,
+    feed_conditions,
     jitter_conditions,
     load_condition,
     other_warnings,
@@ -16,26 +18,26 @@ from tunectl.compare.conditions import (
 )
 from tunectl.compare.judged import judge_runs, judge_sets
 from tunectl.compare.sample import Sample, sample
-from tunectl.compare.tables import NAMES, key_of, run_rows, set_rows, wake_groups
+from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile, checked
-from tunectl.shapes import Host, Jitter, JitterLoaded, Wake
-from tunectl.wording import few
+from tunectl.shapes import Feed, Host, Jitter, JitterLoaded, Wake
 
 CONFIDENCE = 0.95
 Runs = Sequence[Jitter]
 Samples = Sequence[Sample]
+Measured = Runs | Table
 LOADED = ("quiet", "loaded")
 
 
 def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE) -> dict[str, Any]:
     """{kind, confidence, judged, before, after, warnings, groups}. TunectlError where nothing is in common."""
     first, second = _measured(before), _measured(after)
-    if isinstance(first, Wake) and isinstance(second, Wake):
-        groups, verdict = wake_groups(first, second, confidence), None
-        warnings = [*common_conditions(first, second), *wake_conditions(first, second)]
-    elif isinstance(first, Wake) or isinstance(second, Wake):
+    verdict: dict[str, Any] | None = None
+    if isinstance(first, Wake | Feed) and isinstance(second, Wake | Feed) and type(first) is type(second):
+        groups, warnings = _cases(first, second, confidence, (before.path, after.path))
+    elif isinstance(first, Wake | Feed) or isinstance(second, Wake | Feed):
         kinds = [f"{file.path} is of `probe {_kind(run)}`" for file, run in ((before, first), (after, second))]
         raise TunectlError(f"nothing to compare: {', '.join(kinds)}", "give two results of the same probe")
     else:
@@ -44,8 +46,6 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
         warnings += jitter_conditions(first[0], second[0])
         warnings += [*set_conditions("before", first), *set_conditions("after", second)]
     warnings += other_warnings(first, second)
-    if not groups:
-        raise _nothing(before, after)
     return {
         "kind": _kind(first),
         "confidence": confidence,
@@ -81,26 +81,26 @@ def quiet_and_loaded(body: dict[str, Any], confidence: float = CONFIDENCE) -> di
     }
 
 
-def _nothing(before: ProbeFile, after: ProbeFile) -> TunectlError:
-    """Why two results of `wake` have no table."""
-    both = before.path, after.path
-    cases = [file.measured.cases for file in (before, after) if isinstance(file.measured, Wake)]
-    common = set.intersection(*({key_of(case) for case in of} for of in cases))
-    alike = [case for of in cases for case in of if key_of(case) in common]
-    if not alike:
-        said = f"{both[0]} and {both[1]} have no wait method in common"
-        return TunectlError(f"nothing to compare: {said}", "probe both hosts with the same mechanisms and idle times")
-    what = "void" if all(case.is_void for case in alike) else "void or not measured"
-    reasons = dict.fromkeys(case.reason.removeprefix("void: ") for case in alike if case.reason)
-    said = f"every cell that {both[0]} and {both[1]} have in common is {what}: {few(reasons, between='; ')}"
-    return TunectlError(f"nothing to compare: {said}", "measure where nobody else wants the two CPUs")
+def _cases(
+    first: Table, second: Table, confidence: float, names: tuple[str, str]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """The tables of two results of one probe, and what else differs."""
+    warnings: list[str] = []
+    if isinstance(first, Wake) and isinstance(second, Wake):
+        warnings = [*common_conditions(first, second), *wake_conditions(first, second)]
+    if isinstance(first, Feed) and isinstance(second, Feed):
+        warnings = [*common_conditions(first, second), *feed_conditions(first, second)]
+    groups = case_groups(first, second, confidence)
+    if not groups:
+        raise nothing_in_common(first, second, names)
+    return groups, warnings
 
 
-def _kind(measured: Runs | Wake) -> str:
-    return "wake" if isinstance(measured, Wake) else "jitter"
+def _kind(measured: Measured) -> str:
+    return "wake" if isinstance(measured, Wake) else "feed" if isinstance(measured, Feed) else "jitter"
 
 
-def _measured(file: ProbeFile) -> Runs | Wake:
+def _measured(file: ProbeFile) -> Measured:
     if isinstance(file.result, JitterLoaded) and not any(run.load and run.load.ran for run in file.result.loaded):
         raise TunectlError(f"{file.path}: nothing was measured under load", "measure it again, or compare a quiet run")
     measured = file.measured
@@ -152,9 +152,9 @@ def _listed(runs: Runs) -> str:
     return named_cpus(cpu.cpu for run in runs for cpu in run.cpus)
 
 
-def _described(path: str, file: ProbeFile, measured: Runs | Wake) -> dict[str, Any]:
+def _described(path: str, file: ProbeFile, measured: Measured) -> dict[str, Any]:
     """The file, host and time of one side. The probe inside a preflight has no header of its own."""
-    runs = [measured] if isinstance(measured, Wake) else measured
+    runs = [measured] if isinstance(measured, Wake | Feed) else measured
     run = runs[0]
     host: Host = run.host if run.host.hostname else file.result.host
     described: dict[str, Any] = {

@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tunectl.compare.tables import NAMES, key_of
+from tunectl.compare.cases import Table
+from tunectl.compare.tables import NAMES
 from tunectl.cpulist import format_cpulist, named_cpus
-from tunectl.shapes import Jitter, Wake
+from tunectl.shapes import Feed, Jitter, Wake
 
 _FIGURE = re.compile(r"(?<!CPU )(?<!CPUs )(?<!\d[-,])\b\d[\d.,]*")
 _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
 
 
-def common_conditions(before: Jitter | Wake, after: Jitter | Wake) -> Iterator[str]:
+def common_conditions(before: Jitter | Table, after: Jitter | Table) -> Iterator[str]:
     """The host, the kernel, the order."""
     if before == after:
         yield "both are the same run: nothing differs"
@@ -30,16 +31,16 @@ def _differs(name: str, before: Any, after: Any, *, names: tuple[str, str] = NAM
         yield f"another {name}: {before or 'unknown'} {names[0]}, {after or 'unknown'} {names[1]}"
 
 
-def other_warnings(before: Sequence[Jitter] | Wake, after: Sequence[Jitter] | Wake) -> Iterator[str]:
+def other_warnings(before: Sequence[Jitter] | Table, after: Sequence[Jitter] | Table) -> Iterator[str]:
     """Warnings that only one side's runs gave. Two that differ in their figures alone are one; a CPU is no figure."""
     first, second = _warnings(before), _warnings(after)
     for side, own, other in (("before", first, second), ("after", second, first)):
         yield from (f"only {side}: {text}" for kind, text in own.items() if kind not in other)
 
 
-def _warnings(side: Sequence[Jitter] | Wake) -> dict[str, str]:
+def _warnings(side: Sequence[Jitter] | Table) -> dict[str, str]:
     """By what is left without their figures."""
-    runs: Sequence[Jitter | Wake] = [side] if isinstance(side, Wake) else side
+    runs: Sequence[Jitter | Table] = [side] if isinstance(side, Wake | Feed) else side
     return {_FIGURE.sub("N", text): text for run in reversed(runs) for text in run.warnings}
 
 
@@ -115,26 +116,55 @@ def _unseen(side: str, result: Jitter) -> Iterator[str]:
 
 def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
     """Cases that only one run has, or that ran on other CPUs."""
-    cases = [{key_of(case): case for case in result.cases} for result in (before, after)]
-    for side, own, other in (("before", cases[0], cases[1]), ("after", cases[1], cases[0])):
-        alone = [case.name for key, case in own.items() if key not in other]
-        if alone:
-            yield f"only {side}: {'; '.join(alone)}"
-    priorities = [result.fifo_priority or "ordinary" for result in (before, after)]
-    yield from _differs("scheduling priority", *priorities)
+    yield from _alone(before, after)
+    yield from _differs("scheduling priority", *_priorities(before, after))
     yield from _differs("size of messages", *(f"{result.bytes} bytes" for result in (before, after)))
     yield from _differs("set of descriptors", *(f"{result.fds} descriptors" for result in (before, after)))
     yield from _differs(
         "working set", *(f"{result.dirty_kib} KiB" if result.dirty_kib else "none" for result in (before, after))
     )
     yield from _differs("sender", *("warm" if result.has_warm_sender else "cold" for result in (before, after)))
+    yield from _unusable(before, after)
+    yield "the bounds assume that messages are independent of each other"
+
+
+def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
+    """The same of `feed`; and cases that only one run stamped."""
+    yield from _alone(before, after)
+    yield from _differs("scheduling priority", *_priorities(before, after))
+    yield from _unusable(before, after)
+    stamped = {case.key: case.stamped for case in before.cases if case.n}
+    for case in after.cases:
+        if case.n and stamped.get(case.key, case.stamped) != case.stamped:
+            side = "after" if case.stamped else "before"
+            yield f"{case.name}: only {side} has time stamps: on the other side kernel contains wire"
+    yield (
+        "the bounds assume that messages are independent of each other; those of one burst, or of one stop, are not, "
+        "and then the bounds are too narrow"
+    )
+
+
+def _priorities(before: Table, after: Table) -> list[Any]:
+    return [result.fifo_priority or "ordinary" for result in (before, after)]
+
+
+def _alone(before: Table, after: Table) -> Iterator[str]:
+    """Cases that only one run has."""
+    for side, own, other in (("before", before, after), ("after", after, before)):
+        keys = {case.key for case in other.cases}
+        alone = [case.name for case in own.cases if case.key not in keys]
+        if alone:
+            yield f"only {side}: {'; '.join(alone)}"
+
+
+def _unusable(before: Table, after: Table) -> Iterator[str]:
+    """Runs that are not whole, cases that are void, and cases that ran on other CPUs."""
     for side, result in (("before", before), ("after", after)):
         if result.interrupted:
             yield f"{side} was interrupted before its time"
         yield from (f"{side}: {case.name}: {case.reason}" for case in result.cases if case.is_void)
-    for key in (key for key in cases[0] if key in cases[1]):
-        pair = cases[0][key], cases[1][key]
-        if pair[0].cpus != pair[1].cpus:
-            each = " before, ".join("-".join(map(str, case.cpus)) for case in pair)
-            yield f"{pair[0].name}: other CPUs: {each} after"
-    yield "the bounds assume that messages are independent of each other"
+    later = {case.key: case.cpus for case in after.cases}
+    for case in before.cases:
+        if later.get(case.key, case.cpus) != case.cpus:
+            each = " before, ".join("-".join(map(str, cpus)) for cpus in (case.cpus, later[case.key]))
+            yield f"{case.name}: other CPUs: {each} after"

@@ -18,8 +18,6 @@ from tunectl.compare.estimate import (
 )
 from tunectl.compare.judged import RATE, STOLEN, Measure
 from tunectl.compare.sample import Sample
-from tunectl.probe.lengths import Lengths
-from tunectl.shapes import Case, Wake
 
 TOO_SHORT = "one of the runs is too short to bound it"
 NONE_IN_EITHER = "none in either run"
@@ -57,10 +55,11 @@ def interval_body(interval: Interval | None) -> dict[str, float | None] | None:
     return None if interval is None else {name: _finite(value) for name, value in interval._asdict().items()}
 
 
-def _without_bounds(measure: str, values: Sequence[float | None], reason: str) -> dict[str, Any]:
-    """A row of two single observations."""
+def without_bounds(measure: Measure, values: Sequence[float | None], reason: str) -> dict[str, Any]:
+    """A row of two single observations; of those below 0 there is no ratio."""
     sides = [None if value is None else Interval(value, value, value) for value in values]
-    made = row((measure, None), sides, ratio_of(*sides), reason)
+    is_signed = any(value is not None and value < 0 for value in values)
+    made = row(measure, sides, None if is_signed else ratio_of(*sides), reason)
     for side in ("before", "after", "ratio"):
         if made[side]:
             made[side] |= {"low": None, "high": None}
@@ -142,7 +141,7 @@ def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> dict[str,
     """The maximum is one observation and has no bounds. But which run the longest gaps are from says something."""
     values = [side.whole.longest for side in (before, after)]
     if not max(values):
-        return _without_bounds("max_ns", values, NONE_IN_EITHER)
+        return without_bounds(LONGEST, values, NONE_IN_EITHER)
     first, occasions, chance = longest_streak(before, after)
     (owner, missing), other = (names, after) if first else (names[::-1], before)
     longest = "the longest gap is" if occasions == 1 else f"the {occasions:,} longest occasions are all"
@@ -151,39 +150,4 @@ def _longest(before: Sample, after: Sample, names: tuple[str, str]) -> dict[str,
     if occasions:
         rate = f"less than once in {never:.3g} s of a CPU's time (95 %)"
         reason += f"; {missing} shows none as long, so there they come {rate}"
-    return _without_bounds("max_ns", values, reason)
-
-
-_WAKES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
-Key = tuple[str, str, str, float, bool]
-
-
-def key_of(case: Case) -> Key:
-    """Cases with the same key are the same experiment."""
-    return case.mechanism, case.waiting, case.wait_method, case.idle_ms, case.is_round_trip
-
-
-def wake_groups(before: Wake, after: Wake, confidence: float) -> list[dict[str, Any]]:
-    """A table for each case that both runs have."""
-    later = {key_of(case): case for case in after.cases}
-    pairs = [(case, later[key_of(case)]) for case in before.cases if key_of(case) in later]
-    pairs = [pair for pair in pairs if pair[0].n or pair[1].n]  # a case that neither run could measure has no table
-    return [_wake_group(*pair, confidence) for pair in pairs]
-
-
-def _wake_group(before: Case, after: Case, confidence: float) -> dict[str, Any]:
-    """Messages are sent one after the other with a pause between them, so they count as independent."""
-    samples = [Sample(0.0, _lengths(case), (), 0.0, ()) for case in (before, after)]
-    rows = []
-    for nines, share in _WAKES.items():
-        sides = [gap_percentile(side, share, confidence) for side in samples]
-        rows.append(row(("wake_ns", nines), sides, ratio_of(*sides)))
-    one, busy = "one observation has no bounds", "receiver_cpu_percent"
-    rows.append(_without_bounds("max_ns", [before.max_ns, after.max_ns], one))
-    shares = [case.receiver_cpu_percent if case.n else None for case in (before, after)]  # of a void cell it is no cost
-    rows.append(_without_bounds(busy, shares, "one figure a run"))
-    return {"name": before.name, "cpu": None, "rows": rows}
-
-
-def _lengths(case: Case) -> Lengths:
-    return Lengths((min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram)
+    return without_bounds(LONGEST, values, reason)

@@ -11,21 +11,24 @@ import msgspec
 
 from tunectl.errors import TunectlError
 from tunectl.probe.explain import explained
+from tunectl.probe.feed_explain import explained_feed
+from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
-from tunectl.shapes import Bucket, Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
+from tunectl.shapes import Bucket, Case, Feed, FeedCase, Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
 
 _LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
-_RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, WAKE_RAW)]  # explained by now, in this version
+_RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, WAKE_RAW, FEED_RAW)]  # explained by now, in this version
 
-Result = Jitter | JitterRuns | JitterLoaded | Wake | Preflight
+Result = Jitter | JitterRuns | JitterLoaded | Wake | Feed | Preflight
 _KINDS: dict[str, type[Result]] = {
     "tunectl.probe.jitter": Jitter,
     "tunectl.probe.jitter.runs": JitterRuns,
     "tunectl.probe.jitter.loaded": JitterLoaded,
     "tunectl.probe.wake": Wake,
+    "tunectl.probe.feed": Feed,
     "tunectl.preflight": Preflight,
 }
 
@@ -40,8 +43,8 @@ class ProbeFile:
     result: Result
 
     @property
-    def measured(self) -> Sequence[Jitter] | Wake | None:
-        """The probe's own part: runs, or wake-ups; None for a preflight whose probe did not run.
+    def measured(self) -> Sequence[Jitter] | Wake | Feed | None:
+        """The probe's own part: runs, or a table of cases; None for a preflight whose probe did not run.
 
         Of quiet and loaded runs the loaded ones, where there are any: the quiet ones could be had without.
         """
@@ -66,8 +69,8 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
     except TunectlError as error:
         raise TunectlError(error.message, f"docs/schema/{name}-1.json says what stands there") from error
     found = ProbeFile(str(path), name.removeprefix("tunectl."), body, result)
-    if isinstance(found.measured, Wake):
-        _check_wake(found.measured, path)
+    if isinstance(found.measured, Wake | Feed):
+        _check_cases(found.measured, path)
         return found
     for where, runs in _sets(found):
         _check_distinct(runs, where, path)
@@ -95,7 +98,10 @@ def _explained(body: Any, path: Path) -> Any:
     try:
         if not isinstance(body, dict):
             return body
-        return explained_wake(body) if body.get("schema") == WAKE_RAW else explained(body)
+        schema = body.get("schema")
+        if schema == FEED_RAW:
+            return explained_feed(body)
+        return explained_wake(body) if schema == WAKE_RAW else explained(body)
     except TunectlError as error:
         raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
 
@@ -153,11 +159,13 @@ def _check_jitter(result: Jitter, path: str) -> None:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
 
 
-def _check_wake(result: Wake, path: Path) -> None:
+def _check_cases(result: Wake | Feed, path: Path) -> None:
     if not result.cases:
-        raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one wait method")
-    for place, case in enumerate(result.cases):
-        _check_histogram(case.histogram, case.n, f"{path}: cells[{place}].histogram")
+        raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one case")
+    cases: Sequence[Case | FeedCase] = result.cases
+    for place, case in enumerate(cases):
+        lost = case.lost if isinstance(case, FeedCase) and case.n else 0  # of these nobody knows when they came
+        _check_histogram(case.histogram, case.n - lost, f"{path}: cells[{place}].histogram")
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:

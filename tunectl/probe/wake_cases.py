@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tunectl.errors import UsageError
+from tunectl.probe.case_by_case import chosen
+from tunectl.probe.pair_placement import Placed
 from tunectl.probe.wake_request import WakeRequest
 
 SLEEPING, SPINNING, BUSY_POLL = "sleeping", "spinning", "busy-poll"
@@ -44,6 +45,11 @@ class Planned(NamedTuple):
         return f"{self.mechanism}:{self.way}:{self.idle_ms!r}"
 
     @property
+    def title(self) -> str:
+        """As the progress has it."""
+        return f"{self.mechanism}, {self.way}, {self.idle_ms:g} ms"
+
+    @property
     def cell(self) -> dict[str, Any]:
         """As the cell of a raw document in which nothing was counted."""
         return {
@@ -55,34 +61,24 @@ class Planned(NamedTuple):
         }
 
 
-def plan(request: WakeRequest, sender: int, receiver: int) -> list[Planned]:
+def plan(request: WakeRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     usual = ",".join(BETWEEN_HOSTS) if request.connect else "messages"
     asked = usual if request.mechanisms is None else request.mechanisms
-    mechanisms = _named("--mechanisms", asked, MECHANISMS, _GROUPS)
+    mechanisms = chosen("--mechanisms", asked, MECHANISMS, _GROUPS)
     if request.connect and not set(mechanisms) <= set(BETWEEN_HOSTS):
         raise UsageError("--mechanisms: only tcp and udp lead to the host of --connect")
     groups = {kind: tuple(way for way in WAYS if WAYS[way] == kind) for kind in WAYS.values()}
-    ways = _named("--waiting", ",".join(WAYS) if request.waiting is None else request.waiting, WAYS, groups)
+    ways = chosen("--waiting", ",".join(WAYS) if request.waiting is None else request.waiting, WAYS, groups)
     cases = [
         Planned(mechanism, way, idle_ms, _lack(mechanism, way, idle_ms))
         for mechanism in mechanisms
         for way in ways
         for idle_ms in _idles(_LEAST_IDLES if request.idle_ms is None else request.idle_ms)
     ]
-    if request.fifo and sender == receiver and not request.connect:
-        cases = [_without_starving(case, receiver) for case in cases]
+    if request.fifo and placed.sender == placed.receiver and not request.connect:
+        cases = [_without_starving(case, placed.receiver) for case in cases]
     return cases
-
-
-def _named(option: str, text: str, names: Iterable[str], groups: Mapping[str, Iterable[str]]) -> list[str]:
-    """Those of `names`, in their order, that a list of names and groups holds."""
-    rows, found = tuple(names), set[str]()
-    for word in text.split(","):
-        if word not in rows and word not in groups:
-            raise UsageError(f"{option} {text}: there is no '{word}'", f"of {', '.join((*rows, *groups))}")
-        found.update(groups.get(word, (word,)))
-    return [name for name in rows if name in found]
 
 
 def _idles(text: str) -> list[float]:

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tunectl.probe.tick_figures import PERCENTILES, Figures, halved, ratio
 from tunectl.probe.wake_cases import TIMERS
 from tunectl.probe.wake_facts import RawCase, RawWake
-from tunectl.probe.wake_figures import PERCENTILES, Figures, halved, ratio
-from tunectl.probe.wake_void import cpu_share, why_void
+from tunectl.probe.wake_void import share_of, why_void
 from tunectl.probe.wake_warnings import case_warnings
 
 _SLEEPING = "sleeping"
@@ -77,7 +77,7 @@ def _cell(run: RawWake, one: Judged, is_round_trip: bool) -> dict[str, Any]:
         "late_expirations": case.late_expirations if case.mechanism in TIMERS else None,
         **_figures(run, one),
         "period_ns": Figures([], hz).ns(case.period_ticks),
-        "receiver_cpu_percent": round(100 * cpu_share(case, hz), 2) if one.delays.n else None,
+        "receiver_cpu_percent": round(100 * share_of(case, hz), 2) if one.delays.n else None,
         "napi_id": case.napi_id,
         "histogram": one.delays.histogram_ns() if one.has_figures else [],
         "warnings": case_warnings(case, run) if one.delays.n else [],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tunectl.probe.wake_cells import cells, judged, speedups
-from tunectl.probe.wake_facts import Peer, RawClock, read_raw
+from tunectl.probe.wake_facts import Peer, read_raw
 from tunectl.probe.wake_warnings import run_warnings
 
 _AS_IT_IS = (
@@ -32,17 +32,9 @@ def explained_wake(raw: dict[str, Any], peer: Peer | None = None) -> dict[str, A
         **{name: raw[name] for name in _AS_IT_IS},
         "has_warm_sender": run.has_warm_sender,
         "timer_slack_ns": run.facts.timer_slack_ns,
-        "clock": _clock(raw["clock"], run.clock),
+        "clock": run.clock.shown(raw["clock"]),
         "peer": peer._asdict() if peer else None,
         "warnings": run_warnings(run),
         "cells": cells(run, found, peer is not None),
         "speedups": speedups(found),
     }
-
-
-def _clock(written: dict[str, Any], clock: RawClock) -> dict[str, Any]:
-    shown = {name: value for name, value in written.items() if name != "offset_ticks"}
-    if clock.offset_ticks:
-        ends = [round(ticks * 1e9 / clock.hz, 1) for ticks in clock.offset_ticks]
-        shown |= {"offset_least_ns": ends[0], "offset_most_ns": ends[1]}
-    return shown

@@ -13,9 +13,9 @@ from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
+from tunectl.probe.pair_placement import place
 from tunectl.probe.runner import PROGRAM, document_of, start, stay
 from tunectl.probe.wake_link import Asked, listen, serve, split_address
-from tunectl.probe.wake_placement import place
 from tunectl.probe.wake_request import WakeRequest
 
 _READY_S = 15.0
@@ -28,7 +28,7 @@ def serve_wake(request: WakeRequest, on_line: Callable[[str], None]) -> None:
         raise UsageError("--listen and --connect: this host is one or the other")
     address = request.listen or ""
     split_address("--listen", address)
-    placed = place(request, read_scope_facts(Sysroot()), frozenset(os.sched_getaffinity(0)))
+    placed = place(request.cpus, request.among, read_scope_facts(Sysroot()), frozenset(os.sched_getaffinity(0)))
     cpus = frozenset({placed.receiver})
     fifo = ["--fifo", str(request.fifo)] if request.fifo else []
     words = ["wake", "--reflect", "--cpus", placed.text, *fifo]

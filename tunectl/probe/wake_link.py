@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.probe.case_by_case import CaseError
 from tunectl.probe.wake_facts import Peer
 
 TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
@@ -36,7 +37,7 @@ _LARGEST = 4096  # bytes of a message, as of --bytes
 _GREETS = 1 << 63  # a sequence number with this bit greets
 
 
-class UnreachableError(Exception):
+class UnreachableError(CaseError):
     """Why a case cannot be measured over this connection."""
 
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
-
-from tunectl.cpulist import CpuSet, parse_cpulist
-from tunectl.errors import UsageError
 
 MESSAGES = 99
 SMALLEST = 32  # bytes of a message: struct message of native/src/lib/ring.h
@@ -33,13 +29,6 @@ class WakeRequest:
     intrude: bool = False
     listen: str | None = None
     connect: str | None = None
-
-    @property
-    def named(self) -> CpuSet:
-        """The CPUs it may run on, as far as they are named. A list that is none is refused where it is read."""
-        with suppress(UsageError):
-            return parse_cpulist(self.cpus or self.among or "")
-        return frozenset()
 
     def words(self) -> Iterator[str]:
         """The program's arguments that are the same for each case."""

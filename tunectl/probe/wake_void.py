@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner
+from tunectl.probe.tick_figures import Figures
 from tunectl.probe.wake_cases import TIMERS
 from tunectl.probe.wake_facts import RawCase, RawWake
-from tunectl.probe.wake_figures import Figures
 from tunectl.probe.wake_occupancy import Occupancy, occupancy
 
-SPINNER_LEAST = 0.90  # of the time, that a spinner must have had its CPU
-OTHERS_MOST = 0.01  # of the messages, that may meet another task on a sleeper's CPU
 UNREADY_MOST = 0.01  # of the messages, that may come before a receiver with a working set waits again
 _STEPS_OF_DOUBT = 2  # of a time that is counted in steps: one at each end
 _SWITCH_NS = 10_000  # with each run of ours goes work of the kernel that it charges to nobody, or to the CPU alone
@@ -18,7 +17,7 @@ def why_void(case: RawCase, run: RawWake) -> str:
     """Why the delays of a measured case are no result; "" where they are one."""
     receiver = run.cpus[1]
     if case.waiting == "spinning":
-        return _why_no_spinner(case, receiver, run.clock.hz) or _why_unready(case, run)
+        return why_no_spinner(share_of(case, run.clock.hz), receiver) or _why_unready(case, run)
     met = met_others(case, run)
     if met is None or met <= OTHERS_MOST:
         return _why_unready(case, run)
@@ -38,21 +37,9 @@ def _why_unready(case: RawCase, run: RawWake) -> str:
     )
 
 
-def _why_no_spinner(case: RawCase, receiver: int, hz: float) -> str:
-    share = cpu_share(case, hz)
-    if share >= SPINNER_LEAST:
-        return ""
-    needed = f"it needs {100 * SPINNER_LEAST:.0f} %"
-    return (
-        f"void: the spinner had CPU {receiver} for {100 * share:.3g} % of the time ({needed}): "
-        "the delays are those of waiting for a CPU"
-    )
-
-
-def cpu_share(case: RawCase, hz: float) -> float:
-    """The receiver's CPU time as a share of the time. The kernel's clock and the counter differ a little: at most 1."""
-    elapsed_ns = case.receiver_ticks * 1e9 / hz
-    return min(case.receiver_ns / elapsed_ns, 1.0) if elapsed_ns else 0.0
+def share_of(case: RawCase, hz: float) -> float:
+    """How much of its CPU the receiver had."""
+    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)
 
 
 def met_others(case: RawCase, run: RawWake) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tunectl.shapes import Cpu, Jitter
+from tunectl.shapes import Cpu, FeedSeries, Jitter
 
 
 class Slice(NamedTuple):
@@ -19,6 +19,28 @@ class Slice(NamedTuple):
 
     longest_ns: float
     stolen: float  # share, 0 to 1
+
+
+class Level(NamedTuple):
+    """What the messages of one slice of time took."""
+
+    longest_ns: float
+    mean_ns: float
+
+
+def levels(series: FeedSeries, slices: int) -> list[Level | None]:
+    """At most `slices` slices of the run, each of as many whole intervals; None where no message of it has come."""
+    rows = series.intervals
+    per = -(-len(rows) // slices) or 1
+    parts = [rows[at : at + per] for at in range(0, len(rows), per)]
+    return [_level(part) for part in parts]
+
+
+def _level(rows: Sequence[tuple[int, int, int]]) -> Level | None:
+    count = sum(messages for messages, _, _ in rows)
+    if not count:
+        return None
+    return Level(max(longest for _, _, longest in rows), sum(total for _, total, _ in rows) / count)
 
 
 def timeline(result: Jitter, cpu: Cpu, slices: int) -> list[Slice | None]:

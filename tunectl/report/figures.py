@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tunectl.model import Document
-from tunectl.shapes import Jitter, JitterLoaded, Load, Stops, Wake, typed
+from tunectl.shapes import FEED_STAGES, Jitter, JitterLoaded, Load, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -18,6 +18,8 @@ _NAMES = {
     "interruptions_per_s": "interruptions",
     "stolen_ppm": "stolen",
     "receiver_cpu_percent": "receiver's CPU",
+    "due_to_book_ns": "due to book",
+    **{f"{stage}_ns": stage for stage in FEED_STAGES},
 }
 SIDES = ("before", "after")
 LOADED = ("quiet", "loaded")
@@ -39,7 +41,8 @@ _OF_LOADED = (
     "this is about these runs; whether a load makes this host worse, only several runs a side can tell: `tunectl probe "
     "jitter --load NAME --runs 5`"
 )
-_NO_VERDICT = "no verdict: the bounds of wake-up times say what differs between these two runs, not between set-ups"
+_NO_VERDICT = "no verdict: the bounds of {} say what differs between these two runs, not between set-ups"
+_BOUNDED = {"wake": "wake-up times", "feed": "messages' times"}
 
 
 def wake_conditions(result: Wake) -> list[str]:
@@ -145,7 +148,7 @@ def verdict_of(compared: Mapping[str, Any], names: tuple[str, str] = SIDES) -> l
     """The verdict of a comparison in a sentence, then what it rests on, or what would help."""
     verdict = compared["judged"]
     if not verdict:
-        return [_NO_VERDICT]
+        return [_NO_VERDICT.format(_BOUNDED[compared["kind"]])]
     of_runs = verdict["of"] == "runs"
     of_loads = names == LOADED
     who = "the quiet and the loaded runs" if of_loads else "the two runs" if of_runs else "the two set-ups"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tunectl.report.charts import LogScale, Slice, timeline
+from tunectl.report.charts import LogScale, Slice, levels, timeline
+from tunectl.report.feed import DUE, due_figure
 from tunectl.report.figures import plain
-from tunectl.shapes import Case, Cpu, Jitter
+from tunectl.shapes import FEED_STAGES, Case, Cpu, FeedCase, Jitter
 from tunectl.wording import nanoseconds
 
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 28, 10, 44
 SLICES = 240
+MAX_CURVES = 6  # more lines cannot be told apart
 SPARKLINE_HEIGHT = 48
 _LEAST_SHARE = 1e-6  # share of all moments; for rarer waits look at the longest gap
 _NINES = {0.1: "P90", 0.01: "P99", 1e-3: "P99.9", 1e-4: "P99.99", 1e-5: "P99.999"}
@@ -38,6 +40,26 @@ def curve(name: str, result: Jitter, cpus: Sequence[Cpu]) -> Curve:
 
 def frequency_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
     """How many gaps a second of one CPU are longer than so many ns; None where there is no gap at all."""
+    return _longer_plot(curves, _box("a gap is longer than", "times a second"), plain)
+
+
+def share_plot(cases: Sequence[FeedCase]) -> dict[str, Any] | None:
+    """Which share of the messages of each case takes longer than so many ns; None without a message."""
+    return _longer_plot(
+        [_messages(case) for case in cases], _box("a message takes longer than", "share of messages"), _nine
+    )
+
+
+def _messages(case: FeedCase) -> Curve:
+    """A message a second: what is counted in a second is then a share. A lost message is longer than any scale."""
+    known = [(min((low + high) / 2, case.max_ns or high), count) for low, high, count in case.histogram if count]
+    lost = [(math.inf, case.lost)] if case.lost and case.n else []
+    return Curve(case.name, [*sorted(known), *lost], case.n * 1e9)
+
+
+def _longer_plot(
+    curves: Sequence[Curve], box: Mapping[str, Any], label: Callable[[float], str]
+) -> dict[str, Any] | None:
     known = [one for one in curves if one.gaps and one.run_ns]
     if not known:
         return None
@@ -52,8 +74,8 @@ def frequency_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
             points.append((x.at(ns), y.at(left * 1e9 / one.run_ns)))
             left -= count
         paths.append({"name": one.name, "d": _steps(points, HEIGHT - BOTTOM)})
-    marks = [{"at": y.at(rate), "label": plain(rate)} for rate in y.decades()]
-    return {"paths": paths, "x": _time_marks(x), "y": _thinned(marks), **_box("a gap is longer than", "times a second")}
+    marks = [{"at": y.at(rate), "label": label(rate)} for rate in y.decades()]
+    return {"paths": paths, "x": _time_marks(x), "y": _thinned(marks), **box}
 
 
 def wait_plot(curves: Sequence[Curve]) -> dict[str, Any] | None:
@@ -110,8 +132,8 @@ def _nine(share: float) -> str:
 
 
 def _across(curves: Sequence[Curve]) -> LogScale:
-    shortest = min(one.gaps[0][0] for one in curves)
-    return LogScale.over(max(shortest, 1.0), max(one.gaps[-1][0] for one in curves), LEFT, WIDTH - RIGHT)
+    lengths = [ns for one in curves for ns, _ in one.gaps if math.isfinite(ns)] or [1.0]
+    return LogScale.over(max(min(lengths), 1.0), max(lengths), LEFT, WIDTH - RIGHT)
 
 
 def _time_marks(x: LogScale) -> list[dict[str, Any]]:
@@ -153,21 +175,71 @@ def sparkline_plot(result: Jitter, cpu: Cpu, floor: float, top: float) -> dict[s
     slices = timeline(result, cpu, SLICES)
     if not slices:
         return None
-    height = LogScale.over(floor, top, 2, SPARKLINE_HEIGHT)
-    known = [one for one in slices if one]
-    most = max((one.stolen for one in known), default=0.0)
+    most = max((one.stolen for one in slices if one), default=0.0)
+    run_ns = result.seconds(cpu) * 1e9
     return {
         "cpu": cpu.cpu,
-        "slices": len(slices),
-        "longest": _bars([height.at(one.longest_ns) if one and one.longest_ns else 0.0 for one in slices]),
-        "stolen": _bars([one.stolen / most * SPARKLINE_HEIGHT / 2 if one and most else 0.0 for one in slices]),
-        "known": len(known),
-        "most_percent": most * 100,
+        "name": f"CPU {cpu.cpu}",
+        "above": "longest gap",
+        "below": f"stolen share, up to {plain(most * 100)} %",
+        "known": sum(one is not None for one in slices),
+        "end": nanoseconds(run_ns),
+        "said": _said(run_ns, slices),
+        **_strip([one and one.longest_ns for one in slices], [one and one.stolen for one in slices], floor, top),
+    }
+
+
+def series_plot(case: FeedCase) -> dict[str, Any] | None:
+    """A case over time, by when messages were due: the longest of each slice, logarithmic, and the mean."""
+    slices = levels(case.series, SLICES) if case.series else []
+    known = [one for one in slices if one]
+    if not case.series or not known:
+        return None
+    longest, mean = (max(one[at] for one in known) for at in (0, 1))
+    run_ns = len(case.series.intervals) * case.series.interval_s * 1e9
+    at = run_ns * [one.longest_ns if one else 0.0 for one in slices].index(longest) / len(slices)
+    floor = max(min(one.longest_ns for one in known), 1.0)
+    return {
+        "name": case.name,
+        "above": "longest message",
+        "below": f"mean, up to {nanoseconds(mean)}",
+        "known": len(slices),
+        "end": nanoseconds(run_ns),
+        "said": f"Longest message {nanoseconds(longest)}, due after {nanoseconds(at)}",
+        **_strip([one and one.longest_ns for one in slices], [one and one.mean_ns for one in slices], floor, longest),
+    }
+
+
+def _strip(above: Sequence[float | None], below: Sequence[float | None], floor: float, top: float) -> dict[str, Any]:
+    """Bars above on a logarithmic scale, and below as parts of the highest of them."""
+    height = LogScale.over(floor, top, 2, SPARKLINE_HEIGHT)
+    most = max((value for value in below if value), default=0.0)
+    return {
+        "slices": len(above),
+        "longest": _bars([height.at(value) if value else 0.0 for value in above]),
+        "stolen": _bars([value / most * SPARKLINE_HEIGHT / 2 if value and most else 0.0 for value in below]),
         "low": nanoseconds(height.low),
         "high": nanoseconds(height.high),
-        "end": nanoseconds(result.seconds(cpu) * 1e9),
-        "said": _said(result.seconds(cpu) * 1e9, slices),
     }
+
+
+def stacked_bars(case: FeedCase) -> list[dict[str, Any]]:
+    """Of what the time at each percentile is made: parts of a bar of 100, each stage with its share."""
+    bars = [(key, name, case.bars_ns.get(key)) for key, name in (("50", "P50"), ("90", "P90"), *DUE[1:])]
+    return [{"name": name, "total": due_figure(case, key), "parts": _parts(bar)} for key, name, bar in bars if bar]
+
+
+def _parts(bar: Mapping[str, float | None]) -> list[dict[str, Any]]:
+    """A stage that is negative, by the stamps' uncertainty, has no part."""
+    widths = {stage: max(bar.get(stage) or 0.0, 0.0) for stage in FEED_STAGES}
+    whole = sum(widths.values()) or 1.0
+    parts, x = [], 0.0
+    for number, (stage, ns) in enumerate(widths.items(), 1):
+        width = 100 * ns / whole
+        if ns:
+            parts.append({"stage": stage, "number": number, "x": round(x, 2), "width": round(width, 2)})
+        x += width
+    return parts
 
 
 def _bars(heights: Sequence[float]) -> str:

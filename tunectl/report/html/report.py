@@ -27,26 +27,35 @@ from tunectl.report.figures import (
     wake_conditions,
 )
 from tunectl.report.findings import brief
-from tunectl.report.html.charts import curve, frequency_plot, range_marks, sparkline_plot, wait_plot, warmth
+from tunectl.report.html.charts import (
+    MAX_CURVES,
+    curve,
+    frequency_plot,
+    range_marks,
+    sparkline_plot,
+    wait_plot,
+    warmth,
+)
+from tunectl.report.html.feed import feed_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.shapes import Case, Cpu, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import Case, Cpu, Feed, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
 from tunectl.wording import nanoseconds
 
-MAX_CURVES = 6  # more lines cannot be told apart; the CPUs with the longest gaps are drawn
 MAX_SPARKLINES = 16
 MAX_PERIODS = 12
 MAX_COUNTED = 12
 
 
-Result = Jitter | JitterRuns | JitterLoaded | Wake | Preflight
+Probe = Jitter | JitterRuns | JitterLoaded | Wake | Feed
+Result = Probe | Preflight
 _NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "limits_loaded": [], "reasons": [], "sections": []}
 
 
 def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
     """One file: its header, and the sections that its kind has."""
     body, name, result = file["body"], file["name"], file["result"]
-    probe: Jitter | JitterRuns | JitterLoaded | Wake | None = result.probe if isinstance(result, Preflight) else result
+    probe: Probe | None = result.probe if isinstance(result, Preflight) else result
     jitter = probe if isinstance(probe, Jitter) else None
     return {
         "id": f"file{number}",
@@ -57,6 +66,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
             "probe.jitter.runs": "runs of the jitter probe",
             "probe.jitter.loaded": "jitter probe, quiet and under load",
             "probe.wake": "wake probe",
+            "probe.feed": "feed probe",
         }[name],
         "host": result.host,
         "at": result.at,
@@ -67,11 +77,12 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "runs": _runs(result),
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
         "wake": wake_view(result) if isinstance(result, Wake) else None,
+        "feed": feed_view(result) if isinstance(result, Feed) else None,
         "warnings": _warnings(probe) if probe else [],
     }
 
 
-def _warnings(probe: Jitter | JitterRuns | JitterLoaded | Wake) -> list[str]:
+def _warnings(probe: Probe) -> list[str]:
     """Of a result, or of several runs, each once."""
     runs = [run for _, run in _named(probe)]
     return list(dict.fromkeys([*probe.warnings, *(text for run in runs for text in run.warnings)]))

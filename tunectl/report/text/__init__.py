@@ -27,6 +27,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "probe.jitter.loaded": ("probe_jitter", "loaded"),
     "probe.selftest": ("probe_jitter", "selftest"),
     "probe.wake": ("probe_wake", "wake"),
+    "probe.feed": ("probe_feed", "feed"),
     "preflight": ("preflight", "preflight"),
     "compare": ("compare", "compare"),
     "report": ("files", "report"),

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.report.figures import wake_conditions as conditions
+from tunectl.report.text.cases import not_measured, void, warnings
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
 from tunectl.shapes import Case, Speedup, Wake, typed
 from tunectl.wording import nanoseconds
 
-MAX_WARNINGS = 12  # of single cases; JSON has them all
 _IDLES = 5  # columns of a table that fits 80 cells
 _GAINS = 3
 # title, and the figure of a measured case
@@ -37,10 +37,11 @@ def wake(body: Mapping[str, Any], page: TextPage) -> None:
     _gains(page, result.speedups)
     if page.verbose:
         _histograms(page, measured)
-    _left_out(page, [case for case in cases if not case.is_void])
-    _void(page, cases)
+    unmeasured = [case for case in cases if not case.n and not case.is_void]
+    not_measured(page, ((f"{case.mechanism} {case.wait_method}", case.reason) for case in unmeasured))
+    void(page, ((_label(case), case.reason) for case in cases if case.is_void))
     notes(page, result.warnings, "Warnings")
-    _case_warnings(page, measured)
+    warnings(page, ((_label(case), text) for case in measured for text in case.warnings))
 
 
 def _summary(result: Wake) -> str:
@@ -126,31 +127,3 @@ def _histograms(page: TextPage, cases: Iterable[Case]) -> None:
     for case in cases:
         heading(page, _label(case))
         histogram(page, [case.histogram], 2, "messages", "all time waited")
-
-
-def _left_out(page: TextPage, cases: Iterable[Case]) -> None:
-    """Each reason once, with the cases it is about."""
-    by_reason: dict[str, list[str]] = {}
-    for case in cases:
-        if not case.n:
-            names = by_reason.setdefault(case.reason, [])
-            name = f"{case.mechanism} {case.wait_method}"
-            if name not in names:
-                names.append(name)
-    notes(page, (f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()), "Not measured")
-
-
-def _void(page: TextPage, cases: Iterable[Case]) -> None:
-    """What was measured, and is no result."""
-    texts = [f"{_label(case)}: {case.reason.removeprefix('void: ')}" for case in cases if case.is_void]
-    notes(page, _first(texts), "Void: measured, and no result")
-
-
-def _first(texts: list[str]) -> list[str]:
-    more = [f"and {len(texts) - MAX_WARNINGS} more; --format json has them all"] if len(texts) > MAX_WARNINGS else []
-    return texts[:MAX_WARNINGS] + more
-
-
-def _case_warnings(page: TextPage, cases: Iterable[Case]) -> None:
-    texts = [f"{_label(case)}: {text}" for case in cases for text in case.warnings]
-    notes(page, _first(texts), "Warnings of single cells")

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "feed/run.h"
 #include "jitter/run.h"
 #include "lib/output.h"
 #include "lib/stop.h"
@@ -14,6 +15,7 @@ static const struct {
 } experiments[] = {
     {&jitter_command, jitter_main},
     {&wake_command, wake_main},
+    {&feed_command, feed_main},
     {&sentinel_command, sentinel_main},
 };
 

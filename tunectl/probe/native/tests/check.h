@@ -44,6 +44,8 @@ void test_threshold(void);
 void test_housekeeping(void);
 void test_tasks(void);
 void test_claims(void);
+void test_websocket(void);
+void test_feed(void);
 
 /* Are the CPUs of the set these, and no others? */
 #define HAS_ONLY(set, ...) \

@@ -21,6 +21,8 @@ int main(void)
     test_housekeeping();
     test_tasks();
     test_claims();
+    test_websocket();
+    test_feed();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

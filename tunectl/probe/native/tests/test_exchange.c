@@ -1,5 +1,6 @@
 #include "check.h"
 #include "lib/clock.h"
+#include "lib/values.h"
 #include "wake/cell.h"
 
 #include <sched.h>
@@ -46,7 +47,7 @@ struct numbers {
 static void write_numbers(struct json *j, const void *context)
 {
     const struct numbers *numbers = context;
-    cell_write_values(j, "values", numbers->of, numbers->n);
+    values_write(j, "values", numbers->of, numbers->n);
 }
 
 static void write_exchange(struct json *j, const void *x)
@@ -77,7 +78,7 @@ static void values_are_grouped(void)
 /* Too many different ones share buckets; both ends stay what they were, and so does the number. */
 static void many_values_share_buckets(void)
 {
-    enum { N = 3 * CELL_VALUES_MOST };
+    enum { N = 3 * VALUES_MOST };
     static int64_t many[N];
     int64_t n = 0;
     int64_t sum = 0;
@@ -96,7 +97,7 @@ static void many_values_share_buckets(void)
         n += count;
         sum += value * count;
     }
-    CHECK(pairs > 2 && pairs <= CELL_VALUES_MOST && n == N);
+    CHECK(pairs > 2 && pairs <= VALUES_MOST && n == N);
     CHECK(llabs(sum - (1000000LL * N + 37LL * N * (N + 1) / 2)) < N);
     free(text);
 }
@@ -175,7 +176,7 @@ static void what_should_not_come_is_counted(void)
 static size_t exchanged(const struct mechanism *mechanism, const char *method, double period_us, size_t working_set_bytes)
 {
     static struct transport transport;
-    static struct wake_threads threads;
+    static struct pair pair;
     static struct exchange x;
     struct clock_span span;
     const unsigned cpu = (unsigned)sched_getcpu();
@@ -187,9 +188,12 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
     CHECK(transport_open(&transport, mechanism, sizeof(struct message)) == 0);
     CHECK(wait_method_prepare(x.method, &transport, 1, 50) == 0);
     CHECK(exchange_init(&x) == 0);
-    CHECK(wake_threads_start(&threads, &x, (const unsigned[]){cpu, cpu}, 0) == 0);
-    CHECK(!wake_threads_compare_clocks(&threads).is_known);
-    bool is_over = wake_threads_exchange(&threads);
+    pair = (struct pair){.ends = {{.cpu = cpu}, {.cpu = cpu}}};
+    exchange_give(&x, &pair, 0);
+    CHECK(pair_start(&pair) == 0);
+    pair_compare_clocks(&pair);
+    CHECK(!pair.offset.is_known);
+    bool is_over = exchange_run(&x, &pair);
     size_t n = x.receiving.n;
     CHECK(x.sending.n == MESSAGES && x.sending.period_ticks > 0 && is_over == (n == MESSAGES));
     for (size_t i = 0; i < MESSAGES; i++) {
@@ -199,7 +203,7 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
     }
     /* A receiver that still waits has what it waits with. */
     if (is_over) {
-        wake_threads_join(&threads);
+        pair_join(&pair);
         transport_close(&transport);
         exchange_deinit(&x);
     }

@@ -11,10 +11,10 @@ static void write_counters(struct json *j, const struct worker *w)
 {
     json_open(j, "counters", '{');
     json_open(j, "context_switches", '{');
-    json_uint(j, "voluntary", w->voluntary_switches);
-    json_uint(j, "involuntary", w->involuntary_switches);
+    json_uint(j, "voluntary", w->used.voluntary_switches);
+    json_uint(j, "involuntary", w->used.preemptions);
     json_close(j, '}');
-    json_uint(j, "page_faults", w->page_faults);
+    json_uint(j, "page_faults", w->used.minor_faults + w->used.major_faults);
     json_close(j, '}');
 }
 

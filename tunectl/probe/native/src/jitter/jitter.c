@@ -10,6 +10,7 @@
 #include "jitter/run.h"
 #include "lib/output.h"
 #include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {
@@ -160,12 +161,6 @@ static void conduct(struct jitter_run *run)
     (void)pthread_barrier_wait(&control->barrier);
 }
 
-static void *map_shared(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static int init_barrier(struct jitter_run *run)
 {
     pthread_barrierattr_t shared;
@@ -180,7 +175,7 @@ static int init_barrier(struct jitter_run *run)
 
 static int init_workers(struct jitter_run *run)
 {
-    run->workers = map_shared(run->n * sizeof(*run->workers));
+    run->workers = memory_map(run->n * sizeof(*run->workers));
     if (!run->workers || init_barrier(run))
         return print_error(EXIT_FAILED, "out of memory");
     run->control.gaps_capacity = run->options->gaps_capacity;
@@ -308,7 +303,7 @@ int jitter_main(int argc, char **argv)
     int status = options_parse(&jitter_command, &options, argc, argv);
     if (status)
         return status;
-    struct jitter_run *run = map_shared(sizeof(*run));
+    struct jitter_run *run = memory_map(sizeof(*run));
     if (!run)
         return print_error(EXIT_FAILED, "out of memory");
     run->options = &options;

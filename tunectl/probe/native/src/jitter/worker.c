@@ -1,6 +1,5 @@
 #include "jitter/worker.h"
 
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,20 +62,13 @@ static void warm_up(struct worker *w)
     recorder_reset(&w->recorder);
 }
 
-static uint64_t since(long after, long before)
-{
-    return (uint64_t)(after - before);
-}
-
 static void measure(struct worker *w)
 {
-    struct rusage before;
-    struct rusage after;
     uint64_t start = w->control->start_ticks;
     uint64_t first;
     w->account_before = account_now();
     w->before = clock_pair_now();
-    (void)getrusage(RUSAGE_THREAD, &before);
+    struct usage before = usage_now();
     series_begin(&w->recorder.series, start, w->control->stretch_ticks);
     w->recorder.until_ticks = w->control->until_ticks;
     do
@@ -93,13 +85,11 @@ static void measure(struct worker *w)
         stop_now(); /* for all: the guard passes it on to those who look at deadlines of their own */
         w->reached = w->recorder.open;
     }
-    (void)getrusage(RUSAGE_THREAD, &after);
+    struct usage after = usage_now();
     w->after = clock_pair_now();
     w->account_after = account_now();
     recorder_finish(&w->recorder);
-    w->page_faults = since(after.ru_minflt, before.ru_minflt) + since(after.ru_majflt, before.ru_majflt);
-    w->voluntary_switches = since(after.ru_nvcsw, before.ru_nvcsw);
-    w->involuntary_switches = since(after.ru_nivcsw, before.ru_nivcsw);
+    w->used = usage_since(&before, &after);
     w->cycles_per_tick_after = clock_core_cycles_per_tick();
 }
 

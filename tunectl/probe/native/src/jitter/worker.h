@@ -12,6 +12,7 @@
 #include "lib/loop.h"
 #include "lib/recorder.h"
 #include "lib/tasks.h"
+#include "lib/thread.h"
 
 /*
  * What all workers and the main thread share. The barrier is passed four times: ready (everything allocated), go (start is
@@ -69,9 +70,7 @@ struct worker {
     double recording_ticks;     /* what recording one gap adds to a turn, from a warm cache */
     double cycles_per_tick_before;
     double cycles_per_tick_after;
-    uint64_t page_faults;
-    uint64_t voluntary_switches;
-    uint64_t involuntary_switches;
+    struct usage used;          /* while it measured */
 };
 
 bool worker_has_left(const struct worker *w);

@@ -41,17 +41,22 @@ uint64_t ticks_median(uint64_t *ticks, size_t n)
     return n ? ticks[n / 2] : 0;
 }
 
-struct clock_pair clock_pair_now(void)
+struct clock_pair clock_pair_of(clockid_t clock)
 {
     struct clock_pair best = {.half_width = UINT64_MAX};
     for (int i = 0; i < PAIR_ATTEMPTS; i++) {
         uint64_t before = ticks_now();
-        uint64_t raw_ns = ns_of(CLOCK_MONOTONIC_RAW);
+        uint64_t raw_ns = ns_of(clock);
         uint64_t half = (ticks_now() - before) / 2;
         if (half < best.half_width)
             best = (struct clock_pair){before + half, half, raw_ns};
     }
     return best;
+}
+
+struct clock_pair clock_pair_now(void)
+{
+    return clock_pair_of(CLOCK_MONOTONIC_RAW);
 }
 
 struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair to, uint64_t granule_ticks)

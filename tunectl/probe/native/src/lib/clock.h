@@ -20,6 +20,9 @@ struct clock_rate {
 /* The tightest of 200 (ticks, raw, ticks) brackets: an interruption only widens a bracket, and a wide one is dropped. */
 struct clock_pair clock_pair_now(void);
 
+/* The same with another clock in the place of CLOCK_MONOTONIC_RAW. */
+struct clock_pair clock_pair_of(clockid_t clock);
+
 /* The counter's rate between two pairs. Pure. `granule_ticks` bounds how much one reading can lag. */
 struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair to, uint64_t granule_ticks);
 

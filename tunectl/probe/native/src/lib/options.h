@@ -10,6 +10,7 @@ enum experiment {
     OF_JITTER = 1,
     OF_WAKE = 2,
     OF_SENTINEL = 4,
+    OF_FEED = 8,
 };
 
 /* What was asked for. Whatever an experiment has no option for keeps its default. */
@@ -41,6 +42,19 @@ struct options {
     bool is_reflector;          /* be the other host */
     int socket;                 /* to the other host, connected; -1 within one host */
     uint64_t peer_hz;           /* of the other host's counter; 0 within one host */
+
+    /* feed */
+    const char *transport;
+    const char *format;
+    const char *waiting;
+    const char *tls;
+    const char *stamps;
+    const char *phc;            /* /dev/ptpN: stamps are the card's; NULL: the kernel's */
+    unsigned symbols;
+    unsigned rate;              /* messages a second */
+    unsigned burst;             /* messages that are due together */
+    const char *plan;           /* a file of times and sizes to replay; NULL: by rate and burst */
+    unsigned alloc;             /* memory that the receiver takes for each message, so often */
 
     /* sentinel */
     int cpu;                    /* -1: none was named */

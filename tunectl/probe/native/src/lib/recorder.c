@@ -4,16 +4,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lib/thread.h"
+
 int recorder_map(struct recorder *r, size_t gaps_capacity)
 {
     *r = (struct recorder){.gaps_capacity = gaps_capacity, .until_ticks = UINT64_MAX};
     size_t series_bytes = SERIES_STRETCHES * sizeof(struct series_stretch);
     r->arena_bytes = sizeof(struct histogram) + series_bytes + (GAPS_LATEST + gaps_capacity) * sizeof(struct gap);
-    void *arena = mmap(NULL, r->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (arena == MAP_FAILED)
-        return -errno;
-    /* khugepaged would merge these pages during the run: a TLB shootdown and a fault of our own making. */
-    (void)madvise(arena, r->arena_bytes, MADV_NOHUGEPAGE);
+    void *arena = memory_map(r->arena_bytes);
+    if (!arena)
+        return -ENOMEM;
     r->arena = arena;
     r->histogram = arena;
     r->series.stretches = (struct series_stretch *)(void *)((char *)arena + sizeof(struct histogram));

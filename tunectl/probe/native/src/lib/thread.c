@@ -1,11 +1,14 @@
 #include "lib/thread.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/cpus.h"
+#include "lib/ticks.h"
 
 enum { STACK_BYTES = 256 * 1024, WATCH_US = 1000, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };
 
@@ -42,6 +45,44 @@ int thread_settle(unsigned cpu, int fifo_priority, const char **step)
 void thread_use_local_memory(void)
 {
     (void)syscall(SYS_set_mempolicy, POLICY_LOCAL, NULL, 0UL);
+}
+
+void *memory_map(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    /* khugepaged would merge these pages during the run: a TLB shootdown and a fault of our own making. */
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+struct usage usage_now(void)
+{
+    struct rusage usage;
+    struct timespec t;
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (struct usage){
+        .ticks = ticks_now(),
+        .cpu_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec,
+        .minor_faults = (uint64_t)usage.ru_minflt,
+        .major_faults = (uint64_t)usage.ru_majflt,
+        .voluntary_switches = (uint64_t)usage.ru_nvcsw,
+        .preemptions = (uint64_t)usage.ru_nivcsw,
+    };
+}
+
+struct usage usage_since(const struct usage *before, const struct usage *after)
+{
+    return (struct usage){
+        .ticks = after->ticks - before->ticks,
+        .cpu_ns = after->cpu_ns - before->cpu_ns,
+        .minor_faults = after->minor_faults - before->minor_faults,
+        .major_faults = after->major_faults - before->major_faults,
+        .voluntary_switches = after->voluntary_switches - before->voluntary_switches,
+        .preemptions = after->preemptions - before->preemptions,
+    };
 }
 
 static void *watch_main(void *argument)

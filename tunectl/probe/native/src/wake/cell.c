@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "lib/files.h"
-#include "lib/histogram.h"
 #include "lib/ticks.h"
+#include "lib/values.h"
 
 /* Differences between the stamps of a message, in ticks. */
 enum difference {
@@ -22,50 +22,6 @@ enum difference {
 };
 
 static const char *const names[DIFFERENCES] = {"delay", "after_send", "send_call", "late", "far", "away"};
-
-/* Each value by itself, or each bucket of both signs. */
-enum { PAIRS_MOST = 2 * HISTOGRAM_BUCKETS + 2 };
-
-static int compare_signed(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
-static size_t count_different(const int64_t *sorted, size_t n)
-{
-    size_t different = n > 0;
-    for (size_t i = 1; i < n; i++)
-        different += sorted[i] != sorted[i - 1];
-    return different;
-}
-
-static bool is_in_one_bucket(int64_t a, int64_t b)
-{
-    return (a < 0) == (b < 0) && histogram_index((uint64_t)llabs(a)) == histogram_index((uint64_t)llabs(b));
-}
-
-void cell_write_values(struct json *j, const char *key, int64_t *of, size_t n)
-{
-    static int64_t pairs[2 * PAIRS_MOST];
-    size_t filled = 0;
-    qsort(of, n, sizeof(*of), compare_signed);
-    bool is_exact = count_different(of, n) <= CELL_VALUES_MOST;
-    for (size_t from = 0, to; from < n; from = to) {
-        bool is_alone = is_exact || of[from] == of[0];
-        int64_t beyond = 0;
-        for (to = from + 1; to < n; to++) {
-            if (of[to] != of[from] && (is_alone || of[to] == of[n - 1] || !is_in_one_bucket(of[from], of[to])))
-                break;
-            beyond += of[to] - of[from];
-        }
-        int64_t count = (int64_t)(to - from);
-        pairs[filled++] = of[from] + beyond / count;
-        pairs[filled++] = count;
-    }
-    json_ints(j, key, pairs, filled);
-}
 
 static int64_t difference_of(const struct exchange *x, enum difference which, size_t i)
 {
@@ -99,7 +55,7 @@ static void write_differences(struct json *j, const struct exchange *x, enum dif
     for (size_t i = 0; i < x->sending.n; i++)
         if (x->receiving.at[i] && !is_negative(x, i))
             scratch[n++] = difference_of(x, which, i);
-    cell_write_values(j, names[which], scratch, n);
+    values_write(j, names[which], scratch, n);
 }
 
 /* Sent while the receiver still made its caches cold after the one before. */
@@ -127,10 +83,10 @@ static void read_cpu(struct occupancy *account, const char *path, unsigned cpu)
     text_deinit(&text);
 }
 
-void occupancy_take(struct occupancy *account, const struct wake_threads *threads)
+void occupancy_take(struct occupancy *account, const struct pair *pair)
 {
-    const struct wake_thread *receiver = &threads->ends[RECEIVER];
-    const int tids[] = {atomic_load(&receiver->tid), atomic_load(&threads->ends[SENDER].tid), getpid()};
+    const struct pair_thread *receiver = &pair->ends[RECEIVER];
+    const int tids[] = {atomic_load(&receiver->tid), atomic_load(&pair->ends[SENDER].tid), getpid()};
     account->ticks = ticks_now();
     read_cpu(account, "/proc/schedstat", receiver->cpu);
     account->has_slices = account->cpu[0] != '\0';
@@ -156,6 +112,7 @@ static void write_counts(struct json *j, const struct exchange *x)
 {
     const struct sending *s = &x->sending;
     const struct receiving *r = &x->receiving;
+    struct usage used = usage_since(&r->first, &r->last);
     int error = s->error ? s->error : r->error;
     uint64_t negative = 0;
     for (size_t i = 0; i < s->n; i++)
@@ -168,10 +125,10 @@ static void write_counts(struct json *j, const struct exchange *x)
     json_uint(j, "unready", count_unready(x));
     json_uint(j, "late_expirations", x->transport->timer.late);
     json_uint(j, "period_ticks", s->period_ticks);
-    json_uint(j, "page_faults", s->page_faults + r->last.page_faults - r->first.page_faults);
-    json_uint(j, "preemptions", r->last.preemptions - r->first.preemptions);
-    json_uint(j, "receiver_ns", r->last.cpu_ns - r->first.cpu_ns);
-    json_uint(j, "receiver_ticks", r->last.ticks - r->first.ticks);
+    json_uint(j, "page_faults", s->used.minor_faults + s->used.major_faults + used.minor_faults + used.major_faults);
+    json_uint(j, "preemptions", used.preemptions);
+    json_uint(j, "receiver_ns", used.cpu_ns);
+    json_uint(j, "receiver_ticks", used.ticks);
     json_uint(j, "napi_id", atomic_load(&x->napi_id));
     json_bool(j, "has_no_napi", s->has_no_napi);
     json_string(j, "failed", !error ? "" : s->error ? "sending" : "receiving");

@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "lib/json.h"
-#include "wake/threads.h"
+#include "lib/pair.h"
+#include "wake/exchange.h"
 
 enum {
-    CELL_VALUES_MOST = 2048,    /* with more different values, those between the first and the last share buckets of histogram.h */
     OCCUPANCY_LINE = 256,
     OCCUPANCY_THREADS = 3,
 };
@@ -26,13 +26,10 @@ struct occupancy {
 };
 
 /* Memory is read, and no CPU is interrupted. */
-void occupancy_take(struct occupancy *account, const struct wake_threads *threads);
+void occupancy_take(struct occupancy *account, const struct pair *pair);
 
 /* An exchange that is over, between two accounts, as members of the open object. Returns 0 or -ENOMEM. */
 int cell_write(struct json *j, const struct exchange *x, const struct occupancy *before, const struct occupancy *after);
-
-/* Values, ascending, and how often each came, in turns. Sorts them. */
-void cell_write_values(struct json *j, const char *key, int64_t *of, size_t n);
 
 /* The line of `cpu` in the text of one of those files, cut at its size; empty where there is none. */
 void occupancy_find_cpu(char line[OCCUPANCY_LINE], const char *text, unsigned cpu);

@@ -1,9 +1,9 @@
 #include "wake/exchange.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "lib/clock.h"
@@ -23,6 +23,8 @@ enum {
     SENDING_ARRAYS = 2,
     RECEIVING_ARRAYS = 3,
     CACHE_LINE = 64,
+    GRACE_MS = 1000,            /* for messages under way when the last was sent; a loaded machine takes its time */
+    GRACE_STOPPED_MS = 50,
 };
 
 static uint64_t ticks_of_us(const struct exchange *x, double us)
@@ -30,22 +32,12 @@ static uint64_t ticks_of_us(const struct exchange *x, double us)
     return (uint64_t)(us * 1e3 * x->ticks_per_ns);
 }
 
-static void *new_memory(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    /* khugepaged would merge these pages during the run: a TLB shootdown and a fault of our own making. */
-    (void)madvise(memory, bytes, MADV_NOHUGEPAGE);
-    return memory;
-}
-
 int exchange_init(struct exchange *x)
 {
     size_t bytes = x->messages * sizeof(uint64_t);
-    x->sending.before = new_memory(SENDING_ARRAYS * bytes);
-    x->receiving.at = new_memory(RECEIVING_ARRAYS * bytes);
-    x->working_set = new_memory(x->working_set_bytes + 1);
+    x->sending.before = memory_map(SENDING_ARRAYS * bytes);
+    x->receiving.at = memory_map(RECEIVING_ARRAYS * bytes);
+    x->working_set = memory_map(x->working_set_bytes + 1);
     if (!x->sending.before || !x->receiving.at || !x->working_set) {
         exchange_deinit(x);
         return -ENOMEM;
@@ -68,13 +60,15 @@ void exchange_deinit(struct exchange *x)
     *x = (struct exchange){0};
 }
 
-void exchange_touch_sending(struct exchange *x)
+static void touch_sending(void *exchange)
 {
+    struct exchange *x = exchange;
     memset(x->sending.before, 0, SENDING_ARRAYS * x->messages * sizeof(uint64_t));
 }
 
-void exchange_touch_receiving(struct exchange *x)
+static void touch_receiving(void *exchange)
 {
+    struct exchange *x = exchange;
     memset(x->receiving.at, 0, RECEIVING_ARRAYS * x->messages * sizeof(uint64_t));
     memset(x->working_set, 0, x->working_set_bytes + 1);
 }
@@ -177,21 +171,6 @@ static uint64_t back_to_back_ticks(const struct exchange *x, uint64_t trip)
     return period < least ? least : period > most ? most : period;
 }
 
-/* Of the calling thread. */
-static struct usage usage_now(void)
-{
-    struct rusage usage;
-    struct timespec t;
-    (void)getrusage(RUSAGE_THREAD, &usage);
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (struct usage){
-        .ticks = ticks_now(),
-        .cpu_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec,
-        .page_faults = (uint64_t)(usage.ru_minflt + usage.ru_majflt),
-        .preemptions = (uint64_t)usage.ru_nivcsw,
-    };
-}
-
 static int send_by_schedule(struct exchange *x)
 {
     struct sending *s = &x->sending;
@@ -212,8 +191,9 @@ static int send_by_schedule(struct exchange *x)
     return 0;
 }
 
-void exchange_send_all(struct exchange *x)
+void exchange_send_all(void *exchange)
 {
+    struct exchange *x = exchange;
     struct sending *s = &x->sending;
     uint64_t trip;
     if (exchange_is_of_a_timer(x))
@@ -226,9 +206,10 @@ void exchange_send_all(struct exchange *x)
         return;
     if (!s->period_ticks)
         s->period_ticks = back_to_back_ticks(x, trip);
-    uint64_t faults = usage_now().page_faults;
+    struct usage before = usage_now();
     s->error = send_by_schedule(x);
-    s->page_faults = usage_now().page_faults - faults;
+    struct usage after = usage_now();
+    s->used = usage_since(&before, &after);
 }
 
 /* A message that came, as sent when it was due: what a timer's delay is, its own clock says. Returns the stamp of its arrival. */
@@ -282,8 +263,9 @@ static uint64_t record(struct exchange *x, const struct message *m, uint64_t now
     return m->sequence + 1;
 }
 
-void exchange_receive_all(struct exchange *x)
+void exchange_receive_all(void *exchange)
 {
+    struct exchange *x = exchange;
     struct receiving *r = &x->receiving;
     int (*receive)(struct transport *, struct message *) = x->method->receive;
     bool is_timer = exchange_is_of_a_timer(x);
@@ -308,4 +290,42 @@ void exchange_receive_all(struct exchange *x)
             expected = record(x, &m, now, expected);
     }
     r->last = usage_now();
+}
+
+void exchange_give(struct exchange *x, struct pair *pair, int fifo_priority)
+{
+    pair->name = "wake";
+    pair->fifo_priority = fifo_priority;
+    pair->ticks_per_ns = x->ticks_per_ns;
+    pair->context = x;
+    pair->prepare[SENDER] = touch_sending;
+    pair->prepare[RECEIVER] = touch_receiving;
+    pair->work[SENDER] = exchange_send_all;
+    pair->work[RECEIVER] = exchange_receive_all;
+}
+
+/* A timer has no sender, and ends by itself. */
+static int patience_ms(const void *exchange)
+{
+    const struct exchange *x = exchange;
+    if (stop_is_asked())
+        return GRACE_STOPPED_MS;
+    if (exchange_is_of_a_timer(x))
+        return INT_MAX;
+    return x->sending.has_no_napi || x->sending.error ? 0 : GRACE_MS;
+}
+
+bool exchange_run(struct exchange *x, struct pair *pair)
+{
+    struct receiving *r = &x->receiving;
+    clockid_t clock;
+    struct timespec t = {0};
+    if (pair_work(pair, patience_ms))
+        return true;
+    /* What a receiver has used that still waits: the rest is as it was. */
+    r->last = r->first;
+    r->last.ticks = ticks_now();
+    if (pthread_getcpuclockid(pair->ends[RECEIVER].thread, &clock) == 0 && clock_gettime(clock, &t) == 0)
+        r->last.cpu_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    return false;
 }

@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/pair.h"
+#include "lib/thread.h"
 #include "wake/wait_method.h"
 
 enum { EXCHANGE_WARM_UPS = 16 };
@@ -38,15 +40,7 @@ struct sending {
     size_t n;                   /* messages whose time came */
     int error;                  /* -errno; -EAGAIN where a message found no room in time */
     bool has_no_napi;           /* the method needs a device that feeds the socket, and none does: nothing was sent */
-    uint64_t page_faults;
-};
-
-/* What a thread has used so far, and when. */
-struct usage {
-    uint64_t ticks;
-    uint64_t cpu_ns;
-    uint64_t page_faults;
-    uint64_t preemptions;
+    struct usage used;
 };
 
 /* What the receiver knows. */
@@ -77,19 +71,23 @@ struct exchange {
     _Atomic unsigned napi_id;   /* valid once warm_ups_taken moved */
 };
 
-/*
- * Makes the arrays of an exchange that has the rest; touched by the threads themselves (exchange_touch_*), so that each one's
- * lie on its own node. Returns 0 or -ENOMEM.
- */
+/* Makes the arrays of an exchange that has the rest; each thread touches its own. Returns 0 or -ENOMEM. */
 int exchange_init(struct exchange *x);
 void exchange_deinit(struct exchange *x);
-void exchange_touch_sending(struct exchange *x);
-void exchange_touch_receiving(struct exchange *x);
 
 bool exchange_is_of_a_timer(const struct exchange *x);
 
-/* The sending thread's part: returns when the last message was sent, at a signal, or when sending failed. */
-void exchange_send_all(struct exchange *x);
+/* The sending thread's part, of a struct exchange: returns when the last message was sent, at a signal, or when sending failed. */
+void exchange_send_all(void *exchange);
 
 /* The receiving thread's part: returns when all messages are there, or when receiving failed. */
-void exchange_receive_all(struct exchange *x);
+void exchange_receive_all(void *exchange);
+
+/* Gives a pair its work. Before pair_start. */
+void exchange_give(struct exchange *x, struct pair *pair, int fifo_priority);
+
+/*
+ * Has it done. A receiver that still waits a second after the sender is over (at a signal, less) is left: what it misses was
+ * lost. A timer is given all the time it takes. Returns whether it came to its end; otherwise it is still there.
+ */
+bool exchange_run(struct exchange *x, struct pair *pair);

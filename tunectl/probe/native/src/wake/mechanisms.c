@@ -1,10 +1,7 @@
 #include "wake/transport.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -12,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/loopback.h"
 
 /* A stop and continue of the process interrupts some calls: that is no error, the receiver looks again. */
 static int error_of_call(void)
@@ -202,65 +200,21 @@ static int unix_open(struct transport *t)
     return rc ? -errno : 0;
 }
 
-/* Into `fd` a socket on 127.0.0.1, its port chosen by the kernel and left in `address`. Returns 0 or -errno. */
-static int loopback_socket(int *fd, int type, struct sockaddr_in *address)
-{
-    socklen_t length = sizeof(*address);
-    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    *fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-    if (*fd < 0 || bind(*fd, (struct sockaddr *)address, length) || getsockname(*fd, (struct sockaddr *)address, &length))
-        return -errno;
-    return 0;
-}
-
-/* Both ends connected to each other: no other process's datagram can come in. */
 static int udp_open(struct transport *t)
 {
-    struct sockaddr_in from;
-    struct sockaddr_in to;
-    int rc = loopback_socket(&t->receive_fd, SOCK_DGRAM, &to);
-    if (!rc)
-        rc = loopback_socket(&t->send_fd, SOCK_DGRAM, &from);
-    if (!rc && (connect(t->send_fd, (struct sockaddr *)&to, sizeof(to)) ||
-                connect(t->receive_fd, (struct sockaddr *)&from, sizeof(from))))
-        rc = -errno;
+    int fds[LOOPBACK_ENDS];
+    int rc = loopback_udp(fds);
+    t->receive_fd = fds[LOOPBACK_RECEIVES];
+    t->send_fd = fds[LOOPBACK_SENDS];
     return rc;
-}
-
-static int set_nodelay(int fd)
-{
-    int on = 1;
-    return setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) ? -errno : 0;
-}
-
-static int tcp_accept(struct transport *t, int listener, const struct sockaddr_in *to)
-{
-    struct sockaddr_in from;
-    struct sockaddr_in peer;
-    socklen_t length = sizeof(peer);
-    int rc = loopback_socket(&t->send_fd, SOCK_STREAM, &from);
-    if (rc)
-        return rc;
-    if (listen(listener, 1) || connect(t->send_fd, (const struct sockaddr *)to, sizeof(*to)))
-        return -errno;
-    t->receive_fd = accept4(listener, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC);
-    if (t->receive_fd < 0)
-        return -errno;
-    if (peer.sin_port != from.sin_port)     /* somebody else was faster */
-        return -ECONNABORTED;
-    rc = set_nodelay(t->send_fd);
-    return rc ? rc : set_nodelay(t->receive_fd);
 }
 
 static int tcp_open(struct transport *t)
 {
-    struct sockaddr_in to;
-    int listener;
-    int rc = loopback_socket(&listener, SOCK_STREAM, &to);
-    if (!rc)
-        rc = tcp_accept(t, listener, &to);
-    if (listener >= 0)
-        (void)close(listener);
+    int fds[LOOPBACK_ENDS];
+    int rc = loopback_tcp(fds);
+    t->receive_fd = fds[LOOPBACK_RECEIVES];
+    t->send_fd = fds[LOOPBACK_SENDS];
     return rc;
 }
 

@@ -61,7 +61,7 @@ static int serve_socket(const struct wake_run *run)
 
 int reflector_serve(const struct wake_run *run)
 {
-    int status = wake_thread_settle("reflector", run->ids[RECEIVER], run->options->fifo_priority);
+    int status = pair_settle("reflector", run->pair.ends[RECEIVER].cpu, run->options->fifo_priority);
     (void)prctl(PR_SET_NAME, "wake-reflector");
     (void)mlockall(MCL_CURRENT);
     return status ? status : run->options->socket < 0 ? say_ready() : serve_socket(run);

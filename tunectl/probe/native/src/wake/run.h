@@ -7,6 +7,7 @@
 #include "lib/clock.h"
 #include "lib/facts.h"
 #include "lib/options.h"
+#include "lib/pair.h"
 #include "wake/cell.h"
 
 /* Which case says what, and which cannot be, is Python's to know and to explain. */
@@ -20,16 +21,12 @@ struct wake_run {
     const struct options *options;
     struct host_facts facts;
     struct wake_case what;
-    unsigned ids[ENDS];             /* the sender's CPU and the receiver's */
-    struct cpus cpus;               /* both */
-    struct cpus housekeeping;       /* where the main thread is; empty when no CPU is left for it */
+    struct pair pair;
     struct clock_span clock;
-    struct clock_offset offset;
     struct exchange exchange;
     struct occupancy before;
     struct occupancy after;
     char reason[128];               /* why it was not measured; empty where it was */
-    uint64_t timer_slack_ns;
     bool is_interrupted;
     bool is_locked;
     double duration_s;
@@ -43,22 +40,6 @@ bool wake_case_parse(struct wake_case *c, const char *text);
 
 /* Runs and writes what it counted, or is the other host's end. Returns the exit status, or OPTIONS_ARE_OVER. */
 int wake_main(int argc, char **argv);
-
-/*
- * The thread that watches over a run of `wake`, on a housekeeping CPU: a thread of somebody else that wakes on the sender's CPU
- * or the receiver's, or on another hardware thread of their cores, gets it. Both are moved away, which needs no time on the CPUs
- * that they leave, and the program ends with the reason: what was measured is void.
- */
-struct wake_guard;
-
-/*
- * Before the threads measure; they are started. NULL where no CPU is left for it, or with `run->options->intrude`: then nobody
- * watches.
- */
-struct wake_guard *wake_guard_start(const struct wake_run *run, const struct wake_threads *threads);
-
-/* Before the threads are stopped. */
-void wake_guard_stop(struct wake_guard *guard);
 
 /*
  * The other host's end of a round trip. Says in a line of JSON how fast its counter is, then sends every message that comes over

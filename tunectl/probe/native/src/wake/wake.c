@@ -8,7 +8,6 @@
 
 #include "lib/output.h"
 #include "lib/stop.h"
-#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { IDLE_MOST_MS = 60000 };
@@ -62,24 +61,23 @@ static bool open_case(struct wake_run *run, struct transport *t)
 
 static int measure(struct wake_run *run)
 {
-    struct wake_threads threads;
-    int status = wake_threads_start(&threads, &run->exchange, run->ids, run->options->fifo_priority);
+    struct pair *pair = &run->pair;
+    int status = pair_start(pair);
     if (status)
         return status;
     /* The threads keep the signals blocked: this one, off the measured CPUs, takes them. */
     stop_listen();
-    struct wake_guard *guard = wake_guard_start(run, &threads);
-    run->timer_slack_ns = threads.timer_slack_ns;
+    struct pair_guard *guard = run->options->intrude ? NULL : pair_guard_start(pair, &run->facts);
     run->is_locked = mlockall(MCL_CURRENT) == 0;
-    run->offset = wake_threads_compare_clocks(&threads);
-    occupancy_take(&run->before, &threads);
-    bool is_over = wake_threads_exchange(&threads);
-    occupancy_take(&run->after, &threads);
+    pair_compare_clocks(pair);
+    occupancy_take(&run->before, pair);
+    bool is_over = exchange_run(&run->exchange, pair);
+    occupancy_take(&run->after, pair);
     run->duration_s = (double)(run->after.ticks - run->before.ticks) / run->clock.initial.hz;
     run->is_interrupted = stop_is_asked();
-    wake_guard_stop(guard);
+    pair_guard_stop(guard);
     if (is_over)
-        wake_threads_join(&threads);
+        pair_join(pair);
     return EXIT_OK;
 }
 
@@ -106,51 +104,19 @@ static int prepare_and_measure(struct wake_run *run)
         run->exchange.own = &own;
     if (exchange_init(&run->exchange))
         return print_error(EXIT_FAILED, "out of memory (fewer --messages need less)");
+    exchange_give(&run->exchange, &run->pair, o->fifo_priority);
     return measure(run);
-}
-
-/* The main thread off both CPUs; where none is left for it, to the sender's. */
-static void leave_cpus(struct wake_run *run)
-{
-    run->housekeeping = housekeeping_move(&run->facts, &run->cpus);
-    if (cpus_count(&run->housekeeping) == 0)
-        (void)thread_pin(run->ids[SENDER]);
 }
 
 static int run_and_write(struct wake_run *run)
 {
     stop_init();
-    leave_cpus(run);
+    pair_leave_cpus(&run->pair, &run->facts);
     clock_span_begin(&run->clock);
     run->at_s = time(NULL);
     int status = prepare_and_measure(run);
     clock_span_end(&run->clock);
     return status ? status : output_write(wake_document_write, run);
-}
-
-/* As named; else the last two that are isolated, or that it may use. */
-static int choose_cpus(struct wake_run *run)
-{
-    const char *text = run->options->cpus;
-    char more;
-    if (text && sscanf(text, "%5u,%5u%c", &run->ids[SENDER], &run->ids[RECEIVER], &more) != ENDS)
-        return print_error(EXIT_USAGE, "--cpus %s: expected the sender's CPU and the receiver's, like 2,3", text);
-    if (!text) {
-        struct cpus allowed = cpus_allowed(0);
-        const struct cpus *usable = cpus_count(&run->facts.isolated) ? &run->facts.isolated : &allowed;
-        for (unsigned cpu = cpus_next(usable, 0), next; cpu < CPU_LIMIT; cpu = next) {
-            next = cpus_next(usable, cpu + 1);
-            run->ids[RECEIVER] = cpu;
-            if (next < CPU_LIMIT || cpus_count(usable) == 1)
-                run->ids[SENDER] = cpu;
-        }
-    }
-    for (size_t i = 0; i < ENDS; i++) {
-        if (!cpus_have(&run->facts.online, run->ids[i]))
-            return print_error(EXIT_USAGE, "CPU %u is not online on this host", run->ids[i]);
-        cpus_add(&run->cpus, run->ids[i]);
-    }
-    return EXIT_OK;
 }
 
 /* What the words themselves do not say. */
@@ -162,10 +128,11 @@ static int check(struct wake_run *run)
                            "(of a timer, above 0)", o->wake_case, IDLE_MOST_MS);
     if (o->socket >= 0 && !(run->what.mechanism->socket_type && (o->is_reflector || o->peer_hz)))
         return print_error(EXIT_USAGE, "--socket is for a case of tcp or udp, with --peer-hz or --reflect");
-    int status = choose_cpus(run);
-    bool is_starving = o->fifo_priority && run->ids[SENDER] == run->ids[RECEIVER] && run->what.method->waiting == WAITING_SPINNING;
+    int status = pair_choose(&run->pair, o->cpus, &run->facts);
+    bool is_starving = o->fifo_priority && cpus_count(&run->pair.cpus) == 1 && run->what.method->waiting == WAITING_SPINNING;
     if (!status && is_starving && !o->is_reflector)
-        return print_error(EXIT_USAGE, "a SCHED_FIFO spinner on CPU %u would starve the sender there", run->ids[RECEIVER]);
+        return print_error(EXIT_USAGE, "a SCHED_FIFO spinner on CPU %u would starve the sender there",
+                           run->pair.ends[RECEIVER].cpu);
     return status;
 }
 

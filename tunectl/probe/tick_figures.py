@@ -1,9 +1,9 @@
-"""Figures of the values that `wake` counted in ticks: percentiles, means, histogram, all in ns. Pure."""
+"""Figures of values that were counted in ticks: percentiles, means, histogram, all in ns. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tunectl.probe.lengths import Lengths, buckets_ns
@@ -14,11 +14,14 @@ _SUB_BITS = 7
 
 
 class Figures:
-    """Values in ticks, and how often each came; the counter makes `hz` of them a second."""
+    """Values in ticks, and how often each came; the counter makes `hz` of them a second.
 
-    def __init__(self, values: Sequence[int], hz: float) -> None:
+    `beyond` more are larger than all of these, by nobody knows how much: what they decide has no figure.
+    """
+
+    def __init__(self, values: Sequence[int], hz: float, beyond: int = 0) -> None:
         self.groups = list(zip(values[::2], values[1::2], strict=True))
-        self.lengths = Lengths(self.groups)
+        self.lengths = Lengths([*self.groups, (math.inf, beyond)] if beyond else self.groups)
         self.hz = hz
 
     @property
@@ -57,12 +60,21 @@ class Figures:
         """With one decimal."""
         return round(self.mean * 1e9 / self.hz, 1)
 
-    def spread_ns(self) -> dict[str, float] | None:
-        """min, mean, the percentiles and max; None without a value."""
+    def spread_ns(self, fewest: Mapping[str, int] | None = None) -> dict[str, float | None] | None:
+        """min, mean, the percentiles and max; None without a value.
+
+        A percentile in `fewest` is None where there are fewer values; so is each figure that has no end.
+        """
         if not self.n:
             return None
-        ends = {"min": self.ns(self.least), "mean": self.mean_ns()}
-        return {**ends, **self.percentiles_ns(), "max": self.ns(self.most)}
+        missing = {name for name, least in (fewest or {}).items() if self.n < least}
+        percentiles = {name: None if name in missing else self.known_ns(self.at(name)) for name in PERCENTILES}
+        mean = self.mean_ns() if math.isfinite(self.mean) else None
+        return {"min": self.known_ns(self.least), "mean": mean, **percentiles, "max": self.known_ns(self.most)}
+
+    def known_ns(self, ticks: float) -> int | None:
+        """Whole ns; None for what has no end."""
+        return self.ns(ticks) if math.isfinite(ticks) else None
 
     def histogram_ns(self) -> list[list[int]]:
         """[from, to, count], ascending."""
@@ -70,7 +82,7 @@ class Figures:
 
     def _buckets(self) -> Iterator[tuple[int, int, int]]:
         """First tick, the next bucket's first tick, how many."""
-        for value, count in self.groups:
+        for value, count in sorted(self.groups):
             shift = max(value.bit_length() - _SUB_BITS - 1, 0)
             first = value >> shift << shift
             yield first, first + (1 << shift), count

@@ -1,14 +1,14 @@
-"""Which CPUs the sender and the receiver of `wake` are pinned to. Pure."""
+"""Which CPUs a sender and a receiver are pinned to. Pure."""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts
-from tunectl.probe.wake_request import WakeRequest
 
 
 class Placed(NamedTuple):
@@ -23,28 +23,40 @@ class Placed(NamedTuple):
         """As the option --cpus has it."""
         return f"{self.sender},{self.receiver}"
 
+    @property
+    def cpus(self) -> CpuSet:
+        """Both, or the one that they share."""
+        return frozenset({self.sender, self.receiver})
 
-def place(request: WakeRequest, facts: CpuFacts, allowed: CpuSet) -> Placed:
-    """Those that were named; else the last two, on different cores, of `among`, of the isolated CPUs, of `allowed`.
+
+def asked_cpus(cpus: str | None, among: str | None) -> CpuSet:
+    """The CPUs that place() may choose, as far as they are named. A list that is none is refused there."""
+    with suppress(UsageError):
+        return parse_cpulist(cpus or among or "")
+    return frozenset()
+
+
+def place(cpus: str | None, among: str | None, facts: CpuFacts, allowed: CpuSet) -> Placed:
+    """Those that `cpus` names; else the last two, on different cores, of `among`, of the isolated CPUs, of `allowed`.
 
     UsageError where none can be taken.
     """
-    if request.cpus is not None:
-        return _named(request.cpus, facts.online)
+    if cpus is not None:
+        return _named(cpus, facts.online)
     isolated = facts.kernel_isolated | facts.partitioned
-    if request.among is not None:
-        candidates = parse_cpulist(request.among)
+    if among is not None:
+        candidates = parse_cpulist(among)
     else:
         candidates = isolated if len(isolated & facts.online) > 1 else allowed
     if not (online := candidates & facts.online):
         raise UsageError("none of the CPUs to choose from is online", "name two with --cpus S,R")
     sender, receiver = _last_two(online, facts)
-    if request.among is not None or candidates is isolated:
+    if among is not None or candidates is isolated:
         return Placed(sender, receiver)
     chosen = named_cpus({sender, receiver})
     were = "was" if sender == receiver else "were"
-    among = f"{chosen} {were} chosen among the allowed ones"
-    note = f"no two CPUs are isolated on this host: {among} (--cpus S,R names others)"
+    taken = f"{chosen} {were} chosen among the allowed ones"
+    note = f"no two CPUs are isolated on this host: {taken} (--cpus S,R names others)"
     return Placed(sender, receiver, note)
 
 

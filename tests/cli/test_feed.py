@@ -1,0 +1,106 @@
+"""`tunectl probe feed` as it is installed: formats, the result kept after a signal, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
+from tests.ran import Ran
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.pins,
+    pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one"),
+]
+
+Run = Callable[..., Ran]
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/tunectl.probe.feed-1.json").read_text())
+CPUS = f"{min(os.sched_getaffinity(0))},{max(os.sched_getaffinity(0))}"
+# Other tests pin threads, too: the guard would rightly refuse to measure beside them (tests/probe/test_guard.py).
+HERE = ("--intrude", "--cpus", CPUS)
+QUICK = (*HERE, "--transport", "tcp,udp", "--message-format", "ws-json,binary", "--rate", "1000", "--duration", "0.1")
+
+
+def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
+    output = tmp_path / "result.json"
+    done = tunectl("probe", "feed", *QUICK, "--format", "json", "--output", output)
+    assert (done.code, done.err) == (0, "")
+    Draft202012Validator(SCHEMA).validate(done.json)
+    kept = json.loads(output.read_text())
+    assert kept["cells"] == done.json["cells"]
+    assert [(cell["transport"], cell["format"], cell["due"]) for cell in kept["cells"]] == [
+        ("tcp", "ws-json", 100),
+        ("tcp", "binary", 100),
+        ("udp", "ws-json", 0),
+        ("udp", "binary", 100),
+    ]
+    for command in (("compare", output, output), ("report", output, "--format", "html")):
+        assert tunectl(*command).code == 0
+
+
+def test_text(tunectl: Run) -> None:
+    done = tunectl("probe", "feed", *QUICK, env={"COLUMNS": "80"})
+    assert (done.code, done.err) == (0, "")
+    assert "1,000 messages a second" in done.out
+    assert "they go over tcp, and not over udp" in " ".join(done.out.split())
+    assert [line for line in done.out.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cpus", "1"], "the sender's CPU and the receiver's, like 2,3"),
+        (["--cpus", " "], "--cpus: is empty"),
+        (["--transport", "tpc"], "--transport tpc: there is no 'tpc'"),
+        (["--message-format", "xml"], "--message-format xml: there is no 'xml'"),
+        (["--format", "ws-json"], "'ws-json' is not one of 'text', 'json'"),
+        (["--symbols", "many"], "--symbols many: expected whole numbers from 1 to 64"),
+        (["--alloc", "65"], "--alloc 65: expected whole numbers from 0 to 64"),
+        (["--duration", "0"], "--duration 0: seconds, above 0"),
+        (["--rate", "1000000"], "that is 10,000,000 messages (at most 4,000,000"),
+        (["--rate", "0"], "'--rate'"),
+        (["--burst", "257"], "'--burst'"),
+        (["--stamps", "hw"], "'--stamps'"),
+        (["--root", "/tmp"], "--root makes no sense here"),
+        (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tunectl: Run, words: list[str], said: str) -> None:
+    assert said in complaint(tunectl("probe", "feed", "--intrude", *words), 2)
+
+
+def test_one_cpu_for_both_is_refused(tunectl: Run) -> None:
+    cpu = CPUS.split(",")[0]
+    done = tunectl("probe", "feed", "--intrude", "--cpus", f"{cpu},{cpu}")
+    assert f"the sender spins, so the receiver needs another CPU than {cpu}" in complaint(done, 2)
+
+
+def test_nothing_that_can_be_measured_is_an_error_with_the_reason(tunectl: Run) -> None:
+    done = tunectl("probe", "feed", *HERE, "--transport", "udp")
+    assert "nothing was measured: WebSocket frames are a stream of bytes" in complaint(done, 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
+    child = subprocess.Popen(
+        [*PROGRAM, "probe", "feed", *HERE, "--rate", "1000", "--duration", "60", "--format", "json"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until_it_waits(child)
+    child.send_signal(number)
+    out, err = child.communicate(timeout=30)
+    assert (child.returncode, err) == (0, "")
+    found = json.loads(out)
+    assert found["interrupted"] is True
+    assert found["stamp_cost_ns"] is None  # what is under way ends; nothing new begins

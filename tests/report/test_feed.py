@@ -1,0 +1,176 @@
+"""The pages of `probe feed`, text and HTML: figures, stages, what is a bound, what is unknown, what was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.compare.feeds import feed_document
+from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
+from tests.report.documents import AT, HOST
+from tests.report.pages import Page, file
+from tests.report.pages import page as html_page
+from tunectl.model import Document
+from tunectl.report import render
+from tunectl.report.charts import Level, levels
+from tunectl.report.html.charts import series_plot, share_plot, stacked_bars
+from tunectl.shapes import FEED_STAGES, Feed, FeedSeries, typed
+
+ONE = feed_document(case(tail(20_000)))
+SEVERAL = feed_document(*(case(tail(1_000), symbols=symbols) for symbols in (1, 2, 4, 8)))
+
+
+def text(body: dict[str, Any], width: int = 80, verbose: int = 0) -> list[str]:
+    return render(Document("probe.feed", HOST, AT, body, verbose=verbose), "text", width=width).splitlines()
+
+
+def html(body: dict[str, Any]) -> Page:
+    return html_page(file("probe.feed", body))
+
+
+def test_the_figures_of_a_case() -> None:
+    lines = text(ONE)
+    assert lines[0] == "from CPU 2 to CPU 3, 1 case, 1 s"
+    assert "1,000 messages a second, each due at a time of its own" in lines
+    at = lines.index("Due to book")
+    assert lines[at + 1].split() == ["n", "P50", "P99", "P99.9", "longest", "CPU"]
+    figures = " ".join(" ".join(lines[at + 2 : at + 4]).split())
+    assert "20,000 10.5 µs 50.1 µs 51 µs 301 µs 100 %" in figures
+
+
+def test_the_stages_of_a_single_case_add_up_to_each_percentile() -> None:
+    lines = text(ONE)
+    at = lines.index("Stages: tcp ws-json, 1 symbol, poll0")
+    rows = [line.split() for line in lines[at + 4 : at + 4 + len(FEED_STAGES)]]
+    assert [row[0] for row in rows] == list(FEED_STAGES)
+    assert "Stages: median of each" not in lines
+
+
+def test_of_many_cases_one_table_has_the_medians_and_the_rest_is_for_those_who_ask() -> None:
+    lines = text(SEVERAL)
+    assert "Stages: median of each" in lines
+    assert not any(line.startswith("Stages: tcp") for line in lines)
+    verbose = text(SEVERAL, verbose=1)
+    assert sum(line.startswith("Stages: tcp") for line in verbose) == 4
+    assert sum("messages by length" in line for line in verbose) == 4
+
+
+WORST = feed_document(
+    case(tail(1_000)),
+    case(tail(1_000), transport="multicast-ab", format="binary", symbols=64, waiting="busy-poll", alloc=64),
+    lossy([message()] * 900, 100, tls="ktls"),
+    unsent([message()] * 900, [987_654_321] * 100, symbols=4),
+    case(stamped=False, format="json"),
+    case(receiver_ns=0, format="binary"),
+    unmeasured("the socket's NAPI id is 0: no device queue that the kernel could poll feeds it", waiting="busy-poll"),
+    unmeasured("WebSocket frames are a stream of bytes: they go over tcp, and not over udp", transport="udp"),
+    interrupted=True,
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 132])
+@pytest.mark.parametrize("verbose", [0, 1])
+@pytest.mark.parametrize("body", [ONE, SEVERAL, WORST])
+def test_lines_fit(body: dict[str, Any], width: int, verbose: int) -> None:
+    lines = text(body, width, verbose)
+    assert [line for line in lines if len(line) > width] == []
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_bounds_unknown_figures_and_void_cases_are_told_apart() -> None:
+    lines = text(WORST, 132)
+    table = {name: line for line in lines for name in ("64 symbols", "ktls", "4 symbols") if f" {name}" in line[:60]}
+    at = lines.index("Due to book")
+    rows = {line[2:40].strip(): line[40:].split() for line in lines[at + 2 : at + 8]}
+    assert table
+    assert rows["tcp ws-json, 4 symbols, poll0"].count("≥") == 2  # P99 and the longest; P50 is exact, P99.9 unknown
+    assert rows["tcp ws-json, 1 symbol, poll0, ktls"].count("-") == 3  # P99, P99.9, the longest
+    assert rows["tcp binary, 1 symbol, poll0"] == ["void"]
+    assert any("≥ is a lower bound" in line for line in lines)
+    assert any(line.startswith("without time stamps") for line in lines)
+    assert any("the spinner had CPU 3 for 0 % of the time" in line for line in lines)
+    assert sum("NAPI id is 0" in line for line in lines) == 1
+    assert any("a signal ended the run early" in line for line in lines)
+
+
+def test_nothing_measured_is_no_table() -> None:
+    lines = text(feed_document(unmeasured("the kernel refuses it")))
+    assert "Due to book" not in lines
+    assert any("the kernel refuses it" in line for line in lines)
+
+
+@pytest.mark.parametrize(("cost", "said"), [(310, "310 ns longer"), (-20, "20 ns shorter"), (None, "")])
+def test_what_stamps_cost_is_said(cost: int | None, said: str) -> None:
+    found = [line for line in text({**ONE, "stamp_cost_ns": cost}) if line.startswith("with time stamps the median is")]
+    assert len(found) == bool(said)
+    assert all(said in line for line in found)
+
+
+# ---- HTML
+
+
+def test_the_page_has_figures_bars_a_distribution_and_the_course() -> None:
+    made = html(ONE)
+    for words in ("Due to book", "How many messages take longer", "Stages: tcp ws-json, 1 symbol, poll0", "feed probe"):
+        assert words in made.words, words
+    assert len(made.all("rect")) >= 5 * 7 + len(FEED_STAGES)
+    assert "longest message, " in made.words
+    ids = [attrs["id"] for _, attrs, _ in made.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    named = [one for _, attrs, _ in made.tags for one in attrs.get("aria-labelledby", "").split()]
+    assert set(named) <= set(ids)
+
+
+def test_the_page_of_whatever_may_happen() -> None:
+    made = html(WORST)
+    for words in ("≥ 988 ms", "void", "Not measured: udp ws-json", "100 of 1000 messages were lost"):
+        assert words in made.words, words
+    assert "Distribution" not in html(feed_document(unmeasured("no"))).words
+
+
+def test_text_from_outside_stays_text() -> None:
+    made = html(feed_document(unmeasured("<script>x</script>"), case(tail(100)) | {"tls": "<b>"}))
+    assert made.all("script") == []
+    assert made.all("b") == []
+
+
+def test_a_bar_is_full_and_in_the_order_of_the_stages() -> None:
+    (one,) = typed(ONE, Feed).cases
+    bars = stacked_bars(one)
+    assert [bar["name"] for bar in bars] == ["P50", "P90", "P99", "P99.9", "longest"]
+    for bar in bars:
+        assert sum(part["width"] for part in bar["parts"]) == pytest.approx(100, abs=0.1)
+        assert [part["number"] for part in bar["parts"]] == sorted(part["number"] for part in bar["parts"])
+    widest = max(bars[4]["parts"], key=lambda part: float(part["width"]))
+    assert widest["stage"] == "send"  # 290 us late
+
+
+def test_a_negative_stage_has_no_part_of_a_bar() -> None:
+    (one,) = typed(feed_document(case([message(wire=-30)] * 100)), Feed).cases
+    assert {part["stage"] for part in stacked_bars(one)[0]["parts"]} == {*FEED_STAGES} - {"wire", "batch"}
+
+
+def test_lost_messages_keep_the_curve_up() -> None:
+    (one,) = typed(feed_document(lossy([message()] * 900, 100)), Feed).cases
+    plot = share_plot([one])
+    assert plot is not None
+    assert [mark["label"] for mark in plot["y"]] == ["P99.9", "P99", "P90", "all"]
+    level = next(mark["at"] for mark in plot["y"] if mark["label"] == "P90")
+    assert f"V{level:g}" in plot["paths"][0]["d"]  # a tenth is longer than anything that came
+    assert share_plot([]) is None
+
+
+def test_the_course_of_a_run() -> None:
+    (one,) = typed(ONE, Feed).cases
+    plot = series_plot(one)
+    assert plot is not None
+    assert (plot["slices"], plot["end"]) == (4, "1 s")
+    assert plot["said"] == "Longest message 301 µs, due after 250 ms"
+
+
+def test_slices_are_of_whole_intervals_and_an_empty_one_is_unknown() -> None:
+    series = FeedSeries(0.5, [(2, 20, 15), (0, 0, 0), (1, 30, 30), (3, 30, 12), (1, 7, 7)])
+    assert levels(series, 5) == [Level(15, 10), None, Level(30, 30), Level(12, 10), Level(7, 7)]
+    assert levels(series, 2) == [Level(30, 50 / 3), Level(12, 37 / 4)]
+    assert levels(FeedSeries(0.5, []), 2) == []

@@ -1,0 +1,103 @@
+"""tunectl probe feed"""
+
+from __future__ import annotations
+
+import click
+
+from tunectl.cli.command import progress, tunectl_command
+from tunectl.cli.exits import OK
+from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.probing import emit_and_write, pair_of, refuse_taken
+from tunectl.host.ending import ENDING
+from tunectl.host.identity import read_identity
+from tunectl.probe.feed import run_feed
+from tunectl.probe.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
+from tunectl.probe.feed_request import FeedRequest
+from tunectl.probe.pair_placement import asked_cpus
+
+_MOST_A_SECOND, _MOST_AT_ONCE = 1_000_000, 256
+
+
+@tunectl_command(name="feed")
+@click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
+@click.option("--transport", default="tcp", metavar="LIST", help=f"Of {', '.join(TRANSPORTS)} [tcp].")
+@click.option("--message-format", default="ws-json", metavar="LIST", help=f"Of {', '.join(FORMATS)} [ws-json].")
+@click.option("--symbols", default="1", metavar="LIST", help=f"How many instruments, 1 to {MOST_SYMBOLS} [1].")
+@click.option(
+    "--rate",
+    type=click.IntRange(1, _MOST_A_SECOND),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="Messages a second, of all symbols together.",
+)
+@click.option(
+    "--burst",
+    type=click.IntRange(1, _MOST_AT_ONCE),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="So many messages are due at the same time; the rate stays.",
+)
+@click.option("--waiting", default="poll0", metavar="LIST", help=f"How the receiver waits: {', '.join(WAITS)} [poll0].")
+@click.option("--tls", default="off", metavar="LIST", help=f"Of {', '.join(TLS)} [off].")
+@click.option(
+    "--alloc",
+    default="0",
+    metavar="LIST",
+    help=f"How often the receiver copies each message into new memory, 0 to {MOST_ALLOCATIONS} [0].",
+)
+@click.option(
+    "--stamps",
+    type=click.Choice(("auto", "off")),
+    default="auto",
+    show_default=True,
+    help="The kernel's receive stamps, which tell wire and kernel apart.",
+)
+@click.option(
+    "--duration", "duration_s", type=float, default=10.0, show_default=True, metavar="S", help="Of each case."
+)
+@click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
+@intrude_option
+@click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
+def feed(
+    options: Options,
+    cpus: str | None,
+    transport: str,
+    message_format: str,
+    symbols: str,
+    rate: int,
+    burst: int,
+    waiting: str,
+    tls: str,
+    alloc: str,
+    stamps: str,
+    duration_s: float,
+    fifo: int | None,
+    intrude: bool,
+    output: str | None,
+) -> int:
+    """Market data from a socket to a book: what each message takes from when it is due, stage by stage."""
+    pair = pair_of(options, cpus, intrude, output)
+    request = FeedRequest(
+        cpus=cpus,
+        among=pair.among,
+        transport=transport,
+        format=message_format,
+        symbols=symbols,
+        rate=rate,
+        burst=burst,
+        waiting=waiting,
+        tls=tls,
+        alloc=alloc,
+        stamps=stamps,
+        duration_s=duration_s,
+        fifo=fifo,
+        intrude=intrude,
+    )
+    refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
+    ENDING.keep()
+    with progress(options) as tell:
+        result = run_feed(request, tell)
+    emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)
+    return OK

@@ -1,0 +1,113 @@
+"""What the commands of `probe` share: the host they measure, who else wants its CPUs, and where the result goes."""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from tunectl.cli.command import check_output, emit, open_root, stay_off, write_whole
+from tunectl.cli.options import Options
+from tunectl.cpulist import CpuSet, format_cpulist
+from tunectl.errors import TunectlError, UsageError
+from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.occupants import Occupant, Place, look, refusal
+from tunectl.host.sysroot import Sysroot
+from tunectl.hostfile.config import HostConfig
+from tunectl.model import HostId
+from tunectl.probe.result import result_text
+from tunectl.tuning.inspection import read_config
+
+STOP = "stop them, or say --intrude"
+
+
+def this_machine(options: Options) -> Sysroot:
+    """The host's files. UsageError for a recorded host: the probe measures this machine."""
+    root = open_root(options)
+    if not root.live:
+        raise UsageError("the probe measures this machine: --root makes no sense here")
+    return root
+
+
+def config_of(options: Options, facts: CpuFacts) -> HostConfig | None:
+    """What the host file asks for; None without a host file. A file that was named must exist."""
+    if not options.host and not os.path.exists(options.host_path):
+        return None
+    return read_config(options.host_path, facts, open_root(options))
+
+
+def refuse_empty(cpus: str | None) -> None:
+    """An empty list is a variable of a script that was never set: it must not stand for the isolated CPUs."""
+    if cpus is not None and not cpus.strip(" ,"):
+        raise UsageError("--cpus: is empty", "name at least one CPU, or leave it out for the default")
+
+
+def taken_cpus(
+    root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool
+) -> dict[int, list[Occupant]]:
+    """The CPUs that somebody else's threads want, and that are left to them."""
+    if intrude:
+        return {}
+    isolated = config.scope.isolated if config else facts.quiet
+    return look(root, Place.of(facts, cpus, isolated), config.threads if config else ())
+
+
+def refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfig | None, intrude: bool) -> None:
+    """TunectlError where somebody else's threads want one of the CPUs: a measurement that needs all of them."""
+    if taken := taken_cpus(root, facts, cpus, config, intrude):
+        raise TunectlError(refusal(taken), STOP)
+
+
+class Pair(NamedTuple):
+    """What a command knows of its host that pins a sender and a receiver."""
+
+    root: Sysroot
+    facts: CpuFacts
+    config: HostConfig | None
+    among: str | None  # the CPUs to choose two of; None: those that were named, or whatever there is
+
+
+def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | None) -> Pair:
+    """The isolated CPUs that nobody wants are those to choose from. UsageError for a request that is none.
+
+    This process leaves the isolated CPUs.
+    """
+    root = this_machine(options)
+    if output is not None:
+        check_output(output)
+    facts = read_scope_facts(root)
+    refuse_empty(cpus)
+    config = config_of(options, facts)
+    isolated = config.scope.isolated if config else facts.quiet
+    free = isolated - taken_cpus(root, facts, isolated, config, intrude or bool(cpus)).keys()
+    stay_off(root, isolated)
+    among = format_cpulist(free if len(free) > 1 else isolated) if not cpus and len(isolated) > 1 else None
+    return Pair(root, facts, config, among)
+
+
+def write_result(path: str, result: object) -> None:
+    """Puts a document in the place of the file that the user named, with the mode of what stood there."""
+    write_whole(path, result_text(result), _mode(path))
+
+
+def _mode(path: str) -> int:
+    """That of the file that stands there; of a new one what the umask leaves."""
+    with suppress(OSError):
+        return stat.S_IMODE(os.stat(path).st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def emit_and_write(options: Options, name: str, host: HostId, result: dict[str, Any], output: str | None) -> None:
+    """The file first: the terminal may be gone. And then the terminal, also where the file cannot be written."""
+    failed = None
+    try:
+        if output is not None:
+            write_result(output, result)
+    except TunectlError as error:
+        failed = error
+    emit(options, name, host, result)
+    if failed:
+        raise failed

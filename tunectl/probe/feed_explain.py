@@ -1,0 +1,29 @@
+"""The document of a run of `feed`, from what the native program counted. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tunectl.probe.feed_cells import cells, judged, stamp_cost_ns
+from tunectl.probe.feed_facts import read_raw
+from tunectl.probe.feed_warnings import run_warnings
+
+_AS_IT_IS = ("tunectl_version", "host", "at", "duration_s", "interrupted", "fifo_priority", "busy_poll_us")
+
+
+def explained_feed(raw: dict[str, Any], unstamped: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The tunectl.probe.feed/1 document of what `tunectl-probe feed` counted. Pure.
+
+    `unstamped` is the document of one more run: of the first case that was stamped, without stamps.
+    """
+    run = read_raw(raw)
+    found = judged(run)
+    without = judged(read_raw(unstamped)) if unstamped else []
+    return {
+        "schema": "tunectl.probe.feed/1",
+        **{name: raw[name] for name in _AS_IT_IS},
+        "clock": run.clock.shown(raw["clock"]),
+        "stamp_cost_ns": stamp_cost_ns(found, without),
+        "warnings": run_warnings(run),
+        "cells": cells(run, found),
+    }

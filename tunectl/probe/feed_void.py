@@ -1,0 +1,25 @@
+"""Whether a case of `feed` says what it seems to say: did the receiver have its CPU? Pure."""
+
+from __future__ import annotations
+
+from tunectl.probe.feed_cases import SPINNING
+from tunectl.probe.feed_facts import RawCase, RawFeed
+from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner
+
+
+def why_void(case: RawCase, run: RawFeed) -> str:
+    """Why the times of a measured case are no result; "" where they are one."""
+    if case.waiting == SPINNING:
+        return why_no_spinner(share_of(case, run.clock.hz), run.cpus[1])
+    if case.involuntary_switches <= OTHERS_MOST * case.sent:
+        return ""
+    times = f"the receiver was preempted {case.involuntary_switches} times in {case.sent} messages"
+    return (
+        f"void: {times} on CPU {run.cpus[1]} (it may be in {100 * OTHERS_MOST:.0f} %): "
+        "the delays are not those of a sleeper that has its CPU to itself"
+    )
+
+
+def share_of(case: RawCase, hz: float) -> float:
+    """How much of its CPU the receiver had."""
+    return cpu_share(case.receiver_ns, case.receiver_ticks, hz)

@@ -1,0 +1,108 @@
+"""What makes a run of `feed`, or one of its cases, mean less than it seems to: sentences for people. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tunectl.probe.feed_cases import SPINNING, TWO_LINES
+from tunectl.probe.feed_facts import RawCase, RawFeed
+from tunectl.probe.feed_figures import FEWEST, due_figures
+from tunectl.probe.pair_warnings import (
+    clock,
+    ended_by,
+    ended_early,
+    fifo,
+    machine,
+    placement,
+    preempted,
+    two_spinners,
+    unkept,
+)
+from tunectl.probe.tick_figures import PERCENTILES, Figures
+from tunectl.wording import nanoseconds
+
+NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing
+_SHARED_MOST = 0.01  # of the messages, that may have the stamp of another one
+
+
+def run_warnings(run: RawFeed) -> list[str]:
+    """About the whole run."""
+    spins = any(case.waiting == SPINNING and not case.reason for case in run.cases)
+    return [
+        *ended_early(run),
+        *placement(run),
+        *(two_spinners(run) if spins else ()),
+        *fifo(run),
+        *clock(run),
+        *machine(run, "the hypervisor may stop either CPU unseen, and stages hold that"),
+    ]
+
+
+def case_warnings(case: RawCase, run: RawFeed) -> list[str]:
+    """About one case that was measured."""
+    return [*_of_messages(case, run), *_of_stamps(case), *_of_receiver(case)]
+
+
+def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
+    due = due_figures(case, run.clock.hz)
+    yield from ended_by(case.failed, case.errno)
+    if case.close_code:
+        yield f"the WebSocket reader failed with {case.close_code} before the last message"
+    yield from _lost(case, due)
+    if case.unsent:
+        yield (
+            f"{case.unsent} of {case.due} messages were not sent before the end: each counts as what it had waited "
+            f"by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
+        )
+    if case.drops.socket:
+        yield f"the receiving socket dropped {case.drops.socket} packets: its buffer was full"
+    if case.drops.softnet:
+        yield f"the host dropped {case.drops.softnet} packets before they reached a socket (/proc/net/softnet_stat)"
+    if case.doubled and case.transport != TWO_LINES:
+        yield f"{case.doubled} messages came twice"
+    if case.strangers:
+        yield f"{case.strangers} packets came that are no messages of this run"
+    if case.reordered:
+        yield f"{case.reordered} messages came after a later one of their symbol"
+    yield from unkept(Figures(case.late, run.clock.hz))
+    yield from preempted("sender", case.sender_involuntary_switches)
+
+
+def _lost(case: RawCase, due: Figures) -> Iterator[str]:
+    """Lost messages are the longest of all; whatever is decided by them has no value."""
+    if not case.lost:
+        return
+    unknown = [name for name in PERCENTILES if not math.isfinite(due.at(name)) and due.n >= FEWEST.get(name, 0)]
+    without = ", ".join(["the mean", *(f"P{name}" for name in unknown)])
+    yield (
+        f"{case.lost} of {case.sent} messages were lost ({100 * case.lost / case.sent:.2g} %): they count as longer "
+        f"than all others, so {without} and the longest have no value"
+    )
+
+
+def _of_stamps(case: RawCase) -> Iterator[str]:
+    stamps = case.stamps
+    if stamps and stamps.stepped:
+        yield "CLOCK_REALTIME was set during the run: the time stamps are void, and kernel contains wire"
+    elif stamps and stamps.asked != "off" and not case.stamped:
+        yield f"no time stamps: {stamps.reason or 'the kernel made none'}; kernel contains wire"
+    if case.stamped and stamps and stamps.were_on:
+        yield "somebody else had switched time stamps on already: without them this host may be faster"
+    if case.stamped and case.stamp_shared > _SHARED_MOST * case.arrived:
+        yield (
+            f"{case.stamp_shared} of {case.arrived} messages came in a read with others, and have the stamp of its "
+            "last byte: their wire is too long by as much as kernel is too short"
+        )
+    for name, count in case.negative.items():
+        if count > NEGATIVE_MOST * case.arrived:
+            yield (
+                f"in {count} of {case.arrived} messages {name} is negative by more than the stamps' uncertainty: "
+                f"{name} and its neighbours are wrong"
+            )
+
+
+def _of_receiver(case: RawCase) -> Iterator[str]:
+    if faults := case.minor_faults + case.major_faults:
+        yield f"the receiver took {faults} page faults"
+    yield from preempted("receiver", case.involuntary_switches)

@@ -1,0 +1,44 @@
+/*
+ * One message: the best bid and the best ask of a symbol. The two shapes in which it comes, written and read here and nowhere else.
+ *
+ * JSON, an object of scalars, in any order; other members are passed over:
+ *
+ *     {"s":"SYM01","u":1000000000,"b":"25000.12345678","B":"1.50000000","a":"25000.12345679","A":"2.00000000","T":1700000000000000000}
+ *
+ *     s symbol, u update (grows by symbol), b and B bid's price and size, a and A the ask's: strings of a decimal number
+ *
+ * Binary, 64 bytes or more, little-endian, the rest padded with NUL:
+ *
+ *     0 "TOB1"   4 length of the record   8 update   16 symbol, 16 bytes padded with NUL
+ *     32 bid price   40 bid size   48 ask price   56 ask size, each in units of 1e-8
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { QUOTE_SYMBOL = 16, QUOTE_BINARY = 64, QUOTE_JSON_MOST = 256 };
+
+/* Prices and sizes in units of 1e-8. */
+struct quote {
+    char symbol[QUOTE_SYMBOL];  /* padded with NUL; 15 characters at most */
+    uint64_t update;
+    int64_t bid_price;
+    int64_t bid_size;
+    int64_t ask_price;
+    int64_t ask_size;
+};
+
+/* Returns its length. All texts of quotes with as many digits have one length. */
+size_t quote_write_json(char text[QUOTE_JSON_MOST], const struct quote *quote, uint64_t time_ns);
+
+/* As long as asked for, or QUOTE_BINARY, whichever is more. */
+size_t quote_write_binary(uint8_t *record, const struct quote *quote, size_t length);
+
+/* False where it is no such message: a member is missing, or is twice, or is no number that fits. */
+bool quote_read_json(struct quote *quote, const char *text, size_t length);
+bool quote_read_binary(struct quote *quote, const uint8_t *record, size_t length);
+
+/* How long the record is that begins there, by its head; 0 where less than QUOTE_BINARY bytes are there, or it is none. */
+size_t quote_binary_length(const uint8_t *record, size_t length);

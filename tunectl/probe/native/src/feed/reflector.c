@@ -1,0 +1,58 @@
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "feed/run.h"
+#include "lib/output.h"
+
+/* All of it, however often it takes. Returns 0 or -errno. */
+static int send_back(int fd, const unsigned char *bytes, size_t n)
+{
+    do {
+        ssize_t sent = send(fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN && errno != EINTR && errno != ENOBUFS)
+            return -errno;
+        bytes += sent > 0 ? sent : 0;
+        n -= sent > 0 ? (size_t)sent : 0;
+    } while (n > 0);
+    return 0;
+}
+
+/* Until the stream ends, or the process does: a datagram without a byte goes back as well, and ends nothing here. */
+static void reflect(const struct feed_run *run, int fd)
+{
+    static unsigned char bytes[FEED_INCOMING];
+    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    bool blocks = run->waiting->is_busy_poll;
+    for (;;) {
+        if (!blocks && poll(&polled, 1, run->waiting->timeout_ms) <= 0)
+            continue;
+        ssize_t got = recv(fd, bytes, sizeof(bytes), blocks ? 0 : MSG_DONTWAIT);
+        bool is_over = got == 0 ? run->transport->is_stream : got < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNREFUSED;
+        if (is_over || (got >= 0 && send_back(fd, bytes, (size_t)got)))
+            return;
+    }
+}
+
+int feed_reflect(const struct feed_run *run)
+{
+    int fd = run->options->socket;
+    int us = (int)run->options->busy_poll_us;
+    int status = pair_settle("reflector", run->pair.ends[RECEIVER].cpu, run->options->fifo_priority);
+    (void)prctl(PR_SET_NAME, "feed-reflector");
+    (void)mlockall(MCL_CURRENT);
+    if (status)
+        return status;
+    if (fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
+        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
+    (void)printf("{\"ready\": true}\n");
+    if (fflush(stdout))
+        return print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno));
+    if (fd >= 0)
+        reflect(run, fd);
+    return EXIT_OK;
+}

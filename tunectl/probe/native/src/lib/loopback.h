@@ -1,0 +1,11 @@
+/* Connections within this host, over 127.0.0.1. */
+#pragma once
+
+enum { LOOPBACK_RECEIVES, LOOPBACK_SENDS, LOOPBACK_ENDS };
+
+/* Return 0 or -errno. What was opened is in `fds` either way, -1 where nothing is. No other process gets between the two. */
+int loopback_tcp(int fds[LOOPBACK_ENDS]);
+int loopback_udp(int fds[LOOPBACK_ENDS]);
+
+/* To a group that nobody joins but this process: what is sent does not leave the host. `group` tells groups apart, below 256. */
+int loopback_multicast(int fds[LOOPBACK_ENDS], unsigned group);

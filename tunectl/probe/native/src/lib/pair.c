@@ -1,0 +1,263 @@
+#include "lib/pair.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/claims.h"
+#include "lib/document.h"
+#include "lib/output.h"
+#include "lib/thread.h"
+#include "lib/ticks.h"
+
+enum {
+    AT_BARRIER = 3,             /* both threads and the main one */
+    STAMP_ROUNDS = 2000,
+    STAMP_LIMIT_MS = 100,
+    STEP_MS = 1,
+};
+
+static const char *const names[ENDS] = {"sender", "receiver"};
+
+int pair_choose(struct pair *pair, const char *text, const struct host_facts *facts)
+{
+    struct pair_thread *ends = pair->ends;
+    char more;
+    if (text && sscanf(text, "%5u,%5u%c", &ends[SENDER].cpu, &ends[RECEIVER].cpu, &more) != ENDS)
+        return print_error(EXIT_USAGE, "--cpus %s: expected the sender's CPU and the receiver's, like 2,3", text);
+    if (!text) {
+        struct cpus allowed = cpus_allowed(0);
+        const struct cpus *usable = cpus_count(&facts->isolated) ? &facts->isolated : &allowed;
+        for (unsigned cpu = cpus_next(usable, 0), next; cpu < CPU_LIMIT; cpu = next) {
+            next = cpus_next(usable, cpu + 1);
+            ends[RECEIVER].cpu = cpu;
+            if (next < CPU_LIMIT || cpus_count(usable) == 1)
+                ends[SENDER].cpu = cpu;
+        }
+    }
+    for (size_t i = 0; i < ENDS; i++) {
+        if (!cpus_have(&facts->online, ends[i].cpu))
+            return print_error(EXIT_USAGE, "CPU %u is not online on this host", ends[i].cpu);
+        cpus_add(&pair->cpus, ends[i].cpu);
+    }
+    return EXIT_OK;
+}
+
+void pair_leave_cpus(struct pair *pair, const struct host_facts *facts)
+{
+    pair->housekeeping = housekeeping_move(facts, &pair->cpus);
+    if (cpus_count(&pair->housekeeping) == 0)
+        (void)thread_pin(pair->ends[SENDER].cpu);
+}
+
+int pair_settle(const char *what, unsigned cpu, int fifo_priority)
+{
+    const char *step;
+    int rc = thread_settle(cpu, fifo_priority, &step);
+    /* One line, where neither thread can. */
+    static atomic_bool is_said;
+    if (rc && !atomic_exchange(&is_said, true))
+        (void)print_error(EXIT_FAILED, "on CPU %u the %s cannot %s: %s", cpu, what, step, strerror(-rc));
+    return rc ? EXIT_FAILED : EXIT_OK;
+}
+
+static void prepare(struct pair_thread *self)
+{
+    struct pair *pair = self->pair;
+    atomic_store(&self->tid, (pid_t)syscall(SYS_gettid));
+    self->status = pair_settle(names[self->side], self->cpu, pair->fifo_priority);
+    /* A sleep ends when asked, not up to 50 us later. */
+    (void)prctl(PR_SET_TIMERSLACK, 1UL);
+    if (self->side == RECEIVER)
+        pair->timer_slack_ns = (uint64_t)prctl(PR_GET_TIMERSLACK);
+    thread_use_local_memory();
+    pair->prepare[self->side](pair->context);
+}
+
+static void put_stamp(struct clock_stamp *stamp, uint64_t round)
+{
+    stamp->ticks = ticks_now();
+    atomic_store_explicit(&stamp->turn, round, memory_order_release);
+}
+
+static void compare_clocks(struct pair_thread *self)
+{
+    struct pair_thread *other = &self->pair->ends[!self->side];
+    uint64_t limit = ticks_now() + (uint64_t)((double)STAMP_LIMIT_MS * 1e6 * self->pair->ticks_per_ns);
+    self->nearest_ticks = INT64_MAX;
+    for (uint64_t round = 1; round <= STAMP_ROUNDS; round++) {
+        if (self->side == SENDER)
+            put_stamp(&self->stamp, round);
+        while (atomic_load_explicit(&other->stamp.turn, memory_order_acquire) < round)
+            if (ticks_now() > limit)
+                return;
+        int64_t difference = (int64_t)(ticks_after_loads() - other->stamp.ticks);
+        if (difference < self->nearest_ticks)
+            self->nearest_ticks = difference;
+        if (self->side == RECEIVER)
+            put_stamp(&self->stamp, round);
+    }
+}
+
+static void *thread_main(void *argument)
+{
+    struct pair_thread *self = argument;
+    struct pair *pair = self->pair;
+    char name[16];
+    prepare(self);
+    /* Only now: from here on nothing is allocated, and the tests know these threads by their names. */
+    (void)snprintf(name, sizeof(name), "%s-%s", pair->name, names[self->side]);
+    (void)prctl(PR_SET_NAME, name);
+    (void)pthread_barrier_wait(&pair->barrier);
+    if (self->cpu != pair->ends[!self->side].cpu)
+        compare_clocks(self);
+    (void)pthread_barrier_wait(&pair->barrier);
+    (void)pthread_barrier_wait(&pair->barrier);
+    pair->work[self->side](pair->context);
+    (void)sem_post(&self->is_over);
+    (void)pthread_barrier_wait(&pair->barrier);
+    return NULL;
+}
+
+static int start(struct pair *pair, unsigned side)
+{
+    struct pair_thread *thread = &pair->ends[side];
+    thread->pair = pair;
+    thread->side = side;
+    return sem_init(&thread->is_over, 0, 0) ? -ENOMEM : thread_start(&thread->thread, thread_main, thread);
+}
+
+static struct clock_offset offset_of(const struct pair_thread ends[ENDS])
+{
+    int64_t to_sender = ends[SENDER].nearest_ticks;
+    int64_t to_receiver = ends[RECEIVER].nearest_ticks;
+    bool is_known = ends[SENDER].cpu != ends[RECEIVER].cpu && to_sender != INT64_MAX && to_receiver != INT64_MAX;
+    /* A stamp cannot arrive before it was sent: receiver - sender is at most what the receiver saw, and at least minus the rest. */
+    return (struct clock_offset){is_known, -to_sender, to_receiver};
+}
+
+int pair_start(struct pair *pair)
+{
+    int rc = -pthread_barrier_init(&pair->barrier, NULL, AT_BARRIER);
+    for (unsigned side = SENDER; side < ENDS && !rc; side++)
+        rc = start(pair, side);
+    /* A thread that waits at the barrier ends with the process. */
+    if (rc)
+        return print_error(EXIT_FAILED, "cannot start a thread: %s", strerror(-rc));
+    (void)pthread_barrier_wait(&pair->barrier);
+    for (size_t i = 0; i < ENDS; i++)
+        if (pair->ends[i].status)
+            return pair->ends[i].status;
+    return EXIT_OK;
+}
+
+void pair_compare_clocks(struct pair *pair)
+{
+    (void)pthread_barrier_wait(&pair->barrier);
+    pair->offset = offset_of(pair->ends);
+}
+
+/* By short sleeps: the measuring is over, unless messages were lost. */
+bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
+{
+    struct timespec step = timespec_of(STEP_MS * UINT64_C(1000000));
+    (void)pthread_barrier_wait(&pair->barrier);
+    while (sem_wait(&pair->ends[SENDER].is_over) && errno == EINTR)
+        continue;
+    for (int ms = 0; sem_trywait(&pair->ends[RECEIVER].is_over); ms += STEP_MS) {
+        if (ms >= patience_ms(pair->context))
+            return false;
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+    }
+    return true;
+}
+
+void pair_join(struct pair *pair)
+{
+    (void)pthread_barrier_wait(&pair->barrier);
+    for (size_t i = 0; i < ENDS; i++)
+        (void)pthread_join(pair->ends[i].thread, NULL);
+}
+
+struct pair_guard {
+    const struct pair *pair;
+    struct claims *claims;
+    struct watch watch;
+};
+
+static void give_up(const struct task *task, void *context)
+{
+    struct pair_guard *g = context;
+    char name[TASK_TEXT_SIZE];
+    for (size_t i = 0; i < ENDS; i++)
+        (void)cpus_pin(atomic_load(&g->pair->ends[i].tid), &g->pair->housekeeping);
+    (void)print_error(EXIT_FAILED, "%s runs on CPU %u, which was left to it: nothing was measured", task_format(task, name),
+                      task->cpu);
+    _exit(EXIT_FAILED);
+}
+
+static void look(void *context)
+{
+    struct pair_guard *g = context;
+    const struct pair_thread *ends = g->pair->ends;
+    claims_poll(g->claims, (pid_t[]){atomic_load(&ends[SENDER].tid), atomic_load(&ends[RECEIVER].tid)});
+}
+
+struct pair_guard *pair_guard_start(const struct pair *pair, const struct host_facts *facts)
+{
+    if (cpus_count(&pair->housekeeping) == 0)
+        return NULL;
+    struct pair_guard *g = calloc(1, sizeof(*g));
+    if (!g)
+        abort();
+    *g = (struct pair_guard){.pair = pair, .watch = {.look = look, .context = g}};
+    g->claims = claims_new(&pair->cpus, &pair->housekeeping, ENDS, facts, give_up, g);
+    if (!g->claims)
+        abort();
+    claims_search(g->claims);
+    watch_start(&g->watch);
+    return g;
+}
+
+void pair_guard_stop(struct pair_guard *guard)
+{
+    if (!guard)
+        return;
+    watch_stop(&guard->watch);
+    claims_free(guard->claims);
+    free(guard);
+}
+
+static void write_clock(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts)
+{
+    json_open(j, "clock", '{');
+    document_write_clock(j, clock, facts);
+    if (pair->offset.is_known)
+        json_ints(j, "offset_ticks", (int64_t[]){pair->offset.least_ticks, pair->offset.most_ticks}, 2);
+    json_close(j, '}');
+}
+
+void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts,
+                bool is_locked)
+{
+    json_uints(j, "cpus", (uint64_t[]){pair->ends[SENDER].cpu, pair->ends[RECEIVER].cpu}, ENDS);
+    write_clock(j, pair, clock, facts);
+    json_open(j, "facts", '{');
+    json_bool(j, "shares_main", cpus_count(&pair->housekeeping) == 0);
+    json_bool(j, "is_locked", is_locked);
+    json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
+    json_uint(j, "timer_slack_ns", pair->timer_slack_ns);
+    json_open(j, "cpus", '[');
+    for (size_t i = 0; i < ENDS; i++) {
+        json_open(j, NULL, '{');
+        json_bool(j, "is_isolated", cpus_have(&facts->isolated, pair->ends[i].cpu));
+        document_write_cpu(j, facts->root, pair->ends[i].cpu);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}

@@ -1,0 +1,110 @@
+/*
+ * Two threads, each pinned to its CPU: one sends, the other receives. The main thread has them do it step by step: they prepare,
+ * compare their clocks, work, and end.
+ *
+ * SIGINT and its like are blocked in them: the main thread takes signals, and the sender looks at the flag. A thread that waits in
+ * vain is left waiting: it ends with the process.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/clock.h"
+#include "lib/facts.h"
+#include "lib/json.h"
+
+enum { SENDER, RECEIVER, ENDS };
+
+/* How far the receiver's counter is ahead of the sender's: a bound from both sides, by stamps sent to and fro. */
+struct clock_offset {
+    bool is_known;              /* not where both are on one CPU */
+    int64_t least_ticks;        /* where least > most, the counters have no common time at all */
+    int64_t most_ticks;
+};
+
+/* One side's stamp, for the other to read. */
+struct clock_stamp {
+    _Alignas(128) _Atomic uint64_t turn;
+    uint64_t ticks;
+};
+
+/* What a thread of the pair does, in its own context. */
+typedef void (*pair_step)(void *context);
+
+struct pair;
+
+struct pair_thread {
+    struct pair *pair;
+    pthread_t thread;
+    unsigned side;              /* SENDER or RECEIVER */
+    unsigned cpu;
+    _Atomic pid_t tid;          /* 0 before it has one */
+    int status;                 /* EXIT_OK once it is where it belongs */
+    sem_t is_over;
+    struct clock_stamp stamp;
+    int64_t nearest_ticks;      /* the least difference it has seen to a stamp of the other's */
+};
+
+struct pair {
+    const char *name;           /* "wake": the threads are called wake-sender and wake-receiver */
+    int fifo_priority;          /* 0: the scheduling class stays */
+    double ticks_per_ns;
+    pair_step prepare[ENDS];    /* once on its CPU: memory is touched there */
+    pair_step work[ENDS];
+    void *context;
+    struct cpus cpus;           /* both */
+    struct cpus housekeeping;   /* where the main thread is; empty when no CPU is left for it */
+    uint64_t timer_slack_ns;    /* of the receiver */
+    struct clock_offset offset;
+    pthread_barrier_t barrier;
+    struct pair_thread ends[ENDS];
+};
+
+/*
+ * Their CPUs: "S,R", or, where `text` is NULL, the last two that are isolated, or that this process may use. Returns EXIT_OK, or
+ * EXIT_USAGE with the reason on stderr.
+ */
+int pair_choose(struct pair *pair, const char *text, const struct host_facts *facts);
+
+/* The main thread off both CPUs; where none is left for it, to the sender's. */
+void pair_leave_cpus(struct pair *pair, const struct host_facts *facts);
+
+/* The calling thread, `what`, to the CPU and its scheduling class. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
+int pair_settle(const char *what, unsigned cpu, int fifo_priority);
+
+/* Starts both threads and waits until they are prepared. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
+int pair_start(struct pair *pair);
+
+/* Has them find `offset`. */
+void pair_compare_clocks(struct pair *pair);
+
+/*
+ * Lets them work. A receiver that is not done so many ms after the sender, `patience_ms(context)`, is left. Returns whether it came
+ * to its end; otherwise it is still there.
+ */
+bool pair_work(struct pair *pair, int (*patience_ms)(const void *context));
+
+/* Once both are done. */
+void pair_join(struct pair *pair);
+
+/*
+ * Watches over the two from a housekeeping CPU: a thread of somebody else that wakes on one of their CPUs, or on another hardware
+ * thread of their cores, gets it. Both are moved away, which needs no time on the CPUs that they leave, and the program ends with
+ * the reason: what was measured is void.
+ */
+struct pair_guard;
+
+/* Before they work. NULL where no CPU is left for it. */
+struct pair_guard *pair_guard_start(const struct pair *pair, const struct host_facts *facts);
+
+/* Before they end. NULL is taken. */
+void pair_guard_stop(struct pair_guard *guard);
+
+/* `cpus`, `clock` and `facts` of a document, into the open object. */
+void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts,
+                bool is_locked);

@@ -1,0 +1,54 @@
+"""Figures of `probe feed`, as its pages write them: bounds, stages, and the conditions they were taken under. Pure."""
+
+from __future__ import annotations
+
+from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase
+from tunectl.wording import nanoseconds
+
+DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
+OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
+
+
+def feed_conditions(result: Feed) -> list[str]:
+    """Under what conditions the cases were measured: sentences."""
+    asked = {(case.rate, case.burst) for case in result.cases}
+    found = [f"{rate:,} messages a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
+    if any(case.lower_bounds_from_ns is not None for case in result.cases):
+        found.append("a figure with ≥ is a lower bound: messages that were never sent count as what they had waited")
+    measured = [case for case in result.cases if case.n]
+    if any(case.n < FEWEST_P99_9 for case in measured):
+        found.append(f"P99.9 needs {FEWEST_P99_9:,} messages")
+    if measured and not all(case.stamped for case in measured):
+        found.append("without time stamps (wire is -) kernel contains wire")
+    if (cost := result.stamp_cost_ns) is not None:
+        more = "longer" if cost >= 0 else "shorter"
+        found.append(f"with time stamps the median is {nanoseconds(abs(cost))} {more} than without")
+    return found
+
+
+def _at_once(burst: int) -> str:
+    return "each due at a time of its own" if burst == 1 else f"{burst} due at a time"
+
+
+def due_figure(case: FeedCase, name: str) -> str:
+    """`12.3 µs`; `≥ 4 ms` where messages that were never sent decide it; `-` where it is unknown."""
+    ns = case.at(name)
+    return f"≥ {nanoseconds(ns)}" if case.is_bound(ns) else nanoseconds(ns)
+
+
+def signed_ns(ns: float | None) -> str:
+    """A duration that may be below zero."""
+    return f"-{nanoseconds(-ns)}" if ns is not None and ns < 0 else nanoseconds(ns)
+
+
+def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
+    """Of each stage: its name, its own median and P99, and its part of the time at each percentile of DUE."""
+    bars = [case.bars_ns.get(key) or {} for key, _ in DUE]
+    return [
+        (
+            stage,
+            *(signed_ns(case.stage(stage, figure)) for figure in ("50", "99")),
+            *(signed_ns(bar.get(stage)) for bar in bars),
+        )
+        for stage in FEED_STAGES
+    ]
