@@ -89,9 +89,9 @@ def alike(rows: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Targets of one knob of which the same is said, as one: cpufreq.governor[0-3], in the order of the first."""
     grouped: dict[tuple[str, str], tuple[Any, list[str]]] = {}
     for target, said in rows:
-        knob, _, instance = target.partition("[")
+        knob, instance = (*target.split("[", 1), "")[:2]
         grouped.setdefault((knob, repr(said)), (said, []))[1].append(instance[:-1])
-    return [(_name(knob, instances), said) for (knob, _), (said, instances) in grouped.items()]
+    return [(_name(key[0], instances), said) for key, (said, instances) in grouped.items()]
 
 
 def _name(knob: str, instances: list[str]) -> str:
