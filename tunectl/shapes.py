@@ -413,11 +413,22 @@ class FeedCase(msgspec.Struct, frozen=True):
         return (self.stages_ns.get(name) or {}).get(figure)
 
 
+class FeedReplay(msgspec.Struct, frozen=True):
+    """The capture that decided when each message was due, and how long it was."""
+
+    file: str
+    speed: Annotated[float, Meta(gt=0, le=1e12)]  # its times are divided by this
+    messages: Count
+    others: Count = 0  # packets that were left out
+    grown: Count = 0  # messages that were shorter there than any of ours is
+
+
 class Feed(msgspec.Struct, frozen=True):
     """tunectl.probe.feed/1"""
 
     cases: list[FeedCase] = msgspec.field(name="cells")
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    replay: FeedReplay | None = None
     stamp_cost_ns: Figure | None = None
     warnings: list[str] = []
     interrupted: bool = False

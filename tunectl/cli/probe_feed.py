@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from tunectl.cli.command import progress, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options, intrude_option
 from tunectl.cli.probing import emit_and_write, pair_of, refuse_taken
+from tunectl.errors import UsageError
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.probe.feed import run_feed
 from tunectl.probe.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
-from tunectl.probe.feed_request import FeedRequest
+from tunectl.probe.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
 from tunectl.probe.pair_placement import asked_cpus
 
-_MOST_A_SECOND, _MOST_AT_ONCE = 1_000_000, 256
+_MOST_AT_ONCE = 256
 
 
 @tunectl_command(name="feed")
@@ -25,20 +28,23 @@ _MOST_A_SECOND, _MOST_AT_ONCE = 1_000_000, 256
 @click.option("--symbols", default="1", metavar="LIST", help=f"How many instruments, 1 to {MOST_SYMBOLS} [1].")
 @click.option(
     "--rate",
-    type=click.IntRange(1, _MOST_A_SECOND),
-    default=10_000,
-    show_default=True,
+    type=click.IntRange(1, MOST_A_SECOND),
     metavar="N",
-    help="Messages a second, of all symbols together.",
+    help="Messages a second, of all symbols together [10000; with --replay the capture's].",
 )
 @click.option(
     "--burst",
     type=click.IntRange(1, _MOST_AT_ONCE),
-    default=1,
-    show_default=True,
     metavar="N",
-    help="So many messages are due at the same time; the rate stays.",
+    help="So many messages are due at the same time; the rate stays [1].",
 )
+@click.option(
+    "--replay",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Send when the UDP datagrams of this pcap file came, as long as they were.",
+)
+@click.option("--speed", type=click.FloatRange(1e-6, 1e6), metavar="X", help="With --replay: times faster [1].")
 @click.option("--waiting", default="poll0", metavar="LIST", help=f"How the receiver waits: {', '.join(WAITS)} [poll0].")
 @click.option("--tls", default="off", metavar="LIST", help=f"Of {', '.join(TLS)} [off].")
 @click.option(
@@ -55,7 +61,7 @@ _MOST_A_SECOND, _MOST_AT_ONCE = 1_000_000, 256
     help="The kernel's receive stamps, which tell wire and kernel apart.",
 )
 @click.option(
-    "--duration", "duration_s", type=float, default=10.0, show_default=True, metavar="S", help="Of each case."
+    "--duration", "duration_s", type=float, metavar="S", help="Of each case [10; with --replay the capture's]."
 )
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
@@ -66,13 +72,15 @@ def feed(
     transport: str,
     message_format: str,
     symbols: str,
-    rate: int,
-    burst: int,
+    rate: int | None,
+    burst: int | None,
+    replay: str | None,
+    speed: float | None,
     waiting: str,
     tls: str,
     alloc: str,
     stamps: str,
-    duration_s: float,
+    duration_s: float | None,
     fifo: int | None,
     intrude: bool,
     output: str | None,
@@ -85,19 +93,31 @@ def feed(
         transport=transport,
         format=message_format,
         symbols=symbols,
-        rate=rate,
-        burst=burst,
+        rate=rate or RATE,
+        burst=burst or 1,
         waiting=waiting,
         tls=tls,
         alloc=alloc,
         stamps=stamps,
-        duration_s=duration_s,
+        duration_s=DURATION_S if duration_s is None else duration_s,
         fifo=fifo,
         intrude=intrude,
     )
+    if replay is not None:
+        _refuse({"--burst": burst, "--duration": duration_s}, "with --replay", "the capture decides it")
+        _refuse({"--speed": speed if rate else None}, "with --rate", "one of the two decides how fast it is replayed")
+        request = replayed(request, replay, speed, rate)
+    _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
     refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
     ENDING.keep()
     with progress(options) as tell:
         result = run_feed(request, tell)
     emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)
     return OK
+
+
+def _refuse(options: Mapping[str, float | None], beside: str, reason: str) -> None:
+    """UsageError for the first of these options that was given."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"{name} {value:g}: not {beside}", reason)

@@ -132,6 +132,7 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
     """The same of `feed`; and cases that only one run stamped."""
     yield from _alone(before, after)
     yield from _differs("scheduling priority", *_priorities(before, after))
+    yield from _differs("replayed capture", *(_capture(result) for result in (before, after)))
     yield from _unusable(before, after)
     stamped = {case.key: case.stamped for case in before.cases if case.n}
     for case in after.cases:
@@ -142,6 +143,10 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
         "the bounds assume that messages are independent of each other; those of one burst, or of one stop, are not, "
         "and then the bounds are too narrow"
     )
+
+
+def _capture(result: Feed) -> str:
+    return f"{result.replay.file} at speed {result.replay.speed:.4g}" if result.replay else "none"
 
 
 def _priorities(before: Table, after: Table) -> list[Any]:

@@ -20,6 +20,6 @@ def run_feed(request: FeedRequest, on_progress: Callable[[str], None]) -> dict[s
     """
     run = FeedRun(request, read_scope_facts(Sysroot()), on_progress)
     raw = run.measure()
-    result = explained_feed(raw, run.without_stamps(raw))
+    result = explained_feed(raw, run.without_stamps(raw), request.replay)
     result["warnings"] = [*run.notes, *result["warnings"]]
     return result

@@ -6,15 +6,19 @@ from typing import Any
 
 from tunectl.probe.feed_cells import cells, judged, stamp_cost_ns
 from tunectl.probe.feed_facts import read_raw
+from tunectl.probe.feed_request import Replay
 from tunectl.probe.feed_warnings import run_warnings
 
 _AS_IT_IS = ("tunectl_version", "host", "at", "duration_s", "interrupted", "fifo_priority", "busy_poll_us")
 
 
-def explained_feed(raw: dict[str, Any], unstamped: dict[str, Any] | None = None) -> dict[str, Any]:
+def explained_feed(
+    raw: dict[str, Any], unstamped: dict[str, Any] | None = None, replay: Replay | None = None
+) -> dict[str, Any]:
     """The tunectl.probe.feed/1 document of what `tunectl-probe feed` counted. Pure.
 
-    `unstamped` is the document of one more run: of the first case that was stamped, without stamps.
+    `unstamped` is the document of one more run: of the first case that was stamped, without stamps. `replay` is the
+    capture that decided the messages' times.
     """
     run = read_raw(raw)
     found = judged(run)
@@ -23,6 +27,7 @@ def explained_feed(raw: dict[str, Any], unstamped: dict[str, Any] | None = None)
         "schema": "tunectl.probe.feed/1",
         **{name: raw[name] for name in _AS_IT_IS},
         "clock": run.clock.shown(raw["clock"]),
+        "replay": replay.said(max(case.grown for case in run.cases)) if replay else None,
         "stamp_cost_ns": stamp_cost_ns(found, without),
         "warnings": run_warnings(run),
         "cells": cells(run, found),

@@ -61,6 +61,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     arrived: Count = 0  # first copies that reached the book
     doubled: Count = 0
     reordered: Count = 0
+    grown: Count = 0  # shorter in the capture that is replayed than any of ours is
     strangers: Count = 0  # packets that are no messages of this run
     unsent: Count = 0
     unsent_ticks: Values = []  # from when each was due to the end

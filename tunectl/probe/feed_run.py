@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from tunectl.errors import TunectlError
@@ -58,6 +59,11 @@ class FeedRun:
 
     def _run(self, case: Planned, is_stamped: bool) -> dict[str, Any]:
         argv = ["feed", "--cpus", self.placed.text, *case.words(), *self.request.words(is_stamped)]
-        done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S)
+        with NamedTemporaryFile("w", prefix="tunectl-", suffix=".plan") as file:
+            if self.request.replay:
+                file.write(self.request.replay.lines)
+                file.flush()
+                argv += ["--plan", file.name]
+            done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S)
         measured: dict[str, Any] = document_of(done)
         return measured

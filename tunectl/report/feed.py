@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase
-from tunectl.wording import nanoseconds
+from tunectl.report.escape import printable
+from tunectl.shapes import FEED_STAGES, FEWEST_P99_9, Feed, FeedCase, FeedReplay
+from tunectl.wording import nanoseconds, plural
 
 DUE = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"), ("max", "longest"))  # of a case: the key and its name
 OF_STAGES = ("median", "P99", *(f"in {name}" for _, name in DUE))
@@ -13,6 +14,8 @@ def feed_conditions(result: Feed) -> list[str]:
     """Under what conditions the cases were measured: sentences."""
     asked = {(case.rate, case.burst) for case in result.cases}
     found = [f"{rate:,} messages a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
+    if replay := result.replay:
+        found = [*(_replayed(replay, rate) for rate, _ in sorted(asked))]
     if any(case.lower_bounds_from_ns is not None for case in result.cases):
         found.append("a figure with ≥ is a lower bound: messages that were never sent count as what they had waited")
     measured = [case for case in result.cases if case.n]
@@ -24,6 +27,13 @@ def feed_conditions(result: Feed) -> list[str]:
         more = "longer" if cost >= 0 else "shorter"
         found.append(f"with time stamps the median is {nanoseconds(abs(cost))} {more} than without")
     return found
+
+
+def _replayed(replay: FeedReplay, rate: int) -> str:
+    said = f"{plural(replay.messages, 'message')} of {printable(replay.file)} at {replay.speed:.4g} times its speed"
+    grown = f"; {replay.grown:,} were shorter than ours can be" if replay.grown else ""
+    left_out = f"; {plural(replay.others, 'other packet')} left out" if replay.others else ""
+    return f"replayed: {said}, {rate:,} a second on average{grown}{left_out}"
 
 
 def _at_once(burst: int) -> str:
