@@ -504,7 +504,8 @@ def test_gaps_beyond_the_list_are_kept_as_far_as_they_are_the_last(program: Path
         assert len(one["latest"]) == min(one["events_lost"], 64)
         stamps = [stamp for gap in one[name] for stamp in gap[:2]]
         assert stamps == sorted(stamps)
-        assert name == "events" or one["latest"][-1][1] <= one["tsc_end"]
+        # A CPU that was away for nearly all of the run had no second gap.
+        assert name == "events" or not stamps or stamps[-1] <= one["tsc_end"]
 
 
 def test_an_until_below_the_threshold_is_refused_with_both_figures(

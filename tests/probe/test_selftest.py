@@ -22,7 +22,7 @@ from .conftest import Probe
 from .running import ENDED_BY_TEST_S
 from .test_jitter import skip_unless_fifo
 
-pytestmark = [pytest.mark.slow, pytest.mark.pins]
+pytestmark = [pytest.mark.slow, pytest.mark.alone]  # a spinner of another test's on its CPU is refused
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.selftest-1.json"
 INJECTED = {"stop": [1], "ipi": [500], "preemption": [200, 200, 200], "count": [50_000], "loss": [5_000]}
