@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -229,3 +230,46 @@ def test_it_needs_no_privilege(program: Path, pair: str) -> None:
             argv = [*drop, *words(copy, pair, transport=transport, format=form, duration=0.05)]
             done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
             assert cell_of(done.stdout)["arrived"] > 0
+
+
+def connected(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
+    """Two sockets of 127.0.0.1, each the other's peer."""
+    if kind == socket.SOCK_DGRAM:
+        one, other = (socket.socket(socket.AF_INET, kind) for _ in range(2))
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        one.connect(other.getsockname())
+        other.connect(one.getsockname())
+        return one, other
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        one = socket.create_connection(listener.getsockname())
+        return one, listener.accept()[0]
+
+
+@pytest.mark.parametrize(("transport", "form"), [("tcp", "ws-json"), ("tcp", "binary"), ("udp", "json")])
+def test_a_round_trip_comes_back_whole(program: Path, pair: str, transport: str, form: str) -> None:
+    """The other end, here on the same host, sends back what it gets; no ping goes out, for the pong would come back."""
+    one, other = connected(socket.SOCK_STREAM if transport == "tcp" else socket.SOCK_DGRAM)
+    sender = pair.partition(",")[0]
+    case = {"transport": transport, "format": form}
+    argv = [*words(program, f"{sender},{sender}", **case), "--reflect", "--socket", str(other.fileno())]
+    with one, subprocess.Popen(argv, pass_fds=[other.fileno()], stdout=subprocess.PIPE, text=True) as reflector:
+        other.close()
+        assert reflector.stdout
+        assert json.loads(reflector.stdout.readline()) == {"ready": True}
+        argv = words(program, pair, socket=one.fileno(), duration=0.1, rate=1000, **case)
+        done = subprocess.run(argv, pass_fds=[one.fileno()], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        cell = cell_of(done.stdout)
+        assert (cell["due"], cell["strangers"], cell["failed"]) == (100, 0, "")
+        assert cell["arrived"] == cell["sent"] or transport == "udp"
+        if transport == "tcp":
+            assert reflector.wait(20) == 0  # the stream ended
+        reflector.terminate()
+
+
+def test_a_card_without_a_clock_gives_no_stamps(program: Path, pair: str) -> None:
+    cell = measured(program, pair, duration=0.05, phc="/dev/ptp4096")
+    assert not cell["stamped"]
+    assert cell["stamps"]["kind"] == "off"
+    assert cell["stamps"]["reason"] == "the network card's clock (--phc) cannot be read"
