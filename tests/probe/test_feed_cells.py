@@ -235,7 +235,11 @@ def stamps(**changes: Any) -> dict[str, Any]:
         (case(), ""),
         (case(failed="receiving", errno=errno.EPIPE), "receiving failed before the last message: Broken pipe"),
         (case(close_code=1002), "the WebSocket reader failed with 1002 before the last message"),
-        (case(drops={"socket": 7, "softnet": 0, "nic": None}), "the receiving socket dropped 7 packets"),
+        (case(drops={"socket": 7, "softnet": 0, "nic": None}), "the receiving TCP socket threw 7 segments away"),
+        (
+            case(drops={"socket": 7, "softnet": 0, "nic": None}, transport="udp", format="binary"),
+            "the receiving socket dropped 7 packets",
+        ),
         (case(drops={"socket": None, "softnet": 3, "nic": None}), "the host dropped 3 packets"),
         (case(drops={"socket": None, "softnet": None, "nic": None}), ""),
         (case(doubled=2), "2 messages came twice"),

@@ -55,7 +55,9 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
             f"{case.unsent} of {case.due} messages were not sent before the end: each counts as what it had waited "
             f"by then, so figures from {nanoseconds(due.ns(case.unsent_ticks[0]))} on are lower bounds"
         )
-    if case.drops.socket:
+    if case.drops.socket and case.transport == "tcp":  # mostly what came twice: a full window drops nothing
+        yield f"the receiving TCP socket threw {case.drops.socket} segments away, such as repeated ones"
+    elif case.drops.socket:
         yield f"the receiving socket dropped {case.drops.socket} packets: its buffer was full"
     if case.drops.softnet:
         yield f"the host dropped {case.drops.softnet} packets before they reached a socket (/proc/net/softnet_stat)"
