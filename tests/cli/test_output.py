@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.places import PROGRAM, environment, wait_until_it_waits
 from tests.probe.samples import raw_cpu, raw_run
 from tests.ran import JITTER, Ran
 from tunectl.cli.probing import write_result
@@ -73,3 +76,29 @@ def test_a_file_without_a_name_is_refused_before_anything_is_measured(tunectl: R
     assert "--output: expected the name of a file" in done.err
     done = tunectl(*JITTER, "--cpus", CPU, "--pause", "nan", env=measuring)
     assert (done.code, done.out) == (2, "")
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_second_signal_while_the_result_is_printed_says_what_became_of_it(
+    measuring: dict[str, str], tmp_path: Path, is_kept: bool
+) -> None:
+    output = tmp_path / "result.json"
+    words = ["probe", "jitter", "--intrude", "--cpus", str(CPU), "--duration", "0.1", "--format", "json"]
+    out, unread = os.pipe()
+    os.write(unread, bytes(fcntl.fcntl(out, fcntl.F_SETPIPE_SZ, 4096)))  # full: the program waits for a reader
+    child = subprocess.Popen(
+        [*PROGRAM, *words, *(["--output", str(output)] if is_kept else [])],
+        env=environment(measuring),
+        stdout=unread,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for _ in range(2):
+        wait_until_it_waits(child)
+        child.send_signal(signal.SIGINT)
+    said = child.communicate(timeout=30)[1]
+    os.close(out)
+    os.close(unread)
+    place = f"the result is in {output}" if is_kept else "what was measured is lost"
+    assert (child.returncode, said.strip()) == (1, f"tunectl: interrupted again: {place}")
+    assert output.exists() == is_kept

@@ -14,6 +14,7 @@ import click
 from tunectl.cli import exits
 from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError
+from tunectl.host.ending import ENDING
 from tunectl.shortened import shortened
 
 # name -> what it does; the function is tunectl.cli.<name>:command
@@ -109,7 +110,8 @@ def _run() -> int:
     except TunectlError as error:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        return _complain("interrupted", exits.FAILED)
+        again = ENDING.is_urgent  # the first one left what was measured so far
+        return _complain("interrupted again: what was measured is lost" if again else "interrupted", exits.FAILED)
     except BrokenPipeError:
         return exits.FAILED
     except Exception as error:

@@ -108,6 +108,11 @@ def emit_and_write(options: Options, name: str, host: HostId, result: dict[str, 
             write_result(output, result)
     except TunectlError as error:
         failed = error
-    emit(options, name, host, result)
+    try:
+        emit(options, name, host, result)
+    except KeyboardInterrupt:
+        if output is None or failed:
+            raise
+        raise TunectlError(f"interrupted again: the result is in {output}") from None
     if failed:
         raise failed
