@@ -31,4 +31,4 @@ def test_only_whole_names_and_whole_limits_explain_a_reason() -> None:
     broken = "CPU 3: the longest interruption: 9 ns, allowed 5 ns (max_ns)"
     own = [made("mm.swap"), made("irq.affinity", "7"), over_limit(broken)]
     other = [made("mm.swappiness"), made("check.ipis", "3"), over_limit("not run"), broken, "", "the fan failed"]
-    assert unexplained([*own, *other], {"mm.swap", "irq.affinity", "check"}, [broken]) == other
+    assert unexplained([*own, *other], {"mm.swap", "irq.affinity", "check"}, {"probe": [broken]}) == other

@@ -433,9 +433,14 @@ class Feed(msgspec.Struct, frozen=True):
     warnings: list[str] = []
     interrupted: bool = False
     fifo_priority: Count = 0
+    budget: Budget = Budget()
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""
+
+    def held(self, budget: Budget) -> Feed:
+        """The same, held to a budget."""
+        return msgspec.structs.replace(self, budget=budget)
 
 
 class Speedup(msgspec.Struct, frozen=True):
@@ -547,6 +552,8 @@ class Preflight(msgspec.Struct, frozen=True):
     strict: bool = False
     load: list[str] = []  # what was asked for
     loaded: Jitter | None = None  # the same under load, where one was asked for
+    is_feed_asked: bool = False
+    feed: Feed | None = None
     reasons: list[str] = []
     actions: list[Action] = []
     hardware: Hardware | None = None  # tunectl 0.1.0 did not say

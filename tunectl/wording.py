@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from tunectl.model import Finding, Match, Outcome, Scalar
+from tunectl.shapes import Feed, Jitter
 
 _SUBJECT = re.compile(r"[^\s:;[]+")  # of a sentence: the knob, where it begins with a target's name
 _BOUNDS = {Match.AT_MOST: "at most ", Match.AT_LEAST: "at least "}
@@ -73,22 +74,26 @@ def sentence(name: str, stands: str, reason: str) -> str:
     return name + (f" {stands}" if stands else "") + (f": {reason}" if reason else "")
 
 
-UNDER_LOAD = "probe under load"
+PROBE, UNDER_LOAD, FEED = "probe", "probe under load", "feed"  # what preflight measures, as its reasons begin
 
 
-def over_limit(broken: str, what: str = "probe") -> str:
-    """A limit that the probe broke, as a reason."""
+def broken_limits(probe: Jitter | None, loaded: Jitter | None, feed: Feed | None) -> dict[str, list[str]]:
+    """A sentence for each limit that was broken, by what was measured."""
+    runs: dict[str, Jitter | Feed | None] = {PROBE: probe, UNDER_LOAD: loaded, FEED: feed}
+    return {what: run.budget.broken for what, run in runs.items() if run}
+
+
+def over_limit(broken: str, what: str = PROBE) -> str:
+    """A limit that was broken, as a reason."""
     return f"{what}: {broken}"
 
 
-def unexplained(
-    reasons: Iterable[str], knobs: Collection[str], broken: Iterable[str], broken_loaded: Iterable[str] = ()
-) -> list[str]:
+def unexplained(reasons: Iterable[str], knobs: Collection[str], broken: Mapping[str, Iterable[str]]) -> list[str]:
     """The reasons that are neither a sentence about one of these knobs nor about one of these broken limits.
 
     A document's reasons are texts: what each is about is told by how this module begins it.
     """
-    limits = {*map(over_limit, broken), *(over_limit(text, UNDER_LOAD) for text in broken_loaded)}
+    limits = {over_limit(text, what) for what, texts in broken.items() for text in texts}
     return [one for one in reasons if one not in limits and subject(one) not in knobs]
 
 

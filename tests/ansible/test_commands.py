@@ -23,6 +23,7 @@ EVERYTHING: dict[str, Any] = {
     "duration_s": 30.0,
     "window_s": 1.0,
     "load": "memory",
+    "feed": True,
     "paths": ["/srv/-check.py"],
     "cpus": "2-3",
     "threshold_ns": 200,
@@ -36,7 +37,8 @@ EVERYTHING: dict[str, Any] = {
     "repair": True,
 }
 SHARED = ["--format", "json", "--quiet"]
-NOTHING = {key: False if value is True else None for key, value in EVERYTHING.items()} | {"state": "present"}
+NOTHING: dict[str, Any] = {key: False if value is True else None for key, value in EVERYTHING.items()}
+NOTHING |= {"state": "present", "feed": None}
 
 
 def words(command: str, check_mode: bool = False, candidate: str = "", **given: Any) -> list[str]:
@@ -55,6 +57,8 @@ def words(command: str, check_mode: bool = False, candidate: str = "", **given: 
         (words("restore", check_mode=True, force=True), ["restore", "--dry-run", "--force"]),
         (words("preflight", duration_s=0.5), ["preflight", "--duration", "0.5"]),
         (words("preflight", load="memory,timers"), ["preflight", "--load", "memory,timers"]),
+        (words("preflight", feed=True), ["preflight", "--feed"]),
+        (words("preflight", feed=False), ["preflight", "--no-feed"]),
         (words("probe", duration_s=60.0, cpus="2"), ["probe", "jitter", "--duration", "60", "--cpus", "2"]),
         (words("service", name="monitor", repair=True), ["service", "install", "monitor", "--repair"]),
         (words("service", name="repair", state="absent"), ["service", "remove", "repair"]),

@@ -17,10 +17,12 @@ from tests.conftest import examples
 from tunectl.hostfile.config import read_hostfile
 from tunectl.hostfile.shape import (
     Budget,
+    FeedBudget,
     Hook,
     HostFile,
     Monitor,
     Network,
+    Preflight,
     Prometheus,
     Sentinel,
     Sla,
@@ -46,7 +48,14 @@ FULL = {
     "bootloader": "bls",
     "isolation": "both",
     "network": {"interfaces": ["eth0", "eth1"]},
-    "budget": {"max_ns": 50000.0, "p99_9_ns": 10000.5, "interruptions_per_s": None, "stolen_ppm": 1e300},
+    "budget": {
+        "max_ns": 50000.0,
+        "p99_9_ns": 10000.5,
+        "interruptions_per_s": None,
+        "stolen_ppm": 1e300,
+        "feed": {"due_to_book_p99_9_ns": 50000.0},
+    },
+    "preflight": {"load": ["memory"], "feed": True},
     "thermal": {"base_frequency_khz": 3500000, "min_ratio": 0.9},
     "monitor": {
         "interval_s": 1.0,
@@ -75,7 +84,8 @@ def test_tunectl_reads_what_was_written(tmp_path: Path) -> None:
         bootloader="bls",
         isolation="both",
         network=Network(["eth0", "eth1"]),
-        budget=Budget(max_ns=50000, p99_9_ns=10000.5, stolen_ppm=1e300),
+        budget=Budget(max_ns=50000, p99_9_ns=10000.5, stolen_ppm=1e300, feed=FeedBudget(50000)),
+        preflight=Preflight(["memory"], True),
         thermal=Thermal(3500000, 0.9),
         monitor=Monitor(
             interval_s=1,

@@ -91,6 +91,23 @@ def test_nothing_that_can_be_measured_is_an_error_with_the_reason(tunectl: Run) 
     assert "nothing was measured: WebSocket frames are a stream of bytes" in complaint(done, 1)
 
 
+@pytest.mark.parametrize(
+    ("limit", "seconds", "code", "verdict"),
+    [("8.6e13", "1", 0, "within"), ("1", "1", 3, "broken"), ("8.6e13", "0.1", 1, "not-judged")],
+)
+def test_the_host_file_has_a_limit(
+    tunectl: Run, tmp_path: Path, limit: str, seconds: str, code: int, verdict: str
+) -> None:
+    host = tmp_path / "host.toml"
+    isolated = f'isolated = "{max(os.sched_getaffinity(0))}"\nallow_split_siblings = true'
+    host.write_text(f'profile = "low-latency"\n{isolated}\n[budget.feed]\ndue_to_book_p99_9_ns = {limit}\n')
+    words = ("--rate", "20000", "--duration", seconds, "--waiting", "poll", "--stamps", "off")
+    done = tunectl("probe", "feed", *HERE, *words, "--host", host, "--format", "json")
+    assert (done.code, done.json["budget"]["verdict"]) == (code, verdict), done.json["budget"]
+    assert done.json["budget"]["limits"] == {"due_to_book_p99_9_ns": float(limit)}
+    Draft202012Validator(SCHEMA).validate(done.json)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
     child = subprocess.Popen(

@@ -11,7 +11,7 @@ from tests.probe.samples import typed_result
 from tunectl.fix import Fix
 from tunectl.model import Finding, Match, Outcome
 from tunectl.preflight.gate import Parts, decide
-from tunectl.shapes import Jitter
+from tunectl.shapes import Feed, Jitter, typed
 
 RANKS = ("go", "pending-reboot", "unknown", "no-go")  # the better ones first
 
@@ -139,6 +139,27 @@ def test_what_was_measured_beside_a_load_counts_as_the_quiet_run_does(
     parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", quiet, "")
     found = decide(parts._replace(loaded=loaded, load_problem=problem), strict=False)
     assert found == (verdict, [reason] if reason else [])
+
+
+def fed(verdict: str, *broken: str, reason: str = "") -> Feed:
+    return typed({"cells": [], "budget": {"verdict": verdict, "broken": broken, "reason": reason}}, Feed)
+
+
+@pytest.mark.parametrize(
+    ("feed", "problem", "verdict", "reasons"),
+    [
+        (fed("within"), "", "go", []),
+        (fed("broken", "late"), "", "no-go", ["feed: late"]),
+        (fed("not-judged", reason="no limit is set"), "", "unknown", ["feed: not judged: no limit is set"]),
+        (fed("not-judged"), "", "unknown", ["feed: not judged: it was held to no limit"]),
+        (None, "feed: not run: it needs two", "unknown", ["feed: not run: it needs two"]),
+    ],
+)
+def test_feed_counts_where_it_was_asked_for(feed: Feed | None, problem: str, verdict: str, reasons: list[str]) -> None:
+    parts = Parts((finding("mm.ksm", Outcome.COMPLIANT),), (), (), "ok", "", KEPT, "")
+    assert decide(parts._replace(feed=feed, feed_problem=problem), strict=False) == (verdict, reasons)
+    worse = decide(parts._replace(probe=BROKEN, feed=feed, feed_problem=problem), strict=False)
+    assert worse == ("no-go", ["probe: max_ns of CPU 7", *reasons])
 
 
 @pytest.mark.parametrize("strict", [False, True])

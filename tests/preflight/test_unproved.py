@@ -8,10 +8,10 @@ import pytest
 
 from tests.probe.samples import result
 from tunectl.preflight.beside import Beside
-from tunectl.preflight.unproved import STOP, to_load, to_prove
+from tunectl.preflight.unproved import STOP, to_feed, to_load, to_prove
 from tunectl.probe.budget import KEYS, suggested_s
 from tunectl.report.actions import actions_of
-from tunectl.shapes import Jitter, typed
+from tunectl.shapes import Feed, Jitter, typed
 
 ENGINE = Beside(3, ("engine (pid 7)",), 5.0, True, 0, 0, 0.0, 0.0)
 LIMITS = {"max_ns": 20_000, "interruptions_per_s": 2.5, "stolen_ppm": 50}
@@ -53,6 +53,24 @@ def test_a_load_that_did_not_run_and_what_broke_beside_one(
     beside = {"names": ["memory", "timers"], "ran": load, "reason": "it ended"}
     loaded = None if load is None else typed({**judged(verdict), "load": beside}, Jitter)
     made = actions_of([], unproved=to_load(("memory", "timers"), problem, loaded))
+    assert [one.get("command") or one["decide"] for one in made] == said
+
+
+@pytest.mark.parametrize(
+    ("problem", "budget", "said"),
+    [
+        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": "within"}, []),
+        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": "broken"}, ["sudo tunectl probe feed"]),
+        ("", {"limits": {"due_to_book_p99_9_ns": 5}, "reason": "void"}, ["sudo tunectl preflight --feed"]),
+        ("", {}, ["set [budget.feed] due_to_book_p99_9_ns in the host file: feed was held to no limit"]),
+        ("feed: not run: it needs two isolated CPUs", None,
+         ["see to it that feed can be measured, or leave it out (sudo tunectl preflight --no-feed): "
+          "feed: not run: it needs two isolated CPUs"]),
+    ],
+)  # fmt: skip
+def test_what_would_have_feed_judged(problem: str, budget: dict[str, Any] | None, said: list[str]) -> None:
+    feed = None if budget is None else typed({"cells": [], "budget": budget}, Feed)
+    made = actions_of([], unproved=to_feed(problem, feed))
     assert [one.get("command") or one["decide"] for one in made] == said
 
 

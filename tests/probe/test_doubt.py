@@ -63,6 +63,20 @@ def loaded(asked: tuple[str, ...] = ("memory",), *, ran: bool = True, **changes:
     return change
 
 
+def fed(p99_9: float | None = 5.0, *, cpus: tuple[int, ...] = (15,), limit: float = 5.0, **changes: Any) -> Change:
+    """A run of feed that says that it kept within its limit."""
+    asked = {"transport": "tcp", "format": "json", "symbols": 1, "rate": 10_000, "burst": 1, "waiting": "poll0"}
+    spread = dict.fromkeys(("min", "mean", "50", "90", "99", "99.9", "99.99", "max"), p99_9)
+    cell = {**asked, "tls": "off", "alloc": 0, "n": 20_000, "histogram": [], "cpus": cpus, "due_to_book_ns": spread}
+    budget = {"limits": {"due_to_book_p99_9_ns": limit}, "verdict": "within"}
+
+    def change(document: dict[str, Any]) -> None:
+        run = {"cells": [cell], "budget": budget, "host": document["host"], "at": document["at"], **changes}
+        document.update(is_feed_asked=True, feed=run)
+
+    return change
+
+
 def strict(document: dict[str, Any]) -> None:
     document["strict"] = True
 
@@ -155,6 +169,16 @@ BROKEN = "CPU 15: the longest interruption: 90000 ns, allowed 50000 ns (max_ns)"
         (loaded(("memory", "timers")), "was measured beside another load than it was asked to"),
         (loaded(cpus=[cpu_result(15, max_ns=50_001)]), "under load the figures of its probe break a limit: CPU 15"),
         (loaded(interrupted=True), "under load its probe was interrupted"),
+        (lambda document: document.update(is_feed_asked=True), "did not measure feed, as it was asked to"),
+        (fed(5.1), "the figures of feed broke a limit: tcp json, 1 symbol, poll0: 99.9 % of messages"),
+        (fed(None), "the figures of feed was not judged: tcp json, 1 symbol, poll0: P99.9 is not known"),
+        (fed(budget={}), "feed was not judged: no reason is given"),
+        (fed(budget={"verdict": "broken", "broken": ["late"]}), "feed broke a limit: late"),
+        (fed(interrupted=True), "the figures of feed was not judged: the run was interrupted"),
+        (fed(cpus=(14, 15)), "feed ran on CPU 14, not isolated as it says"),
+        (fed(limit=0.0), "feed cannot be judged again: budget.feed: due_to_book_p99_9_ns = 0.0 is no number"),
+        (fed(host={"boot_id": "other"}), "in feed its probe ran on another boot"),
+        (fed(at="2026-11-20T08:29:50Z"), "in feed its probe ran at another time"),
     ],
 )
 def test_what_contradicts_a_go(change: Change, said: str) -> None:
@@ -184,6 +208,8 @@ def test_what_contradicts_a_go(change: Change, said: str) -> None:
         section("verify", SPARED_ONE),  # reading it would interrupt a CPU
         section("verify", good("net.rx_usecs[eth0]") | {"outcome": "unsupported"}),
         loaded(),
+        fed(),
+        fed(4.9),
         both(loaded(), probe(at="2026-11-21T08:24:45Z")),  # it ran first, and the other took 10 s, too
     ],
 )

@@ -8,7 +8,8 @@ import pytest
 
 from tests.compare.feeds import feed_document
 from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
-from tests.report.documents import AT, HOST
+from tests.report.documents import AT, HOST, document
+from tests.report.documents import body as preflight_body
 from tests.report.pages import Page, file
 from tests.report.pages import page as html_page
 from tunectl.model import Document
@@ -54,6 +55,43 @@ def test_of_many_cases_one_table_has_the_medians_and_the_rest_is_for_those_who_a
     verbose = text(SEVERAL, verbose=1)
     assert sum(line.startswith("Stages: tcp") for line in verbose) == 4
     assert sum("messages by length" in line for line in verbose) == 4
+
+
+def held(verdict: str, limit: float = 51_000, *broken: str) -> dict[str, Any]:
+    reason = "" if verdict != "not-judged" else "interrupted"
+    budget = {"limits": {"due_to_book_p99_9_ns": limit}, "verdict": verdict, "broken": broken, "reason": reason}
+    return {**ONE, "budget": budget}
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "word"),
+    [
+        (held("within"), "within budget (due to book P99.9 51 µs)", "within budget"),
+        (held("broken", 50_000, "tcp: late"), "over budget: tcp: late", "over budget"),
+        (held("not-judged"), "not judged: interrupted", "not judged"),
+    ],
+)
+def test_how_it_was_judged_is_said_first(body: dict[str, Any], line: str, word: str) -> None:
+    assert line in text(body)[:6]
+    assert word in html(body).words
+
+
+def test_without_a_limit_nothing_is_said_of_a_budget() -> None:
+    assert "budget" not in "\n".join(text(ONE))
+
+
+@pytest.mark.parametrize(("limit", "word"), [(60_000.0, "within"), (50_000.0, "OVER"), (None, "no limit")])
+def test_preflight_puts_the_worst_case_beside_its_limit(limit: float | None, word: str) -> None:
+    limits = {} if limit is None else {"due_to_book_p99_9_ns": limit}
+    feed = {**ONE, "budget": {"limits": limits, "verdict": "within"}}
+    lines = render(document("preflight", is_feed_asked=True, feed=feed), "text", width=100).splitlines()
+    (row,) = [line for line in lines if line.strip().startswith("due to book P99.9")]
+    assert row.rstrip().endswith(f"tcp ws-json, 1 symbol, poll0  {word}")
+    assert "Feed" in lines
+    said = html_page(file("preflight", {**preflight_body("preflight"), "feed": feed})).words
+    assert "The worst case of feed" in said
+    nagios = render(document("preflight", is_feed_asked=True, feed=feed), "nagios")
+    assert f"'feed_due_to_book_p99.9'=50.96us;;{'' if limit is None else f'{limit / 1000:g}'};0" in nagios
 
 
 WORST = feed_document(

@@ -28,10 +28,17 @@ from tunectl.report.actions import actions_of
 )
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long checks watch.")
 @load_option
+@click.option("--feed/--no-feed", default=None, help="Run `probe feed`, too [as the host file says].")
 @intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be found out fails, too.")
 def command(
-    options: Options, duration_s: float | None, window_s: float, load: str | None, intrude: bool, strict: bool
+    options: Options,
+    duration_s: float | None,
+    window_s: float,
+    load: str | None,
+    feed: bool | None,
+    intrude: bool,
+    strict: bool,
 ) -> int:
     """Is this host ready to trade? verify + check + probe + thermal state: GO or NO-GO, with every reason."""
     if (duration_s is not None and not 0 < duration_s <= 86400) or not 0 < window_s <= 86400:
@@ -53,6 +60,7 @@ def command(
             intrude,
             lambda isolated: stay_off(root, isolated),
             loads,
+            feed,
             how.finding,
         )
         flight = run_preflight(request)
@@ -79,6 +87,8 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
         "probe": flight.measured,
         "load": list(flight.load),
         "loaded": flight.measured_loaded,
+        "is_feed_asked": flight.is_feed_asked,
+        "feed": flight.fed.document,
         "beside": [one.document() for one in flight.beside],
         "intrude": intrude,
         "thermal": {**flight.thermal, "findings": flight.thermal["findings"]},
@@ -87,7 +97,8 @@ def _body(flight: Flight, strict: bool, intrude: bool, how: Typed) -> dict[str, 
 
 
 def _actions(flight: Flight, how: Typed) -> list[dict[str, Any]]:
-    over_budget = flight.probe is not None and flight.probe.budget.verdict == "broken"
+    broken = [run is not None and run.budget.verdict == "broken" for run in (flight.probe, flight.loaded)]
+    over_budget = broken == [True, False]  # the search beside the load measures without it, too
     made = actions_of(map(how.finding, flight.findings), over_budget=over_budget, unproved=flight.unproved)
     return [{key: how.text(value) if isinstance(value, str) else value for key, value in one.items()} for one in made]
 

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 import click
 
 from tunectl.cli.command import progress, tunectl_command
-from tunectl.cli.exits import OK
+from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options, intrude_option
 from tunectl.cli.probing import emit_and_write, pair_of, refuse_taken
 from tunectl.errors import UsageError
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.probe.feed import run_feed
+from tunectl.probe.feed_budget import judge_feed
 from tunectl.probe.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
 from tunectl.probe.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
 from tunectl.probe.pair_placement import asked_cpus
+from tunectl.shapes import Feed, plain, typed
 
 _MOST_AT_ONCE = 256
 
@@ -112,8 +114,13 @@ def feed(
     ENDING.keep()
     with progress(options) as tell:
         result = run_feed(request, tell)
+    limits = pair.config.feed_limits if pair.config else {}
+    budget = judge_feed(typed(result, Feed), limits)
+    result["budget"] = plain(budget)
     emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)
-    return OK
+    if budget.verdict == "broken":
+        return DRIFTED
+    return OK if not limits or budget.verdict == "within" else FAILED
 
 
 def _refuse(options: Mapping[str, float | None], beside: str, reason: str) -> None:

@@ -17,7 +17,6 @@ from tunectl.model import Finding, Outcome, cost, match_of, parse_target, severi
 from tunectl.shapes import JudgedTarget, Preflight
 from tunectl.verdict import fails_gate
 
-PROBE = "probe"  # what a broken limit is named by, with the limit's key as its cause
 BROKEN = "broken"
 _NUMBERS = re.compile(r"[0-9]+(?:[-,.:][0-9]+)*")
 _LIMIT = re.compile(r"\((\w+)\)$")
@@ -45,21 +44,21 @@ class Told(NamedTuple):
 def told_by(document: Preflight) -> tuple[tuple[Told, ...], tuple[str, ...]]:
     """The causes that a document's findings and broken limits show; the reasons that are neither's."""
     decisive = _decisive(document)
-    broken = document.probe.budget.broken if document.probe else ()
+    broken = wording.broken_limits(document.probe, document.loaded, document.feed)
     left = wording.unexplained(document.reasons, {finding.knob for finding in decisive}, broken)
     return tuple(_told(decisive, broken)), tuple(left)
 
 
-def _told(decisive: Iterable[Finding], broken: Iterable[str]) -> Iterator[Told]:
+def _told(decisive: Iterable[Finding], broken: Mapping[str, Iterable[str]]) -> Iterator[Told]:
     found: dict[Cause, list[str]] = {}
     for finding in decisive:
         found.setdefault(_cause(finding), []).append(
             wording.sentence(finding.target, wording.standing(finding), finding.reason)
         )
-    for text in broken:
+    for what, text in ((what, text) for what, texts in broken.items() for text in texts):
         limit = _LIMIT.search(text)
         key = limit[1] if limit else without_numbers(text)
-        found.setdefault(Cause(PROBE, "", BROKEN, "", key), []).append(wording.over_limit(text))
+        found.setdefault(Cause(what, "", BROKEN, "", key), []).append(wording.over_limit(text, what))
     return (Told(cause, len(texts), texts[0]) for cause, texts in found.items())
 
 

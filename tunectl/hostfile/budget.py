@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
 from tunectl.errors import UsageError
-from tunectl.hostfile.shape import CEILINGS, Budget
+from tunectl.hostfile.shape import CEILINGS, Budget, FeedBudget
 
 
 class Measure(NamedTuple):
@@ -38,11 +38,21 @@ def check_limit(key: str, value: float, where: str) -> None:
 
 def merged(own: Budget, shipped: Mapping[str, float], origin: str) -> dict[str, float]:
     """Every limit by its key, in the order of [budget]. UsageError, naming `origin` and the key, for no limit."""
-    written = {key: value for key, value in msgspec.structs.asdict(own).items() if value is not None}
-    for key, value in written.items():
-        check_limit(key, value, f"{origin}: budget.{key}")
+    written = _written(own, KEYS, f"{origin}: budget")
     both = {**shipped, **written}
     return {key: both[key] for key in KEYS if key in both}
+
+
+def of_feed(own: FeedBudget, origin: str) -> dict[str, float]:
+    """Every limit of [budget.feed]. UsageError, naming `origin` and the key, for no limit."""
+    return _written(own, FEED_KEYS, f"{origin}: budget.feed")
+
+
+def _written(own: Budget | FeedBudget, keys: Iterable[str], where: str) -> dict[str, float]:
+    written = {key: value for key in keys if (value := getattr(own, key)) is not None}
+    for key, value in written.items():
+        check_limit(key, value, f"{where}.{key}")
+    return written
 
 
 def looser(limits: Mapping[str, float], measures: Mapping[str, Measure]) -> tuple[Looser, ...]:
@@ -54,4 +64,5 @@ def looser(limits: Mapping[str, float], measures: Mapping[str, Measure]) -> tupl
     )
 
 
-KEYS = tuple(field.name for field in msgspec.structs.fields(Budget))
+KEYS = tuple(field.name for field in msgspec.structs.fields(Budget) if field.name in CEILINGS)
+FEED_KEYS = tuple(field.name for field in msgspec.structs.fields(FeedBudget))

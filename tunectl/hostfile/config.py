@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from tunectl.bootloader.families import FAMILIES
@@ -11,7 +13,7 @@ from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts as HostFacts
 from tunectl.host.sysroot import Sysroot
-from tunectl.hostfile.budget import Looser, looser, merged
+from tunectl.hostfile.budget import Looser, looser, merged, of_feed
 from tunectl.hostfile.monitor import check_monitor
 from tunectl.hostfile.profile import Profile, load_profile
 from tunectl.hostfile.shape import HostFile, Monitor, Thermal, WaiverRow
@@ -52,6 +54,8 @@ class HostConfig(NamedTuple):
     threads: tuple[Trading, ...] = ()
     load: tuple[str, ...] = ()  # beside which preflight measures once more
     looser: tuple[Looser, ...] = ()  # limits of the budget that permit more than the profile's
+    feed: bool = False  # whether preflight runs `probe feed`, too
+    feed_limits: Mapping[str, float] = MappingProxyType({})  # key of [budget.feed] to limit
 
 
 def read_hostfile(path: str) -> HostFile:
@@ -89,6 +93,8 @@ def resolve(hostfile: HostFile, facts: CpuFacts, origin: str, root: Sysroot | No
         trading_threads(hostfile.threads, scope, hostfile.network.interfaces, origin),
         chosen(hostfile.preflight.load, f"{origin}: preflight.load") if hostfile.preflight.load else (),
         looser(limits, profile.measures),
+        hostfile.preflight.feed,
+        of_feed(hostfile.budget.feed, origin),
     )
 
 

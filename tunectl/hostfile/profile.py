@@ -10,8 +10,8 @@ import msgspec
 
 from tunectl.errors import UsageError
 from tunectl.host.sysroot import Sysroot
-from tunectl.hostfile.budget import Measure, check_limit
-from tunectl.hostfile.shape import Budget, Value
+from tunectl.hostfile.budget import KEYS, Measure, check_limit
+from tunectl.hostfile.shape import Value
 from tunectl.hostfile.toml import read_toml
 from tunectl.oneline import one_line
 
@@ -39,7 +39,7 @@ class Limit(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 # As many keys as [budget] of the host file has.
 _Limits = msgspec.defstruct(
     "_Limits",
-    [(field.name, Limit | None, None) for field in msgspec.structs.fields(Budget)],
+    [(key, Limit | None, None) for key in KEYS],
     forbid_unknown_fields=True,
     frozen=True,
 )

@@ -104,12 +104,30 @@ class Network(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 # What no run can reach, by key of [budget]: a limit there would permit everything. The longest run takes a day; an
 # interruption takes a nanosecond or more; nobody can take more than the whole time.
-CEILINGS = {"max_ns": 86_400e9, "p99_9_ns": 86_400e9, "interruptions_per_s": 1e9, "stolen_ppm": 1e6}
+CEILINGS = {
+    "max_ns": 86_400e9,
+    "p99_9_ns": 86_400e9,
+    "interruptions_per_s": 1e9,
+    "stolen_ppm": 1e6,
+    "due_to_book_p99_9_ns": 86_400e9,
+}
 
 
 def _between(key: str) -> dict[str, float]:
     """Only for the schema: hostfile/budget.py says it with the file and the key."""
     return {"exclusiveMinimum": 0, "exclusiveMaximum": CEILINGS[key]}
+
+
+class FeedBudget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """[budget.feed]: limits for `probe feed`. No profile has one: what a path of market data may take is the site's."""
+
+    due_to_book_p99_9_ns: Annotated[
+        float | None,
+        Meta(
+            description="The 99.9th percentile of the time from when a message is due until the book has it.",
+            extra_json_schema=_between("due_to_book_p99_9_ns"),
+        ),
+    ] = None
 
 
 class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -137,6 +155,7 @@ class Budget(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             extra_json_schema=_between("stolen_ppm"),
         ),
     ] = None
+    feed: Annotated[FeedBudget, Meta(description="What `probe feed` is judged by.")] = FeedBudget()
 
 
 class Preflight(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -148,6 +167,9 @@ class Preflight(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             description="Measure once more beside these loads on the housekeeping CPUs; never beside a running engine."
         ),
     ] = []
+    feed: Annotated[
+        bool, Meta(description="Run `probe feed` for a few seconds, too; never beside a running engine.")
+    ] = False
 
 
 class Thermal(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from tunectl.cpulist import format_cpulist
 from tunectl.model import Finding, Outcome, cost
-from tunectl.shapes import Jitter
+from tunectl.shapes import Feed, Jitter
 from tunectl.verdict import fails_gate, is_proof, verdict_of
-from tunectl.wording import UNDER_LOAD, over_limit, sentence, standing
+from tunectl.wording import FEED, PROBE, UNDER_LOAD, broken_limits, over_limit, sentence, standing
 
 
 class Parts(NamedTuple):
@@ -31,6 +31,8 @@ class Parts(NamedTuple):
     unlimited: tuple[str, ...] = ()  # keys of [budget] that neither the profile nor the host file has
     loaded: Jitter | None = None  # the probe once more, beside a load, where one was asked for
     load_problem: str = ""  # why it was not
+    feed: Feed | None = None  # `probe feed`, where it was asked for
+    feed_problem: str = ""  # why it was not measured
 
 
 def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
@@ -38,8 +40,10 @@ def decide(parts: Parts, strict: bool) -> tuple[str, list[str]]:
     also count what is no part of the proof."""
     every = (*parts.verify, *parts.check, *parts.thermal)
     failing = sorted(filter(fails_gate, every), key=lambda finding: cost(finding.severity))
-    reasons = _gathered(failing) + _budget(parts.probe) + _budget_loaded(parts.loaded) + list(parts.beside)
-    unknown = _unjudged(parts) + _unjudged_load(parts) + list(parts.not_measured)
+    reasons = _gathered(failing) + _broken(parts) + list(parts.beside)
+    unknown = _unjudged(parts) + list(parts.not_measured)
+    unknown += _unjudged_too(UNDER_LOAD, parts.load_problem, parts.loaded)
+    unknown += _unjudged_too(FEED, parts.feed_problem, parts.feed)
     unreadable = [finding for finding in every if finding.outcome is Outcome.UNREADABLE]
     missed = [finding for finding in unreadable if strict or is_proof(finding.knob, parts.spared)]
     if verdict_of(parts.verify) == "unreadable" and not missed:
@@ -59,20 +63,20 @@ def _unjudged(parts: Parts) -> list[str]:
         return [parts.probe_problem]
     if parts.probe is None:
         return [] if parts.not_measured else ["probe: nothing was measured"]
-    return _not_held("probe", parts.probe)
+    return _not_held(PROBE, parts.probe)
 
 
-def _unjudged_load(parts: Parts) -> list[str]:
-    """The same of the run beside a load, where one was asked for."""
-    if parts.load_problem:
-        return [parts.load_problem]
-    return _not_held(UNDER_LOAD, parts.loaded) if parts.loaded else []
+def _unjudged_too(what: str, problem: str, result: Jitter | Feed | None) -> list[str]:
+    """The same of what was measured besides, where it was asked for."""
+    if problem:
+        return [problem]
+    return _not_held(what, result) if result else []
 
 
-def _not_held(what: str, probe: Jitter) -> list[str]:
-    if probe.budget.verdict in ("within", "broken"):
+def _not_held(what: str, result: Jitter | Feed) -> list[str]:
+    if result.budget.verdict in ("within", "broken"):
         return []
-    return [f"{what}: not judged: {probe.budget.reason or 'it was held to no limit'}"]
+    return [f"{what}: not judged: {result.budget.reason or 'it was held to no limit'}"]
 
 
 def _gathered(findings: Iterable[Finding]) -> list[str]:
@@ -97,10 +101,7 @@ def _line(members: list[Finding]) -> str:
     return line.rstrip(".") + (f"; fix: {first.fix}" if first.fix else "")
 
 
-def _budget_loaded(loaded: Jitter | None) -> list[str]:
+def _broken(parts: Parts) -> list[str]:
     """A limit that broke beside a load broke, whatever became of the load later."""
-    return [over_limit(text, UNDER_LOAD) for text in loaded.budget.broken] if loaded else []
-
-
-def _budget(probe: Jitter | None) -> list[str]:
-    return list(map(over_limit, probe.budget.broken)) if probe else []
+    broken = broken_limits(parts.probe, parts.loaded, parts.feed)
+    return [over_limit(text, what) for what, texts in broken.items() for text in texts]

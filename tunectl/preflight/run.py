@@ -29,10 +29,11 @@ from tunectl.knobs import KNOBS
 from tunectl.knobs.drivers.pseudofile import is_spared
 from tunectl.model import Finding, HostId, Outcome, Plan, Scope
 from tunectl.preflight import beside
+from tunectl.preflight.feeding import Fed, measure_feed
 from tunectl.preflight.gate import Parts, decide
 from tunectl.preflight.headline import Waivers, count_waivers, headline
 from tunectl.preflight.thermal import NAMES, judge_thermal
-from tunectl.preflight.unproved import STOP, to_load, to_prove
+from tunectl.preflight.unproved import STOP, to_feed, to_load, to_prove
 from tunectl.probe.budget import KEYS, judge, suggested_s
 from tunectl.probe.loaded import planned, refusal, under
 from tunectl.probe.result import left_out, nothing_measured, read_result
@@ -60,6 +61,7 @@ class Request(NamedTuple):
     intrude: bool  # go also where somebody else's threads run
     stay_off: Callable[[CpuSet], None]  # moves this process away from these CPUs
     load: tuple[str, ...] | None = None  # beside which it is measured once more; None for what the host file says
+    feed: bool | None = None  # whether `probe feed` is measured, too; None for what the host file says
     typed: Callable[[Finding], Finding] = lambda finding: finding  # the same finding, whose fix names this host
 
 
@@ -80,6 +82,8 @@ class Flight:
     loaded: Jitter | None = None  # the probe once more, beside that load
     measured_loaded: dict[str, Any] | None = None
     load_problem: str = ""
+    is_feed_asked: bool = False
+    fed: Fed = field(default_factory=Fed)
     beside: list[beside.Beside] = field(default_factory=list)  # the CPUs that were left to somebody else
     thermal: dict[str, Any] = field(default_factory=dict)
     unproved: tuple[Fix, ...] = ()  # what to do so that the probe proves something
@@ -116,11 +120,13 @@ def run_preflight(request: Request) -> Flight:
     _check(request, flight, config, scope)
     problem = _measure(request, flight, config, scope, facts)
     _measure_loaded(request, flight, config, scope, facts)
+    _measure_feed(request, flight, config)
     _look_longer(request, flight, config, facts)
     _thermal(flight, thermal, read_thermal(root, scope), config)
     flight.unproved = (
         *to_prove(root.live, problem, flight.probe, flight.beside, flight.load),
         *to_load(flight.load, flight.load_problem, flight.loaded),
+        *to_feed(flight.fed.problem, flight.fed.result),
     )
     limits = config.budget if config else {}
     parts = Parts(
@@ -137,6 +143,8 @@ def run_preflight(request: Request) -> Flight:
         tuple(key for key in KEYS if key not in limits) if config else (),
         flight.loaded,
         flight.load_problem,
+        flight.fed.result,
+        flight.fed.problem,
     )
     flight.verdict, reasons = decide(parts, request.strict)
     flight.reasons = flight.reasons + reasons
@@ -230,6 +238,14 @@ def _measure_loaded(request: Request, flight: Flight, config: HostConfig | None,
         flight.load_problem = f"{named}: {nothing}"
         return
     flight.loaded, flight.measured_loaded = _held(found, result, config)
+
+
+def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -> None:
+    """On CPUs that the probe was alone on: the ones that it left to somebody else are left to him once more."""
+    flight.is_feed_asked = request.feed if request.feed is not None else bool(config and config.feed)
+    if flight.is_feed_asked:
+        measured = frozenset(cpu.cpu for cpu in flight.probe.cpus) if flight.probe else frozenset[int]()
+        flight.fed = measure_feed(measured, config.feed_limits if config else {}, request.intrude, request.tell)
 
 
 def _behold(root: Sysroot, found: Mapping[int, list[occupants.Occupant]]) -> beside.Beheld:

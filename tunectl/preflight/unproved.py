@@ -9,8 +9,9 @@ from tunectl.fix import Fix, to_decide, to_type
 from tunectl.host.stressng import INSTALL
 from tunectl.preflight.beside import Beside
 from tunectl.probe.budget import needed_s
+from tunectl.probe.feed_budget import WHERE
 from tunectl.probe.result import load_problem
-from tunectl.shapes import Budget, Jitter
+from tunectl.shapes import Budget, Feed, Jitter
 
 STOP = "GO needs them stopped, or --intrude"
 _A_DAY_S = 86400
@@ -54,6 +55,19 @@ def to_load(names: Sequence[str], problem: str, loaded: Jitter | None) -> Iterat
     elif loaded and loaded.budget.verdict == "broken":
         search = f"sudo tunectl probe jitter --attribute --load {','.join(names)}"
         yield to_type(search, "says what interrupts each CPU beside that load")
+
+
+def to_feed(problem: str, feed: Feed | None) -> Iterator[Fix]:
+    """What to do so that feed is measured and judged, or so that it is found what takes the time."""
+    again = f"{_AGAIN} --feed"
+    if problem:
+        yield to_decide(f"see to it that feed can be measured, or leave it out ({_AGAIN} --no-feed): {problem}")
+    elif feed and not feed.budget.limits:
+        yield to_decide(f"set {WHERE} in the host file: feed was held to no limit")
+    elif feed and feed.budget.verdict == "broken":
+        yield to_type("sudo tunectl probe feed", "says which stage takes the time")
+    elif feed and feed.budget.verdict != "within":
+        yield to_type(again, feed.budget.reason)
 
 
 def _again(loads: Sequence[str]) -> str:

@@ -14,8 +14,9 @@ from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.model import Outcome
 from tunectl.probe.budget import KEYS, judge
+from tunectl.probe.feed_budget import judge_feed
 from tunectl.probe.result import load_problem
-from tunectl.shapes import Cpu, Jitter, JudgedTarget, Preflight, Section
+from tunectl.shapes import Cpu, Feed, Jitter, JudgedTarget, Preflight, Section
 from tunectl.verdict import SECTIONS, is_proof
 
 # The verdicts beside which GO can stand. `check` is "unreadable" where only the engine's own threads were to be judged.
@@ -45,7 +46,7 @@ def doubt_of_go(document: Preflight) -> str:
     probe = document.probe
     if not probe:
         return "measured nothing"
-    doubts = chain(_of_run(document, probe), _under_load(document))
+    doubts = chain(_of_run(document, probe), _under_load(document), _feed(document))
     return next(chain(doubts, _reasons(document), _sections(document), _findings(document)), "")
 
 
@@ -69,6 +70,28 @@ def _under_load(document: Preflight) -> Iterator[str]:
     elif set(asked) != set(loaded.load.names if loaded.load else ()):
         yield "was measured beside another load than it was asked to"
     yield from (f"under load {text}" for text in _of_run(document, loaded))
+
+
+def _feed(document: Preflight) -> Iterator[str]:
+    """Was `probe feed` measured where it was asked for, and do its own figures keep within its limit?"""
+    feed = document.feed
+    if not feed:
+        if document.is_feed_asked:
+            yield "did not measure feed, as it was asked to"
+        return
+    yield from (f"in feed {text}" for text in _part_of(document, feed))
+    if others := {cpu for case in feed.cases for cpu in case.cpus} - _cpus(document.cpu_sets.isolated):
+        yield f"feed ran on CPU {format_cpulist(others)}, not isolated as it says"
+    try:
+        again = judge_feed(feed, {name: limit for name, limit in feed.budget.limits.items() if limit is not None})
+    except TunectlError as error:
+        yield f"feed cannot be judged again: {error.message}"
+        return
+    for judged, whose in ((feed.budget, "feed"), (again, "the figures of feed")):
+        for text in judged.broken:
+            yield f"{whose} broke a limit: {text}"
+        if judged.verdict != "within":
+            yield f"{whose} was not judged: {judged.reason or 'no reason is given'}"
 
 
 def moment_of(text: str) -> datetime | None:
@@ -99,7 +122,7 @@ def _said(probe: Jitter) -> Iterator[str]:
         yield f"its probe was not judged: {budget.reason or 'no reason is given'}"
 
 
-def _part_of(document: Preflight, probe: Jitter) -> Iterator[str]:
+def _part_of(document: Preflight, probe: Jitter | Feed) -> Iterator[str]:
     """Did it run on this boot of this host, within the time of this preflight?"""
     boot, probed = document.host.boot_id, probe.host.boot_id
     if not boot or not probed:
@@ -114,7 +137,7 @@ def _part_of(document: Preflight, probe: Jitter) -> Iterator[str]:
 
 
 def _measuring_s(document: Preflight) -> float:
-    return sum(run.duration_s for run in (document.probe, document.loaded) if run)
+    return sum(run.duration_s for run in (document.probe, document.loaded, document.feed) if run)
 
 
 def _measured(document: Preflight, probe: Jitter) -> Iterator[str]:

@@ -62,3 +62,16 @@ def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
         )
         for stage in FEED_STAGES
     ]
+
+
+def feed_limits_of(feed: Feed | None) -> list[tuple[str, str, str, str, str]]:
+    """(measure, figure, limit, of which case, over or within) of the worst case of `feed`."""
+    cases = [case for case in (feed.cases if feed else ()) if case.at("99.9") is not None]
+    if not feed or not cases:
+        return []
+    worst = max(cases, key=lambda case: case.at("99.9") or 0.0)
+    limit = feed.budget.limits.get("due_to_book_p99_9_ns")
+    word = "no limit" if limit is None else "OVER" if (worst.at("99.9") or 0.0) > limit else "within"
+    return [
+        ("due to book P99.9", due_figure(worst, "99.9"), "-" if limit is None else nanoseconds(limit), worst.name, word)
+    ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.model import Document
-from tunectl.shapes import FEED_STAGES, Jitter, JitterLoaded, Load, Stops, Wake, typed
+from tunectl.shapes import FEED_STAGES, Feed, Jitter, JitterLoaded, Load, Stops, Wake, typed
 from tunectl.wording import nanoseconds, plural
 
 _NAMES = {
@@ -181,10 +181,18 @@ def probe_of(document: Document) -> Jitter | None:
     return typed(body, Jitter) if body else None
 
 
-def probes_of(body: Mapping[str, Any]) -> tuple[Jitter | None, Jitter | None]:
-    """The results that a preflight carries: its probe, and that under load."""
+class Runs(NamedTuple):
+    """The results that a preflight carries."""
+
+    probe: Jitter | None = None
+    loaded: Jitter | None = None  # the same under load
+    feed: Feed | None = None
+
+
+def runs_in(body: Mapping[str, Any]) -> Runs:
+    """Those of a preflight's body."""
     probe, loaded = (typed(body[key], Jitter) if body.get(key) else None for key in ("probe", "loaded"))
-    return probe, loaded
+    return Runs(probe, loaded, typed(body["feed"], Feed) if body.get("feed") else None)
 
 
 _OF_A_RUN = ("interruptions_per_s", "stolen_ppm", "p99_9_ns", "max_ns")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import probe_of
+from tunectl.report.figures import probe_of, runs_in
 from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
 from tunectl.wording import wanted
@@ -45,7 +45,7 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     said = f"{_clean(str(verdict or 'no verdict'))}: {headline}{brief(document.findings)}"
     if reasons:
         said += f"; {len(reasons)} reason{'s' if len(reasons) > 1 else ''}, first: {_clean(reasons[0])}"
-    perfdata = " ".join([*_outcomes(document.findings), *_probe(document)])
+    perfdata = " ".join([*_outcomes(document.findings), *_probe(document), *_feed(document)])
     status = f"TUNECTL {_WORDS[exit_code(verdict)]} - {said} | {perfdata}"
     numbered = [f"{place}. {_clean(reason)}" for place, reason in enumerate(reasons, 1)]
     details = [*_todo(document), *numbered, *_details(document)]
@@ -108,6 +108,16 @@ def _probe(document: Document) -> Iterator[str]:
         if value is not None:
             crit = "" if budget is None else _number(budget / scale)
             yield f"'{label}'={_number(value / scale)}{unit};;{crit};0"
+
+
+def _feed(document: Document) -> Iterator[str]:
+    """The worst case's P99.9 from due to the book."""
+    feed = runs_in(document.body).feed if document.name == "preflight" else None
+    known = [value for case in (feed.cases if feed else ()) if (value := case.at("99.9")) is not None]
+    if feed and known:
+        limit = feed.budget.limits.get("due_to_book_p99_9_ns")
+        crit = "" if limit is None else _number(limit / 1000)
+        yield f"'feed_due_to_book_p99.9'={_number(max(known) / 1000)}us;;{crit};0"
 
 
 def _number(value: float) -> str:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from tunectl.model import Finding, Match, Outcome, Scalar, Severity, Target, cost
 from tunectl.report.escape import shown
 from tunectl.report.findings import Group, Row, finding_of, groups, name_of, spread
-from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
 from tunectl.wording import unexplained, wanted
 
@@ -123,8 +122,7 @@ def findings_in(section: Mapping[str, Any] | None) -> tuple[Finding, ...]:
     return tuple(one if isinstance(one, Finding) else finding_of(one) for one in found)
 
 
-def other_reasons(body: Mapping[str, Any], probe: Jitter | None, loaded: Jitter | None) -> list[str]:
+def other_reasons(body: Mapping[str, Any], broken: Mapping[str, Iterable[str]]) -> list[str]:
     """The reasons of a preflight that are neither a finding's nor a limit's: those stand elsewhere on its page."""
-    broken, under = (run.budget.broken if run else () for run in (probe, loaded))
     knobs = {finding.knob for name in SECTIONS for finding in findings_in(body.get(name))}
-    return unexplained(map(str, body.get("reasons") or ()), knobs, broken, under)
+    return unexplained(map(str, body.get("reasons") or ()), knobs, broken)

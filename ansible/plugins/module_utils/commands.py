@@ -29,6 +29,7 @@ _FLAGS = {
     "restore": ("force", "salvage"),
     "probe": ("attribute",),
 }
+_SWITCHES = {"preflight": ("feed",)}  # on, off, or as the host file says
 _VALUES = {
     "apply": {"wait_s": "--wait"},
     "restore": {"wait_s": "--wait"},
@@ -51,6 +52,8 @@ def words(command: str, params: dict[str, Any], check_mode: bool = False, candid
         command = "plan"
     said = list(_WORDS.get(command, [command]))
     said += [f"--{flag}" for flag in _FLAGS.get(command, ()) if params.get(flag)]
+    switched = [key for key in _SWITCHES.get(command, ()) if params.get(key) is not None]
+    said += [f"--{key}" if params[key] else f"--no-{key}" for key in switched]
     for key, option in _VALUES.get(command, {}).items():
         if params.get(key) is not None:
             said += [option, _text(params[key])]

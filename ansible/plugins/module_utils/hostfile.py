@@ -42,6 +42,7 @@ OPTIONS: dict[str, Any] = {
             "p99_9_ns": {"type": "float"},
             "interruptions_per_s": {"type": "float"},
             "stolen_ppm": {"type": "float"},
+            "feed": {"type": "dict", "options": {"due_to_book_p99_9_ns": {"type": "float"}}},
         },
     },
     "thermal": {
@@ -56,6 +57,7 @@ OPTIONS: dict[str, Any] = {
                 "elements": "str",
                 "choices": ["memory", "faults", "files", "network", "timers", "all", "none"],
             },
+            "feed": {"type": "bool"},
         },
     },
     "monitor": {

@@ -47,6 +47,9 @@ options:
     description: Measure once more beside these loads, such as V(memory,timers), V(all), or V(none); without it what the
       host file says. Refused beside a running engine.
     type: str
+  feed:
+    description: Whether C(probe feed) is measured, too; without it what the host file says.
+    type: bool
 attributes:
   action:
     description: Runs on the controller and calls a module on the target.

@@ -96,6 +96,13 @@ options:
           stolen_ppm:
             description: The part of the time that is lost, in millionths.
             type: float
+          feed:
+            description: What `probe feed` is judged by.
+            type: dict
+            suboptions:
+              due_to_book_p99_9_ns:
+                description: The 99.9th percentile of the time from when a message is due until the book has it.
+                type: float
       thermal:
         description: What the clock is held to.
         type: dict
@@ -122,6 +129,9 @@ options:
               - timers
               - all
               - none
+          feed:
+            description: Run `probe feed` for a few seconds, too; never beside a running engine.
+            type: bool
       monitor:
         description: The monitor's settings.
         type: dict
@@ -320,6 +330,9 @@ options:
     description: How long O(command=probe) and O(command=preflight) probe; without it 5 seconds, and a preflight for as
       long as the limits of its budget need.
     type: float
+  feed:
+    description: With O(command=preflight), whether C(probe feed) is measured, too; without it what the host file says.
+    type: bool
   window_s:
     description: How long O(command=check) and O(command=preflight) watch the host.
     type: float
@@ -516,6 +529,7 @@ ARGUMENTS: dict[str, Any] = {
     "duration_s": {"type": "float"},
     "window_s": {"type": "float"},
     "load": {"type": "str"},
+    "feed": {"type": "bool"},
     "paths": {"type": "list", "elements": "path"},
     "cpus": {"type": "str"},
     "threshold_ns": {"type": "int"},

@@ -10,6 +10,7 @@ from tunectl.cpulist import format_cpulist
 from tunectl.report.actions import mended_by_apply, todo
 from tunectl.report.causes import grouped, totals
 from tunectl.report.charts import LogScale
+from tunectl.report.feed import feed_limits_of
 from tunectl.report.figures import (
     LOADED,
     OF_A_RUN,
@@ -40,7 +41,7 @@ from tunectl.report.html.feed import feed_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
 from tunectl.shapes import Case, Cpu, Feed, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
-from tunectl.wording import nanoseconds
+from tunectl.wording import broken_limits, nanoseconds
 
 MAX_SPARKLINES = 16
 MAX_PERIODS = 12
@@ -49,7 +50,7 @@ MAX_COUNTED = 12
 
 Probe = Jitter | JitterRuns | JitterLoaded | Wake | Feed
 Result = Probe | Preflight
-_NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "limits_loaded": [], "reasons": [], "sections": []}
+_NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "reasons": [], "sections": []}
 
 
 def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
@@ -133,14 +134,24 @@ def _preflight(body: Mapping[str, Any], result: Preflight) -> dict[str, Any]:
     mended = mended_by_apply(body.get("actions") or ())
     return {
         "todo": todo(body.get("actions") or ()),
-        "limits": limits_of(result.probe),
-        "limits_loaded": limits_of(result.loaded),
-        "beside_load": loads_of(result.loaded.load)[0] if result.loaded else "",
-        "reasons": other_reasons(body, result.probe, result.loaded),
+        "limits": _limits(result),
+        "reasons": other_reasons(body, broken_limits(result.probe, result.loaded, result.feed)),
         "sections": [
             _section(title, body[name], mended) for name, title in titles if (body.get(name) or {}).get("findings")
         ],
     }
+
+
+def _limits(result: Preflight) -> list[dict[str, Any]]:
+    """What was measured beside what the budget allows: a table each of the probe, the probe under load, and feed."""
+    worst = "The worst CPU of each measure, and what the budget allows."
+    load = loads_of(result.loaded.load)[0] if result.loaded else ""
+    tables = (
+        ("The probe", "on", worst, limits_of(result.probe)),
+        ("The probe under load", "on", f"Under load: {load}. {worst}", limits_of(result.loaded)),
+        ("Feed", "case", "The worst case of feed, and what the budget allows.", feed_limits_of(result.feed)),
+    )
+    return [{"of": of, "on": on, "said": said, "rows": rows} for of, on, said, rows in tables if rows]
 
 
 def _section(title: str, section: Mapping[str, Any], mended: Set[str]) -> dict[str, Any]:
@@ -166,7 +177,7 @@ def _verdict(result: Result, doubt: str) -> dict[str, Any] | None:
         if word == "go" and doubt:
             word, said = "unknown", [f"It says GO, and {doubt}."]
         return {"word": word.upper(), "look": {"go": "good", "no-go": "bad"}.get(word, "open"), "said": said}
-    if not isinstance(result, Jitter):
+    if not isinstance(result, Jitter) and not (isinstance(result, Feed) and result.budget.limits):
         return None
     budget = result.budget
     if budget.verdict == "not-judged":

@@ -6,16 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import limits_of, probes_of
+from tunectl.report.feed import feed_limits_of
+from tunectl.report.figures import Runs, limits_of, runs_in
 from tunectl.report.findings import brief
 from tunectl.report.hosts import machine_name
 from tunectl.report.text.findings import harmless, urgent
 from tunectl.report.text.page import VERDICT_STYLES, TextPage, banner, columns, heading, line, notes, prose
+from tunectl.report.text.probe_feed import feed_measured
 from tunectl.report.text.probe_jitter import measured, under
 from tunectl.report.text.todo import todo_list
 from tunectl.report.urgency import findings_in, other_reasons
 from tunectl.shapes import Jitter
 from tunectl.verdict import SECTIONS
+from tunectl.wording import broken_limits
 
 
 def preflight(body: Mapping[str, Any], page: TextPage) -> None:
@@ -27,30 +30,34 @@ def preflight(body: Mapping[str, Any], page: TextPage) -> None:
     _cpu_sets(page, body.get("cpu_sets") or {})
     todo_list(page, body.get("actions") or ())
     heading(page, "Measured")
-    probe, loaded = probes_of(body)
-    _against_budget(page, body, probe, loaded)
+    runs = runs_in(body)
+    _against_budget(page, body, runs)
     for name, title in (("check", "Checks"), ("thermal", "Thermal state"), ("verify", "Settings")):
         _section(page, title, body.get(name), body)
     harmless(page, [finding for name in SECTIONS for finding in findings_in(body.get(name))])
-    _probe(page, probe, body.get("beside") or ())
-    if loaded:
+    _probe(page, runs.probe, body.get("beside") or ())
+    if runs.loaded:
         heading(page, "Probe under load")
-        under(page, loaded, indent=2)
-        measured(loaded, page, indent=2)
+        under(page, runs.loaded, indent=2)
+        measured(runs.loaded, page, indent=2)
+    if runs.feed:
+        heading(page, "Feed")
+        feed_measured(runs.feed, page)
     _evidence(page, (body.get("thermal") or {}).get("evidence") or {})
     notes(page, body.get("notes", ()))
 
 
-def _against_budget(page: TextPage, body: Mapping[str, Any], probe: Jitter | None, loaded: Jitter | None) -> None:
+def _against_budget(page: TextPage, body: Mapping[str, Any], runs: Runs) -> None:
     """The worst CPU's figures with their limits, and each reason for the verdict that is no finding's."""
-    for reason in other_reasons(body, probe, loaded):
+    for reason in other_reasons(body, broken_limits(*runs)):
         prose(page, reason, indent=2, label="- ")
-    rows = limits_of(probe)
-    if rows:
-        columns(page, rows, indent=2, right=(1, 2), header=("probe, the worst CPU", "measured", "budget", "", ""))
-    if loaded:
-        header = ("under load, the worst CPU", "measured", "budget", "", "")
-        columns(page, limits_of(loaded), indent=2, right=(1, 2), header=header)
+    for what, rows in (
+        ("probe, the worst CPU", limits_of(runs.probe)),
+        ("under load, the worst CPU", limits_of(runs.loaded)),
+        ("feed", feed_limits_of(runs.feed)),
+    ):
+        if rows:
+            columns(page, rows, indent=2, right=(1, 2), header=(what, "measured", "budget", "", ""))
 
 
 def _cpu_sets(page: TextPage, sets: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tunectl.report.feed import DUE, OF_STAGES, due_figure, signed_ns, stage_rows
 from tunectl.report.feed import feed_conditions as conditions
+from tunectl.report.text.budget import judged
 from tunectl.report.text.cases import not_measured, void, warnings
 from tunectl.report.text.charts import histogram
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
@@ -19,12 +20,18 @@ _STAGES = "median and P99 are of each stage by itself; the rest are stages of me
 
 def feed(body: Mapping[str, Any], page: TextPage) -> None:
     """Prints a tunectl.probe.feed/1 body."""
-    result = typed(body, Feed)
+    feed_measured(typed(body, Feed), page)
+
+
+def feed_measured(result: Feed, page: TextPage) -> None:
+    """All that a result has."""
     measured = [case for case in result.cases if case.n]
     prose(page, _summary(result), style="bold")
     prose(page, "a message from when it was due to the book; n: messages that were due", style="dim")
     for text in conditions(result):
         prose(page, text, style="dim")
+    if result.budget.limits:
+        judged(page, result.budget)
     _due(page, [case for case in result.cases if case.n or case.is_void])
     if len(measured) > _WHOLE:
         _medians(page, measured)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tunectl.cpulist import named_cpus
@@ -12,20 +12,15 @@ from tunectl.report.escape import printable
 from tunectl.report.figures import LOADED, OF_A_RUN, loads_of, problems_of, runs_of, stopped_together, verdict_of
 from tunectl.report.story import story
 from tunectl.report.text import compare
+from tunectl.report.text.budget import judged
 from tunectl.report.text.charts import histogram, sparklines
 from tunectl.report.text.page import TextPage, columns, heading, notes, prose
-from tunectl.shapes import Budget, Cpu, Jitter, JitterLoaded, JitterRuns, Smis, Stops, typed
+from tunectl.shapes import Cpu, Jitter, JitterLoaded, JitterRuns, Smis, Stops, typed
 from tunectl.wording import nanoseconds, plural
 
 MAX_CPUS = 64  # rows of the table: the CPUs with the longest gaps
 MAX_IRQS = 8  # interrupts listed: the most frequent ones
 _HEADER = ("CPU", "int/s", "stolen", "P50", "P99", "P99.9", "P99.99", "arr99.9", "max", "loop")
-_LIMITS: dict[str, tuple[str, Callable[[float], str]]] = {
-    "max_ns": ("longest gap", nanoseconds),
-    "p99_9_ns": ("arrival P99.9", nanoseconds),
-    "interruptions_per_s": ("interruptions", lambda value: f"{value:g}/s"),
-    "stolen_ppm": ("stolen", lambda value: f"{value:g} ppm"),
-}
 
 
 def jitter(body: Mapping[str, Any], page: TextPage) -> None:
@@ -64,7 +59,7 @@ def loaded(body: Mapping[str, Any], page: TextPage) -> None:
         page.line()
     prose(page, _headline(kept.quiet), style="bold")
     for name, run in sides:
-        _budget(page, run.budget, 0, f"{name}, ")
+        judged(page, run.budget, 0, f"{name}, ")
     for run in kept.loaded:
         under(page, run)
     if len(sides) > 2 or not comparison:
@@ -94,7 +89,7 @@ def measured(result: Jitter, page: TextPage, indent: int = 0) -> None:
     """The verdict, the table and the histogram, without the warnings: also a section of preflight."""
     cpus = result.cpus
     prose(page, _headline([result]), indent=indent, style="bold")
-    _budget(page, result.budget, indent)
+    judged(page, result.budget, indent)
     _story(page, result, indent)
     page.line()
     rows = sorted(cpus, key=lambda cpu: -cpu.max_ns)[:MAX_CPUS] if len(cpus) > MAX_CPUS else cpus
@@ -140,17 +135,6 @@ def _story(page: TextPage, result: Jitter, indent: int) -> None:
     columns(page, found.rows, indent=indent + 2, right={0})
     for text in (*found.others, *found.unseen):
         prose(page, text, indent=indent + 2)
-
-
-def _budget(page: TextPage, budget: Budget, indent: int, which: str = "") -> None:
-    for text in budget.broken:
-        prose(page, text, indent=indent, label=f"{which}over budget: ", style="red")
-    if budget.verdict == "within":
-        limits = [(*_LIMITS[name], limit) for name, limit in budget.limits.items() if name in _LIMITS and limit]
-        known = [f"{name} {shown(limit)}" for name, shown, limit in limits]
-        prose(page, f"{which}within budget ({', '.join(known)})", indent=indent, style="green")
-    elif not budget.broken:
-        prose(page, f"{which}not judged: {budget.reason or 'no budget'}", indent=indent, style="magenta")
 
 
 def _row(result: Jitter, cpu: Cpu) -> Sequence[str]:
