@@ -117,7 +117,7 @@ struct feed_receiver {
     struct usage used;
     struct usage first;         /* when the last warm-up came */
     bool has_begun;
-    uint64_t drops[2];          /* of the sockets, then and at the end */
+    int64_t drops[2];           /* of the sockets, then and at the end; negative: unknown */
     unsigned char *incoming;
     size_t held;
     uint64_t read_begun;        /* of the read that is taken apart, this and the next three */
@@ -149,7 +149,6 @@ struct feed_run {
     _Atomic bool is_received;   /* the receiver is done */
     struct stamps stamps;
     const char *stamps_reason;  /* why there are none; "" */
-    uint64_t softnet[2];        /* /proc/net/softnet_stat: dropped, before and after */
     char reason[160];           /* why it was not measured; empty where it was */
     bool is_interrupted;
     bool is_locked;
@@ -192,7 +191,7 @@ void feed_stages(struct feed_run *run, size_t i, bool is_stamped, int64_t stages
  */
 int feed_reflect(const struct feed_run *run);
 
-/* The messages whose due time came in the measured time. */
+/* The messages whose due time came in the measured time. It ends early by a signal, or where a connection fails. */
 size_t feed_due_n(const struct feed_run *run);
 
 /* The document of a struct feed_run, tunectl.probe.feed.raw/1. For output_write. */
