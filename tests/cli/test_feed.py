@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests import artefacts
 from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
+from tests.probe.spy import ENDED, spying_on
 from tests.ran import Ran
 
 pytestmark = [
@@ -71,7 +73,13 @@ def test_text(tunectl: Run) -> None:
         (["--rate", "1000000"], "that is 10,000,000 messages (at most 4,000,000"),
         (["--rate", "0"], "'--rate'"),
         (["--burst", "257"], "'--burst'"),
-        (["--stamps", "hw"], "'--stamps'"),
+        (["--stamps", "on"], "'--stamps'"),
+        (["--stamps", "hw"], "--stamps hw: only with --connect"),
+        (["--busy-poll-us", "0"], "'--busy-poll-us'"),
+        (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
+        (["--listen", "nowhere"], "--listen nowhere: expected ADDRESS:PORT"),
+        (["--connect", "nowhere"], "--connect nowhere: expected ADDRESS:PORT"),
+        (["--connect", "127.0.0.1:1", "--transport", "multicast"], "only tcp and udp lead to the host of --connect"),
         (["--root", "/tmp"], "--root makes no sense here"),
         (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
     ],
@@ -89,6 +97,18 @@ def test_one_cpu_for_both_is_refused(tunectl: Run) -> None:
 def test_nothing_that_can_be_measured_is_an_error_with_the_reason(tunectl: Run) -> None:
     done = tunectl("probe", "feed", *HERE, "--transport", "udp")
     assert "nothing was measured: WebSocket frames are a stream of bytes" in complaint(done, 1)
+
+
+def test_a_preloaded_library_sees_the_programs_calls(tunectl: Run, tmp_path: Path) -> None:
+    """As docs/probe-feed.md starts it under a kernel-bypass library; this one ends it once the receiver allocates."""
+    library = spying_on("feed-", tmp_path)["LD_PRELOAD"]
+    wrapper = tmp_path / "probe"
+    wrapper.write_text(f'#!/bin/sh\nexec env LD_PRELOAD={library} {artefacts.program()} "$@"\n')
+    wrapper.chmod(0o755)
+    words = ("probe", "feed", *HERE, "--rate", "1000", "--duration", "0.05", "--stamps", "off")
+    env = {"TUNECTL_PROBE": str(wrapper)}
+    assert tunectl(*words, env=env).code == 0
+    assert f"{ENDED}" in complaint(tunectl(*words, "--alloc", "1", env=env), 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -92,9 +92,13 @@ def _cell(run: RawFeed, one: Judged, is_round_trip: bool) -> dict[str, Any]:
         **_counts(case),
         "stamped": case.stamped,
         "stamps": _stamps(case.stamps, run.clock.hz),
-        "receiver_cpu_percent": round(100 * share_of(case, run.clock.hz), 2) if case.arrived else None,
+        "receiver_cpu_percent": _cpu_percent(case, run) if case.arrived else None,
         "warnings": case_warnings(case, run) if case.arrived else [],
     }
+
+
+def _cpu_percent(case: RawCase, run: RawFeed) -> float | None:
+    return round(100 * share_of(case, run.clock.hz), 2) if case.receiver_ticks else None
 
 
 def _counts(case: RawCase) -> dict[str, Any]:

@@ -1,21 +1,7 @@
 /*
- * The experiment `feed`: how long from a message's due time until it is in the book? A run is one case: a transport, a format, a
- * way to wait.
- *
- * Open loop: when each message is due is fixed before the first is sent, by a rate or by a capture that is replayed, whatever
- * becomes of those before it. A sender that is late sends all that is due at once. The first `warm_ups` messages are left out.
- *
- * Stages, all stamps of one counter, each from the end of the one before:
- *
- *     send     from due until just before the call that took the message's last byte
- *     wire     until the kernel's receive stamp, which is of a read's last byte
- *     kernel   until the read began that brought the last byte, or until the stamp where that came while it was under way; without a
- *              stamp, wire and kernel together
- *     read     until that read was over
- *     batch    until its turn came: the messages of the read before it
- *     frame    until the frame, the line or the record was taken apart
- *     parse    until its numbers were read
- *     book     until the book had it
+ * The experiment `feed`: how long from a message's due time until it is in the book? docs/probe-feed.md has the method and the stages.
+ * A run is one case: a transport, a format, a way to wait. A sender that is late sends all that is due at once. The first `warm_ups`
+ * messages are left out.
  */
 #pragma once
 
