@@ -108,7 +108,7 @@ def test_nothing_imports_the_command_line() -> None:
         ("subprocess", ("tunectl.host.run", "tunectl.probe.build_hook")),
         ("psutil", ("tunectl.host.procs",)),
         ("pyudev", ("tunectl.host.devices",)),
-        ("pyroute2", ("tunectl.host.ethtool",)),
+        ("pyroute2", ("tunectl.host.ethtool", "tunectl.host.routes")),
         (
             "msgspec",
             (

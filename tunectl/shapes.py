@@ -354,6 +354,12 @@ class FeedSeries(msgspec.Struct, frozen=True):
     intervals: list[tuple[Count, Count, Count]]  # messages, the sum of their times and the longest, in ns
 
 
+class FeedStamps(msgspec.Struct, frozen=True):
+    """Receive stamps."""
+
+    kind: str  # sw, the kernel's; hw, the network card's; off
+
+
 class FeedCase(msgspec.Struct, frozen=True):
     """One transport and format, with the rest of what was asked for."""
 
@@ -376,6 +382,8 @@ class FeedCase(msgspec.Struct, frozen=True):
     bars_ns: dict[str, dict[str, Figure | None] | None] = {}
     series: FeedSeries | None = None
     stamped: bool = False
+    stamps: FeedStamps | None = None
+    is_round_trip: bool = False
     reason: str = ""  # why there is no result
     is_void: bool = False  # measured, and no result
     cpus: list[Count] = []
@@ -385,7 +393,8 @@ class FeedCase(msgspec.Struct, frozen=True):
     @property
     def key(self) -> tuple[object, ...]:
         """Cases with the same key are the same experiment."""
-        return self.transport, self.format, self.symbols, self.rate, self.burst, self.waiting, self.tls, self.alloc
+        asked = self.transport, self.format, self.symbols, self.rate, self.burst, self.waiting, self.tls, self.alloc
+        return *asked, self.is_round_trip
 
     @property
     def name(self) -> str:
@@ -393,6 +402,7 @@ class FeedCase(msgspec.Struct, frozen=True):
         parts = [f"{self.transport} {self.format}", f"{self.symbols} symbol{'s' * (self.symbols != 1)}", self.waiting]
         parts += [self.tls] * (self.tls != "off")
         parts += [f"{self.alloc} allocation{'s' * (self.alloc != 1)}"] * (self.alloc > 0)
+        parts += ["there and back"] * self.is_round_trip
         return ", ".join(parts)
 
     def at(self, percentile: str) -> float | None:
@@ -408,9 +418,22 @@ class FeedCase(msgspec.Struct, frozen=True):
         """Is this figure a lower bound? Messages that were never sent decide it."""
         return ns is not None and self.lower_bounds_from_ns is not None and ns >= self.lower_bounds_from_ns
 
+    @property
+    def stamped_by(self) -> str:
+        """`the kernel`, `the network card`; `nobody` where messages have no receive stamps."""
+        if not self.stamped:
+            return "nobody"
+        return "the network card" if self.stamps and self.stamps.kind == "hw" else "the kernel"
+
     def stage(self, name: str, figure: str) -> float | None:
         """`stage("read", "50")`, in ns; None where the stage is not known apart."""
         return (self.stages_ns.get(name) or {}).get(figure)
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """The other host of a round trip."""
+
+    address: str
 
 
 class FeedReplay(msgspec.Struct, frozen=True):
@@ -428,6 +451,7 @@ class Feed(msgspec.Struct, frozen=True):
 
     cases: list[FeedCase] = msgspec.field(name="cells")
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    peer: Peer | None = None
     replay: FeedReplay | None = None
     stamp_cost_ns: Figure | None = None
     warnings: list[str] = []
@@ -451,12 +475,6 @@ class Speedup(msgspec.Struct, frozen=True):
     over: str  # the wait method of the other
     percentiles: dict[str, Amount | None]
     wait_method: str = msgspec.field(default="", name="way")
-
-
-class Peer(msgspec.Struct, frozen=True):
-    """The other host of a round trip."""
-
-    address: str
 
 
 class Wake(msgspec.Struct, frozen=True):

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests import artefacts
 from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
+from tests.probe.spy import ENDED, spying_on
 from tests.ran import Ran
 
 pytestmark = [
@@ -71,7 +73,13 @@ def test_text(tunectl: Run) -> None:
         (["--rate", "1000000"], "that is 10,000,000 messages (at most 4,000,000"),
         (["--rate", "0"], "'--rate'"),
         (["--burst", "257"], "'--burst'"),
-        (["--stamps", "hw"], "'--stamps'"),
+        (["--stamps", "on"], "'--stamps'"),
+        (["--stamps", "hw"], "--stamps hw: only with --connect"),
+        (["--busy-poll-us", "0"], "'--busy-poll-us'"),
+        (["--listen", "127.0.0.1:1", "--connect", "127.0.0.1:1"], "--listen and --connect"),
+        (["--listen", "nowhere"], "--listen nowhere: expected ADDRESS:PORT"),
+        (["--connect", "nowhere"], "--connect nowhere: expected ADDRESS:PORT"),
+        (["--connect", "127.0.0.1:1", "--transport", "multicast"], "only tcp and udp lead to the host of --connect"),
         (["--root", "/tmp"], "--root makes no sense here"),
         (["--output", "/no/such/file"], "--output /no/such/file: no such directory"),
     ],
@@ -92,20 +100,31 @@ def test_nothing_that_can_be_measured_is_an_error_with_the_reason(tunectl: Run) 
 
 
 @pytest.mark.parametrize(
-    ("limit", "seconds", "code", "verdict"),
-    [("8.6e13", "1", 0, "within"), ("1", "1", 3, "broken"), ("8.6e13", "0.1", 1, "not-judged")],
+    ("limit", "seconds", "wanted"), [("8.6e13", "1", "within"), ("1", "1", "broken"), ("1", "0.1", "")]
 )
-def test_the_host_file_has_a_limit(
-    tunectl: Run, tmp_path: Path, limit: str, seconds: str, code: int, verdict: str
-) -> None:
+def test_the_host_file_has_a_limit(tunectl: Run, tmp_path: Path, limit: str, seconds: str, wanted: str) -> None:
     host = tmp_path / "host.toml"
     isolated = f'isolated = "{max(os.sched_getaffinity(0))}"\nallow_split_siblings = true'
     host.write_text(f'profile = "low-latency"\n{isolated}\n[budget.feed]\ndue_to_book_p99_9_ns = {limit}\n')
     words = ("--rate", "20000", "--duration", seconds, "--waiting", "poll", "--stamps", "off")
     done = tunectl("probe", "feed", *HERE, *words, "--host", host, "--format", "json")
-    assert (done.code, done.json["budget"]["verdict"]) == (code, verdict), done.json["budget"]
-    assert done.json["budget"]["limits"] == {"due_to_book_p99_9_ns": float(limit)}
+    budget = done.json["budget"]
+    assert budget["verdict"] in {wanted, "not-judged"} - {""}  # a machine that is too busy proves nothing
+    assert done.code == {"within": 0, "broken": 3, "not-judged": 1}[budget["verdict"]]
+    assert budget["limits"] == {"due_to_book_p99_9_ns": float(limit)}
     Draft202012Validator(SCHEMA).validate(done.json)
+
+
+def test_a_preloaded_library_sees_the_programs_calls(tunectl: Run, tmp_path: Path) -> None:
+    """As docs/probe-feed.md starts it under a kernel-bypass library; this one ends it once the receiver allocates."""
+    library = spying_on("feed-", tmp_path)["LD_PRELOAD"]
+    wrapper = tmp_path / "probe"
+    wrapper.write_text(f'#!/bin/sh\nexec env LD_PRELOAD={library} {artefacts.program()} "$@"\n')
+    wrapper.chmod(0o755)
+    words = ("probe", "feed", *HERE, "--rate", "1000", "--duration", "0.05", "--stamps", "off")
+    env = {"TUNECTL_PROBE": str(wrapper)}
+    assert tunectl(*words, env=env).code == 0
+    assert f"{ENDED}" in complaint(tunectl(*words, "--alloc", "1", env=env), 1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.probe.feeds import raw_document
-from tunectl.probe.feed_explain import explained_feed
+from tunectl.probe.feed_explain import RoundTrip, explained_feed
+from tunectl.probe.pair_facts import Peer
+
+TRIP = RoundTrip(Peer("10.0.0.2:7000", 2_000_000_000, 5), "eth1")
 
 
-def feed_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
+def feed_document(*cases: dict[str, Any], trip: RoundTrip | None = None, **changes: Any) -> dict[str, Any]:
     """The document of these raw cases."""
-    return explained_feed(raw_document(*cases, **changes))
+    return explained_feed(raw_document(*cases, **changes), trip=trip)

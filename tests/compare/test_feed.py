@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.compare.feeds import feed_document
+from tests.compare.feeds import TRIP, feed_document
 from tests.compare.runs import cpu_of, simulated
 from tests.compare.runs import document as jitter_document
 from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
@@ -121,6 +121,33 @@ def test_what_else_differs_is_named(read: Read) -> None:
     alike = "\n".join(both(before, before)["warnings"])
     assert "time stamps" not in alike
     assert "other CPUs" not in alike
+
+
+def test_a_round_trip_is_another_case_than_a_way(read: Read) -> None:
+    stayed, went = read("a", case()), read("b", case(), trip=TRIP)
+    with pytest.raises(TunectlError, match="have no case in common"):
+        both(stayed, went)
+    made = both(went, went)
+    assert made["groups"][0]["name"] == "tcp ws-json, 1 symbol, poll0, there and back"
+    assert not any("other end" in text for text in made["warnings"])
+
+
+def test_another_host_at_the_other_end_is_named(read: Read) -> None:
+    other = TRIP._replace(peer=TRIP.peer._replace(address="10.0.0.9:7000"))
+    made = both(read("a", case(), trip=TRIP), read("b", case(), trip=other))
+    assert "another host at the other end: 10.0.0.2:7000 before, 10.0.0.9:7000 after" in made["warnings"]
+
+
+def test_stamps_of_two_kinds_are_named(read: Read) -> None:
+    stamps = case()["stamps"]
+    cards = case(stamps=stamps | {"asked": "hw", "kind": "hw", "were_on": None})
+    text = (
+        "tcp ws-json, 1 symbol, poll0, there and back: time stamps of two kinds, the kernel's before, the network "
+        "card's after: wire and kernel are not the same on both sides"
+    )
+    kernel, card = read("a", case(), trip=TRIP), read("b", cards, trip=TRIP)
+    assert text in both(kernel, card)["warnings"]
+    assert not any("time stamps" in said for said in both(card, card)["warnings"])
 
 
 def test_what_cannot_be_compared(read: Read, tmp_path: Path) -> None:

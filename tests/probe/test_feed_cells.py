@@ -185,6 +185,15 @@ def test_a_sleeper_may_be_preempted_once_in_a_hundred_messages(waiting: str, swi
     assert not is_void(cell(case(involuntary_switches=switches)))  # of a spinner its share of the CPU decides
 
 
+@pytest.mark.parametrize("waiting", ["poll", "poll0"])
+def test_a_receiver_that_never_came_back_is_void(waiting: str) -> None:
+    """The other host, or its last words, never came: what the receiver has used is not known."""
+    made = cell(case(waiting=waiting, receiver_ns=0, receiver_ticks=0, failed="receiving", errno=errno.ETIMEDOUT))
+    assert is_void(made)
+    assert "the receiver waited in vain for the end" in made["reason"]
+    assert made["receiver_cpu_percent"] is None
+
+
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
@@ -242,6 +251,7 @@ def stamps(**changes: Any) -> dict[str, Any]:
         ),
         (case(drops={"socket": None, "softnet": 3, "nic": None}), "the host dropped 3 packets"),
         (case(drops={"socket": None, "softnet": None, "nic": None}), ""),
+        (case(drops={"socket": 0, "softnet": 0, "nic": 9}), "this host's interface dropped 9 packets"),
         (case(doubled=2), "2 messages came twice"),
         (case(doubled=1000, transport="multicast-ab", format="binary"), ""),  # sent twice on purpose
         (case(strangers=1), "1 packets came that are no messages of this run"),
@@ -254,6 +264,12 @@ def stamps(**changes: Any) -> dict[str, Any]:
         (case(stamped=False, stamp_shared=999), "no time stamps: the kernel made none; kernel contains wire"),
         (case(stamped=False, stamps=stamps(kind="off", reason="ktls brings none")), "no time stamps: ktls brings none"),
         (case(stamped=False, stamps=stamps(stepped=True)), "CLOCK_REALTIME was set during the run"),
+        (
+            case(stamped=False, stamps=stamps(kind="hw", stepped=True)),
+            "the network card's clock was set during the run",
+        ),
+        (case(stamped=False, stamps=stamps(kind="hw")), "no time stamps: the network card did not stamp every message"),
+        (case(stamps=stamps(asked="hw", kind="hw", were_on=None)), ""),
         (case(stamps=stamps(were_on=True)), "somebody else had switched time stamps on already"),
         (case(stamps=stamps(were_on=None)), ""),
         (case(negative=dict.fromkeys(FEED_STAGES, 0) | {"wire": 1}), ""),

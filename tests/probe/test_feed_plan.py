@@ -71,11 +71,9 @@ def test_an_unmeasured_case_says_what_was_asked() -> None:
 
 
 def test_the_words_that_all_cases_share() -> None:
-    asked = FeedRequest(duration_s=0.25, fifo=7, intrude=True)
-    assert list(asked.words(is_stamped=True)) == [
-        *("--duration", "0.250000", "--stamps", "sw", "--fifo", "7", "--intrude")
-    ]
-    assert list(FeedRequest().words(is_stamped=False)) == ["--duration", "10.000000", "--stamps", "off"]
+    asked = FeedRequest(duration_s=0.25, fifo=7, busy_poll_us=20, intrude=True)
+    assert list(asked.words()) == ["--duration", "0.250000", "--fifo", "7", "--busy-poll-us", "20", "--intrude"]
+    assert list(FeedRequest().words()) == ["--duration", "10.000000"]
 
 
 @pytest.mark.parametrize(
@@ -94,6 +92,11 @@ def test_the_words_that_all_cases_share() -> None:
         ({"alloc": "-1"}, "--alloc -1: expected whole numbers from 0 to 64, like 0,4"),
         ({"alloc": "99999999999999999999"}, "--alloc 9"),
         ({"alloc": ",".join(map(str, range(17)))}, "at most 16 of them"),
+        ({"stamps": "hw"}, r"--stamps hw: only with --connect \(on one host no network card is on the way\)"),
+        (
+            {"transport": "tcp,multicast", "connect": "10.0.0.2:7000"},
+            "--transport: only tcp and udp lead to the host of --connect",
+        ),
         ({"duration_s": 0.0}, "--duration 0: seconds, above 0 and at most a day"),
         ({"duration_s": float("nan")}, "--duration nan"),
         ({"duration_s": float("inf")}, "--duration inf"),
@@ -112,3 +115,4 @@ def test_the_limits_themselves_are_taken() -> None:
     assert cases(rate=400_000, symbols="1,64", alloc="0,64")
     assert cases(rate=100, burst=100, duration_s=1.0)
     assert cases(alloc=",".join(map(str, range(16))))
+    assert len(cases(transport="tcp,udp", connect="10.0.0.2:7000", stamps="hw")) == 2

@@ -431,9 +431,9 @@ def test_a_listener_survives_whoever_comes(installed: Path, pair: str) -> None:
         b"",
         b"GET / HTTP/1.0\r\n\r\n",
         b"x" * 5000,
-        b"tunectl-wake 3\nopen pipe block 1 32 1 1\nopen tcp block 1\nopen\n",
-        b"tunectl-wake 3\nopen tcp block 1 32 1 x\n",
-        b"tunectl-wake 3\nclose\nclose\n\xff\n",
+        b"tunectl-wake 4\nopen pipe 32 1 pipe block 1 32 1\nopen tcp 32\nopen\n",
+        b"tunectl-wake 4\nopen tcp 32 1 tcp block x 32 1\n",
+        b"tunectl-wake 4\nclose\nclose\n\xff\n",
     ]
     with listening(installed, pair) as (_, port):
         for said in lines:

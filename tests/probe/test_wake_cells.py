@@ -14,9 +14,9 @@ import pytest
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError
 from tunectl.probe.document import read_document
+from tunectl.probe.pair_facts import Peer
 from tunectl.probe.tick_figures import PERCENTILES, Figures
 from tunectl.probe.wake_explain import explained_wake
-from tunectl.probe.wake_facts import Peer
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "schema" / "tunectl.probe.wake-1.json").read_text())
 HZ = 1e9  # so that a tick is a nanosecond

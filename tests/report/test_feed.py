@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.compare.feeds import feed_document
+from tests.compare.feeds import TRIP, feed_document
 from tests.probe.feeds import case, lossy, message, tail, unmeasured, unsent
 from tests.report.documents import AT, HOST, document
 from tests.report.documents import body as preflight_body
@@ -46,6 +46,22 @@ def test_the_stages_of_a_single_case_add_up_to_each_percentile() -> None:
     rows = [line.split() for line in lines[at + 4 : at + 4 + len(FEED_STAGES)]]
     assert [row[0] for row in rows] == list(FEED_STAGES)
     assert "Stages: median of each" not in lines
+
+
+def test_a_round_trip_says_where_it_went() -> None:
+    stamps = {"asked": "hw", "kind": "hw", "reason": "", "were_on": None, "uncertainty_ticks": 900, "stepped": False}
+    body = feed_document(case(tail(1_000), stamps=stamps), trip=TRIP)
+    assert (body["peer"], body["interface"]) == ({"address": "10.0.0.2:7000", "hz": 2_000_000_000, "cpu": 5}, "eth1")
+    assert [cell["is_round_trip"] for cell in body["cells"]] == [True]
+    lines = text(body)
+    assert lines[0] == "from CPU 2 and back from 10.0.0.2:7000 to CPU 3, 1 case, 1 s"
+    said = ("messages go to 10.0.0.2:7000 and come back: wire", "wire ends at the network card's time stamp")
+    for page in (" ".join(lines), html(body).words.lower()):
+        assert all(words in page for words in said)
+        assert "tcp ws-json, 1 symbol, poll0, there and back" in page
+    stayed = " ".join(text(ONE))
+    assert "back" not in stayed
+    assert "network card" not in stayed
 
 
 def test_of_many_cases_one_table_has_the_medians_and_the_rest_is_for_those_who_ask() -> None:

@@ -133,6 +133,17 @@ def intrude_option(function: F) -> F:
     return click.option("--intrude", is_flag=True, help=text)(function)
 
 
+def pair_options(function: F) -> F:
+    """What every experiment with a sender and a receiver knows of SO_BUSY_POLL and of another host."""
+    for option in (
+        click.option("--connect", metavar="A:P", help="Measure round trips to that host, over tcp and udp."),
+        click.option("--listen", metavar="A:P", help="Be the other host of a --connect, until Ctrl-C."),
+        click.option("--busy-poll-us", type=click.IntRange(1, 1_000_000), metavar="N", help="For SO_BUSY_POLL [50]."),
+    ):
+        function = option(function)
+    return function
+
+
 def load_option(function: F) -> F:
     """--load, of every command that may measure beside a load."""
     text = "Measure once more beside these loads on the housekeeping CPUs (stress-ng): memory, ...; all; none."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,12 +11,13 @@ import click
 
 from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
-from tunectl.cli.options import Options, intrude_option, load_option
+from tunectl.cli.options import Options, intrude_option, load_option, pair_options
 from tunectl.cli.probe_feed import feed
 from tunectl.cli.probing import (
     STOP,
     config_of,
     emit_and_write,
+    end_by_signals,
     pair_of,
     refuse_empty,
     refuse_taken,
@@ -41,8 +41,7 @@ from tunectl.probe.pair_placement import asked_cpus
 from tunectl.probe.result import load_problem, nothing_measured, read_result
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
-from tunectl.probe.wake import run_wake
-from tunectl.probe.wake_hosts import serve_wake
+from tunectl.probe.wake import run_wake, serve_wake
 from tunectl.probe.wake_request import WakeRequest
 from tunectl.shapes import plain
 from tunectl.tuning.inspection import proposed_config
@@ -177,13 +176,6 @@ def _runs(
     return "probe.jitter", measured(tell)
 
 
-def _end_on_hangup() -> None:
-    """SIGTERM ends the run as Ctrl-C does: with the result so far, and nothing left behind. So does a lost terminal."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
-        signal.signal(signal.SIGHUP, signal.default_int_handler)
-
-
 @tunectl_command(name="wake")
 @click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
 @click.option(
@@ -205,14 +197,12 @@ def _end_on_hangup() -> None:
     metavar="N",
     help="The receiver writes to so much memory after each message: the next finds its caches cold.",
 )
-@click.option("--busy-poll-us", type=click.IntRange(1, 1_000_000), metavar="N", help="Given to SO_BUSY_POLL [50].")
 @click.option(
     "--cold-sender", is_flag=True, help="Let the sender grow cold between messages, as the published benchmark does."
 )
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
-@click.option("--listen", metavar="A:P", help="Be the other host of a --connect, until Ctrl-C.")
-@click.option("--connect", metavar="A:P", help="Measure round trips to that host, over tcp and udp.")
+@pair_options
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
 def wake(
     options: Options,
@@ -252,10 +242,7 @@ def wake(
         connect=connect,
     )
     refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
-    if listen or connect:
-        _end_on_hangup()  # these wait for each other, and end by themselves
-    else:
-        ENDING.keep()
+    end_by_signals(request)
     if listen:
         serve_wake(request, lambda line: click.echo(line, err=True))
         return OK

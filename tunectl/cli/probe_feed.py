@@ -8,15 +8,15 @@ import click
 
 from tunectl.cli.command import progress, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
-from tunectl.cli.options import Options, intrude_option
-from tunectl.cli.probing import emit_and_write, pair_of, refuse_taken
+from tunectl.cli.options import Options, intrude_option, pair_options
+from tunectl.cli.probing import emit_and_write, end_by_signals, pair_of, refuse_taken
 from tunectl.errors import UsageError
-from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
-from tunectl.probe.feed import run_feed
+from tunectl.probe.feed import run_feed, serve_feed
 from tunectl.probe.feed_budget import judge_feed
 from tunectl.probe.feed_cases import FORMATS, MOST_ALLOCATIONS, MOST_SYMBOLS, TLS, TRANSPORTS, WAITS
 from tunectl.probe.feed_request import DURATION_S, MOST_A_SECOND, RATE, FeedRequest, replayed
+from tunectl.probe.feed_stamps import STAMPS
 from tunectl.probe.pair_placement import asked_cpus
 from tunectl.shapes import Feed, plain, typed
 
@@ -57,16 +57,18 @@ _MOST_AT_ONCE = 256
 )
 @click.option(
     "--stamps",
-    type=click.Choice(("auto", "off")),
+    type=click.Choice(STAMPS),
     default="auto",
     show_default=True,
-    help="The kernel's receive stamps, which tell wire and kernel apart.",
+    help="Receive stamps, which tell wire and kernel apart: the kernel's (sw), or the network card's (hw, with "
+    "--connect). auto: the card's where it has them.",
 )
 @click.option(
     "--duration", "duration_s", type=float, metavar="S", help="Of each case [10; with --replay the capture's]."
 )
 @click.option("--fifo", type=click.IntRange(1, 99), metavar="PRIO", help="Both threads as SCHED_FIFO at this priority.")
 @intrude_option
+@pair_options
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the JSON result there, too.")
 def feed(
     options: Options,
@@ -85,6 +87,9 @@ def feed(
     duration_s: float | None,
     fifo: int | None,
     intrude: bool,
+    busy_poll_us: int | None,
+    listen: str | None,
+    connect: str | None,
     output: str | None,
 ) -> int:
     """Market data from a socket to a book: what each message takes from when it is due, stage by stage."""
@@ -104,6 +109,9 @@ def feed(
         duration_s=DURATION_S if duration_s is None else duration_s,
         fifo=fifo,
         intrude=intrude,
+        busy_poll_us=busy_poll_us,
+        listen=listen,
+        connect=connect,
     )
     if replay is not None:
         _refuse({"--burst": burst, "--duration": duration_s}, "with --replay", "the capture decides it")
@@ -111,10 +119,13 @@ def feed(
         request = replayed(request, replay, speed, rate)
     _refuse({"--speed": None if replay else speed}, "without --replay", "it is how fast a capture is replayed")
     refuse_taken(pair.root, pair.facts, asked_cpus(cpus, pair.among), pair.config, intrude)
-    ENDING.keep()
+    end_by_signals(request)
+    if listen:
+        serve_feed(request, lambda line: click.echo(line, err=True))
+        return OK
     with progress(options) as tell:
         result = run_feed(request, tell)
-    limits = pair.config.feed_limits if pair.config else {}
+    limits = pair.config.feed_limits if pair.config and not connect else {}  # they are about one host
     budget = judge_feed(typed(result, Feed), limits)
     result["budget"] = plain(budget)
     emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)

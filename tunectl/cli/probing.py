@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -12,10 +13,12 @@ from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
+from tunectl.host.ending import ENDING
 from tunectl.host.occupants import Occupant, Place, look, refusal
 from tunectl.host.sysroot import Sysroot
 from tunectl.hostfile.config import HostConfig
 from tunectl.model import HostId
+from tunectl.probe.pair_request import PairRequest
 from tunectl.probe.result import result_text
 from tunectl.tuning.inspection import read_config
 
@@ -84,6 +87,17 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
     stay_off(root, isolated)
     among = format_cpulist(free if len(free) > 1 else isolated) if not cpus and len(isolated) > 1 else None
     return Pair(root, facts, config, among)
+
+
+def end_by_signals(request: PairRequest) -> None:
+    """SIGTERM ends a run as Ctrl-C does: with the result so far, and nothing left behind. So does a lost terminal."""
+    if not (request.listen or request.connect):
+        ENDING.keep()
+        return
+    # Two hosts wait for each other, and end by themselves.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 def write_result(path: str, result: object) -> None:

@@ -118,6 +118,7 @@ def wake_conditions(before: Wake, after: Wake) -> Iterator[str]:
     """Cases that only one run has, or that ran on other CPUs."""
     yield from _alone(before, after)
     yield from _differs("scheduling priority", *_priorities(before, after))
+    yield from _other_hosts(before, after)
     yield from _differs("size of messages", *(f"{result.bytes} bytes" for result in (before, after)))
     yield from _differs("set of descriptors", *(f"{result.fds} descriptors" for result in (before, after)))
     yield from _differs(
@@ -132,13 +133,18 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
     """The same of `feed`; and cases that only one run stamped."""
     yield from _alone(before, after)
     yield from _differs("scheduling priority", *_priorities(before, after))
+    yield from _other_hosts(before, after)
     yield from _differs("replayed capture", *(_capture(result) for result in (before, after)))
     yield from _unusable(before, after)
-    stamped = {case.key: case.stamped for case in before.cases if case.n}
+    stamped = {case.key: case.stamped_by for case in before.cases if case.n}
     for case in after.cases:
-        if case.n and stamped.get(case.key, case.stamped) != case.stamped:
-            side = "after" if case.stamped else "before"
+        sides = {stamped.get(case.key, case.stamped_by): "before", case.stamped_by: "after"} if case.n else {}
+        if "nobody" in sides and len(sides) > 1:
+            (side,) = (side for who, side in sides.items() if who != "nobody")
             yield f"{case.name}: only {side} has time stamps: on the other side kernel contains wire"
+        elif len(sides) > 1:
+            each = ", ".join(f"{who}'s {side}" for who, side in sides.items())
+            yield f"{case.name}: time stamps of two kinds, {each}: wire and kernel are not the same on both sides"
     yield (
         "the bounds assume that messages are independent of each other; those of one burst, or of one stop, are not, "
         "and then the bounds are too narrow"
@@ -147,6 +153,12 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
 
 def _capture(result: Feed) -> str:
     return f"{result.replay.file} at speed {result.replay.speed:.4g}" if result.replay else "none"
+
+
+def _other_hosts(before: Table, after: Table) -> Iterator[str]:
+    """Round trips by way of different hosts. Without one, messages stayed where they were: those are other cases."""
+    if before.peer and after.peer:
+        yield from _differs("host at the other end", before.peer.address, after.peer.address)
 
 
 def _priorities(before: Table, after: Table) -> list[Any]:

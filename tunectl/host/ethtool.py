@@ -22,15 +22,18 @@ class Message(NamedTuple):
     """One kind of message: its commands, and its attributes from number 1 on, as the kernel numbers them."""
 
     get: int
-    set: int
+    set: int | None  # None: what it says cannot be set
     attributes: tuple[str, ...]
     one_byte: tuple[str, ...] = ()  # u8, where all others are u32
     shown: tuple[str, ...] = ()  # what tunectl has a use for, and a recording holds
+    bitsets: tuple[str, ...] = ()
 
 
+_FEATURES = ("hw", "wanted", "active", "nochange")
+_STAMPS = ("timestamping", "tx-types", "rx-filters")
 _FRAMES = "rx-usecs rx-max-frames rx-usecs-irq rx-max-frames-irq tx-usecs tx-max-frames tx-usecs-irq tx-max-frames-irq"
 MESSAGES = {
-    "features": Message(11, 12, ("hw", "wanted", "active", "nochange"), (), ("rx-gro", "rx-lro", "rx-ntuple-filter")),
+    "features": Message(11, 12, _FEATURES, (), ("rx-gro", "rx-lro", "rx-ntuple-filter"), _FEATURES),
     "rings": Message(
         15,
         16,
@@ -52,6 +55,7 @@ MESSAGES = {
         ("use-adaptive-rx", "use-adaptive-tx"),
         ("rx-usecs", "rx-max-frames", "tx-usecs", "tx-max-frames", "use-adaptive-rx", "use-adaptive-tx"),
     ),
+    "tsinfo": Message(25, None, (*_STAMPS, "phc-index"), (), ("phc-index",), _STAMPS),
 }
 
 
@@ -76,7 +80,7 @@ def write_setting(path: str, text: str) -> None:
     """One setting of the running host changed; what else there is of the NIC stays. OSError where it is refused."""
     nic, group, name = _parts(path)
     largest = 0xFF if name in MESSAGES[group].one_byte else 0xFFFFFFFF
-    if not text.strip().isdecimal() or (value := int(text)) > largest:
+    if MESSAGES[group].set is None or not text.strip().isdecimal() or (value := int(text)) > largest:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
     if group == "features":
         flag = [["value", True]] if value else []
@@ -165,8 +169,7 @@ def _shape(group: str) -> Any:
     bits = nest("bits", ("bit", "bit"), bit=bit)
     bitset = nest("bitset", ("nomask", "flag"), ("size", "uint32"), ("bits", "bits"), bits=bits)
     message = MESSAGES[group]
-    kinds = [(name, "uint8" if name in message.one_byte else "uint32") for name in message.attributes]
-    if group == "features":
-        kinds = [(name, "bitset") for name in message.attributes]
-    described = (("unspec", "none"), ("header", "device"), *kinds)
+    kinds = dict.fromkeys(message.attributes, "uint32")
+    kinds |= dict.fromkeys(message.one_byte, "uint8") | dict.fromkeys(message.bitsets, "bitset")
+    described = (("unspec", "none"), ("header", "device"), *kinds.items())
     return type(group, (genlmsg,), {"nla_map": described, "device": device, "bitset": bitset})

@@ -11,6 +11,7 @@ from tunectl.probe.feed_request import FeedRequest
 from tunectl.probe.pair_placement import Placed
 
 TRANSPORTS = ("tcp", "udp", "multicast", "multicast-ab")
+BETWEEN_HOSTS = ("tcp", "udp")
 FORMATS = ("ws-json", "json", "binary")
 TWO_LINES = "multicast-ab"  # each message is sent twice on purpose
 WAITS = ("poll", "poll0", "busy-poll")
@@ -60,8 +61,11 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
     if placed.sender == placed.receiver:
         said = f"the sender spins, so the receiver needs another CPU than {placed.sender}"
         raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
+    transports = chosen("--transport", request.transport, TRANSPORTS)
+    if request.connect and not set(transports) <= set(BETWEEN_HOSTS):
+        raise UsageError("--transport: only tcp and udp lead to the host of --connect")
     lists = product(
-        chosen("--transport", request.transport, TRANSPORTS),
+        transports,
         chosen("--message-format", request.format, FORMATS),
         _numbers("--symbols", request.symbols, 1, MOST_SYMBOLS),
         [request.rate],

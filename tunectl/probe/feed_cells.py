@@ -67,12 +67,12 @@ def _why_nothing(case: RawCase) -> str:
     return "every message was lost" if case.sent else "no message was sent before the end"
 
 
-def cells(run: RawFeed, found: Iterable[Judged]) -> list[dict[str, Any]]:
+def cells(run: RawFeed, found: Iterable[Judged], is_round_trip: bool) -> list[dict[str, Any]]:
     """A cell for each case."""
-    return [_cell(run, one) for one in found]
+    return [_cell(run, one, is_round_trip) for one in found]
 
 
-def _cell(run: RawFeed, one: Judged) -> dict[str, Any]:
+def _cell(run: RawFeed, one: Judged, is_round_trip: bool) -> dict[str, Any]:
     case = one.case
     return {
         "transport": case.transport,
@@ -84,6 +84,7 @@ def _cell(run: RawFeed, one: Judged) -> dict[str, Any]:
         "tls": case.tls,
         "alloc": case.alloc,
         "cpus": list(run.cpus),
+        "is_round_trip": is_round_trip,
         "reason": one.reason,
         "is_void": one.is_void,
         "n": 0 if one.reason else case.due,
@@ -91,9 +92,13 @@ def _cell(run: RawFeed, one: Judged) -> dict[str, Any]:
         **_counts(case),
         "stamped": case.stamped,
         "stamps": _stamps(case.stamps, run.clock.hz),
-        "receiver_cpu_percent": round(100 * share_of(case, run.clock.hz), 2) if case.arrived else None,
+        "receiver_cpu_percent": _cpu_percent(case, run) if case.arrived else None,
         "warnings": case_warnings(case, run) if case.arrived else [],
     }
+
+
+def _cpu_percent(case: RawCase, run: RawFeed) -> float | None:
+    return round(100 * share_of(case, run.clock.hz), 2) if case.receiver_ticks else None
 
 
 def _counts(case: RawCase) -> dict[str, Any]:

@@ -19,7 +19,7 @@ Profile = Annotated[list[int], Meta(min_length=_OF_PROFILE, max_length=_OF_PROFI
 class Stamps(msgspec.Struct, frozen=True, kw_only=True):
     """The kernel's receive stamps."""
 
-    asked: Literal["sw", "off"]
+    asked: Literal["sw", "hw", "off"]
     kind: Literal["sw", "hw", "off"]
     reason: str = ""  # why they are off though they were asked for
     were_on: bool | None = None  # somebody else had switched them on already; None: unknown

@@ -10,6 +10,7 @@ from typing import Any
 
 from tunectl.errors import UsageError
 from tunectl.probe.capture import Capture, read_capture
+from tunectl.probe.pair_request import PairRequest
 
 LONGEST_S = 86_400
 MOST_A_SECOND = 1_000_000
@@ -42,11 +43,9 @@ class Replay:
 
 
 @dataclass(frozen=True)
-class FeedRequest:
+class FeedRequest(PairRequest):
     """The options of `tunectl probe feed`, lists as text."""
 
-    cpus: str | None = None
-    among: str | None = None
     transport: str = "tcp"
     format: str = "ws-json"
     symbols: str = "1"
@@ -57,12 +56,12 @@ class FeedRequest:
     alloc: str = "0"
     stamps: str = "auto"
     duration_s: float = DURATION_S
-    fifo: int | None = None
-    intrude: bool = False
     replay: Replay | None = None  # then rate and duration are the capture's
 
     def check(self) -> None:
-        """UsageError where rate, burst and duration do not go together."""
+        """UsageError where rate, burst and duration do not go together, or no card is there that could stamp."""
+        if self.stamps == "hw" and not self.connect:
+            raise UsageError("--stamps hw: only with --connect", "on one host no network card is on the way")
         if not 0 < self.duration_s <= LONGEST_S:  # nan is in no range
             raise UsageError(f"--duration {self.duration_s:g}: seconds, above 0 and at most a day")
         messages = math.floor(self.rate * self.duration_s)
@@ -74,13 +73,10 @@ class FeedRequest:
             fewest = f"--burst {self.burst} needs at least so many: more a second, or for a longer time"
             raise UsageError(f"{what}: that is {messages:,} messages", fewest)
 
-    def words(self, is_stamped: bool) -> Iterator[str]:
-        """The program's arguments; without stamps, or with those that the kernel makes."""
-        yield from ("--duration", f"{self.duration_s:.6f}", "--stamps", "sw" if is_stamped else "off")
-        if self.fifo is not None:
-            yield from ("--fifo", str(self.fifo))
-        if self.intrude:
-            yield "--intrude"
+    def words(self) -> Iterator[str]:
+        """The program's arguments that are the same for each case."""
+        yield from ("--duration", f"{self.duration_s:.6f}")
+        yield from self.pair_words()
 
 
 def replayed(request: FeedRequest, file: str, speed: float | None, rate: int | None) -> FeedRequest:

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from tempfile import NamedTemporaryFile
-from typing import Any
+from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.host.cpusets import CpuFacts
+from tunectl.host.netdrops import read_nic_drops, read_softnet_drops
+from tunectl.host.sysroot import Sysroot
+from tunectl.host.timestamping import read_stamping
 from tunectl.probe.case_by_case import measured_cases
 from tunectl.probe.feed_cases import Planned, plan
 from tunectl.probe.feed_request import FeedRequest
+from tunectl.probe.feed_stamps import OFF, choose
+from tunectl.probe.pair_link import SMALLEST, Asked, Link
 from tunectl.probe.pair_placement import Placed, place
+from tunectl.probe.pair_request import BUSY_POLL_US
 from tunectl.probe.runner import document_of, start
 
 _CASE_S = 0.5  # beyond its schedule: the counter's rate, the warm-up
 _GRACE_S = 60.0
+
+
+class Way(NamedTuple):
+    """To another host and back."""
+
+    link: Link
+    interface: str  # of this host
+
+
+def far_words(said: Sequence[str]) -> list[str]:
+    """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
+    transport, waiting, busy_poll_us = said
+    # Bytes go back as they came: of the formats, this is the one that every transport takes.
+    case = ["--transport", transport, "--format", "binary", "--waiting", waiting]
+    return [*case, "--busy-poll-us", str(int(busy_poll_us))]
 
 
 class FeedRun:
@@ -28,11 +50,13 @@ class FeedRun:
         self.cases: list[Planned] = plan(request, self.placed)
         self.notes: list[str] = [self.placed.note] if self.placed.note else []
 
-    def measure(self) -> dict[str, Any]:
+    def measure(self, way: Way | None = None) -> dict[str, Any]:
         """What was counted, as if one run of the program had counted it. TunectlError where nothing was."""
-        return measured_cases(self.cases, self._measured, self._scheduled_s, self.tell)
+        stamps = choose(self.request.stamps, read_stamping(Sysroot(), way.interface) if way else None)
+        self.notes += [stamps.note] * bool(stamps.note)
+        return measured_cases(self.cases, partial(self._measured, way, stamps.words), self._scheduled_s, self.tell)
 
-    def without_stamps(self, raw: dict[str, Any]) -> dict[str, Any] | None:
+    def without_stamps(self, raw: dict[str, Any], way: Way | None = None) -> dict[str, Any] | None:
         """The document of the first case that was stamped in `raw`, once more and without stamps.
 
         None where no case was, and where the run was interrupted; where it failed `notes` has the reason.
@@ -42,7 +66,7 @@ class FeedRun:
             return None
         self.tell(f"{stamped[0].title}: once more without time stamps, {self._scheduled_s(stamped[0]):.0f} s left")
         try:
-            document = self._run(stamped[0], is_stamped=False)
+            document = self._measured(way, OFF, stamped[0])
         except (TunectlError, KeyboardInterrupt) as error:
             self.notes.append(f"what time stamps cost was not measured: {error or 'interrupted'}")
             return None
@@ -54,16 +78,42 @@ class FeedRun:
     def _scheduled_s(self, _: Planned) -> float:
         return _CASE_S + self.request.duration_s
 
-    def _measured(self, case: Planned) -> dict[str, Any]:
-        return self._run(case, is_stamped=self.request.stamps != "off")
+    def _measured(self, way: Way | None, stamps: Sequence[str], case: Planned) -> dict[str, Any]:
+        if way is None:
+            return self._counted(case, stamps)
+        words = (case.transport, case.waiting, str(self.request.busy_poll_us or BUSY_POLL_US))
+        with way.link.case(Asked(case.transport, SMALLEST, words)) as connection:
+            return self._counted(case, stamps, connection.fileno(), way.interface)
 
-    def _run(self, case: Planned, is_stamped: bool) -> dict[str, Any]:
-        argv = ["feed", "--cpus", self.placed.text, *case.words(), *self.request.words(is_stamped)]
+    def _counted(
+        self, case: Planned, stamps: Sequence[str], fd: int | None = None, nic: str | None = None
+    ) -> dict[str, Any]:
+        """With what the host dropped meanwhile."""
+        before = _host_drops(nic)
+        measured = self._run(case, [*stamps, *(("--socket", str(fd)) if fd is not None else ())], fd)
+        drops = {name: _grown(before[name], after) for name, after in _host_drops(nic).items()}
+        for cell in measured["cells"]:
+            if "drops" in cell:
+                cell["drops"] |= drops
+        return measured
+
+    def _run(self, case: Planned, words: Sequence[str], keep: int | None) -> dict[str, Any]:
+        argv = ["feed", "--cpus", self.placed.text, *case.words(), *self.request.words(), *words]
         with NamedTemporaryFile("w", prefix="tunectl-", suffix=".plan") as file:
             if self.request.replay:
                 file.write(self.request.replay.lines)
                 file.flush()
                 argv += ["--plan", file.name]
-            done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S)
+            done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S, keep=keep)
         measured: dict[str, Any] = document_of(done)
         return measured
+
+
+def _host_drops(nic: str | None) -> dict[str, int | None]:
+    root = Sysroot()
+    return {"softnet": read_softnet_drops(root), "nic": read_nic_drops(root, nic) if nic else None}
+
+
+def _grown(before: int | None, after: int | None) -> int | None:
+    """None where somebody did not count, or began anew: a driver that was loaded again."""
+    return None if before is None or after is None or after < before else after - before

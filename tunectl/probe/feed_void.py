@@ -9,6 +9,8 @@ from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner
 
 def why_void(case: RawCase, run: RawFeed) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
+    if not case.receiver_ticks:
+        return "void: the receiver waited in vain for the end, so nobody knows whether it had its CPU"
     if case.waiting == SPINNING:
         return why_no_spinner(share_of(case, run.clock.hz), run.cpus[1])
     if case.involuntary_switches <= OTHERS_MOST * case.sent:

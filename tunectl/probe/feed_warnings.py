@@ -61,6 +61,8 @@ def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
         yield f"the receiving socket dropped {case.drops.socket} packets: its buffer was full"
     if case.drops.softnet:
         yield f"the host dropped {case.drops.softnet} packets before they reached a socket (/proc/net/softnet_stat)"
+    if case.drops.nic:
+        yield f"this host's interface dropped {case.drops.nic} packets, of this connection or of others"
     if case.doubled and case.transport != TWO_LINES:
         yield f"{case.doubled} messages came twice"
     if case.strangers:
@@ -85,10 +87,13 @@ def _lost(case: RawCase, due: Figures) -> Iterator[str]:
 
 def _of_stamps(case: RawCase) -> Iterator[str]:
     stamps = case.stamps
+    is_card = stamps is not None and stamps.kind == "hw"
     if stamps and stamps.stepped:
-        yield "CLOCK_REALTIME was set during the run: the time stamps are void, and kernel contains wire"
+        clock = "the network card's clock" if is_card else "CLOCK_REALTIME"
+        yield f"{clock} was set during the run: the time stamps are not comparable, and kernel contains wire"
     elif stamps and stamps.asked != "off" and not case.stamped:
-        yield f"no time stamps: {stamps.reason or 'the kernel made none'}; kernel contains wire"
+        none = "the network card did not stamp every message" if is_card else "the kernel made none"
+        yield f"no time stamps: {stamps.reason or none}; kernel contains wire"
     if case.stamped and stamps and stamps.were_on:
         yield "somebody else had switched time stamps on already: without them this host may be faster"
     if case.stamped and case.stamp_shared > _SHARED_MOST * case.arrived:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,14 @@ from tunectl.probe.hostfiles import Machine, machine_of
 
 Count = Annotated[int, Meta(ge=0)]
 Values = list[int]  # value in ticks and how often it came, in turns; ascending
+
+
+class Peer(NamedTuple):
+    """The other host of a round trip: its address as it was given, the rate of its counter, the CPU of its thread."""
+
+    address: str
+    hz: int
+    cpu: int
 
 
 class CpuFact(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,10 +8,11 @@ from typing import Any
 
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.sysroot import Sysroot
+from tunectl.probe.pair_hosts import serve_pair
+from tunectl.probe.pair_link import Link, split_address
 from tunectl.probe.wake_explain import explained_wake
-from tunectl.probe.wake_link import Link, split_address
 from tunectl.probe.wake_request import WakeRequest
-from tunectl.probe.wake_run import WakeRun
+from tunectl.probe.wake_run import WakeRun, far_words
 
 
 def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = None) -> dict[str, Any]:
@@ -24,12 +25,17 @@ def run_wake(request: WakeRequest, on_progress: Callable[[str], None] | None = N
         split_address("--connect", request.connect)
     run = WakeRun(request, read_scope_facts(Sysroot()), on_progress or _say_nothing)
     if request.connect:
-        with closing(Link(request.connect)) as link:
+        with closing(Link("wake", request.connect)) as link:
             result = explained_wake(run.measure(link), link.peer)
     else:
         result = explained_wake(run.measure(None))
     result["warnings"] = [*filter(None, [run.placed.note]), *result["warnings"]]
     return result
+
+
+def serve_wake(request: WakeRequest, on_line: Callable[[str], None]) -> None:
+    """Is the other host until Ctrl-C, as serve_pair()."""
+    serve_pair("wake", request, far_words, on_line)
 
 
 def _say_nothing(_: str) -> None:

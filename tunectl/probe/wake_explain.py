@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tunectl.probe.pair_facts import Peer
 from tunectl.probe.wake_cells import cells, judged, speedups
-from tunectl.probe.wake_facts import Peer, read_raw
+from tunectl.probe.wake_facts import read_raw
 from tunectl.probe.wake_warnings import run_warnings
 
 _AS_IT_IS = (

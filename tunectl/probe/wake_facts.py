@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -63,14 +63,6 @@ class RawWake(PairRun[RawCase], frozen=True, kw_only=True):
     fds: Count
     dirty_kib: Count
     has_warm_sender: bool
-
-
-class Peer(NamedTuple):
-    """The other host: its address as it was given, the rate of its counter, the CPU of its thread."""
-
-    address: str
-    hz: int
-    cpu: int
 
 
 def read_raw(document: dict[str, Any]) -> RawWake:

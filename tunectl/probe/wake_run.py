@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from tunectl.host.cpusets import CpuFacts
 from tunectl.probe.case_by_case import measured_cases
+from tunectl.probe.pair_link import SMALLEST, Asked, Link
 from tunectl.probe.pair_placement import Placed, place
+from tunectl.probe.pair_request import BUSY_POLL_US
 from tunectl.probe.runner import document_of, start
 from tunectl.probe.wake_cases import Planned, plan
-from tunectl.probe.wake_link import Asked, Link
-from tunectl.probe.wake_request import BUSY_POLL_US, MESSAGES, SMALLEST, WakeRequest
+from tunectl.probe.wake_request import MESSAGES, WakeRequest
 
 _CASE_S = 0.1  # beyond its schedule, mostly to find out the counter's rate
 _GRACE_S = 60.0
+
+
+def far_words(said: Sequence[str]) -> list[str]:
+    """The arguments of the other host's program, made of the words that _measured() sends. ValueError for others."""
+    mechanism, way, *numbers = said
+    busy_poll_us, message_bytes, fds = map(int, numbers)
+    case = ["--case", f"{mechanism}:{way}:0", "--busy-poll-us", str(busy_poll_us)]
+    return [*case, "--bytes", str(message_bytes), "--fds", str(fds)]
 
 
 class WakeRun:
@@ -40,26 +48,16 @@ class WakeRun:
 
     def _measured(self, link: Link | None, case: Planned) -> dict[str, Any]:
         if link is None:
-            return self._run(case, (), None)
+            return self._run(case)
         asked = self.request
-        wanted = Asked(
-            case.mechanism,
-            case.way,
-            asked.busy_poll_us or BUSY_POLL_US,
-            asked.message_bytes or SMALLEST,
-            asked.fds or 1,
-        )
-        connection = link.open(wanted)
-        try:
-            words = ("--socket", str(connection.fileno()), "--peer-hz", str(link.peer.hz))
-            return self._run(case, words, connection)
-        finally:
-            connection.close()
-            link.close_case()
+        size = asked.message_bytes or SMALLEST
+        words = (case.mechanism, case.way, str(asked.busy_poll_us or BUSY_POLL_US), str(size), str(asked.fds or 1))
+        with link.case(Asked(case.mechanism, size, words)) as connection:
+            fd = connection.fileno()
+            return self._run(case, ("--socket", str(fd), "--peer-hz", str(link.peer.hz)), keep=fd)
 
-    def _run(self, case: Planned, words: Sequence[str], connection: socket.socket | None) -> dict[str, Any]:
+    def _run(self, case: Planned, words: Sequence[str] = (), keep: int | None = None) -> dict[str, Any]:
         argv = ["wake", "--cpus", self.placed.text, "--case", case.text, *self.request.words(), *words]
-        keep = connection.fileno() if connection else None
         done = start(argv, self.placed.cpus, timeout_s=2 * self._scheduled_s(case) + _GRACE_S, keep=keep)
         measured: dict[str, Any] = document_of(done)
         return measured

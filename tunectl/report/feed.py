@@ -16,11 +16,16 @@ def feed_conditions(result: Feed) -> list[str]:
     found = [f"{rate:,} messages a second, {_at_once(burst)}" for rate, burst in sorted(asked)]
     if replay := result.replay:
         found = [*(_replayed(replay, rate) for rate, _ in sorted(asked))]
+    if result.peer:
+        to = f"messages go to {printable(result.peer.address)} and come back"
+        found.append(f"{to}: wire (without time stamps kernel) holds both ways and the other host")
     if any(case.lower_bounds_from_ns is not None for case in result.cases):
         found.append("a figure with ≥ is a lower bound: messages that were never sent count as what they had waited")
     measured = [case for case in result.cases if case.n]
     if any(case.n < FEWEST_P99_9 for case in measured):
         found.append(f"P99.9 needs {FEWEST_P99_9:,} messages")
+    if any(case.stamped_by == "the network card" for case in measured):
+        found.append("wire ends at the network card's time stamp")
     if measured and not all(case.stamped for case in measured):
         found.append("without time stamps (wire is -) kernel contains wire")
     if (cost := result.stamp_cost_ns) is not None:

@@ -48,7 +48,8 @@ def feed_measured(result: Feed, page: TextPage) -> None:
 def _summary(result: Feed) -> str:
     cpus = result.cases[0].cpus if result.cases else []
     sender, receiver = cpus if len(cpus) == 2 else ("-", "-")
-    return f"from CPU {sender} to CPU {receiver}, {plural(len(result.cases), 'case')}, {result.duration_s:.3g} s"
+    where = f" and back from {result.peer.address}" if result.peer else ""
+    return f"from CPU {sender}{where} to CPU {receiver}, {plural(len(result.cases), 'case')}, {result.duration_s:.3g} s"
 
 
 def _due(page: TextPage, cases: Sequence[FeedCase]) -> None:

@@ -19,7 +19,7 @@ static size_t slot_of(const struct book *book, const char symbol[QUOTE_SYMBOL])
     struct name name = name_of(symbol);
     size_t at = (size_t)(((name.words[0] ^ name.words[1]) * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
     for (;; at = (at + 1) % BOOK_SLOTS) {
-        struct name found = name_of(book->slots[at].best.symbol);
+        struct name found = name_of(book->slots[at].symbol);
         if (!found.words[0] || (found.words[0] == name.words[0] && found.words[1] == name.words[1]))
             return at;
     }
@@ -27,18 +27,11 @@ static size_t slot_of(const struct book *book, const char symbol[QUOTE_SYMBOL])
 
 bool book_apply(struct book *book, const struct quote *quote)
 {
-    struct book_entry *entry = &book->slots[slot_of(book, quote->symbol)];
-    bool is_new = !entry->best.symbol[0];
-    if ((is_new && book->symbols == BOOK_SYMBOLS) || (!is_new && quote->update <= entry->best.update))
+    struct quote *best = &book->slots[slot_of(book, quote->symbol)];
+    bool is_new = !best->symbol[0];
+    if ((is_new && book->symbols == BOOK_SYMBOLS) || (!is_new && quote->update <= best->update))
         return false;
     book->symbols += is_new;
-    entry->changes += entry->best.bid_price != quote->bid_price || entry->best.ask_price != quote->ask_price;
-    entry->best = *quote;
+    *best = *quote;
     return true;
-}
-
-const struct book_entry *book_find(const struct book *book, const char symbol[QUOTE_SYMBOL])
-{
-    const struct book_entry *entry = &book->slots[slot_of(book, symbol)];
-    return entry->best.symbol[0] ? entry : NULL;
 }

@@ -68,14 +68,15 @@ void connection_close(struct connection *c)
     c->n = 0;
 }
 
-uint64_t connection_drops(const struct connection *c)
+int64_t connection_drops(const struct connection *c)
 {
-    uint64_t sum = 0;
+    int64_t sum = 0;
     for (size_t i = 0; i < c->n; i++) {
         uint32_t info[SK_MEMINFO_VARS] = {0};
         socklen_t length = sizeof(info);
-        if (getsockopt(c->receives[i], SOL_SOCKET, SO_MEMINFO, info, &length) == 0)
-            sum += info[SK_MEMINFO_DROPS];
+        if (getsockopt(c->receives[i], SOL_SOCKET, SO_MEMINFO, info, &length))
+            return -1;
+        sum += info[SK_MEMINFO_DROPS];
     }
     return sum;
 }

@@ -32,8 +32,8 @@ void connection_close(struct connection *c);
 /* The same of a connected socket whose other end, on another host, sends back what it receives. */
 int connection_adopt(struct connection *c, int fd);
 
-/* What its receiving sockets had no room for so far. */
-uint64_t connection_drops(const struct connection *c);
+/* What its receiving sockets had no room for so far; negative where they do not say (SO_MEMINFO). */
+int64_t connection_drops(const struct connection *c);
 
 /*
  * Both ends of a stream encrypt and decrypt in the kernel (TLS 1.3, AES-128-GCM) with keys that were agreed on beforehand: there is

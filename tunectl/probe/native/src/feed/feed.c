@@ -36,25 +36,10 @@ const size_t feed_formats_n = sizeof(feed_formats) / sizeof(*feed_formats);
 
 size_t feed_due_n(const struct feed_run *run)
 {
-    uint64_t over = run->is_interrupted ? run->end_ticks : UINT64_MAX;
     size_t n = 0;
-    while (run->warm_ups + n < run->messages && feed_due(run, run->warm_ups + n) < over)
+    while (run->warm_ups + n < run->messages && feed_due(run, run->warm_ups + n) < run->end_ticks)
         n++;
     return n;
-}
-
-/* The second column of each line, in hexadecimal digits: packets that a CPU's backlog had no room for. */
-static uint64_t softnet_drops(void)
-{
-    struct text text = file_read("", "/proc/net/softnet_stat");
-    uint64_t sum = 0;
-    for (char *rest = text.bytes, *line; (line = strsep(&rest, "\n"));) {
-        unsigned long long dropped;
-        if (sscanf(line, "%*x %llx", &dropped) == 1)
-            sum += dropped;
-    }
-    text_deinit(&text);
-    return sum;
 }
 
 static void cannot(struct feed_run *run, const char *what, int rc)
@@ -71,7 +56,7 @@ static void set_stamps(struct feed_run *run)
     if (run->stamps_reason[0])
         return;
     if (stamps_choose(&run->stamps, run->options->phc))
-        run->stamps_reason = "the network card's clock (--phc) cannot be read";
+        run->stamps_reason = "not comparable: the network card's clock cannot be read";
     else if (!run->stamps.is_hardware)
         run->stamps.were_on = stamps_were_on();
     for (size_t i = 0; i < run->connection.n && !run->stamps_reason[0]; i++)
@@ -114,6 +99,14 @@ static bool get_memory(struct feed_run *run)
     return run->sender.sent && run->sender.outgoing && run->receiver.arrivals && run->receiver.incoming;
 }
 
+/* Nothing was due any more from now on; where the measured time had not begun, nothing ever was. */
+static void end_early(struct feed_run *run, uint64_t now)
+{
+    uint64_t begun = feed_due(run, run->warm_ups);
+    if (now < run->end_ticks)
+        run->end_ticks = now > begun ? now : begun;
+}
+
 static void conduct(struct feed_run *run)
 {
     struct pair *pair = &run->pair;
@@ -121,21 +114,18 @@ static void conduct(struct feed_run *run)
     bool has_stamps = run->stamps.is_on;
     run->is_locked = mlockall(MCL_CURRENT) == 0;
     pair_compare_clocks(pair);
-    run->softnet[0] = softnet_drops();
     if (has_stamps)
         stamps_begin(&run->stamps);
-    run->start_ticks = ticks_now() + (uint64_t)(LEAD_MS * run->clock.initial.hz / 1e3);
+    run->start_ticks = ticks_now() + (uint64_t)((double)LEAD_MS * run->clock.initial.hz / 1e3);
     run->end_ticks = feed_due(run, run->messages - 1) + run->after_ticks;
     run->sender.next_ping = run->start_ticks;
     bool is_over = pair_work(pair, patience_ms);
-    uint64_t now = ticks_now();
     run->is_interrupted = stop_is_asked();
-    if (run->is_interrupted && now < run->end_ticks)
-        run->end_ticks = now;
+    if (run->is_interrupted || run->sender.error || (is_over && run->receiver.error))
+        end_early(run, ticks_now());
     if (has_stamps)
         stamps_end(&run->stamps, run->clock.initial.hz);
     run->duration_s = (double)(run->end_ticks - feed_due(run, run->warm_ups)) / run->clock.initial.hz;
-    run->softnet[1] = softnet_drops();
     pair_guard_stop(guard);
     if (!is_over)
         run->receiver.error = -ETIMEDOUT;

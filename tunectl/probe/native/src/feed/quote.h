@@ -1,16 +1,6 @@
 /*
- * One message: the best bid and the best ask of a symbol. The two shapes in which it comes, written and read here and nowhere else.
- *
- * JSON, an object of scalars, in any order; other members are passed over:
- *
- *     {"s":"SYM01","u":1000000000,"b":"25000.12345678","B":"1.50000000","a":"25000.12345679","A":"2.00000000","T":1700000000000000000}
- *
- *     s symbol, u update (grows by symbol), b and B bid's price and size, a and A the ask's: strings of a decimal number
- *
- * Binary, 64 bytes or more, little-endian, the rest padded with NUL:
- *
- *     0 "TOB1"   4 length of the record   8 update   16 symbol, 16 bytes padded with NUL
- *     32 bid price   40 bid size   48 ask price   56 ask size, each in units of 1e-8
+ * One message: the best bid and the best ask of a symbol. It comes in two shapes, JSON and a binary record (docs/probe-feed.md),
+ * which are written and read here and nowhere else.
  */
 #pragma once
 

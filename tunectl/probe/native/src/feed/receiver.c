@@ -48,7 +48,7 @@ static void begin(struct feed_run *run)
     r->has_begun = true;
     r->first = usage_now();
     r->drops[0] = connection_drops(&run->connection);
-    r->allocations = r->reads = 0;
+    r->allocations = r->reads = r->strangers = 0;
     memset(r->batches, 0, sizeof(r->batches));
 }
 

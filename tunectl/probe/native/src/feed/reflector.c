@@ -1,9 +1,6 @@
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include "feed/run.h"
@@ -42,17 +39,12 @@ int feed_reflect(const struct feed_run *run)
 {
     int fd = run->options->socket;
     int us = (int)run->options->busy_poll_us;
-    int status = pair_settle("reflector", run->pair.ends[RECEIVER].cpu, run->options->fifo_priority);
-    (void)prctl(PR_SET_NAME, "feed-reflector");
-    (void)mlockall(MCL_CURRENT);
-    if (status)
-        return status;
-    if (fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
-        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
-    (void)printf("{\"ready\": true}\n");
-    if (fflush(stdout))
-        return print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno));
-    if (fd >= 0)
+    int status = pair_reflector_settle(&run->pair, "feed-reflector", run->options->fifo_priority);
+    if (!status && fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
+        status = print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
+    if (!status)
+        status = pair_reflector_say_ready();
+    if (!status && fd >= 0)
         reflect(run, fd);
-    return EXIT_OK;
+    return status;
 }

@@ -1,21 +1,7 @@
 /*
- * The experiment `feed`: how long from a message's due time until it is in the book? A run is one case: a transport, a format, a
- * way to wait.
- *
- * Open loop: when each message is due is fixed before the first is sent, by a rate or by a capture that is replayed, whatever
- * becomes of those before it. A sender that is late sends all that is due at once. The first `warm_ups` messages are left out.
- *
- * Stages, all stamps of one counter, each from the end of the one before:
- *
- *     send     from due until just before the call that took the message's last byte
- *     wire     until the kernel's receive stamp, which is of a read's last byte
- *     kernel   until the read began that brought the last byte, or until the stamp where that came while it was under way; without a
- *              stamp, wire and kernel together
- *     read     until that read was over
- *     batch    until its turn came: the messages of the read before it
- *     frame    until the frame, the line or the record was taken apart
- *     parse    until its numbers were read
- *     book     until the book had it
+ * The experiment `feed`: how long from a message's due time until it is in the book? docs/probe-feed.md has the method and the stages.
+ * A run is one case: a transport, a format, a way to wait. A sender that is late sends all that is due at once. The first `warm_ups`
+ * messages are left out.
  */
 #pragma once
 
@@ -117,7 +103,7 @@ struct feed_receiver {
     struct usage used;
     struct usage first;         /* when the last warm-up came */
     bool has_begun;
-    uint64_t drops[2];          /* of the sockets, then and at the end */
+    int64_t drops[2];           /* of the sockets, then and at the end; negative: unknown */
     unsigned char *incoming;
     size_t held;
     uint64_t read_begun;        /* of the read that is taken apart, this and the next three */
@@ -149,7 +135,6 @@ struct feed_run {
     _Atomic bool is_received;   /* the receiver is done */
     struct stamps stamps;
     const char *stamps_reason;  /* why there are none; "" */
-    uint64_t softnet[2];        /* /proc/net/softnet_stat: dropped, before and after */
     char reason[160];           /* why it was not measured; empty where it was */
     bool is_interrupted;
     bool is_locked;
@@ -192,7 +177,7 @@ void feed_stages(struct feed_run *run, size_t i, bool is_stamped, int64_t stages
  */
 int feed_reflect(const struct feed_run *run);
 
-/* The messages whose due time came in the measured time. */
+/* The messages whose due time came in the measured time. It ends early by a signal, or where a connection fails. */
 size_t feed_due_n(const struct feed_run *run);
 
 /* The document of a struct feed_run, tunectl.probe.feed.raw/1. For output_write. */

@@ -139,6 +139,9 @@ void feed_send_all(void *context)
     struct usage before = usage_now();
     while (!s->error && s->n < run->messages && !stop_is_asked() && !atomic_load(&run->is_received) && ticks_now() < run->end_ticks)
         s->error = send_due(run);
+    /* The receiver waits for the end that say_end says; another one is that of the connection. */
+    if (!s->error && atomic_load(&run->is_received) && !run->receiver.error)
+        s->error = -EPIPE;
     struct usage after = usage_now();
     s->used = usage_since(&before, &after);
     say_end(run);

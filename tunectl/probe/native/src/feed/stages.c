@@ -171,7 +171,7 @@ static void write_stamps(struct json *j, const struct feed_run *run, size_t end,
     json_bool(j, "stamped", stamped);
     json_uint(j, "stamp_shared", shared);
     json_open(j, "stamps", '{');
-    json_string(j, "asked", run->options->stamps);
+    json_string(j, "asked", run->options->phc ? "hw" : run->options->stamps);
     json_string(j, "kind", !run->stamps.is_on ? "off" : run->stamps.is_hardware ? "hw" : "sw");
     json_string(j, "reason", run->stamps_reason);
     json_real(j, "uncertainty_ticks", run->stamps.is_on ? (double)run->stamps.doubt_ticks : NAN, 0);
@@ -183,12 +183,13 @@ static void write_stamps(struct json *j, const struct feed_run *run, size_t end,
     json_close(j, '}');
 }
 
-static void write_drops(struct json *j, const struct feed_run *run)
+static void write_drops(struct json *j, const int64_t drops[2])
 {
     json_open(j, "drops", '{');
-    json_uint(j, "socket", run->receiver.drops[1] - run->receiver.drops[0]);
-    json_uint(j, "softnet", run->softnet[1] - run->softnet[0]);
-    json_null(j, "nic");
+    if (drops[0] < 0 || drops[1] < drops[0])
+        json_null(j, "socket");
+    else
+        json_uint(j, "socket", (uint64_t)(drops[1] - drops[0]));
     json_close(j, '}');
 }
 
@@ -238,7 +239,7 @@ static int write_measured(struct json *j, struct feed_run *run)
     write_unsent(j, run, end, scratch);
     write_batches(j, &run->receiver);
     write_stamps(j, run, end, stamped);
-    write_drops(j, run);
+    write_drops(j, run->receiver.drops);
     values_write(j, "total", scratch, collect(run, end, stamped, STAGES, scratch));
     values_write(j, "late", scratch, collect(run, end, stamped, STAGE_SEND, scratch));
     write_stages(j, run, end, stamped, scratch);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +64,22 @@ int pair_settle(const char *what, unsigned cpu, int fifo_priority)
     if (rc && !atomic_exchange(&is_said, true))
         (void)print_error(EXIT_FAILED, "on CPU %u the %s cannot %s: %s", cpu, what, step, strerror(-rc));
     return rc ? EXIT_FAILED : EXIT_OK;
+}
+
+int pair_reflector_settle(const struct pair *pair, const char *name, int fifo_priority)
+{
+    int status = pair_settle("reflector", pair->ends[RECEIVER].cpu, fifo_priority);
+    (void)prctl(PR_SET_NAME, name);
+    (void)mlockall(MCL_CURRENT);
+    return status;
+}
+
+int pair_reflector_say_ready(void)
+{
+    struct clock_span clock;
+    clock_span_begin(&clock);
+    (void)printf("{\"hz\": %.0f}\n", clock.initial.hz);
+    return fflush(stdout) ? print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno)) : EXIT_OK;
 }
 
 static void prepare(struct pair_thread *self)

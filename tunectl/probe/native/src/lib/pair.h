@@ -77,6 +77,14 @@ void pair_leave_cpus(struct pair *pair, const struct host_facts *facts);
 /* The calling thread, `what`, to the CPU and its scheduling class. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
 int pair_settle(const char *what, unsigned cpu, int fifo_priority);
 
+/*
+ * The other host's end of a round trip: the calling thread is `name`, at the receiver's CPU, its memory locked. Returns as pair_settle.
+ */
+int pair_reflector_settle(const struct pair *pair, const char *name, int fifo_priority);
+
+/* Says in a line of JSON how fast this host's counter is: it sends back what comes from now on. Returns as pair_settle. */
+int pair_reflector_say_ready(void);
+
 /* Starts both threads and waits until they are prepared. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
 int pair_start(struct pair *pair);
 

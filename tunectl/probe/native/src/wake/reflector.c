@@ -1,10 +1,7 @@
 #include "wake/run.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 
 #include "lib/output.h"
 #include "lib/ticks.h"
@@ -32,14 +29,6 @@ static void reflect(struct transport *t, const struct wait_method *method)
     }
 }
 
-static int say_ready(void)
-{
-    struct clock_span clock;
-    clock_span_begin(&clock);
-    (void)printf("{\"hz\": %.0f}\n", clock.initial.hz);
-    return fflush(stdout) ? print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno)) : EXIT_OK;
-}
-
 static int serve_socket(const struct wake_run *run)
 {
     const struct options *o = run->options;
@@ -52,7 +41,7 @@ static int serve_socket(const struct wake_run *run)
     if (rc)
         status = print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(-rc));
     else
-        status = say_ready();
+        status = pair_reflector_say_ready();
     if (!status)
         reflect(&t, c->method);
     transport_close(&t);
@@ -61,8 +50,6 @@ static int serve_socket(const struct wake_run *run)
 
 int reflector_serve(const struct wake_run *run)
 {
-    int status = pair_settle("reflector", run->pair.ends[RECEIVER].cpu, run->options->fifo_priority);
-    (void)prctl(PR_SET_NAME, "wake-reflector");
-    (void)mlockall(MCL_CURRENT);
-    return status ? status : run->options->socket < 0 ? say_ready() : serve_socket(run);
+    int status = pair_reflector_settle(&run->pair, "wake-reflector", run->options->fifo_priority);
+    return status ? status : run->options->socket < 0 ? pair_reflector_say_ready() : serve_socket(run);
 }

@@ -1,40 +1,47 @@
-"""The control connection of `wake` between two hosts: lines of text, and a connection for the messages of each case.
+"""The control connection of an experiment between two hosts: lines of text, and a connection for each case.
 
-Nothing is authenticated: it is for two hosts on a wire that one owns. The host of `--listen` answers:
+Nothing is authenticated: it is for two hosts on a wire that one owns. EXPERIMENT is wake or feed. The host of
+`--listen` answers:
 
-    tunectl-wake 3                                      tunectl-wake 3 HZ CPU
-    open MECHANISM WAY BUSY_POLL_US BYTES FDS TOKEN     port N, then, once the greeting with the token has come, ready
-    close                                               closed
+    tunectl-EXPERIMENT 4                    tunectl-EXPERIMENT 4 HZ CPU
+    open TRANSPORT BYTES TOKEN WORD...      port N, then, once the greeting with the token has come, ready
+    close                                   closed
 
-or `refused REASON`. Neither host waits for the other without end.
+or `refused REASON`. The greeting has as many bytes as a message, and the words say what the other host's program has to
+know of the case. Neither host waits for the other without end.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import socket
 import struct
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tunectl.errors import TunectlError, UsageError
+from tunectl.host.routes import interface_to
 from tunectl.probe.case_by_case import CaseError
-from tunectl.probe.wake_facts import Peer
+from tunectl.probe.pair_facts import Peer
 
 TYPES = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}
-_GREETING = "tunectl-wake 3"
+_VERSION = 4
+_GREETING = re.compile(r"tunectl-(wake|feed) (\d{1,9}) (\d{1,18}) (\d{1,9})", re.ASCII)
 _MOST = 256  # bytes of a line
 _ANSWER_S = 15.0
 _HELLO_S = 5.0  # for what the other side says unasked
 _HELLO_EVERY_S = 0.5
 _HELLOS = 30
 _MESSAGE = struct.Struct("=QQQQ")  # struct message of native/src/lib/ring.h: sequence, sent, received and sent far away
-_LARGEST = 4096  # bytes of a message, as of --bytes
+SMALLEST, _LARGEST = _MESSAGE.size, 4096  # bytes of a greeting; as of wake --bytes
 _GREETS = 1 << 63  # a sequence number with this bit greets
+# A host that vanished, without a word, is given up after 25 s.
+_ALIVE = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
 class UnreachableError(CaseError):
@@ -44,15 +51,13 @@ class UnreachableError(CaseError):
 class Asked(NamedTuple):
     """What a case is to the other host."""
 
-    mechanism: str
-    way: str
-    busy_poll_us: int
+    transport: str
     message_bytes: int
-    fds: int
+    words: tuple[str, ...]  # what its program has to know
 
 
-# a case and its connection: sends every message back meanwhile
-Reflect = Callable[[Asked, socket.socket], AbstractContextManager[None]]
+# the words of a case and its connection: sends every message back meanwhile. ValueError where they are none
+Reflect = Callable[[Sequence[str], socket.socket], AbstractContextManager[None]]
 
 
 def split_address(option: str, address: str) -> tuple[str, int]:
@@ -95,33 +100,57 @@ class Lines:
 
 
 class Link:
-    """The other host, as the one that measures sees it. TunectlError where nobody of this version answers."""
+    """The other host, as the one that measures sees it. TunectlError where nobody of this kind and version answers."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, experiment: str, address: str) -> None:
         place = split_address("--connect", address)
-        try:
-            self._lines = Lines(socket.create_connection(place, _ANSWER_S))
-            self._lines.write(_GREETING)
-            answer = self._lines.read(_ANSWER_S)
-        except OSError as error:
-            raise TunectlError(f"--connect {address}: {_said(error)}") from error
-        words = answer.removeprefix(_GREETING).split()
-        if not answer.startswith(_GREETING) or len(words) != 2 or not all(word.isdigit() for word in words):
-            self.close()
-            raise TunectlError(f"--connect {address}: no `tunectl probe wake --listen` of this version answers there")
-        self.peer = Peer(address, int(words[0]), int(words[1]))
+        with ExitStack() as on_failure:
+            try:
+                self._lines = Lines(on_failure.enter_context(socket.create_connection(place, _ANSWER_S)))
+                found = _GREETING.fullmatch(self._answer(f"tunectl-{experiment} {_VERSION}"))
+            except OSError as error:
+                raise TunectlError(f"--connect {address}: {_said(error)}") from error
+            if not found or (found[1], found[2]) != (experiment, str(_VERSION)):
+                raise TunectlError(f"--connect {address}: {_who_else(experiment, found)}")
+            self.peer = Peer(address, int(found[3]), int(found[4]))
+            on_failure.pop_all()
         self._is_gone = False
 
-    def open(self, asked: Asked) -> socket.socket:
-        """A connection whose messages come back. UnreachableError with the reason."""
+    def interface(self) -> str:
+        """The network interface of this host that leads there. OSError where the kernel does not say."""
+        host, _, *rest = self._lines.socket.getpeername()
+        return interface_to(host, rest[1] if rest else 0)
+
+    @contextmanager
+    def case(self, asked: Asked) -> Iterator[socket.socket]:
+        """A connection whose messages come back meanwhile. UnreachableError with the reason."""
+        connection = self._open(asked)
+        try:
+            yield connection
+        finally:
+            connection.close()
+            self._close_case()
+
+    def close(self) -> None:
+        """Ends the connection: the other host is free for the next."""
+        self._lines.socket.close()
+
+    def _answer(self, greeting: str) -> str:
+        """Empty where the other one hangs up, as an earlier version does."""
+        self._lines.write(greeting)
+        with suppress(ConnectionResetError):
+            return self._lines.read(_ANSWER_S)
+        return ""
+
+    def _open(self, asked: Asked) -> socket.socket:
         if self._is_gone:
             raise UnreachableError("the other host went away")
         token = _GREETS | secrets.randbits(62)
-        port = self._port(f"open {' '.join(map(str, asked))} {token}")
+        port = self._port(" ".join(["open", asked.transport, str(asked.message_bytes), str(token), *asked.words]))
         with ExitStack() as on_failure:
-            on_failure.callback(self.close_case)
+            on_failure.callback(self._close_case)
             try:
-                connection = on_failure.enter_context(self._connected(TYPES[asked.mechanism], port))
+                connection = on_failure.enter_context(self._connected(TYPES[asked.transport], port))
                 self._greet(connection, token, asked.message_bytes)
                 connection.setblocking(True)
             except OSError as error:
@@ -129,7 +158,7 @@ class Link:
             on_failure.pop_all()
         return connection
 
-    def close_case(self) -> None:
+    def _close_case(self) -> None:
         """Ends the other host's part of a case; answers to what came before are passed over."""
         try:
             self._lines.write("close")
@@ -137,10 +166,6 @@ class Link:
                 pass
         except OSError:
             self._is_gone = True
-
-    def close(self) -> None:
-        """Ends the connection: the other host is free for the next."""
-        self._lines.socket.close()
 
     def _port(self, line: str) -> int:
         try:
@@ -182,6 +207,12 @@ class Link:
         raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
 
+def _who_else(experiment: str, found: re.Match[str] | None) -> str:
+    if found and found[1] != experiment:
+        return f"`tunectl probe {found[1]} --listen` answers there, and not `tunectl probe {experiment} --listen`"
+    return f"no `tunectl probe {experiment} --listen` of this version answers there"
+
+
 def listen(address: str) -> socket.socket:
     """A socket that listens there. TunectlError where that fails."""
     host, port = split_address("--listen", address)
@@ -192,19 +223,23 @@ def listen(address: str) -> socket.socket:
         raise TunectlError(f"--listen {address}: {_said(error)}") from error
 
 
-def serve(listener: socket.socket, hz: int, cpu: int, reflect: Reflect) -> None:
+def serve(listener: socket.socket, experiment: str, hz: int, cpu: int, reflect: Reflect) -> None:
     """Is the other host for one client after the other, whatever they say, until a signal."""
-    greeting = f"{_GREETING} {hz} {cpu}"
+    greeting = f"tunectl-{experiment} {_VERSION}"
     while True:
         connection = listener.accept()[0]
         with connection, suppress(OSError, ValueError):
-            _serve_client(Lines(connection), greeting, reflect)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _ALIVE:
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
+            _serve_client(Lines(connection), greeting, f"{greeting} {hz} {cpu}", reflect)
 
 
-def _serve_client(lines: Lines, greeting: str, reflect: Reflect) -> None:
-    if lines.read(_HELLO_S) != _GREETING:
+def _serve_client(lines: Lines, greeting: str, answer: str, reflect: Reflect) -> None:
+    said = lines.read(_HELLO_S)
+    lines.write(answer)  # a client of another kind or version then knows what is wrong
+    if said != greeting:
         return
-    lines.write(greeting)
     with ExitStack() as case:
         while True:
             word, *rest = lines.read(None).split(" ")
@@ -217,20 +252,20 @@ def _serve_client(lines: Lines, greeting: str, reflect: Reflect) -> None:
                 return
 
 
-def _open(lines: Lines, words: list[str], case: ExitStack, reflect: Reflect) -> None:
+def _open(lines: Lines, said: list[str], case: ExitStack, reflect: Reflect) -> None:
     """What belongs to the case is left in `case`. ValueError where the words are none."""
-    mechanism, way, *numbers, token = words
-    busy_poll_us, message_bytes, fds = map(int, numbers)
-    asked = Asked(mechanism, way, busy_poll_us, min(max(message_bytes, _MESSAGE.size), _LARGEST), fds)
-    if mechanism not in TYPES:
-        lines.write(f"refused it does not know {mechanism}")
+    transport, size, token, *words = said
+    message_bytes = min(max(int(size), SMALLEST), _LARGEST)
+    if transport not in TYPES:
+        lines.write(f"refused it does not know {transport}")
         return
     try:
-        waiting = case.enter_context(_bound(lines.socket, TYPES[mechanism]))
+        waiting = case.enter_context(_bound(lines.socket, TYPES[transport]))
         lines.write(f"port {waiting.getsockname()[1]}")
-        connection = _accepted(waiting, int(token), asked.message_bytes, case)
+        connection = _accepted(waiting, int(token), message_bytes, case)
         connection.setblocking(True)
-        case.enter_context(reflect(asked, connection))
+        case.enter_context(reflect(words, connection))
+        connection.close()  # the program's alone from now on: when that ends, so does the connection
     except (TunectlError, OSError) as error:
         case.close()
         lines.write(f"refused {_said(error)}")
