@@ -9,7 +9,7 @@
 
 enum { PING_BYTES = 8, END_MS = 1000 };
 
-static const char ping_text[PING_BYTES] = "tunectl.";
+static const char ping_text[] = "tunectl.";
 
 /* Prices walk a little, and never touch: 25,000 and some. */
 static struct quote quote_of(const struct feed_run *run, size_t i)

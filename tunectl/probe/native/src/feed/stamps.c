@@ -120,7 +120,7 @@ static bool is_step(const struct stamps *s, const struct clock_pair *from, const
 {
     double by_counter = (double)(to->ticks - from->ticks) * 1e9 / s->hz;
     double by_clock = (double)(int64_t)(to->raw_ns - from->raw_ns);
-    double doubt = (double)(from->half_width + to->half_width) * 1e9 / s->hz + by_counter * SLEW_PPM / 1e6 + STEP_NS;
+    double doubt = (double)(from->half_width + to->half_width) * 1e9 / s->hz + by_counter * (double)SLEW_PPM / 1e6 + (double)STEP_NS;
     double difference = by_clock - by_counter;
     return difference > doubt || difference < -doubt;
 }

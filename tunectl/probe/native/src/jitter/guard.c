@@ -116,7 +116,7 @@ static void give_up(struct guard *g, struct worker *w, const char *what, double 
 {
     if (!worker_has_left(w)) {
         leave_to_holder(g, w, what);
-    } else if (late_s > GIVEN_S) {
+    } else if (late_s > (double)GIVEN_S) {
         (void)print_error(EXIT_FAILED, "CPU %u: %s, and the probe's thread there cannot be ended", w->cpu, w->why_left);
         end(g);
     }
@@ -131,8 +131,8 @@ static void look_at_deadlines(struct guard *g)
     for (size_t i = 0; i < run->n; i++) {
         struct worker *w = &run->workers[i];
         int stage = atomic_load(&w->stage);
-        if (stage == WORKER_STARTS && starting_s > GIVEN_S)
-            give_up(g, w, "never given", starting_s - GIVEN_S);
+        if (stage == WORKER_STARTS && starting_s > (double)GIVEN_S)
+            give_up(g, w, "never given", starting_s - (double)GIVEN_S);
         /* Also one that is only ready: it was let go, and did not run since. */
         else if (stage != WORKER_STARTS && stage != WORKER_IS_DONE && late_s >= 1.0)
             give_up(g, w, "not given back", late_s);

@@ -24,7 +24,7 @@ const struct command wake_command = {
 /* A timer has no case without idle time: it would never expire. */
 static bool is_possible(const struct wake_case *c)
 {
-    bool is_timed = c->idle_ms >= 0.0 && c->idle_ms <= IDLE_MOST_MS && (c->idle_ms > 0.0 || c->mechanism->send);
+    bool is_timed = c->idle_ms >= 0.0 && c->idle_ms <= (double)IDLE_MOST_MS && (c->idle_ms > 0.0 || c->mechanism->send);
     return (c->method->needs & ~c->mechanism->traits) == 0 && is_timed;
 }
 
