@@ -229,7 +229,8 @@ def test_it_needs_no_privilege(program: Path, pair: str) -> None:
         for transport, form in CASES:
             argv = [*drop, *words(copy, pair, transport=transport, format=form, duration=0.05)]
             done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
-            assert cell_of(done.stdout)["arrived"] > 0
+            cell = cell_of(done.stdout)
+            assert cell["arrived"] > 0, cell
 
 
 def connected(kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:
