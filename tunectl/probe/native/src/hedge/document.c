@@ -96,8 +96,9 @@ struct hedge_together hedge_relate(const struct hedge_run *run, int64_t *scratch
     return t;
 }
 
-static void write_counts(struct json *j, const struct client *c)
+static void write_counts(struct json *j, const struct hedge_run *run)
 {
+    const struct client *c = &run->client;
     struct hedge_counts n = hedge_count(c);
     json_uint(j, "warm_ups", c->warm_ups);
     json_uint(j, "offered", n.offered);
@@ -118,6 +119,7 @@ static void write_counts(struct json *j, const struct client *c)
     json_uint(j, "queue_max", c->queue_most);
     json_uints(j, "queue_sums", c->queues, QUARTERS);
     json_uints(j, "queue_arrivals", c->arrivals, QUARTERS);
+    json_uint(j, "measured_ticks", run->measured_ticks);
     json_uint(j, "busy_ticks", c->busy_ticks);
     json_uint(j, "wasted_ticks", c->wasted_ticks);
     json_real(j, "fastest_ticks", c->fastest_ticks == UINT64_MAX ? NAN : (double)c->fastest_ticks, 0);
@@ -198,7 +200,7 @@ static int write_case(struct json *j, const struct hedge_run *run)
     json_string(j, "stall", o->stall);
     json_uint(j, "seed", o->seed);
     json_string(j, "reason", "");
-    write_counts(j, c);
+    write_counts(j, run);
     write_figures(j, "latency", c, REQUEST_ANSWERED, LATENCY, scratch);
     write_figures(j, "won_latency", c, REQUEST_WON, LATENCY, scratch);
     write_figures(j, "late", c, REQUEST_ADMITTED, LATE, scratch);
@@ -229,7 +231,7 @@ int hedge_document_write(FILE *stream, const void *context)
     document_write_header(&j, "tunectl.probe.hedge.raw/1", &run->facts, run->at_s);
     json_string(&j, "holds", "what was counted, in ticks of the clock; each value and how often it came, in turns. `tunectl probe hedge` "
                 "makes percentiles, figures and warnings of it");
-    json_real(&j, "duration_s", run->duration_s, 3);
+    json_real(&j, "duration_s", (double)run->measured_ticks / run->clock.initial.hz, 3);
     json_bool(&j, "interrupted", run->is_interrupted);
     json_bool(&j, "simulated", o->is_simulated);
     json_uint(&j, "fifo_priority", (uint64_t)o->fifo_priority);

@@ -108,7 +108,7 @@ static void run_client(void *context)
     }
     struct usage after = usage_now();
     run->used = usage_since(&before, &after);
-    run->duration_s = hedge_measured_ns(run, now) / 1e9;
+    hedge_end(run, now);
     atomic_store(&run->is_over, true);
 }
 

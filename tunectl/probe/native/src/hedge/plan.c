@@ -16,8 +16,10 @@ uint64_t hedge_seed(const struct hedge_run *run, unsigned stream)
 
 static bool is_percentile(const char *text, double *share)
 {
+    if (text[0] != 'p' || strspn(text + 1, "0123456789.") != strlen(text + 1))
+        return false;
     char *end;
-    double percent = strtod(text[0] == 'p' ? text + 1 : "", &end);
+    double percent = strtod(text + 1, &end);
     *share = percent / 100.0;
     return !*end && percent >= 50.0 && percent <= 99.9;
 }
@@ -122,11 +124,11 @@ void hedge_plan(struct hedge_run *run)
     stalls_init(&run->servers[SERVER_B].stalls, has_b, hedge_seed(run, of_b), ticks_per_ns);
 }
 
-double hedge_measured_ns(const struct hedge_run *run, uint64_t end_ticks)
+void hedge_end(struct hedge_run *run, uint64_t now)
 {
     const struct client *c = &run->client;
     uint64_t from = c->requests[c->warm_ups].due;
     uint64_t last = c->requests[c->n - 1].due;
-    uint64_t to = end_ticks < last ? end_ticks : last;
-    return to > from ? (double)(to - from) / run->clock.initial.hz * 1e9 : 0.0;
+    uint64_t to = now < last ? now : last;
+    run->measured_ticks = to > from ? to - from : 0;
 }

@@ -65,7 +65,7 @@ struct hedge_run {
     _Atomic bool is_over;
     bool is_interrupted;
     bool is_locked;
-    double duration_s;
+    uint64_t measured_ticks;    /* from when the first request that counts was due until the last was, or until the run ended */
     int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
 };
 
@@ -88,8 +88,8 @@ enum { STREAM_ARRIVALS, STREAM_STALLS, STREAM_WORK = 3, STREAMS = 5 };
 
 uint64_t hedge_seed(const struct hedge_run *run, unsigned stream);
 
-/* From when the first request that counts is due until the last is, or until the run ended before that. */
-double hedge_measured_ns(const struct hedge_run *run, uint64_t end_ticks);
+/* `measured_ticks` of a run that ended at `now`. */
+void hedge_end(struct hedge_run *run, uint64_t now);
 
 /* A case on simulated time, from its plan to its end. */
 void hedge_simulate(struct hedge_run *run);

@@ -101,5 +101,5 @@ void hedge_simulate(struct hedge_run *run)
         else
             serve_client(&sim, now);
     }
-    run->duration_s = hedge_measured_ns(run, run->end_ticks) / 1e9;
+    hedge_end(run, run->end_ticks);
 }
