@@ -103,12 +103,11 @@ def findings(result: Hedge) -> list[str]:
 
 
 def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
-    if not any(case.is_hedged for case in cases):
-        return
     gains = [(found[1], found[0], case) for case in cases if not case.collapsed and (found := gain(case, cases))]
     helping = [one for one in gains if one[0] >= HELPS]
-    if not helping:
+    if gains and not helping:
         yield f"no second copy helps: at no load and delay is P99.9 {HELPS:g} times shorter than without"
+    if not helping:
         return
     times, name, best = max(helping, key=lambda one: one[0])
     alone = baseline(best, cases)

@@ -148,7 +148,7 @@ def load_plot(cases: Sequence[HedgeCase]) -> dict[str, Any] | None:
         "paths": paths,
         "x": marks,
         "y": _thinned(heights),
-        **_box("load of each server", "due to answer, by when a second copy goes out"),
+        **_box("load of each server", "due to answer"),
     }
 
 
