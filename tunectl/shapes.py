@@ -5,7 +5,7 @@ A document is a dict to those who make it and write it. Everybody else has it as
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -13,7 +13,7 @@ from msgspec import Meta
 from tunectl.errors import TunectlError
 
 Shape = TypeVar("Shape")
-FEWEST_P99_9 = 10_000  # messages of `feed`; a percentile needs ten beyond it
+FEWEST_P99_9 = 10_000  # messages of `feed`, requests of `hedge`; a percentile needs ten beyond it
 # The way of a message in `feed`, in its order; the wire is a part of kernel where nothing stamps it.
 FEED_STAGES = ("send", "wire", "kernel", "read", "batch", "frame", "parse", "book")
 # What a budget limits, and hosts and runs are compared by: of each CPU.
@@ -328,6 +328,11 @@ class Case(msgspec.Struct, frozen=True):
     warnings: list[str] = []
 
     @property
+    def counted(self) -> int:
+        """How many messages the histogram holds."""
+        return self.n
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Cases with the same key are the same experiment."""
         return self.mechanism, self.waiting, self.wait_method, self.idle_ms, self.is_round_trip
@@ -391,6 +396,11 @@ class FeedCase(msgspec.Struct, frozen=True):
     warnings: list[str] = []
 
     @property
+    def counted(self) -> int:
+        """How many messages the histogram holds: of lost ones nobody knows when they came."""
+        return self.n - self.lost if self.n else 0
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Cases with the same key are the same experiment."""
         asked = self.transport, self.format, self.symbols, self.rate, self.burst, self.waiting, self.tls, self.alloc
@@ -449,6 +459,7 @@ class FeedReplay(msgspec.Struct, frozen=True):
 class Feed(msgspec.Struct, frozen=True):
     """tunectl.probe.feed/1"""
 
+    kind: ClassVar[str] = "feed"
     cases: list[FeedCase] = msgspec.field(name="cells")
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
     peer: Peer | None = None
@@ -480,6 +491,7 @@ class Speedup(msgspec.Struct, frozen=True):
 class Wake(msgspec.Struct, frozen=True):
     """tunectl.probe.wake/1"""
 
+    kind: ClassVar[str] = "wake"
     cases: list[Case] = msgspec.field(name="cells")
     messages: Count = 0  # in each case
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
@@ -496,6 +508,107 @@ class Wake(msgspec.Struct, frozen=True):
     host: Host = Host()
     at: str = ""
     tunectl_version: str = ""
+
+
+class HedgeCase(msgspec.Struct, frozen=True):
+    """One load, delay and stall, and what became of the requests."""
+
+    load: Amount
+    delay: str  # none, ns from due, or p95
+    stall: str
+    service_ns: Count
+    cancel: bool
+    n: Count  # requests that came; 0: no result
+    histogram: list[Bucket]  # of those that were answered
+    budget: Amount | None = None  # second copies for each request; None: no limit
+    shed_at: Count | None = None  # a queue that long refuses; None: none does
+    answered: Count = 0
+    shed: Count = 0
+    unanswered: Count = 0
+    hedged: Count = 0
+    won: Count = 0
+    denied: Count = 0
+    over_budget: Count = 0
+    floor_ns: Amount | None = None  # no hedge answers sooner
+    delay_ns: Amount | None = None  # in force, the median of all hedges
+    percentiles_ns: dict[str, Amount | None] | None = None  # None where there is no result
+    max_ns: Amount | None = None
+    single_ns: dict[str, Spread | None] = {}
+    wasted_ns: Count | None = None
+    utilisation: Amount | None = None
+    joint_ratio: Amount | None = None
+    collapsed: bool | None = None
+    queue_max: Count = 0
+    reason: str = ""  # why there is no result
+    is_void: bool = False  # measured, and no result
+    cpus: list[Count] = []
+    warnings: list[str] = []
+
+    @property
+    def counted(self) -> int:
+        """How many requests the histogram holds."""
+        return self.answered if self.n else 0
+
+    @property
+    def missed(self) -> int:
+        """Requests that were refused or had no answer."""
+        return self.n - self.counted
+
+    @property
+    def is_hedged(self) -> bool:
+        """Were second copies asked for?"""
+        return self.delay != "none"
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Cases with the same key are the same experiment; those of a simulation have no CPUs."""
+        policy = self.cancel, self.budget, self.shed_at, self.stall
+        return not self.cpus, self.service_ns, self.load, self.delay, *policy
+
+    @property
+    def place(self) -> tuple[str, float]:
+        """Cases of one place differ in what is hedged."""
+        return self.stall, self.load
+
+    @property
+    def second(self) -> str:
+        """When the second copy goes out: `none`, `at once`, `at P95`, `after 10 µs`."""
+        if not self.is_hedged:
+            return "none"
+        if self.delay == "0":
+            return "at once"
+        is_ns = self.delay.isascii() and self.delay.isdigit() and len(self.delay) < 12
+        return f"after {int(self.delay) / 1e3:g} µs" if is_ns else f"at {self.delay.upper()}"
+
+    @property
+    def name(self) -> str:
+        """`load 0.1, second copy at P95, stall a`, without what all cases of a run share."""
+        second = f"second copy {self.second}" if self.is_hedged else "no second copy"
+        parts = [f"load {self.load:g}", second]
+        return ", ".join([*parts, f"stall {self.stall}"] if self.stall != "none" else parts)
+
+    def at(self, percentile: str) -> float | None:
+        """`at("99.9")`, in ns; None where there is no result, or too many requests missed for it."""
+        return self.percentiles_ns.get(percentile) if self.percentiles_ns else None
+
+
+class Hedge(msgspec.Struct, frozen=True):
+    """tunectl.probe.hedge/1"""
+
+    kind: ClassVar[str] = "hedge"
+    cases: list[HedgeCase] = msgspec.field(name="cells")
+    simulated: bool = False
+    duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    warnings: list[str] = []
+    interrupted: bool = False
+    fifo_priority: Count = 0
+    host: Host = Host()
+    at: str = ""
+    tunectl_version: str = ""
+
+
+CaseTable = Wake | Feed | Hedge  # results that are tables of cases
+AnyCase = Case | FeedCase | HedgeCase
 
 
 class Hardware(msgspec.Struct, frozen=True):

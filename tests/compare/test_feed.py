@@ -38,7 +38,7 @@ def read(tmp_path: Path) -> Read:
 def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
     made = compared(before, after)
     host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
-    header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-24T10:00:00Z"}
+    header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
     jsonschema.validate(header | made, SCHEMA)
     return made
 

@@ -282,9 +282,11 @@ def _documents() -> Iterator[tuple[str, Make]]:
         yield f"compare-jitter-{fmt}", told(f"compare before.json after.json --format {fmt} --root lab4")
         yield f"compare-wake-{fmt}", told(f"compare wake.json wake.json --format {fmt} --root lab4")
         yield f"compare-feed-{fmt}", told(f"compare feed.json feed.json --format {fmt} --root lab4")
+        yield f"compare-hedge-{fmt}", told(f"compare hedge.json hedge.json --format {fmt} --root lab4")
     yield "report-jitter", report("before.json", "after.json")
     yield "report-wake", report("wake.json", fmt="html")
     yield "report-feed", report("feed.json", fmt="html")
+    yield "report-hedge", report("hedge.json", fmt="html")
     yield "report-preflight", report("no-go.json", fmt="html")
     yield "report-text", told("report wake.json -o r.html --root lab4")
     yield "fleet", fleet

@@ -17,12 +17,15 @@ from typing import NamedTuple
 
 from tests.cli.places import environment
 from tests.compare.feeds import feed_document
+from tests.compare.hedges import hedge_document
 from tests.compare.runs import cpu_of, document, steady
 from tests.compare.wakes import cell, wake_document
 from tests.conftest import LOW_LATENCY, TUNECTL, write_host_file
 from tests.fleet.made import preflight
 from tests.hosts.builder import build_named
 from tests.probe.feeds import case, lossy, tail
+from tests.probe.hedges import case as hedge_case
+from tests.probe.hedges import tail as answers
 from tests.ran import Ran
 from tests.starter import Starter
 from tests.trees import picture
@@ -65,6 +68,11 @@ def _results() -> dict[str, dict[str, object]]:
         "after.json": document(after, seconds=2.0, irq_descriptions=names, at="2026-11-21T10:00:00Z"),
         "wake.json": wake_document(*cells),
         "feed.json": feed_document(case(tail(20_000)), lossy(tail(990), 10, transport="udp", format="binary")),
+        "hedge.json": hedge_document(
+            *(hedge_case(answers(20_000), load=load) for load in (0.1, 0.85)),
+            hedge_case(answers(20_000, 6_000), won=[8_000] * 200, hedged=1_000, delay="p95"),
+            hedge_case(answers(9_000), load=0.85, hedged=900, delay="p95", unanswered=1_000),
+        ),
         "go.json": preflight("tx-01"),
         "no-go.json": preflight("tx-02", "no-go", max_ns=90_000, reasons=["fan failed"]),
     }

@@ -147,7 +147,7 @@ def raw_document(*cases: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "schema": "tunectl.probe.feed.raw/1",
         "tunectl_version": "0.1.0",
         "host": {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"},
-        "at": "2026-11-24T09:00:00Z",
+        "at": "2026-11-21T09:00:00Z",
         "host_files": {},
         "holds": "what was counted",
         "duration_s": 1.0,

@@ -73,14 +73,15 @@ def until_child(pid: int) -> int:
 
 
 def until_named(pid: int, *names: str) -> list[Thread]:
-    """The threads of these names, once all are there."""
+    """The threads of these names, once all are there; AssertionError where the process ends before."""
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and not _has_ended(pid):
         found = [one for one in threads(pid) if one.name in names]
         if len(found) == len(names):
             return found
         time.sleep(0.005)
-    raise AssertionError(f"process {pid} has no threads {names}")
+    stands = "has ended" if _has_ended(pid) else f"runs, with {threads(pid)}"
+    raise AssertionError(f"process {pid} has no threads {names}: it {stands}")
 
 
 class Stop(NamedTuple):

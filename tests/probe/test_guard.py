@@ -161,11 +161,17 @@ def test_an_engine_that_wakes_has_its_cpu_within_ten_milliseconds(program: Path)
 WAKE = ("wake", "--cpus", f"{CPU},{CPU}", "--case", "channel:minimal:1")
 
 
-def _time_to_give_up(program: Path) -> tuple[float, subprocess.CompletedProcess[str]]:
-    """From an engine's waking until neither end of `wake` may run there any more, less what the watchers waited."""
+def _time_to_give_up(program: Path) -> tuple[float, subprocess.CompletedProcess[str]] | str:
+    """From an engine's waking until neither end of `wake` may run there any more, less what the watchers waited.
+
+    Or what the program said, where it ended before the engine woke: others of this machine took the CPU first.
+    """
     argv = [str(program), *WAKE, "--messages", str(ENDED_BY_TEST_S * 1000)]
     with engine() as one, subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        ends = [each.tid for each in until_named(child.pid, "wake-sender", "wake-receiver")]
+        try:
+            ends = [each.tid for each in until_named(child.pid, "wake-sender", "wake-receiver")]
+        except AssertionError as error:
+            return f"{error}: {child.communicate(timeout=60)}"
         time.sleep(0.1)  # so that it measures; were it earlier, its guard would be younger
 
         def waited_s() -> float:
@@ -184,15 +190,18 @@ def _time_to_give_up(program: Path) -> tuple[float, subprocess.CompletedProcess[
 
 @pytest.mark.slow
 def test_an_engine_that_wakes_beside_wake_has_its_cpu_within_ten_milliseconds(program: Path) -> None:
-    tries = []
+    tries: list[float | str] = []
     for _ in range(8):
-        took_s, done = _time_to_give_up(program)
+        if isinstance(found := _time_to_give_up(program), str):
+            tries.append(found)
+            continue
+        took_s, done = found
         said = f"engine (tid {done.args[0]}) runs on CPU {CPU}, which was left to it: nothing was measured"
         assert (done.returncode, done.stdout, done.stderr) == (1, "", f"tunectl-probe: {said}\n")
         tries.append(took_s)
         if took_s < LEAVES_S:
             return
-    raise AssertionError(f"they left after {tries} s")
+    raise AssertionError(f"they left after (s): {tries}")
 
 
 @pytest.mark.slow

@@ -48,6 +48,7 @@ def test_every_experiment_is_a_folder_and_a_row_in_main() -> None:
     folders = {path.name for path in SRC.iterdir() if path.is_dir()} - {"lib"}
     assert includes(SRC)["main"] == {
         "feed/run",
+        "hedge/run",
         "jitter/run",
         "wake/run",
         "sentinel/sentinel",

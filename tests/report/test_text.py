@@ -22,7 +22,7 @@ def page(made: Document, width: int = 80) -> list[str]:
     return render(made, "text", width=width).splitlines()
 
 
-FIGURES = ("probe.jitter", "probe.jitter.runs", "probe.selftest", "probe.wake", "probe.feed", "compare")
+FIGURES = ("probe.jitter", "probe.jitter.runs", "probe.selftest", "probe.wake", "probe.feed", "probe.hedge", "compare")
 
 
 def too_wide(lines: list[str], width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""tunectl probe: jitter, wake, feed and selftest"""
+"""tunectl probe: jitter, wake, feed, hedge and selftest"""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options, intrude_option, load_option, pair_options
 from tunectl.cli.probe_feed import feed
+from tunectl.cli.probe_hedge import hedge
 from tunectl.cli.probing import (
     STOP,
     config_of,
@@ -274,7 +275,7 @@ def selftest(options: Options, cpu: int | None, intrude: bool) -> int:
     return OK if result["passed"] else FAILED
 
 
-for _one in (jitter, wake, feed, selftest):
+for _one in (jitter, wake, feed, hedge, selftest):
     command.add_command(_one)
 
 

@@ -63,15 +63,15 @@ def refuse_taken(root: Sysroot, facts: CpuFacts, cpus: CpuSet, config: HostConfi
 
 
 class Pair(NamedTuple):
-    """What a command knows of its host that pins a sender and a receiver."""
+    """What a command knows of its host that pins a sender and a receiver, or three threads."""
 
     root: Sysroot
     facts: CpuFacts
     config: HostConfig | None
-    among: str | None  # the CPUs to choose two of; None: those that were named, or whatever there is
+    among: str | None  # the CPUs to choose of; None: those that were named, or whatever there is
 
 
-def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | None) -> Pair:
+def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | None, threads: int = 2) -> Pair:
     """The isolated CPUs that nobody wants are those to choose from. UsageError for a request that is none.
 
     This process leaves the isolated CPUs.
@@ -85,7 +85,8 @@ def pair_of(options: Options, cpus: str | None, intrude: bool, output: str | Non
     isolated = config.scope.isolated if config else facts.quiet
     free = isolated - taken_cpus(root, facts, isolated, config, intrude or bool(cpus)).keys()
     stay_off(root, isolated)
-    among = format_cpulist(free if len(free) > 1 else isolated) if not cpus and len(isolated) > 1 else None
+    is_enough = not cpus and len(isolated) >= threads
+    among = format_cpulist(free if len(free) >= threads else isolated) if is_enough else None
     return Pair(root, facts, config, among)
 
 

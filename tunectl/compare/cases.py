@@ -1,9 +1,9 @@
-"""Two results that are tables of cases, as those of `wake` and of `feed`, side by side. Pure."""
+"""Two results that are tables of cases, as those of `wake`, `feed` and `hedge`, side by side. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tunectl.compare.bounds import Interval
@@ -13,19 +13,26 @@ from tunectl.compare.sample import Sample
 from tunectl.compare.tables import LONGEST, ratio_of, row, without_bounds
 from tunectl.errors import TunectlError
 from tunectl.probe.lengths import Lengths
-from tunectl.shapes import FEED_STAGES, Bucket, Case, Feed, FeedCase, Wake
+from tunectl.shapes import FEED_STAGES, AnyCase, Bucket, CaseTable, FeedCase, HedgeCase
 from tunectl.wording import few
 
-Table = Wake | Feed
-AnyCase = Case | FeedCase
 _SHARES = {"50": 0.5, "99": 0.01, "99.9": 0.001}
 _BUSY: Measure = ("receiver_cpu_percent", None)
 _ONE = "one observation has no bounds"
 _ONE_A_RUN = "one figure a run"
-_NO_FIGURE = "no figure in one of the runs: too few messages, too many of them lost, or no result"
+# What two results have nothing in common of, and what to ask both for.
+_ASKED = {
+    "wake": ("wait method", "mechanisms and idle times"),
+    "feed": ("case", "transports, formats, rates and so on"),
+    "hedge": ("case", "loads, delays, service times and so on, both measured or both simulated"),
+}
+_NO_FIGURE = {
+    "due_to_book_ns": "no figure in one of the runs: too few messages, too many of them lost, or no result",
+    "answer_ns": "no figure in one of the runs: too few requests, too many of them missed, or no result",
+}
 
 
-def case_groups(before: Table, after: Table, confidence: float) -> list[dict[str, Any]]:
+def case_groups(before: CaseTable, after: CaseTable, confidence: float) -> list[dict[str, Any]]:
     """A table for each case that both runs have."""
     later: dict[tuple[object, ...], AnyCase] = {case.key: case for case in after.cases}
     pairs = [(case, later[case.key]) for case in before.cases if case.key in later]
@@ -35,12 +42,18 @@ def case_groups(before: Table, after: Table, confidence: float) -> list[dict[str
 
 def _rows(pair: tuple[AnyCase, AnyCase], confidence: float) -> list[dict[str, Any]]:
     before, after = pair
+    if isinstance(before, HedgeCase) and isinstance(after, HedgeCase):
+        return [*_due_rows(before, after, confidence), *_hedge_rows(before, after)]
     if isinstance(before, FeedCase) and isinstance(after, FeedCase):
         rows = [*_due_rows(before, after, confidence), *_stage_rows(before, after)]
     else:
         rows = _wake_rows(pair, confidence)
-    shares = [case.receiver_cpu_percent if case.n else None for case in pair]  # of a void cell it is no cost
-    return [*rows, without_bounds(_BUSY, shares, _ONE_A_RUN)]
+    return [*rows, without_bounds(_BUSY, [_busy(case) for case in pair], _ONE_A_RUN)]
+
+
+def _busy(case: AnyCase) -> float | None:
+    """The receiver's CPU; of a void cell it is no cost."""
+    return case.receiver_cpu_percent if case.n and not isinstance(case, HedgeCase) else None
 
 
 def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[dict[str, Any]]:
@@ -53,21 +66,34 @@ def _wake_rows(pair: Sequence[AnyCase], confidence: float) -> list[dict[str, Any
     return [*rows, without_bounds(LONGEST, [case.max_ns for case in pair], _ONE)]
 
 
-def _due_rows(before: FeedCase, after: FeedCase, confidence: float) -> list[dict[str, Any]]:
+def _due_rows(before: FeedCase | HedgeCase, after: FeedCase | HedgeCase, confidence: float) -> list[dict[str, Any]]:
+    measure = "answer_ns" if isinstance(before, HedgeCase) else "due_to_book_ns"
     rows = []
     for nines, share in _SHARES.items():
         sides = [_due(case, nines, share, confidence) for case in (before, after)]
-        reason = "" if all(sides) else _NO_FIGURE
-        rows.append(row(("due_to_book_ns", nines), sides, ratio_of(*sides), reason))
+        reason = "" if all(sides) else _NO_FIGURE[measure]
+        rows.append(row((measure, nines), sides, ratio_of(*sides), reason))
     return [*rows, without_bounds(LONGEST, [before.max_ns, after.max_ns], _ONE)]
 
 
-def _due(case: FeedCase, nines: str, share: float, confidence: float) -> Interval | None:
-    """A percentile; no end above where a message that was never sent, or never came, decides it."""
-    found = gap_percentile(_sample(case, case.lost), share, confidence) if case.at(nines) is not None else None
+def _due(case: FeedCase | HedgeCase, nines: str, share: float, confidence: float) -> Interval | None:
+    """A percentile; no end above where something decides it that was never sent, or never came."""
+    missing = case.n - case.counted if case.n else 0
+    found = gap_percentile(_sample(case, missing), share, confidence) if case.at(nines) is not None else None
     if found is None or not math.isfinite(found.value):
         return None
-    return found._replace(high=math.inf) if case.is_bound(found.high) else found
+    is_bound = isinstance(case, FeedCase) and case.is_bound(found.high)
+    return found._replace(high=math.inf) if is_bound else found
+
+
+def _hedge_rows(before: HedgeCase, after: HedgeCase) -> list[dict[str, Any]]:
+    """What hedging costs, and what was refused: one figure a run each."""
+    figures: tuple[tuple[str, Callable[[HedgeCase], float | None]], ...] = (
+        ("hedged_percent", lambda case: 100 * case.hedged / case.n if case.n else None),
+        ("missed_percent", lambda case: 100 * case.missed / case.n if case.n else None),
+        ("utilisation_percent", lambda case: None if case.utilisation is None else 100 * case.utilisation),
+    )
+    return [without_bounds((name, None), [of(before), of(after)], _ONE_A_RUN) for name, of in figures]
 
 
 def _stage_rows(before: FeedCase, after: FeedCase) -> list[dict[str, Any]]:
@@ -86,16 +112,16 @@ def _lengths(histogram: Iterable[Bucket], longest: float | None) -> Iterable[tup
     return ((min((low + high) / 2, longest or high), count) for low, high, count in histogram)
 
 
-def nothing_in_common(before: Table, after: Table, names: tuple[str, str]) -> TunectlError:
+def nothing_in_common(before: CaseTable, after: CaseTable, names: tuple[str, str]) -> TunectlError:
     """Why two results have no table; `names` are what they are called."""
     common = {case.key for case in before.cases} & {case.key for case in after.cases}
     alike: list[AnyCase] = [case for of in (before, after) for case in of.cases if case.key in common]
     if not alike:
-        what = "wait method" if isinstance(before, Wake) else "case"
-        asked = "mechanisms and idle times" if isinstance(before, Wake) else "transports, formats, rates and so on"
+        what, asked = _ASKED[before.kind]
         said = f"{names[0]} and {names[1]} have no {what} in common"
         return TunectlError(f"nothing to compare: {said}", f"probe both hosts with the same {asked}")
     what = "void" if all(case.is_void for case in alike) else "void or not measured"
+    several = "three" if before.kind == "hedge" else "two"
     reasons = dict.fromkeys(case.reason.removeprefix("void: ") for case in alike if case.reason)
     said = f"every cell that {names[0]} and {names[1]} have in common is {what}: {few(reasons, between='; ')}"
-    return TunectlError(f"nothing to compare: {said}", "measure where nobody else wants the two CPUs")
+    return TunectlError(f"nothing to compare: {said}", f"measure where nobody else wants the {several} CPUs")

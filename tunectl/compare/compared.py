@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tunectl.compare.cases import Table, case_groups, nothing_in_common
+from tunectl.compare.cases import case_groups, nothing_in_common
 from tunectl.compare.conditions import (
     common_conditions,
     feed_conditions,
+    hedge_conditions,
     jitter_conditions,
     load_condition,
     other_warnings,
@@ -22,12 +23,12 @@ from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile, checked
-from tunectl.shapes import Feed, Host, Jitter, JitterLoaded, Wake
+from tunectl.shapes import CaseTable, Feed, Hedge, Host, Jitter, JitterLoaded, Wake
 
 CONFIDENCE = 0.95
 Runs = Sequence[Jitter]
 Samples = Sequence[Sample]
-Measured = Runs | Table
+Measured = Runs | CaseTable
 LOADED = ("quiet", "loaded")
 
 
@@ -35,9 +36,9 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
     """{kind, confidence, judged, before, after, warnings, groups}. TunectlError where nothing is in common."""
     first, second = _measured(before), _measured(after)
     verdict: dict[str, Any] | None = None
-    if isinstance(first, Wake | Feed) and isinstance(second, Wake | Feed) and type(first) is type(second):
+    if isinstance(first, CaseTable) and isinstance(second, CaseTable) and first.kind == second.kind:
         groups, warnings = _cases(first, second, confidence, (before.path, after.path))
-    elif isinstance(first, Wake | Feed) or isinstance(second, Wake | Feed):
+    elif isinstance(first, CaseTable) or isinstance(second, CaseTable):
         kinds = [f"{file.path} is of `probe {_kind(run)}`" for file, run in ((before, first), (after, second))]
         raise TunectlError(f"nothing to compare: {', '.join(kinds)}", "give two results of the same probe")
     else:
@@ -82,7 +83,7 @@ def quiet_and_loaded(body: dict[str, Any], confidence: float = CONFIDENCE) -> di
 
 
 def _cases(
-    first: Table, second: Table, confidence: float, names: tuple[str, str]
+    first: CaseTable, second: CaseTable, confidence: float, names: tuple[str, str]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """The tables of two results of one probe, and what else differs."""
     warnings: list[str] = []
@@ -90,6 +91,8 @@ def _cases(
         warnings = [*common_conditions(first, second), *wake_conditions(first, second)]
     if isinstance(first, Feed) and isinstance(second, Feed):
         warnings = [*common_conditions(first, second), *feed_conditions(first, second)]
+    if isinstance(first, Hedge) and isinstance(second, Hedge):
+        warnings = [*common_conditions(first, second), *hedge_conditions(first, second)]
     groups = case_groups(first, second, confidence)
     if not groups:
         raise nothing_in_common(first, second, names)
@@ -97,7 +100,7 @@ def _cases(
 
 
 def _kind(measured: Measured) -> str:
-    return "wake" if isinstance(measured, Wake) else "feed" if isinstance(measured, Feed) else "jitter"
+    return measured.kind if isinstance(measured, CaseTable) else "jitter"
 
 
 def _measured(file: ProbeFile) -> Measured:
@@ -154,7 +157,7 @@ def _listed(runs: Runs) -> str:
 
 def _described(path: str, file: ProbeFile, measured: Measured) -> dict[str, Any]:
     """The file, host and time of one side. The probe inside a preflight has no header of its own."""
-    runs = [measured] if isinstance(measured, Wake | Feed) else measured
+    runs = [measured] if isinstance(measured, CaseTable) else measured
     run = runs[0]
     host: Host = run.host if run.host.hostname else file.result.host
     described: dict[str, Any] = {

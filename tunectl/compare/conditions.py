@@ -6,16 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tunectl.compare.cases import Table
 from tunectl.compare.tables import NAMES
 from tunectl.cpulist import format_cpulist, named_cpus
-from tunectl.shapes import Feed, Jitter, Wake
+from tunectl.shapes import CaseTable, Feed, Hedge, Jitter, Wake
 
 _FIGURE = re.compile(r"(?<!CPU )(?<!CPUs )(?<!\d[-,])\b\d[\d.,]*")
 _LONGER = 1.1  # with a larger ratio of lengths the runs have different chances of a rare gap
 
 
-def common_conditions(before: Jitter | Table, after: Jitter | Table) -> Iterator[str]:
+def common_conditions(before: Jitter | CaseTable, after: Jitter | CaseTable) -> Iterator[str]:
     """The host, the kernel, the order."""
     if before == after:
         yield "both are the same run: nothing differs"
@@ -31,16 +30,16 @@ def _differs(name: str, before: Any, after: Any, *, names: tuple[str, str] = NAM
         yield f"another {name}: {before or 'unknown'} {names[0]}, {after or 'unknown'} {names[1]}"
 
 
-def other_warnings(before: Sequence[Jitter] | Table, after: Sequence[Jitter] | Table) -> Iterator[str]:
+def other_warnings(before: Sequence[Jitter] | CaseTable, after: Sequence[Jitter] | CaseTable) -> Iterator[str]:
     """Warnings that only one side's runs gave. Two that differ in their figures alone are one; a CPU is no figure."""
     first, second = _warnings(before), _warnings(after)
     for side, own, other in (("before", first, second), ("after", second, first)):
         yield from (f"only {side}: {text}" for kind, text in own.items() if kind not in other)
 
 
-def _warnings(side: Sequence[Jitter] | Table) -> dict[str, str]:
+def _warnings(side: Sequence[Jitter] | CaseTable) -> dict[str, str]:
     """By what is left without their figures."""
-    runs: Sequence[Jitter | Table] = [side] if isinstance(side, Wake | Feed) else side
+    runs: Sequence[Jitter | CaseTable] = [side] if isinstance(side, CaseTable) else side
     return {_FIGURE.sub("N", text): text for run in reversed(runs) for text in run.warnings}
 
 
@@ -151,21 +150,32 @@ def feed_conditions(before: Feed, after: Feed) -> Iterator[str]:
     )
 
 
+def hedge_conditions(before: Hedge, after: Hedge) -> Iterator[str]:
+    """Cases that only one run has, or that ran on other CPUs; how the requests depend on each other."""
+    yield from _alone(before, after)
+    yield from _differs("scheduling priority", *_priorities(before, after))
+    yield from _unusable(before, after)
+    yield (
+        "the bounds assume that requests are independent of each other; those that wait in one queue are not, and then "
+        "the bounds are too narrow"
+    )
+
+
 def _capture(result: Feed) -> str:
     return f"{result.replay.file} at speed {result.replay.speed:.4g}" if result.replay else "none"
 
 
-def _other_hosts(before: Table, after: Table) -> Iterator[str]:
+def _other_hosts(before: Wake | Feed, after: Wake | Feed) -> Iterator[str]:
     """Round trips by way of different hosts. Without one, messages stayed where they were: those are other cases."""
     if before.peer and after.peer:
         yield from _differs("host at the other end", before.peer.address, after.peer.address)
 
 
-def _priorities(before: Table, after: Table) -> list[Any]:
+def _priorities(before: CaseTable, after: CaseTable) -> list[Any]:
     return [result.fifo_priority or "ordinary" for result in (before, after)]
 
 
-def _alone(before: Table, after: Table) -> Iterator[str]:
+def _alone(before: CaseTable, after: CaseTable) -> Iterator[str]:
     """Cases that only one run has."""
     for side, own, other in (("before", before, after), ("after", after, before)):
         keys = {case.key for case in other.cases}
@@ -174,7 +184,7 @@ def _alone(before: Table, after: Table) -> Iterator[str]:
             yield f"only {side}: {'; '.join(alone)}"
 
 
-def _unusable(before: Table, after: Table) -> Iterator[str]:
+def _unusable(before: CaseTable, after: CaseTable) -> Iterator[str]:
     """Runs that are not whole, cases that are void, and cases that ran on other CPUs."""
     for side, result in (("before", before), ("after", after)):
         if result.interrupted:

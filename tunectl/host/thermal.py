@@ -130,7 +130,7 @@ def read_thermal(root: Sysroot, scope: Scope) -> ThermalSample:
     cpus = {cpu.cpu: cpu for cpu in read_cpus(root, read_scope_facts(root), (), scope.isolated) if cpu.online}
     judged = sorted(scope.isolated & cpus.keys()) or sorted(cpus)
     housekeeping = sorted(scope.housekeeping & cpus.keys())
-    throttles = {cpu: counts for cpu in cpus if (counts := _throttles(root, cpu)) != Throttles(None, None)}
+    throttles = {cpu: counts for cpu in cpus if (counts := read_throttles(root, cpu)) != Throttles(None, None)}
     limits = {cpu: limit for cpu in judged if (limit := _limits(root, cpu)) != Limits(None, None)}
     current = {cpu: _number(root, f"{_CPU}/cpu{cpu}/cpufreq/scaling_cur_freq") for cpu in housekeeping}
     return ThermalSample(
@@ -150,7 +150,8 @@ def _number(root: Sysroot, path: str) -> int | None:
     return int(text) if re.fullmatch(r"-?[0-9]+", text) else None
 
 
-def _throttles(root: Sysroot, cpu: int) -> Throttles:
+def read_throttles(root: Sysroot, cpu: int) -> Throttles:
+    """How often a CPU was throttled, now. No CPU is asked: the kernel keeps these in memory."""
     return Throttles(_number(root, throttle_path(cpu, "core")), _number(root, throttle_path(cpu, "package")))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,42 @@ from tunectl.errors import TunectlError
 from tunectl.probe.explain import explained
 from tunectl.probe.feed_explain import explained_feed
 from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
+from tunectl.probe.hedge_explain import explained_hedge
+from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
-from tunectl.shapes import Bucket, Case, Feed, FeedCase, Jitter, JitterLoaded, JitterRuns, Preflight, Wake, typed
+from tunectl.shapes import (
+    AnyCase,
+    Bucket,
+    CaseTable,
+    Feed,
+    Hedge,
+    Jitter,
+    JitterLoaded,
+    JitterRuns,
+    Preflight,
+    Wake,
+    typed,
+)
 
 _LARGEST = 1 << 30  # bytes; a day's run of 64 CPUs with full lists is a tenth of it
 _VERSION = "1"
-_RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, WAKE_RAW, FEED_RAW)]  # explained by now, in this version
+_EXPLAINED: dict[str, Callable[[Any], Any]] = {
+    WAKE_RAW: explained_wake,
+    FEED_RAW: explained_feed,
+    HEDGE_RAW: explained_hedge,
+}
+_RAW = [schema.partition("/")[0] for schema in (JITTER_RAW, *_EXPLAINED)]  # explained by now, in this version
 
-Result = Jitter | JitterRuns | JitterLoaded | Wake | Feed | Preflight
+Result = Jitter | JitterRuns | JitterLoaded | CaseTable | Preflight
 _KINDS: dict[str, type[Result]] = {
     "tunectl.probe.jitter": Jitter,
     "tunectl.probe.jitter.runs": JitterRuns,
     "tunectl.probe.jitter.loaded": JitterLoaded,
     "tunectl.probe.wake": Wake,
     "tunectl.probe.feed": Feed,
+    "tunectl.probe.hedge": Hedge,
     "tunectl.preflight": Preflight,
 }
 
@@ -43,7 +63,7 @@ class ProbeFile:
     result: Result
 
     @property
-    def measured(self) -> Sequence[Jitter] | Wake | Feed | None:
+    def measured(self) -> Sequence[Jitter] | CaseTable | None:
         """The probe's own part: runs, or a table of cases; None for a preflight whose probe did not run.
 
         Of quiet and loaded runs the loaded ones, where there are any: the quiet ones could be had without.
@@ -69,7 +89,7 @@ def checked(body: dict[str, Any], path: Path) -> ProbeFile:
     except TunectlError as error:
         raise TunectlError(error.message, f"docs/schema/{name}-1.json says what stands there") from error
     found = ProbeFile(str(path), name.removeprefix("tunectl."), body, result)
-    if isinstance(found.measured, Wake | Feed):
+    if isinstance(found.measured, CaseTable):
         _check_cases(found.measured, path)
         return found
     for where, runs in _sets(found):
@@ -98,10 +118,7 @@ def _explained(body: Any, path: Path) -> Any:
     try:
         if not isinstance(body, dict):
             return body
-        schema = body.get("schema")
-        if schema == FEED_RAW:
-            return explained_feed(body)
-        return explained_wake(body) if schema == WAKE_RAW else explained(body)
+        return _EXPLAINED.get(str(body.get("schema")), explained)(body)
     except TunectlError as error:
         raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
 
@@ -159,13 +176,12 @@ def _check_jitter(result: Jitter, path: str) -> None:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
 
 
-def _check_cases(result: Wake | Feed, path: Path) -> None:
+def _check_cases(result: CaseTable, path: Path) -> None:
     if not result.cases:
         raise TunectlError(f"{path}: cells: nothing was measured", "measure at least one case")
-    cases: Sequence[Case | FeedCase] = result.cases
+    cases: Sequence[AnyCase] = result.cases
     for place, case in enumerate(cases):
-        lost = case.lost if isinstance(case, FeedCase) and case.n else 0  # of these nobody knows when they came
-        _check_histogram(case.histogram, case.n - lost, f"{path}: cells[{place}].histogram")
+        _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:

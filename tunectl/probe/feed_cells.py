@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tunectl.probe.feed_facts import RawCase, RawFeed, Series, Stamps
-from tunectl.probe.feed_figures import BARS, FEWEST, bars_ns, due_figures, spread_ns
+from tunectl.probe.feed_figures import BARS, bars_ns, due_figures, spread_ns
 from tunectl.probe.feed_void import share_of, why_void
 from tunectl.probe.feed_warnings import case_warnings
-from tunectl.probe.tick_figures import Figures
+from tunectl.probe.tick_figures import FEWEST, Figures
 from tunectl.shapes import FEED_STAGES
 
 _COUNTED = (

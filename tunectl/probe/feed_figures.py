@@ -7,10 +7,9 @@ from bisect import bisect_right
 from collections.abc import Mapping
 
 from tunectl.probe.feed_facts import RawCase
-from tunectl.probe.tick_figures import Figures
-from tunectl.shapes import FEED_STAGES, FEWEST_P99_9
+from tunectl.probe.tick_figures import FEWEST, Figures
+from tunectl.shapes import FEED_STAGES
 
-FEWEST = {"99.9": FEWEST_P99_9, "99.99": 10 * FEWEST_P99_9}
 BARS = ("50", "90", "99", "99.9", "max")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tunectl.probe.feed_cases import SPINNING, TWO_LINES
 from tunectl.probe.feed_facts import RawCase, RawFeed
-from tunectl.probe.feed_figures import FEWEST, due_figures
+from tunectl.probe.feed_figures import due_figures
 from tunectl.probe.pair_warnings import (
     clock,
     ended_by,
@@ -19,7 +19,7 @@ from tunectl.probe.pair_warnings import (
     two_spinners,
     unkept,
 )
-from tunectl.probe.tick_figures import PERCENTILES, Figures
+from tunectl.probe.tick_figures import FEWEST, PERCENTILES, Figures
 from tunectl.wording import nanoseconds
 
 NEGATIVE_MOST = 0.001  # of the messages, that may have a stage shorter than nothing

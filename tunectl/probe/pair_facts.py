@@ -1,4 +1,4 @@
-"""What the native program writes of every run of a sender and a receiver, each on a CPU of its own, as types."""
+"""What the native program writes of every run of two or three threads, each on a CPU of its own, as types."""
 
 from __future__ import annotations
 
@@ -32,14 +32,19 @@ class CpuFact(msgspec.Struct, frozen=True, kw_only=True):
     core_cpus: str  # the hardware threads of its core
 
 
-class RunFacts(msgspec.Struct, frozen=True, kw_only=True):
+class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What decides how much the figures of a run mean."""
 
-    cpus: tuple[CpuFact, CpuFact]  # the sender's and the receiver's
     shares_main: bool = False  # no CPU was left for the program's main thread
     is_locked: bool = True
     user_hz: Annotated[int, Meta(gt=0)] = 100  # what /proc/stat counts time in
     timer_slack_ns: Count = 1
+
+
+class RunFacts(HostFacts, frozen=True, kw_only=True):
+    """The same of two threads."""
+
+    cpus: tuple[CpuFact, CpuFact]  # the sender's and the receiver's
 
 
 class RawClock(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,15 +66,12 @@ class RawClock(msgspec.Struct, frozen=True, kw_only=True):
 RawCase = TypeVar("RawCase")
 
 
-class PairRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
+class CasesRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
     """A whole run, with its cases."""
 
     interrupted: bool
     fifo_priority: Count
-    busy_poll_us: Count
-    cpus: tuple[Count, Count]  # the sender's and the receiver's
     clock: RawClock
-    facts: RunFacts
     cases: list[RawCase] = msgspec.field(name="cells")
     host: dict[str, str]
     at: str
@@ -82,13 +84,21 @@ class PairRun(msgspec.Struct, Generic[RawCase], frozen=True, kw_only=True):
         """What its files say of the host."""
         return machine_of(self.host_files)
 
+
+class PairRun(CasesRun[RawCase], Generic[RawCase], frozen=True, kw_only=True):
+    """The same of a sender and a receiver."""
+
+    busy_poll_us: Count
+    cpus: tuple[Count, Count]  # the sender's and the receiver's
+    facts: RunFacts
+
     @property
     def is_one_core(self) -> bool:
         """Are the two CPUs hardware threads of one core?"""
         return self.cpus[0] != self.cpus[1] and self.cpus[0] in parse_shown(self.facts.cpus[1].core_cpus)
 
 
-Run = TypeVar("Run", bound="PairRun[Any]")
+Run = TypeVar("Run", bound="CasesRun[Any]")
 
 
 def read_run(document: dict[str, Any], shape: type[Run], schema: str, contradiction: Callable[[Any], str]) -> Run:

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from tunectl.probe.jitter_warnings import DRIFT_PPM, is_slow
-from tunectl.probe.pair_facts import PairRun
+from tunectl.probe.pair_facts import CasesRun, HostFacts, PairRun
 from tunectl.probe.tick_figures import Figures
 
 Pair = PairRun[Any]
+Cases = CasesRun[Any]
 _LATE_NS = 1_000_000  # a sender later than that did not keep its schedule
 
 
-def ended_early(run: Pair) -> Iterator[str]:
+def ended_early(run: Cases) -> Iterator[str]:
     """A run that is not whole."""
     if run.interrupted:
-        yield "a signal ended the run early: cases are missing or hold fewer messages"
+        yield "a signal ended the run early: cases are missing or are shorter"
 
 
 def placement(run: Pair) -> Iterator[str]:
@@ -59,7 +60,12 @@ def fifo(run: Pair) -> Iterator[str]:
             f"a SCHED_FIFO spinner would starve the sender on its own CPU {run.cpus[1]}: the spinning cases were "
             "left out"
         )
-    if run.machine.rt_runtime_us >= 0:
+    yield from real_time_limits(run)
+
+
+def real_time_limits(run: Cases) -> Iterator[str]:
+    """What the kernel does to a real-time spinner."""
+    if run.fifo_priority and run.machine.rt_runtime_us >= 0:
         runtime_us, period_us = run.machine.rt_runtime_us, run.machine.rt_period_us
         yield (
             f"sched_rt_runtime_us is {runtime_us} of {period_us}: the kernel may take the CPU from a SCHED_FIFO "
@@ -71,8 +77,7 @@ def clock(run: Pair) -> Iterator[str]:
     """Whether the stamps of the two CPUs can be compared."""
     sender, receiver = run.cpus
     least, most = run.clock.offset_ticks or (0, 0)
-    if not run.machine.has_stable_tsc:
-        yield "this CPU's counter is not invariant (constant_tsc, nonstop_tsc): delays may be wrong"
+    yield from counter(run)
     if least > most:
         yield (
             f"the counters of CPU {sender} and CPU {receiver} are not synchronised (no offset between them explains "
@@ -84,15 +89,26 @@ def clock(run: Pair) -> Iterator[str]:
             f"the counter of CPU {receiver} is {low:.0f} to {high:.0f} ns ahead of CPU {sender}'s: delays are wrong by "
             "as much"
         )
+
+
+def counter(run: Cases) -> Iterator[str]:
+    """Whether the counter of one CPU can be trusted."""
+    if not run.machine.has_stable_tsc:
+        yield "this CPU's counter is not invariant (constant_tsc, nonstop_tsc): delays may be wrong"
     if abs(run.clock.drift_ppm) > DRIFT_PPM:
         yield f"the counter's rate moved by {run.clock.drift_ppm:.0f} ppm during the run"
 
 
 def machine(run: Pair, virtual: str) -> Iterator[str]:
     """What the host is; `virtual` says what that means where it is a virtual machine."""
+    yield from host(run, run.facts, virtual)
+
+
+def host(run: Cases, facts: HostFacts, virtual: str) -> Iterator[str]:
+    """The same of a run of more threads."""
     if run.machine.is_virtual:
         yield f"this is a virtual machine: {virtual}"
-    if not run.facts.is_locked:
+    if not facts.is_locked:
         yield "memory could not be locked (see `ulimit -l`)"
 
 

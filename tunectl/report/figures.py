@@ -19,12 +19,17 @@ _NAMES = {
     "stolen_ppm": "stolen",
     "receiver_cpu_percent": "receiver's CPU",
     "due_to_book_ns": "due to book",
+    "answer_ns": "due to answer",
+    "hedged_percent": "hedged",
+    "missed_percent": "missed",
+    "utilisation_percent": "servers busy",
     **{f"{stage}_ns": stage for stage in FEED_STAGES},
 }
 SIDES = ("before", "after")
 LOADED = ("quiet", "loaded")
 _SHORTER, _FEWER, _LESS = ("shorter", "longer"), ("fewer", "more"), ("less", "more")
-_DIRECTIONS = {"interruptions_per_s": _FEWER, "stolen_ppm": _LESS, "receiver_cpu_percent": _LESS}
+_PERCENT = ("receiver_cpu_percent", "hedged_percent", "missed_percent", "utilisation_percent")
+_DIRECTIONS = {"interruptions_per_s": _FEWER, "stolen_ppm": _LESS, **dict.fromkeys(_PERCENT, _LESS)}
 _FOUND = {"lower": "lower", "higher": "higher", "none": "no difference found", "unknown": "cannot tell"}
 _OUTCOMES = {"different": "{} differ", "no-difference": "no difference between {} was found"}
 _OF_RUNS = (
@@ -42,7 +47,7 @@ _OF_LOADED = (
     "jitter --load NAME --runs 5`"
 )
 _NO_VERDICT = "no verdict: the bounds of {} say what differs between these two runs, not between set-ups"
-_BOUNDED = {"wake": "wake-up times", "feed": "messages' times"}
+_BOUNDED = {"wake": "wake-up times", "feed": "messages' times", "hedge": "answers' times"}
 
 
 def wake_conditions(result: Wake) -> list[str]:
@@ -82,7 +87,7 @@ def _share(ppm: float | None) -> str:
 _WRITTEN: Mapping[str, Callable[[float | None], str]] = {
     "interruptions_per_s": lambda value: f"{plain(value)}/s" if value is not None else "-",
     "stolen_ppm": lambda value: _share(value),
-    "receiver_cpu_percent": lambda value: f"{plain(value)} %" if value is not None else "-",
+    **dict.fromkeys(_PERCENT, lambda value: f"{plain(value)} %" if value is not None else "-"),
 }
 
 

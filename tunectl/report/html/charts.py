@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from tunectl.report.charts import LogScale, Slice, levels, timeline
 from tunectl.report.feed import DUE, due_figure
 from tunectl.report.figures import plain
-from tunectl.shapes import FEED_STAGES, Case, Cpu, FeedCase, Jitter
+from tunectl.shapes import FEED_STAGES, Case, Cpu, FeedCase, HedgeCase, Jitter
 from tunectl.wording import nanoseconds
 
 WIDTH, HEIGHT = 480, 300
@@ -124,6 +124,32 @@ def _between(low: float, high: float, factor: float) -> list[float]:
     """Values between `low` and `high`, each `factor` times the one before."""
     steps = math.floor(math.log(high / low) / math.log(factor)) if 0 < low < high else 0
     return [low * factor**step for step in range(1, steps + 1)]
+
+
+def load_plot(cases: Sequence[HedgeCase]) -> dict[str, Any] | None:
+    """Median and P99.9 of requests by load, a pair of lines for each delay; None where two loads have no figure."""
+    loads = sorted({case.load for case in cases if case.at("50")})
+    known = [ns for case in cases for key in ("50", "99.9") if (ns := case.at(key))]
+    if len(loads) < 2:
+        return None
+    y = LogScale.over(min(known), max(known), HEIGHT - BOTTOM, TOP)
+    across = (WIDTH - RIGHT - LEFT) / (loads[-1] - loads[0])
+    paths = []
+    for second in list(dict.fromkeys(case.second for case in cases if case.n))[: MAX_CURVES // 2]:
+        own = sorted((case for case in cases if case.second == second), key=lambda case: case.load)
+        for key, name in (("50", "P50"), ("99.9", "P99.9")):
+            points = [
+                (round(LEFT + (case.load - loads[0]) * across, 1), y.at(ns)) for case in own if (ns := case.at(key))
+            ]
+            paths.append({"name": f"{second}, {name}", "d": _line(points)})
+    marks = [{"at": round(LEFT + (load - loads[0]) * across, 1), "label": f"{load:g}"} for load in loads]
+    heights = [{"at": y.at(ns), "label": nanoseconds(ns)} for ns in y.decades()]
+    return {
+        "paths": paths,
+        "x": marks,
+        "y": _thinned(heights),
+        **_box("load of each server", "due to answer"),
+    }
 
 
 def _nine(share: float) -> str:

@@ -38,9 +38,10 @@ from tunectl.report.html.charts import (
     warmth,
 )
 from tunectl.report.html.feed import feed_view
+from tunectl.report.html.hedge import hedge_view
 from tunectl.report.story import story
 from tunectl.report.urgency import COSTS, findings_in, known, other_reasons, unknown, urgent_of
-from tunectl.shapes import Case, Cpu, Feed, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
+from tunectl.shapes import Case, CaseTable, Cpu, Feed, Hedge, Jitter, JitterLoaded, JitterRuns, Preflight, Wake
 from tunectl.wording import broken_limits, nanoseconds
 
 MAX_SPARKLINES = 16
@@ -48,7 +49,7 @@ MAX_PERIODS = 12
 MAX_COUNTED = 12
 
 
-Probe = Jitter | JitterRuns | JitterLoaded | Wake | Feed
+Probe = Jitter | JitterRuns | JitterLoaded | CaseTable
 Result = Probe | Preflight
 _NO_PREFLIGHT: Mapping[str, Any] = {"todo": [], "limits": [], "reasons": [], "sections": []}
 
@@ -68,6 +69,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
             "probe.jitter.loaded": "jitter probe, quiet and under load",
             "probe.wake": "wake probe",
             "probe.feed": "feed probe",
+            "probe.hedge": "hedge probe",
         }[name],
         "host": result.host,
         "at": result.at,
@@ -79,6 +81,7 @@ def file_view(file: Mapping[str, Any], number: int) -> dict[str, Any]:
         "load": _load(result) if isinstance(result, JitterLoaded) else None,
         "wake": wake_view(result) if isinstance(result, Wake) else None,
         "feed": feed_view(result) if isinstance(result, Feed) else None,
+        "hedge": hedge_view(result) if isinstance(result, Hedge) else None,
         "warnings": _warnings(probe) if probe else [],
     }
 

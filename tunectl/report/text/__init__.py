@@ -28,6 +28,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "probe.selftest": ("probe_jitter", "selftest"),
     "probe.wake": ("probe_wake", "wake"),
     "probe.feed": ("probe_feed", "feed"),
+    "probe.hedge": ("probe_hedge", "hedge"),
     "preflight": ("preflight", "preflight"),
     "compare": ("compare", "compare"),
     "report": ("files", "report"),

@@ -14,23 +14,21 @@
 #include <unistd.h>
 
 #include "feed/run.h"
+#include "hedge/run.h"
 #include "jitter/run.h"
 #include "lib/cpus.h"
 #include "lib/output.h"
+#include "lib/random.h"
 #include "sentinel/sentinel.h"
 #include "wake/run.h"
 
 enum { LARGEST = 4096 };
 
-/* As in the tests: splitmix64, the same stream for the same seed. */
-static uint64_t state;
+static uint64_t state;  /* the same stream for the same seed */
 
 static uint64_t draw(uint64_t below)
 {
-    uint64_t z = (state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (z ^ (z >> 31)) % below;
+    return random_next(&state) % below;
 }
 
 static void fail(const char *what)
@@ -139,6 +137,19 @@ static void fuzz_case(const char *text, size_t length)
         claim(c.mechanism && c.method && c.idle_ms >= 0.0 && c.idle_ms <= 60000.0, "a case that cannot be");
 }
 
+static int parse_hedge(int argc, char **argv)
+{
+    struct options options;
+    struct hedge_run run = {.options = &options, .clock.initial.hz = 1e9};
+    int status = options_parse(&hedge_command, &options, argc, argv);
+    if (status)
+        return status;
+    status = hedge_read_rules(&run);
+    claim(status || (run.rules.percentile >= 0.0 && run.rules.percentile < 1.0 && run.rules.budget >= 0.0 && options.load > 0.0),
+          "rules out of bounds were accepted");
+    return status;
+}
+
 /* The options of the experiment that `argv` names, whatever it says. */
 static int parse(int argc, char **argv)
 {
@@ -150,6 +161,8 @@ static int parse(int argc, char **argv)
         return options_parse(&sentinel_command, &options, argc, argv);
     if (strcmp(name, "feed") == 0)
         return options_parse(&feed_command, &options, argc, argv);
+    if (strcmp(name, "hedge") == 0)
+        return parse_hedge(argc, argv);
     if (strcmp(name, "jitter") != 0)
         return EXIT_USAGE;
     int status = options_parse(&jitter_command, &options, argc, argv);
@@ -255,6 +268,7 @@ static const struct {
     {record, fuzz_record, sizeof(record)},
     {frames, fuzz_frames, sizeof(frames) - 1},
     {"feed --cpus 2,3 --transport udp --format json --symbols 4 --rate 9 --burst 2 --waiting poll --tls off --alloc 2", fuzz_options, 0},
+    {"hedge --simulate --load 0.85 --service-ns 3000 --delay p95 --no-cancel --budget 0.1 --shed 4 --stall common --seed 7", fuzz_options, 0},
     {"jitter --cpus 2-3 --duration 5 --threshold-ns 100 --fifo 1 --events 10 --wait-for-go --output x --root y", fuzz_options, 0},
     {"sentinel --cpu 2 --period 0.5 --duty 3 --lines 3", fuzz_options, 0},
     {"wake --cpus 2,3 --case tcp:block:10 --messages 9 --bytes 64 --fds 3 --dirty-kib 9 --socket 9 --output x", fuzz_options, 0},

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "feed/run.h"
+#include "hedge/run.h"
 #include "jitter/run.h"
 #include "lib/output.h"
 #include "lib/stop.h"
@@ -16,6 +17,7 @@ static const struct {
     {&jitter_command, jitter_main},
     {&wake_command, wake_main},
     {&feed_command, feed_main},
+    {&hedge_command, hedge_main},
     {&sentinel_command, sentinel_main},
 };
 
@@ -24,7 +26,7 @@ enum { EXPERIMENTS = sizeof(experiments) / sizeof(*experiments) };
 static int print_help(void)
 {
     (void)printf("tunectl-probe measures how often, and for how long, a CPU is taken away from a spinning thread, and how long a\n"
-                 "waiting thread takes to have its message.\n\n");
+                 "waiting thread takes to have its message; and what a second copy of a late request gains.\n\n");
     for (size_t i = 0; i < EXPERIMENTS; i++)
         options_put_help(experiments[i].command);
     return options_end_help();

@@ -2,10 +2,10 @@
 #ifndef TUNECTL_CHECK_H
 #define TUNECTL_CHECK_H
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "lib/cpus.h"
+#include "lib/random.h"
 
 extern unsigned checks_done;
 extern unsigned checks_failed;
@@ -18,15 +18,6 @@ extern unsigned checks_failed;
             (void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
         }                                                                         \
     } while (0)
-
-/* A stream of 64-bit numbers, the same on every run (splitmix64). */
-static inline uint64_t random_next(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 void test_histogram(void);
 void test_recorder(void);
@@ -46,6 +37,7 @@ void test_tasks(void);
 void test_claims(void);
 void test_websocket(void);
 void test_feed(void);
+void test_hedge(void);
 
 /* Are the CPUs of the set these, and no others? */
 #define HAS_ONLY(set, ...) \

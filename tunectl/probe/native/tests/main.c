@@ -23,6 +23,7 @@ int main(void)
     test_claims();
     test_websocket();
     test_feed();
+    test_hedge();
     (void)printf("%u checks, %u failed\n", checks_done, checks_failed);
     return checks_failed != 0;
 }

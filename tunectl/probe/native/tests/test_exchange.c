@@ -188,7 +188,7 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
     CHECK(transport_open(&transport, mechanism, sizeof(struct message)) == 0);
     CHECK(wait_method_prepare(x.method, &transport, 1, 50) == 0);
     CHECK(exchange_init(&x) == 0);
-    pair = (struct pair){.ends = {{.cpu = cpu}, {.cpu = cpu}}};
+    pair = (struct pair){.roles = &pair_sender_and_receiver, .ends = {{.cpu = cpu}, {.cpu = cpu}}};
     exchange_give(&x, &pair, 0);
     CHECK(pair_start(&pair) == 0);
     pair_compare_clocks(&pair);

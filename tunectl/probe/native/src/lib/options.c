@@ -17,6 +17,7 @@ enum option_kind {
     TEXT,       /* const char *, which points into argv */
     NUMBER,     /* a whole number; any integer of 4 or 8 bytes */
     SECONDS,    /* double */
+    REAL,       /* double */
 };
 
 struct option_row {
@@ -38,6 +39,22 @@ static const struct option_row rows[] = {
      "CPUs to probe, as in 2-5,8 (default: the isolated CPUs, else the nohz_full ones)"},
     {OF_WAKE | OF_FEED, "cpus", "S,R", TEXT, AT(cpus), 0, 0,
      "the sender's CPU and the receiver's (default: the last two isolated ones, else the last two allowed ones)"},
+    {OF_HEDGE, "cpus", "C,A,B", TEXT, AT(cpus), 0, 0,
+     "the client's CPU and those of both servers (default: the last three isolated ones, else the last three allowed ones)"},
+    {OF_HEDGE, "simulate", NULL, FLAG, AT(is_simulated), 0, 0,
+     "the same client and policy on simulated time: no CPU is needed, and the result is the same everywhere"},
+    {OF_HEDGE, "load", "X", REAL, AT(load), 0.001, 2, "of each server, without second copies and stalls (default 0.1)"},
+    {OF_HEDGE, "service-ns", "N", NUMBER, AT(service_ns), 500, 1e6, "work of a request (default 3000)"},
+    {OF_HEDGE, "delay", "WHEN", TEXT, AT(delay), 0, 0,
+     "a request without an answer after so many ns from due gets a second copy; pNN: after that percentile of the\n"
+     "latest answers; none: never (default none)"},
+    {OF_HEDGE, "no-cancel", NULL, FLAG, AT(keeps_copies), 0, 0, "the other copy is worked on also where the answer is there"},
+    {OF_HEDGE, "budget", "X", REAL, AT(budget), 0, 1, "second copies for each request, on average; 1: no limit (default 1)"},
+    {OF_HEDGE, "shed", "N", NUMBER, AT(shed), 0, 1e6, "a queue of so many refuses what comes; 0: none does (default 0)"},
+    {OF_HEDGE, "stall", "WHO", TEXT, AT(stall), 0, 0,
+     "none, a, both, common (both at the same instants): 300 us, 1 % of the time (default none)"},
+    {OF_HEDGE, "seed", "N", NUMBER, AT(seed), 0, 1e15, "of all that is drawn: arrivals, stalls (default 1)"},
+    {OF_HEDGE, "shared", NULL, FLAG, AT(may_share), 0, 0, NULL},
     {OF_SENTINEL, "cpu", "N", NUMBER, AT(cpu), 0, CPU_LIMIT - 1, "the CPU it may use"},
     {OF_FEED, "transport", "NAME", TEXT, AT(transport), 0, 0, "tcp, udp, multicast, multicast-ab (each message twice) (default tcp)"},
     {OF_FEED, "format", "NAME", TEXT, AT(format), 0, 0, "ws-json (tcp only), json, binary (default ws-json)"},
@@ -51,13 +68,13 @@ static const struct option_row rows[] = {
     {OF_FEED, "alloc", "N", NUMBER, AT(alloc), 0, 64, "the receiver copies each message into new memory so often (default 0)"},
     {OF_FEED, "stamps", "NAME", TEXT, AT(stamps), 0, 0, "sw: the kernel stamps what comes; off (default sw)"},
     {OF_FEED, "phc", "DEVICE", TEXT, AT(phc), 0, 0, NULL},
-    {OF_JITTER | OF_FEED, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "seconds to measure (default 5)"},
+    {OF_JITTER | OF_FEED | OF_HEDGE, "duration", "S", SECONDS, AT(duration_s), 1e-6, 24 * 3600, "seconds to measure (default 5)"},
     {OF_SENTINEL, "period", "S", SECONDS, AT(period_s), 0.1, 10, "from line to line (default 1)"},
     {OF_SENTINEL, "duty", "PERCENT", NUMBER, AT(duty_percent), 1, 100,
      "of the time it spins, in ten stretches a period (default 2)"},
     {OF_JITTER | OF_SENTINEL, "threshold-ns", "N", NUMBER, AT(threshold_ns), 1, 1e12,
      "shortest interruption reported (default: 16 turns of the loop, as a round figure)"},
-    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED, "fifo", "PRIO", NUMBER, AT(fifo_priority), 1, 99,
+    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE, "fifo", "PRIO", NUMBER, AT(fifo_priority), 1, 99,
      "measure under SCHED_FIFO with this priority, 1 to 99; low is enough"},
     {OF_JITTER, "events", "N", NUMBER, AT(gaps_capacity), 0, 1 << 26,
      "interruptions listed with their stamps, per CPU (default 65536); beyond it they are\n"
@@ -81,8 +98,8 @@ static const struct option_row rows[] = {
     {OF_JITTER, "intrude", NULL, FLAG, AT(intrude), 0, 0,
      "spin also where a thread that can run nowhere else wants the CPU; without, such a CPU is left\n"
      "alone, or left within 10 ms, and is not measured"},
-    {OF_WAKE | OF_FEED, "intrude", NULL, FLAG, AT(intrude), 0, 0,
-     "stay also where a thread that can run nowhere else wants a CPU of the two; without, it gets the CPU\n"
+    {OF_WAKE | OF_FEED | OF_HEDGE, "intrude", NULL, FLAG, AT(intrude), 0, 0,
+     "stay also where a thread that can run nowhere else wants one of the CPUs; without, it gets the CPU\n"
      "within 10 ms, and the run fails"},
     {OF_JITTER, "wait-for-go", NULL, FLAG, AT(wait_for_go), 0, 0,
      "say \"ready\" and the threads on standard error once all stand ready, and measure when standard\ninput says \"go\""},
@@ -99,7 +116,7 @@ static const struct option_row rows[] = {
     {OF_JITTER, "progress", NULL, FLAG, AT(shows_progress), 0, 0,
      "lines on standard error: the longest interruption of each CPU so far"},
     {OF_JITTER, "group", "FD", NUMBER, AT(group), 0, 1 << 20, NULL},
-    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED, "root", "DIR", TEXT, AT(root), 0, 0, NULL},
+    {OF_JITTER | OF_WAKE | OF_SENTINEL | OF_FEED | OF_HEDGE, "root", "DIR", TEXT, AT(root), 0, 0, NULL},
 };
 
 enum { ROWS = sizeof(rows) / sizeof(*rows), FIRST_ROW = 256, HELP = 512, VERSION = 513, HELP_COLUMN = 21 };
@@ -123,6 +140,12 @@ static const struct options defaults = {
     .symbols = 1,
     .rate = 10000,
     .burst = 1,
+    .load = 0.1,
+    .service_ns = 3000,
+    .delay = "none",
+    .budget = 1.0,
+    .stall = "none",
+    .seed = 1,
     .cpu = -1,
     .period_s = 1.0,
     .duty_percent = 2,
@@ -180,12 +203,13 @@ static int store_number(const struct option_row *row, void *field, const char *t
     return EXIT_OK;
 }
 
-static int store_seconds(const struct option_row *row, double *field, const char *text)
+static int store_real(const struct option_row *row, double *field, const char *text)
 {
+    const char *what = row->kind == SECONDS ? "seconds" : "a number";
     char *end;
     *field = strtod(text, &end);
     if (end == text || *end || !(*field >= row->from && *field <= row->to))
-        return print_error(EXIT_USAGE, "--%s %s: expected seconds, from %.9g to %.9g", row->name, text, row->from, row->to);
+        return print_error(EXIT_USAGE, "--%s %s: expected %s, from %.9g to %.9g", row->name, text, what, row->from, row->to);
     return EXIT_OK;
 }
 
@@ -197,7 +221,7 @@ static int store(const struct option_row *row, struct options *options, const ch
     else if (row->kind == TEXT)
         *(const char **)field = text;
     else
-        return row->kind == NUMBER ? store_number(row, field, text) : store_seconds(row, field, text);
+        return row->kind == NUMBER ? store_number(row, field, text) : store_real(row, field, text);
     return EXIT_OK;
 }
 

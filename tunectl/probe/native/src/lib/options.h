@@ -11,6 +11,7 @@ enum experiment {
     OF_WAKE = 2,
     OF_SENTINEL = 4,
     OF_FEED = 8,
+    OF_HEDGE = 16,
 };
 
 /* What was asked for. Whatever an experiment has no option for keeps its default. */
@@ -55,6 +56,18 @@ struct options {
     unsigned burst;             /* messages that are due together */
     const char *plan;           /* a file of times and sizes to replay; NULL: by rate and burst */
     unsigned alloc;             /* memory that the receiver takes for each message, so often */
+
+    /* hedge */
+    double load;                /* of one server, without copies */
+    unsigned service_ns;
+    const char *delay;          /* none, p95, or ns */
+    bool keeps_copies;          /* no copy is cancelled */
+    double budget;              /* hedges for each request; 1: no limit */
+    unsigned shed;              /* a queue that long refuses; 0: none does */
+    const char *stall;          /* which servers stall */
+    uint64_t seed;
+    bool is_simulated;
+    bool may_share;             /* several threads on a CPU */
 
     /* sentinel */
     int cpu;                    /* -1: none was named */

@@ -16,31 +16,48 @@
 #include "lib/ticks.h"
 
 enum {
-    AT_BARRIER = 3,             /* both threads and the main one */
     STAMP_ROUNDS = 2000,
     STAMP_LIMIT_MS = 100,
     STEP_MS = 1,
 };
 
-static const char *const names[ENDS] = {"sender", "receiver"};
+const struct pair_roles pair_sender_and_receiver = {ENDS, {"sender", "receiver"}, "the sender's CPU and the receiver's, like 2,3"};
+
+/* As many numbers as there are ends, with commas between them. */
+static bool read_cpus(struct pair *pair, const char *text)
+{
+    for (size_t i = 0, n = pair->roles->n; i < n; i++) {
+        int used = 0;
+        if (sscanf(text, "%5u%n", &pair->ends[i].cpu, &used) != 1 || text[used] != (i + 1 < n ? ',' : '\0'))
+            return false;
+        text += used + 1;
+    }
+    return true;
+}
+
+/* The last of them; where they are too few, the first is shared. */
+static void take_last(struct pair *pair, const struct cpus *usable)
+{
+    for (size_t i = 0; i < pair->roles->n; i++)
+        pair->ends[i].cpu = cpus_next(usable, 0);
+    for (unsigned cpu = cpus_next(usable, pair->ends[0].cpu + 1); cpu < CPU_LIMIT; cpu = cpus_next(usable, cpu + 1)) {
+        for (size_t i = 1; i < pair->roles->n; i++)
+            pair->ends[i - 1].cpu = pair->ends[i].cpu;
+        pair->ends[pair->roles->n - 1].cpu = cpu;
+    }
+}
 
 int pair_choose(struct pair *pair, const char *text, const struct host_facts *facts)
 {
+    struct cpus allowed = cpus_allowed(0);
     struct pair_thread *ends = pair->ends;
-    char more;
-    if (text && sscanf(text, "%5u,%5u%c", &ends[SENDER].cpu, &ends[RECEIVER].cpu, &more) != ENDS)
-        return print_error(EXIT_USAGE, "--cpus %s: expected the sender's CPU and the receiver's, like 2,3", text);
-    if (!text) {
-        struct cpus allowed = cpus_allowed(0);
-        const struct cpus *usable = cpus_count(&facts->isolated) ? &facts->isolated : &allowed;
-        for (unsigned cpu = cpus_next(usable, 0), next; cpu < CPU_LIMIT; cpu = next) {
-            next = cpus_next(usable, cpu + 1);
-            ends[RECEIVER].cpu = cpu;
-            if (next < CPU_LIMIT || cpus_count(usable) == 1)
-                ends[SENDER].cpu = cpu;
-        }
-    }
-    for (size_t i = 0; i < ENDS; i++) {
+    if (!pair->roles)
+        pair->roles = &pair_sender_and_receiver;
+    if (text && !read_cpus(pair, text))
+        return print_error(EXIT_USAGE, "--cpus %s: expected %s", text, pair->roles->expected);
+    if (!text)
+        take_last(pair, cpus_count(&facts->isolated) ? &facts->isolated : &allowed);
+    for (size_t i = 0; i < pair->roles->n; i++) {
         if (!cpus_have(&facts->online, ends[i].cpu))
             return print_error(EXIT_USAGE, "CPU %u is not online on this host", ends[i].cpu);
         cpus_add(&pair->cpus, ends[i].cpu);
@@ -86,7 +103,7 @@ static void prepare(struct pair_thread *self)
 {
     struct pair *pair = self->pair;
     atomic_store(&self->tid, (pid_t)syscall(SYS_gettid));
-    self->status = pair_settle(names[self->side], self->cpu, pair->fifo_priority);
+    self->status = pair_settle(pair->roles->names[self->side], self->cpu, pair->fifo_priority);
     /* A sleep ends when asked, not up to 50 us later. */
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
     if (self->side == RECEIVER)
@@ -127,10 +144,10 @@ static void *thread_main(void *argument)
     char name[16];
     prepare(self);
     /* Only now: from here on nothing is allocated, and the tests know these threads by their names. */
-    (void)snprintf(name, sizeof(name), "%s-%s", pair->name, names[self->side]);
+    (void)snprintf(name, sizeof(name), "%s-%s", pair->name, pair->roles->names[self->side]);
     (void)prctl(PR_SET_NAME, name);
     (void)pthread_barrier_wait(&pair->barrier);
-    if (self->cpu != pair->ends[!self->side].cpu)
+    if (pair->roles->n == ENDS && self->cpu != pair->ends[!self->side].cpu)
         compare_clocks(self);
     (void)pthread_barrier_wait(&pair->barrier);
     (void)pthread_barrier_wait(&pair->barrier);
@@ -148,8 +165,11 @@ static int start(struct pair *pair, unsigned side)
     return sem_init(&thread->is_over, 0, 0) ? -ENOMEM : thread_start(&thread->thread, thread_main, thread);
 }
 
-static struct clock_offset offset_of(const struct pair_thread ends[ENDS])
+static struct clock_offset offset_of(const struct pair *pair)
 {
+    const struct pair_thread *ends = pair->ends;
+    if (pair->roles->n != ENDS)
+        return (struct clock_offset){0};
     int64_t to_sender = ends[SENDER].nearest_ticks;
     int64_t to_receiver = ends[RECEIVER].nearest_ticks;
     bool is_known = ends[SENDER].cpu != ends[RECEIVER].cpu && to_sender != INT64_MAX && to_receiver != INT64_MAX;
@@ -159,14 +179,14 @@ static struct clock_offset offset_of(const struct pair_thread ends[ENDS])
 
 int pair_start(struct pair *pair)
 {
-    int rc = -pthread_barrier_init(&pair->barrier, NULL, AT_BARRIER);
-    for (unsigned side = SENDER; side < ENDS && !rc; side++)
+    int rc = -pthread_barrier_init(&pair->barrier, NULL, (unsigned)pair->roles->n + 1);
+    for (unsigned side = 0; side < pair->roles->n && !rc; side++)
         rc = start(pair, side);
     /* A thread that waits at the barrier ends with the process. */
     if (rc)
         return print_error(EXIT_FAILED, "cannot start a thread: %s", strerror(-rc));
     (void)pthread_barrier_wait(&pair->barrier);
-    for (size_t i = 0; i < ENDS; i++)
+    for (size_t i = 0; i < pair->roles->n; i++)
         if (pair->ends[i].status)
             return pair->ends[i].status;
     return EXIT_OK;
@@ -175,7 +195,7 @@ int pair_start(struct pair *pair)
 void pair_compare_clocks(struct pair *pair)
 {
     (void)pthread_barrier_wait(&pair->barrier);
-    pair->offset = offset_of(pair->ends);
+    pair->offset = offset_of(pair);
 }
 
 /* By short sleeps: the measuring is over, unless messages were lost. */
@@ -185,10 +205,13 @@ bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
     (void)pthread_barrier_wait(&pair->barrier);
     while (sem_wait(&pair->ends[SENDER].is_over) && errno == EINTR)
         continue;
-    for (int ms = 0; sem_trywait(&pair->ends[RECEIVER].is_over); ms += STEP_MS) {
-        if (ms >= patience_ms(pair->context))
-            return false;
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+    int ms = 0;
+    for (size_t i = 1; i < pair->roles->n; i++) {
+        for (; sem_trywait(&pair->ends[i].is_over); ms += STEP_MS) {
+            if (ms >= patience_ms(pair->context))
+                return false;
+            (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+        }
     }
     return true;
 }
@@ -196,7 +219,7 @@ bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
 void pair_join(struct pair *pair)
 {
     (void)pthread_barrier_wait(&pair->barrier);
-    for (size_t i = 0; i < ENDS; i++)
+    for (size_t i = 0; i < pair->roles->n; i++)
         (void)pthread_join(pair->ends[i].thread, NULL);
 }
 
@@ -210,7 +233,7 @@ static void give_up(const struct task *task, void *context)
 {
     struct pair_guard *g = context;
     char name[TASK_TEXT_SIZE];
-    for (size_t i = 0; i < ENDS; i++)
+    for (size_t i = 0; i < g->pair->roles->n; i++)
         (void)cpus_pin(atomic_load(&g->pair->ends[i].tid), &g->pair->housekeeping);
     (void)print_error(EXIT_FAILED, "%s runs on CPU %u, which was left to it: nothing was measured", task_format(task, name),
                       task->cpu);
@@ -220,8 +243,10 @@ static void give_up(const struct task *task, void *context)
 static void look(void *context)
 {
     struct pair_guard *g = context;
-    const struct pair_thread *ends = g->pair->ends;
-    claims_poll(g->claims, (pid_t[]){atomic_load(&ends[SENDER].tid), atomic_load(&ends[RECEIVER].tid)});
+    pid_t tids[ENDS_MOST];
+    for (size_t i = 0; i < g->pair->roles->n; i++)
+        tids[i] = atomic_load(&g->pair->ends[i].tid);
+    claims_poll(g->claims, tids);
 }
 
 struct pair_guard *pair_guard_start(const struct pair *pair, const struct host_facts *facts)
@@ -232,7 +257,7 @@ struct pair_guard *pair_guard_start(const struct pair *pair, const struct host_f
     if (!g)
         abort();
     *g = (struct pair_guard){.pair = pair, .watch = {.look = look, .context = g}};
-    g->claims = claims_new(&pair->cpus, &pair->housekeeping, ENDS, facts, give_up, g);
+    g->claims = claims_new(&pair->cpus, &pair->housekeeping, pair->roles->n, facts, give_up, g);
     if (!g->claims)
         abort();
     claims_search(g->claims);
@@ -261,7 +286,10 @@ static void write_clock(struct json *j, const struct pair *pair, const struct cl
 void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts,
                 bool is_locked)
 {
-    json_uints(j, "cpus", (uint64_t[]){pair->ends[SENDER].cpu, pair->ends[RECEIVER].cpu}, ENDS);
+    uint64_t cpus[ENDS_MOST];
+    for (size_t i = 0; i < pair->roles->n; i++)
+        cpus[i] = pair->ends[i].cpu;
+    json_uints(j, "cpus", cpus, pair->roles->n);
     write_clock(j, pair, clock, facts);
     json_open(j, "facts", '{');
     json_bool(j, "shares_main", cpus_count(&pair->housekeeping) == 0);
@@ -269,7 +297,7 @@ void pair_write(struct json *j, const struct pair *pair, const struct clock_span
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
     json_uint(j, "timer_slack_ns", pair->timer_slack_ns);
     json_open(j, "cpus", '[');
-    for (size_t i = 0; i < ENDS; i++) {
+    for (size_t i = 0; i < pair->roles->n; i++) {
         json_open(j, NULL, '{');
         json_bool(j, "is_isolated", cpus_have(&facts->isolated, pair->ends[i].cpu));
         document_write_cpu(j, facts->root, pair->ends[i].cpu);

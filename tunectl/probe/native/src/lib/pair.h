@@ -1,8 +1,8 @@
 /*
- * Two threads, each pinned to its CPU: one sends, the other receives. The main thread has them do it step by step: they prepare,
- * compare their clocks, work, and end.
+ * Two threads, each pinned to its CPU: one sends, the other receives; or three, of which the first decides when the work is over. The
+ * main thread has them do it step by step: they prepare, compare their clocks where they are two, work, and end.
  *
- * SIGINT and its like are blocked in them: the main thread takes signals, and the sender looks at the flag. A thread that waits in
+ * SIGINT and its like are blocked in them: the main thread takes signals, and the first looks at the flag. A thread that waits in
  * vain is left waiting: it ends with the process.
  */
 #pragma once
@@ -18,7 +18,7 @@
 #include "lib/facts.h"
 #include "lib/json.h"
 
-enum { SENDER, RECEIVER, ENDS };
+enum { SENDER, RECEIVER, ENDS, ENDS_MOST };
 
 /* How far the receiver's counter is ahead of the sender's: a bound from both sides, by stamps sent to and fro. */
 struct clock_offset {
@@ -41,7 +41,7 @@ struct pair;
 struct pair_thread {
     struct pair *pair;
     pthread_t thread;
-    unsigned side;              /* SENDER or RECEIVER */
+    unsigned side;              /* its place among the ends: of two, SENDER or RECEIVER */
     unsigned cpu;
     _Atomic pid_t tid;          /* 0 before it has one */
     int status;                 /* EXIT_OK once it is where it belongs */
@@ -50,28 +50,38 @@ struct pair_thread {
     int64_t nearest_ticks;      /* the least difference it has seen to a stamp of the other's */
 };
 
+/* What the ends are called, and what --cpus has to say for them. */
+struct pair_roles {
+    size_t n;
+    const char *names[ENDS_MOST];
+    const char *expected;
+};
+
+extern const struct pair_roles pair_sender_and_receiver;
+
 struct pair {
     const char *name;           /* "wake": the threads are called wake-sender and wake-receiver */
+    const struct pair_roles *roles; /* NULL: pair_choose makes it these two */
     int fifo_priority;          /* 0: the scheduling class stays */
     double ticks_per_ns;
-    pair_step prepare[ENDS];    /* once on its CPU: memory is touched there */
-    pair_step work[ENDS];
+    pair_step prepare[ENDS_MOST]; /* once on its CPU: memory is touched there */
+    pair_step work[ENDS_MOST];
     void *context;
-    struct cpus cpus;           /* both */
+    struct cpus cpus;           /* all of them */
     struct cpus housekeeping;   /* where the main thread is; empty when no CPU is left for it */
     uint64_t timer_slack_ns;    /* of the receiver */
     struct clock_offset offset;
     pthread_barrier_t barrier;
-    struct pair_thread ends[ENDS];
+    struct pair_thread ends[ENDS_MOST];
 };
 
 /*
- * Their CPUs: "S,R", or, where `text` is NULL, the last two that are isolated, or that this process may use. Returns EXIT_OK, or
- * EXIT_USAGE with the reason on stderr.
+ * Their CPUs: "S,R", one for each end, or, where `text` is NULL, the last ones that are isolated, or that this process may use. Returns
+ * EXIT_OK, or EXIT_USAGE with the reason on stderr.
  */
 int pair_choose(struct pair *pair, const char *text, const struct host_facts *facts);
 
-/* The main thread off both CPUs; where none is left for it, to the sender's. */
+/* The main thread off their CPUs; where none is left for it, to the first one's. */
 void pair_leave_cpus(struct pair *pair, const struct host_facts *facts);
 
 /* The calling thread, `what`, to the CPU and its scheduling class. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
@@ -85,24 +95,24 @@ int pair_reflector_settle(const struct pair *pair, const char *name, int fifo_pr
 /* Says in a line of JSON how fast this host's counter is: it sends back what comes from now on. Returns as pair_settle. */
 int pair_reflector_say_ready(void);
 
-/* Starts both threads and waits until they are prepared. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
+/* Starts the threads and waits until they are prepared. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
 int pair_start(struct pair *pair);
 
-/* Has them find `offset`. */
+/* Has two find `offset`; of three it stays unknown. */
 void pair_compare_clocks(struct pair *pair);
 
 /*
- * Lets them work. A receiver that is not done so many ms after the sender, `patience_ms(context)`, is left. Returns whether it came
- * to its end; otherwise it is still there.
+ * Lets them work. One that is not done so many ms after the first, `patience_ms(context)`, is left. Returns whether all came to their
+ * end; otherwise one is still there.
  */
 bool pair_work(struct pair *pair, int (*patience_ms)(const void *context));
 
-/* Once both are done. */
+/* Once all are done. */
 void pair_join(struct pair *pair);
 
 /*
- * Watches over the two from a housekeeping CPU: a thread of somebody else that wakes on one of their CPUs, or on another hardware
- * thread of their cores, gets it. Both are moved away, which needs no time on the CPUs that they leave, and the program ends with
+ * Watches over them from a housekeeping CPU: a thread of somebody else that wakes on one of their CPUs, or on another hardware
+ * thread of their cores, gets it. All are moved away, which needs no time on the CPUs that they leave, and the program ends with
  * the reason: what was measured is void.
  */
 struct pair_guard;

@@ -40,3 +40,9 @@ static inline uint64_t ticks_after_loads(void)
     return ticks_now();
 #endif
 }
+
+/* A length in half the memory; UINT32_MAX also for more. */
+static inline uint32_t ticks_narrowed(uint64_t ticks)
+{
+    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+}

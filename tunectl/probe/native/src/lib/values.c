@@ -15,6 +15,12 @@ static int compare_signed(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+int64_t *values_sorted(int64_t *of, size_t n)
+{
+    qsort(of, n, sizeof(*of), compare_signed);
+    return of;
+}
+
 static size_t count_different(const int64_t *sorted, size_t n)
 {
     size_t different = n > 0;
@@ -32,7 +38,7 @@ void values_write(struct json *j, const char *key, int64_t *of, size_t n)
 {
     static int64_t pairs[2 * PAIRS_MOST];
     size_t filled = 0;
-    qsort(of, n, sizeof(*of), compare_signed);
+    (void)values_sorted(of, n);
     bool is_exact = count_different(of, n) <= VALUES_MOST;
     for (size_t from = 0, to; from < n; from = to) {
         bool is_alone = is_exact || of[from] == of[0];

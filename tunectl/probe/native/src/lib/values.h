@@ -9,5 +9,8 @@
 /* With more different values, those between the first and the last share the buckets of histogram.h. */
 enum { VALUES_MOST = 2048 };
 
+/* Ascending, in place; returns them. */
+int64_t *values_sorted(int64_t *of, size_t n);
+
 /* Sorts them. */
 void values_write(struct json *j, const char *key, int64_t *of, size_t n);

@@ -1,0 +1,228 @@
+"""The pages of `probe hedge`, text and HTML: what a second copy gains, what is unknown, where it collapses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from tests.compare.hedges import hedge_document, simulated_hedge
+from tests.probe.hedges import OWN, at_once, case, tail, unmeasured
+from tests.report.documents import AT, HOST
+from tests.report.pages import Page, file
+from tests.report.pages import page as html_page
+from tunectl.model import Document
+from tunectl.report import render
+from tunectl.report.hedge import findings, gain
+from tunectl.report.html.charts import load_plot
+from tunectl.shapes import Hedge, typed
+
+CALM, SHORT = tail(20_000), tail(20_000, 6_000)
+STALLED = [300_000 if at % 500 == 50 else 3_000 + at % 97 for at in range(20_000)]
+COLLAPSED: dict[str, Any] = {"unanswered": 5_000, "queue_sums": [20_000, 0, 0, 900_000]}
+ONE = hedge_document(
+    case(STALLED),
+    case(SHORT, won=[8_000] * 200, hedged=1_000, delay="p95", wasted_ticks=3_000_000),
+    case(CALM, load=0.85),
+    case([900_000] * 15_000, load=0.85, hedged=20_000, delay="p95", hedge_cancelled=20_000, **COLLAPSED),
+)
+
+
+def text(body: dict[str, Any], width: int = 80, verbose: int = 0) -> list[str]:
+    return render(Document("probe.hedge", HOST, AT, body, verbose=verbose), "text", width=width).splitlines()
+
+
+def html(body: dict[str, Any]) -> Page:
+    return html_page(file("probe.hedge", body))
+
+
+def said(*cases: dict[str, Any]) -> list[str]:
+    return findings(typed(hedge_document(*cases), Hedge))
+
+
+def test_the_figures_of_a_case() -> None:
+    lines = text(ONE)
+    assert lines[0] == "from CPU 2 to CPUs 3 and 4, 4 cases, 1 s"
+    at = lines.index("Due to answer")
+    assert lines[at + 1].split() == [
+        "load",
+        "second",
+        "copy",
+        "P50",
+        "P99",
+        "P99.9",
+        "gain",
+        "hedged",
+        "missed",
+        "busy",
+    ]
+    rows = [" ".join(line.split()) for line in lines[at + 2 : at + 6]]
+    assert rows == [
+        "0.1 none 3.05 µs 3.1 µs 300 µs 0 % 10 %",
+        "0.1 at P95 3.05 µs 6 µs 6 µs 50x 5 % 0 % 10 %",
+        "0.85 none 3.05 µs 6 µs 6 µs 0 % 10 %",
+        "0.85 at P95 900 µs - - collapsed 100 % 25 % 10 %",
+    ]
+    at = lines.index("Second copies")
+    assert lines[at + 1].split() == [
+        "load",
+        "second",
+        "copy",
+        "after",
+        "floor",
+        "won",
+        "denied",
+        "unpaid",
+        "wasted",
+        "joint",
+    ]
+    assert " ".join(lines[at + 2].split()) == "0.1 at P95 5 µs 7.9 µs 200 0 0 3 ms -"
+
+
+def test_what_it_gains_and_where_it_collapses() -> None:
+    fell = "P99.9 is 6 µs instead of 300 µs (50 times shorter), for 5 % more copies"
+    assert findings(typed(ONE, Hedge)) == [
+        f"a second copy helps most at load 0.1, at P95: {fell}",
+        "it helps at no delay at load 0.85",
+        "with a second copy at P95 it collapses at load 0.85",
+    ]
+
+
+def test_no_gain_is_told() -> None:
+    assert said(case(CALM), case(CALM, hedged=9, delay="0")) == [
+        "no second copy helps: at no load and delay is P99.9 1.1 times shorter than without"
+    ]
+    assert said(case(CALM), case(STALLED, load=0.5)) == []  # nothing was hedged
+    assert said(case(CALM, hedged=9, delay="0")) == []  # and nothing to compare it with
+
+
+def test_each_stall_is_told_by_itself() -> None:
+    found = said(
+        case(STALLED, stall="a"),
+        case(SHORT, stall="a", hedged=20, delay="0"),
+        case(STALLED, stall="common"),
+        case(STALLED, stall="common", hedged=20, delay="0"),
+    )
+    assert [one[:42] for one in found] == [
+        "stall a: a second copy helps most at load ",
+        "stall common: no second copy helps: at no ",
+    ]
+
+
+def gained(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, float] | None:
+    cases = typed(hedge_document(before, after), Hedge).cases
+    return gain(cases[1], cases)
+
+
+def test_a_gain_is_of_the_last_percentile_that_is_known_of_both() -> None:
+    hedged: dict[str, Any] = {"hedged": 9, "delay": "0"}
+    assert gained(case(STALLED), case(SHORT, **hedged)) == ("99.9", 50.0)
+    assert gained(case([6_000] * 999), case([3_000] * 999, **hedged)) == ("99", 2.0)  # too few for P99.9
+    assert gained(case([6_000] * 9_950, shed=50), case([3_000] * 10_000, **hedged)) == ("99.9", math.inf)
+    assert gained(case([6_000] * 10_000), case([3_000] * 9_950, shed=50, **hedged)) == ("99.9", 0.0)
+    assert gained(case([6_000] * 9_950, shed=50), case([3_000] * 9_950, shed=50, **hedged)) == ("99", 2.0)
+    assert gained(case([6_000] * 900, shed=100), case([3_000] * 900, shed=100, **hedged)) is None
+    assert gained(case([6_000] * 999, load=0.2), case([3_000] * 999, **hedged)) is None  # another load
+
+
+def test_answers_where_there_were_none_are_a_gain() -> None:
+    found = said(case([6_000] * 9_950, shed=50), case([3_000] * 10_000, hedged=100, delay="0"))
+    fell = "P99.9 is 3 µs and without it more than 0.1 % missed, for 1 % more copies"
+    assert found == [f"a second copy helps most at load 0.1, at once: {fell}"]
+
+
+SIMULATED = simulated_hedge(*(case(CALM, load=load) for load in (0.1, 0.3)), case(SHORT, hedged=20_000, delay="0"))
+WORST = hedge_document(
+    case(STALLED, stall="common", budget=0.1, shed_at=4, cancel=False),
+    at_once(100_000, 200, stall="common"),
+    case(
+        [3_000] * 8_000, won=[9_000] * 900, hedged=4_000, shed=1_000, unanswered=1_000, delay="1000000000", load=0.001
+    ),
+    case([3_000] * 10_000, hedged=10, over_budget=90, denied=12_345, delay="p99.9", budget=0.0),
+    case([3_000] * 1_000, threads=[OWN | {"cpu_ns": 0}] * 3, load=0.7),
+    unmeasured("interrupted before it was measured", load=0.85, stall="both"),
+    interrupted=True,
+)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 132])
+@pytest.mark.parametrize("verbose", [0, 1])
+@pytest.mark.parametrize("body", [ONE, SIMULATED, WORST])
+def test_lines_fit(body: dict[str, Any], width: int, verbose: int) -> None:
+    lines = text(body, width, verbose)
+    assert [line for line in lines if len(line) > width] == []
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_a_simulation_says_that_it_is_none() -> None:
+    lines = text(SIMULATED, 132)
+    assert lines[0] == "simulated, 3 cases, 1 s"
+    assert any(line.startswith("simulated: ") and line.endswith("no measurement of this host") for line in lines)
+    assert not any("simulated" in line for line in text(ONE))
+
+
+def test_conditions_void_cases_and_what_was_not_measured() -> None:
+    lines = text(WORST, 200)
+    assert (
+        "3 µs of work a request; no copy is cancelled; at most 0.1 second copies for each request; a queue of 4 refuses"
+        in lines
+    )
+    assert any("the spinner had CPU 2 for 0 % of the time" in line for line in lines)
+    assert any("interrupted before it was measured" in line for line in lines)
+    assert any("a signal ended the run early" in line for line in lines)
+    assert any("starves hedging" in line for line in lines)
+    assert sum("Due to answer" in line for line in lines) == 2
+    assert sum("requests by length" in line for line in text(ONE, verbose=1)) == 4
+
+
+# ---- HTML
+
+
+def test_the_page_has_tables_a_plot_and_what_it_says() -> None:
+    made = html(ONE)
+    for words in (
+        "hedge probe",
+        "What a second copy gains",
+        "Due to answer, by load",
+        "Second copies",
+        "collapsed",
+        "50x",
+    ):
+        assert words in made.words, words
+    ids = [attrs["id"] for _, attrs, _ in made.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    named = [one for _, attrs, _ in made.tags for one in attrs.get("aria-labelledby", "").split()]
+    assert set(named) <= set(ids)
+
+
+def test_the_page_of_whatever_may_happen() -> None:
+    made = html(WORST)
+    for words in ("void", "Not measured: load 0.85", "no hedge helps here", "Due to answer, stall common"):
+        assert words in made.words, words
+    assert "Second copies" not in html(hedge_document(case(CALM))).words
+
+
+def test_text_from_outside_stays_text() -> None:
+    made = html(hedge_document(unmeasured("<script>x</script>"), case(CALM) | {"reason": ""}))
+    assert made.all("script") == []
+
+
+def test_a_plot_has_a_pair_of_lines_for_each_delay() -> None:
+    cases = typed(ONE, Hedge).cases
+    plot = load_plot(cases)
+    assert plot is not None
+    assert [path["name"] for path in plot["paths"]] == ["none, P50", "none, P99.9", "at P95, P50", "at P95, P99.9"]
+    assert [mark["label"] for mark in plot["x"]] == ["0.1", "0.85"]
+    assert "L" in plot["paths"][2]["d"]
+    assert "L" not in plot["paths"][3]["d"]  # beyond load 0.1 too many missed
+    assert load_plot([one for one in cases if one.load == 0.1]) is None
+
+
+def test_a_plot_has_no_more_lines_than_can_be_told_apart() -> None:
+    delays = ("none", "0", "p95", "p99")
+    cases = [case(CALM, load=load, delay=delay) for load in (0.1, 0.5) for delay in delays]
+    plot = load_plot(typed(hedge_document(*cases), Hedge).cases)
+    assert plot is not None
+    assert len(plot["paths"]) == 6
+    assert "1 more are in the table only" in html(hedge_document(*cases)).words

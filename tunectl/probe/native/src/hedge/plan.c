@@ -1,0 +1,134 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hedge/run.h"
+#include "lib/output.h"
+#include "lib/random.h"
+
+enum { WARM_UPS_LEAST = 100, WARM_UPS_MOST = 10000, GRACE_MS = 10 };
+
+uint64_t hedge_seed(const struct hedge_run *run, unsigned stream)
+{
+    uint64_t state = run->options->seed * STREAMS + stream;
+    return random_next(&state);
+}
+
+static bool is_percentile(const char *text, double *share)
+{
+    if (text[0] != 'p' || strspn(text + 1, "0123456789.") != strlen(text + 1))
+        return false;
+    char *end;
+    double percent = strtod(text + 1, &end);
+    *share = percent / 100.0;
+    return !*end && percent >= 50.0 && percent <= 99.9;
+}
+
+static bool is_delay(const char *text, uint64_t *ns)
+{
+    char *end;
+    *ns = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*end && *ns <= UINT64_C(1000000000);
+}
+
+int hedge_read_rules(struct hedge_run *run)
+{
+    const struct options *o = run->options;
+    struct policy_rules *rules = &run->rules;
+    uint64_t ns = 0;
+    *rules = (struct policy_rules){.delay = POLICY_NEVER, .budget = o->budget, .shed = o->shed, .cancels = !o->keeps_copies};
+    if (is_delay(o->delay, &ns))
+        rules->delay = (uint64_t)((double)ns * run->clock.initial.hz / 1e9);
+    else if (strcmp(o->delay, "none") != 0 && !is_percentile(o->delay, &rules->percentile))
+        return print_error(EXIT_USAGE, "--delay %.20s: expected none, p50 to p99.9, or ns up to 1000000000", o->delay);
+    static const char *const words[] = {"none", "a", "both", "common"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (strcmp(o->stall, words[i]) == 0)
+            return EXIT_OK;
+    return print_error(EXIT_USAGE, "--stall %.20s: expected one of none, a, both, common", o->stall);
+}
+
+int hedge_get_memory(struct hedge_run *run)
+{
+    const struct options *o = run->options;
+    double asked = o->duration_s * 1e9 * 2.0 * o->load / (double)o->service_ns + 0.5;
+    if (!(asked >= 1.0 && asked <= HEDGE_MOST - WARM_UPS_MOST))
+        return print_error(EXIT_USAGE, "--load %g for --duration %g s: that is %.0f requests of %u ns, expected 1 to %d", o->load,
+                           o->duration_s, asked, o->service_ns, HEDGE_MOST - WARM_UPS_MOST);
+    size_t wanted = (size_t)asked;
+    size_t half = wanted / 2;
+    size_t warm_ups = half < WARM_UPS_LEAST ? WARM_UPS_LEAST : half > WARM_UPS_MOST ? WARM_UPS_MOST : half;
+    struct client *c = &run->client;
+    size_t n = warm_ups + wanted;
+    struct request *requests = memory_map(n * sizeof(*requests));
+    bool is_there = requests != NULL;
+    for (unsigned s = 0; s < SERVERS; s++) {
+        struct server *server = &run->servers[s];
+        c->lanes[s].copies = memory_map((n + 1) * sizeof(*c->lanes[s].copies));
+        server->service = memory_map(n * sizeof(*server->service));
+        server->answers = memory_map((n + 1) * sizeof(*server->answers));
+        is_there = is_there && c->lanes[s].copies && server->service && server->answers;
+    }
+    if (!is_there)
+        return print_error(EXIT_FAILED, "out of memory (a shorter --duration needs less)");
+    client_init(c, requests, n, warm_ups, &run->rules);
+    return EXIT_OK;
+}
+
+void hedge_free_memory(struct hedge_run *run)
+{
+    size_t n = run->client.n;
+    (void)munmap(run->client.requests, n * sizeof(*run->client.requests));
+    for (unsigned s = 0; s < SERVERS; s++) {
+        (void)munmap((void *)run->client.lanes[s].copies, (n + 1) * sizeof(*run->client.lanes[s].copies));
+        (void)munmap(run->servers[s].service, n * sizeof(*run->servers[s].service));
+        (void)munmap((void *)run->servers[s].answers, (n + 1) * sizeof(*run->servers[s].answers));
+    }
+}
+
+void stalls_init(struct stalls *stalls, bool has_any, uint64_t seed, double ticks_per_ns)
+{
+    *stalls = (struct stalls){.next = 0, .seed = seed, .ticks_per_ns = ticks_per_ns};
+    (void)stalls_pass(stalls);
+    if (!has_any)
+        stalls->next = UINT64_MAX;
+}
+
+uint64_t stalls_pass(struct stalls *stalls)
+{
+    double length_ns = HEDGE_STALL_US * 1e3;
+    double pause_ns = length_ns * (100 - HEDGE_STALLED_PERCENT) / HEDGE_STALLED_PERCENT * random_exponential(&stalls->seed);
+    uint64_t end = stalls->next + (uint64_t)(length_ns * stalls->ticks_per_ns);
+    stalls->next = end + (uint64_t)(pause_ns * stalls->ticks_per_ns);
+    return end;
+}
+
+void hedge_plan(struct hedge_run *run)
+{
+    const struct options *o = run->options;
+    struct client *c = &run->client;
+    double ticks_per_ns = run->clock.initial.hz / 1e9;
+    double gap_ticks = (double)o->service_ns / (2.0 * o->load) * ticks_per_ns;
+    uint64_t seed = hedge_seed(run, STREAM_ARRIVALS);
+    double due = 0.0;
+    for (size_t i = 0; i < c->n; i++) {
+        due += gap_ticks * random_exponential(&seed);
+        c->requests[i].due = (uint64_t)due;
+        c->requests[i].first = (uint16_t)(random_next(&seed) >> 63);
+    }
+    run->end_ticks = (uint64_t)due + (uint64_t)(GRACE_MS * 1e6 * ticks_per_ns);
+    bool has_a = strcmp(o->stall, "none") != 0;
+    bool has_b = has_a && strcmp(o->stall, "a") != 0;
+    unsigned of_b = STREAM_STALLS + (strcmp(o->stall, "common") != 0);
+    stalls_init(&run->servers[SERVER_A].stalls, has_a, hedge_seed(run, STREAM_STALLS), ticks_per_ns);
+    stalls_init(&run->servers[SERVER_B].stalls, has_b, hedge_seed(run, of_b), ticks_per_ns);
+}
+
+void hedge_end(struct hedge_run *run, uint64_t now)
+{
+    const struct client *c = &run->client;
+    uint64_t from = c->requests[c->warm_ups].due;
+    uint64_t last = c->requests[c->n - 1].due;
+    uint64_t to = now < last ? now : last;
+    run->measured_ticks = to > from ? to - from : 0;
+}

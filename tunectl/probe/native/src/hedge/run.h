@@ -1,0 +1,141 @@
+/*
+ * The experiment `hedge`: does a second copy of a late request help, and when does it break down? A run is one case: a load, a delay,
+ * and the rest of a policy. One client sends requests to two servers that do work of one length, each thread on a CPU of its own.
+ *
+ * The same client (client.h) and policy run on simulated time, too: one tick is then a nanosecond, and no thread is started.
+ *
+ * A server's service time is from when it was last seen ready (it had found nothing to do, or was done with the one before) until it is
+ * done: what stops the server meanwhile, waiting or working, is in it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "hedge/client.h"
+#include "lib/clock.h"
+#include "lib/facts.h"
+#include "lib/options.h"
+#include "lib/pair.h"
+#include "lib/thread.h"
+
+enum {
+    HEDGE_MOST = 6000000,       /* requests of a run: 72 bytes of memory each */
+    HEDGE_STALL_US = 300,
+    HEDGE_STALLED_PERCENT = 1,  /* of the time */
+};
+
+/* When a server stalls, in ticks from the start. */
+struct stalls {
+    uint64_t next;              /* UINT64_MAX: never */
+    uint64_t seed;
+    double ticks_per_ns;
+};
+
+/* Of two servers the same where both have the same seed. */
+void stalls_init(struct stalls *stalls, bool has_any, uint64_t seed, double ticks_per_ns);
+
+/* The one after `next`. Returns when `next`, which is over then, ends. */
+uint64_t stalls_pass(struct stalls *stalls);
+
+struct server {
+    struct stalls stalls;
+    uint32_t *service;          /* by request, in ticks; 0: not done here */
+    _Atomic uint64_t *answers;  /* in their order: the work in ticks << 32 | the request + 1 */
+    uint64_t turns;             /* of the chain, that make its work */
+    uint64_t work_ticks;        /* how long they took when it was calibrated */
+    struct usage used;
+    _Alignas(128) size_t taken; /* answers that the client has; its own */
+};
+
+struct hedge_run {
+    const struct options *options;
+    struct host_facts facts;
+    struct pair pair;
+    struct clock_span clock;
+    struct policy_rules rules;
+    struct client client;
+    struct server servers[SERVERS];
+    struct usage used;          /* by the client */
+    uint64_t start_ticks;       /* the beginning of the run's own time, which the rest counts from */
+    uint64_t end_ticks;         /* what has no answer by then has none */
+    _Atomic bool is_over;
+    bool is_interrupted;
+    bool is_locked;
+    uint64_t measured_ticks;    /* from when the first request that counts was due until the last was, or until the run ended */
+    int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
+};
+
+extern const struct command hedge_command;
+
+int hedge_main(int argc, char **argv);
+
+/* What follows from the options: "p95", "none" and their like as rules, a word for who stalls. EXIT_OK, or EXIT_USAGE with the reason. */
+int hedge_read_rules(struct hedge_run *run);
+
+/* Memory for a run of so many requests. EXIT_OK, or EXIT_USAGE or EXIT_FAILED with the reason on stderr. */
+int hedge_get_memory(struct hedge_run *run);
+void hedge_free_memory(struct hedge_run *run);
+
+/* When each request is due and where it goes, and when servers stall: by --seed. Once the counter's rate is known. */
+void hedge_plan(struct hedge_run *run);
+
+/* A seed of its own for each thing that is drawn, from --seed. Of streams that follow each other the servers have one each. */
+enum { STREAM_ARRIVALS, STREAM_STALLS, STREAM_WORK = 3, STREAMS = 5 };
+
+uint64_t hedge_seed(const struct hedge_run *run, unsigned stream);
+
+/* `measured_ticks` of a run that ended at `now`. */
+void hedge_end(struct hedge_run *run, uint64_t now);
+
+/* A case on simulated time, from its plan to its end. */
+void hedge_simulate(struct hedge_run *run);
+
+/* The steps of the threads, of a struct hedge_run. */
+enum { HEDGE_CLIENT, HEDGE_A, HEDGE_B, HEDGE_ENDS };
+
+extern const pair_step hedge_prepare[HEDGE_ENDS];
+extern const pair_step hedge_work[HEDGE_ENDS];
+
+/* What became of the requests that count, and of their copies. */
+struct hedge_counts {
+    uint64_t offered;
+    uint64_t answered;
+    uint64_t shed;
+    uint64_t unanswered;
+    uint64_t hedged;
+    uint64_t won;
+    uint64_t lost;
+    uint64_t hedge_cancelled;
+    uint64_t hedge_unfinished;
+    uint64_t denied;
+    uint64_t over_budget;
+    uint64_t wasted;            /* copies that came back to a request with an answer */
+    uint64_t cancelled_unstarted;
+    uint64_t unfinished;        /* copies that did not come back */
+    uint64_t below_floor;       /* answers by a hedge before its own delay and the fastest reply: there is none */
+};
+
+struct hedge_counts hedge_count(const struct client *c);
+
+/*
+ * Is one server slow when the other is? Slow: above the 99th percentile of its own service times. Of the requests that both servers
+ * were done with, which may be chosen by the first being slow; so they are counted by which was the first.
+ */
+struct hedge_together {
+    uint64_t served[SERVERS];
+    uint64_t slow[SERVERS];
+    uint64_t above_ticks[SERVERS];
+    uint64_t pairs;
+    uint64_t first_slow[SERVERS];   /* pairs whose first copy went there, and was slow */
+    uint64_t both_slow;
+};
+
+/* `scratch` holds a value a request. */
+struct hedge_together hedge_relate(const struct hedge_run *run, int64_t *scratch);
+
+/* The document of a struct hedge_run, tunectl.probe.hedge.raw/1. For output_write. */
+int hedge_document_write(FILE *stream, const void *run);

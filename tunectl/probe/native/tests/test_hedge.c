@@ -1,0 +1,303 @@
+#include "check.h"
+#include "hedge/run.h"
+#include "lib/random.h"
+
+#include <stdlib.h>
+
+static void exponential_numbers_are_so(void)
+{
+    enum { N = 200000 };
+    uint64_t seed = 7;
+    double sum = 0.0, squares = 0.0;
+    unsigned above_1 = 0, above_3 = 0;
+    for (unsigned i = 0; i < N; i++) {
+        double x = random_exponential(&seed);
+        sum += x;
+        squares += x * x;
+        above_1 += x > 1.0;
+        above_3 += x > 3.0;
+    }
+    /* Six standard deviations each: mean 1, mean square 2, exp(-1), exp(-3). */
+    CHECK(sum / N > 0.9866 && sum / N < 1.0134);
+    CHECK(squares / N > 1.94 && squares / N < 2.06);
+    CHECK(above_1 > 0.36788 * N - 1294 && above_1 < 0.36788 * N + 1294);
+    CHECK(above_3 > 0.04979 * N - 584 && above_3 < 0.04979 * N + 584);
+}
+
+static struct policy *policy_of(struct policy_rules rules)
+{
+    static struct policy p;
+    policy_init(&p, &rules);
+    return &p;
+}
+
+static void a_request_is_late_at_its_delay_and_not_before(void)
+{
+    struct policy *p = policy_of((struct policy_rules){.delay = 50, .budget = 1.0});
+    CHECK(policy_late_at(p, 1000) == 1050);
+    CHECK(policy_judge(p, 1000, 1049, 0) == POLICY_WAIT);
+    CHECK(policy_judge(p, 1000, 1050, 999) == POLICY_HEDGE);
+    p = policy_of((struct policy_rules){.delay = 0, .budget = 1.0});
+    CHECK(policy_judge(p, 1000, 1000, 0) == POLICY_HEDGE);
+    p = policy_of((struct policy_rules){.delay = POLICY_NEVER, .budget = 1.0});
+    CHECK(policy_judge(p, 0, UINT64_MAX - 1, 0) == POLICY_WAIT && policy_late_at(p, 7) == POLICY_NEVER);
+}
+
+static void a_full_queue_refuses_and_denies(void)
+{
+    struct policy *p = policy_of((struct policy_rules){.delay = 0, .budget = 0.0, .shed = 4});
+    CHECK(policy_admits(p, 3) && !policy_admits(p, 4));
+    CHECK(policy_judge(p, 0, 0, 4) == POLICY_DENIED && p->tokens == POLICY_BUCKET);
+    CHECK(policy_judge(p, 0, 0, 3) == POLICY_HEDGE && p->tokens == POLICY_BUCKET - 1);
+    p = policy_of((struct policy_rules){.delay = 0, .budget = 1.0});
+    CHECK(policy_admits(p, 1 << 30) && policy_judge(p, 0, 0, 1 << 30) == POLICY_HEDGE);
+}
+
+static void a_budget_is_a_share_and_a_bucket(void)
+{
+    struct policy *p = policy_of((struct policy_rules){.delay = 0, .budget = 0.25});
+    for (unsigned i = 0; i < POLICY_BUCKET; i++)
+        CHECK(policy_judge(p, 0, 0, 0) == POLICY_HEDGE);
+    CHECK(policy_judge(p, 0, 0, 0) == POLICY_OVER_BUDGET);
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(policy_admits(p, 0) && policy_judge(p, 0, 0, 0) == POLICY_OVER_BUDGET);
+    CHECK(policy_admits(p, 0) && policy_judge(p, 0, 0, 0) == POLICY_HEDGE);
+    for (unsigned i = 0; i < 8 * POLICY_BUCKET; i++)
+        CHECK(policy_admits(p, 0));
+    CHECK(p->tokens == POLICY_BUCKET);
+    p = policy_of((struct policy_rules){.delay = 0, .budget = 1.0});
+    for (unsigned i = 0; i < 10 * POLICY_BUCKET; i++)
+        CHECK(policy_judge(p, 0, 0, 0) == POLICY_HEDGE);
+}
+
+static int compare(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* What the follower should say of these answers: the end of the bucket of the one of that rank, all of them sorted. */
+static uint64_t percentile_of(const uint64_t *answers, size_t n, double share)
+{
+    static uint64_t sorted[POLICY_WINDOW];
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = answers[i];
+    qsort(sorted, n, sizeof(*sorted), compare);
+    return histogram_first(histogram_index(sorted[(size_t)(share * (double)n)]) + 1);
+}
+
+/* Answers that change their ways: short, then long, then both in turns. */
+static uint64_t some_answer(uint64_t *seed, size_t i)
+{
+    uint64_t short_one = random_next(seed) % 5000;
+    uint64_t long_one = 300000 + random_next(seed) % (UINT64_C(1) << (i % 40));
+    return i / 3000 % 3 == 0 ? short_one : i / 3000 % 3 == 1 || i % 10 == 0 ? long_one : short_one;
+}
+
+static void a_delay_follows_the_percentile_of_the_latest_answers(void)
+{
+    enum { N = 20000 };
+    static uint64_t answers[N];
+    static const double shares[] = {0.5, 0.95, 0.99, 0.999};
+    uint64_t seed = 3;
+    for (size_t i = 0; i < N; i++)
+        answers[i] = some_answer(&seed, i);
+    for (size_t k = 0; k < sizeof(shares) / sizeof(*shares); k++) {
+        struct policy *p = policy_of((struct policy_rules){.delay = 5, .percentile = shares[k], .budget = 1.0});
+        for (size_t i = 0; i < N; i++) {
+            CHECK(i >= POLICY_FEWEST || p->delay == POLICY_NEVER);
+            policy_learn(p, answers[i]);
+            size_t n = i + 1 < POLICY_WINDOW ? i + 1 : POLICY_WINDOW;
+            if (i % 101 == 0 && n >= POLICY_FEWEST)
+                CHECK(p->delay == percentile_of(answers + i + 1 - n, n, shares[k]));
+        }
+    }
+}
+
+static void a_copy_is_started_or_cancelled(void)
+{
+    _Atomic uint32_t copies[5] = {0};
+    struct lane lane = {.copies = copies};
+    uint32_t request;
+    CHECK(!lane_take(&lane, &request));
+    for (uint32_t i = 0; i < 4; i++)
+        CHECK(lane_send(&lane, 10 * i) == i);
+    CHECK(lane_take(&lane, &request) && request == 0);
+    CHECK(!lane_cancel(&lane, 0) && lane_cancel(&lane, 1) && lane_cancel(&lane, 2));
+    CHECK(lane_take(&lane, &request) && request == 30 && !lane_cancel(&lane, 3));
+    CHECK(!lane_take(&lane, &request));
+}
+
+static void stalls_take_one_percent_and_never_overlap(void)
+{
+    enum { N = 20000 };
+    struct stalls a, b;
+    uint64_t end = 0, stalled = 0;
+    stalls_init(&a, true, 5, 2.0);
+    stalls_init(&b, true, 5, 2.0);
+    for (unsigned i = 0; i < N; i++) {
+        CHECK(a.next >= end && a.next == b.next);
+        stalled += 2000 * HEDGE_STALL_US;
+        end = stalls_pass(&a);
+        CHECK(end == b.next + 2000 * HEDGE_STALL_US);
+        (void)stalls_pass(&b);
+    }
+    double share = (double)stalled / (double)end;
+    CHECK(share > 0.0096 && share < 0.0104);
+    stalls_init(&a, false, 5, 2.0);
+    CHECK(a.next == UINT64_MAX);
+}
+
+static struct options asked(double load, const char *delay)
+{
+    return (struct options){.load = load, .delay = delay, .service_ns = 3000, .budget = 1.0, .stall = "none", .seed = 1,
+                            .duration_s = 0.01, .is_simulated = true, .root = ""};
+}
+
+/* Kept until the next. */
+static struct hedge_run *simulated(const struct options *options)
+{
+    static struct hedge_run run;
+    run = (struct hedge_run){.options = options, .clock.initial.hz = 1e9};
+    CHECK(hedge_read_rules(&run) == 0 && hedge_get_memory(&run) == 0);
+    hedge_simulate(&run);
+    return &run;
+}
+
+static void everything_adds_up(const struct options *o)
+{
+    struct hedge_run *run = simulated(o);
+    struct client *c = &run->client;
+    struct hedge_counts n = hedge_count(c);
+    uint64_t done = 0;
+    CHECK(n.offered == c->n - c->warm_ups);
+    CHECK(n.offered == n.answered + n.shed + n.unanswered);
+    CHECK(n.offered - n.shed + n.hedged == n.answered + n.wasted + n.cancelled_unstarted + n.unfinished);
+    CHECK(n.hedged == n.won + n.lost + n.hedge_cancelled + n.hedge_unfinished);
+    CHECK(n.hedged + n.denied + n.over_budget <= n.offered - n.shed);
+    CHECK(n.below_floor == 0);
+    CHECK(!o->keeps_copies || n.cancelled_unstarted == 0);
+    CHECK(o->shed || n.shed + n.denied == 0);
+    CHECK(!o->shed || c->queue_most <= o->shed);
+    CHECK(o->budget < 1.0 || n.over_budget == 0);
+    CHECK(o->budget >= 1.0 || (double)n.hedged <= o->budget * (double)(n.offered - n.shed) + POLICY_BUCKET);
+    /* By the servers' own account: what they were done with, and the client knows of. */
+    for (size_t i = c->warm_ups; i < c->n; i++)
+        for (unsigned s = 0; s < SERVERS; s++)
+            done += run->servers[s].service[i] != 0;
+    CHECK(done == n.answered + n.wasted);
+    hedge_free_memory(run);
+}
+
+static void everything_adds_up_whatever_is_asked_for(void)
+{
+    static const char *const delays[] = {"none", "0", "p50", "p95", "p99.9", "4000", "300000"};
+    static const char *const stalls[] = {"none", "a", "both", "common"};
+    static const double budgets[] = {1.0, 0.1, 0.0, 0.01};
+    static const double loads[] = {0.05, 0.3, 0.7, 0.85, 1.2};
+    uint64_t seed = 11;
+    for (unsigned i = 0; i < 400; i++) {
+        struct options o = asked(loads[random_next(&seed) % 5], delays[random_next(&seed) % 7]);
+        o.stall = stalls[random_next(&seed) % 4];
+        o.budget = budgets[random_next(&seed) % 4];
+        o.shed = (unsigned)(random_next(&seed) % 3 * 2);
+        o.keeps_copies = random_next(&seed) % 2;
+        o.service_ns = (unsigned)(500 + random_next(&seed) % 20000);
+        o.duration_s = 0.002 + 0.01 * random_unit(&seed);
+        o.seed = i;
+        everything_adds_up(&o);
+    }
+}
+
+/* Requests 0 to 3 are warm-ups in no case: the counts of a client whose requests are written down here. */
+static void what_became_of_each_request_is_counted_once(void)
+{
+    enum { A = 1, B = 2, IN = REQUEST_CAME | REQUEST_ADMITTED, ANSWERED = REQUEST_ANSWERED, HEDGED = REQUEST_HEDGED };
+    static struct request requests[] = {
+        {.state = IN | ANSWERED | REQUEST_DONE * A},                                        /* a warm-up */
+        {.state = IN | ANSWERED | REQUEST_DONE * A},
+        {.state = REQUEST_CAME},                                                            /* shed */
+        {.state = IN},                                                                      /* nowhere yet */
+        {.state = IN | ANSWERED | HEDGED | REQUEST_DONE * (A | B)},                         /* the hedge lost */
+        {.state = IN | ANSWERED | HEDGED | REQUEST_DONE * (A | B) | REQUEST_WON, .answered = 150, .delay = 100},
+        {.state = IN | ANSWERED | HEDGED | REQUEST_DONE * A | REQUEST_CANCELLED * B},
+        {.state = IN | ANSWERED | HEDGED | REQUEST_DONE * B | REQUEST_CANCELLED * A | REQUEST_WON, .answered = 149, .delay = 100},
+        {.state = IN | ANSWERED | HEDGED | REQUEST_DONE * A},                               /* the hedge is not back */
+        {.state = IN | ANSWERED | HEDGED | REQUEST_DONE * B | REQUEST_WON, .answered = 500, .delay = 100},
+        {.state = IN | HEDGED},
+        {.state = IN | ANSWERED | REQUEST_DONE * A | REQUEST_DENIED},
+        {.state = IN | ANSWERED | REQUEST_DONE * A | REQUEST_OVER_BUDGET},
+        {.state = 0},                                                                       /* not due by the end */
+    };
+    struct client c = {.requests = requests, .n = 14, .next = 13, .warm_ups = 1, .fastest_ticks = 50};
+    struct hedge_counts n = hedge_count(&c);
+    CHECK(n.offered == 12 && n.answered == 9 && n.shed == 1 && n.unanswered == 2);
+    CHECK(n.hedged == 7 && n.won == 3 && n.lost == 1 && n.hedge_cancelled == 1 && n.hedge_unfinished == 2);
+    CHECK(n.denied == 1 && n.over_budget == 1);
+    CHECK(n.wasted == 2 && n.cancelled_unstarted == 2 && n.unfinished == 5);
+    CHECK(n.below_floor == 1);  /* 149 < 100 + 50 */
+}
+
+/* Mean wait of a queue with random arrivals: load * s * (1 + cv^2) / (2 * (1 - load)) (Pollaczek, Khinchine); here cv is 0.1. */
+static void one_server_waits_as_the_formula_says(void)
+{
+    static const double loads[] = {0.1, 0.5, 0.8};
+    for (unsigned k = 0; k < 3; k++) {
+        struct options o = asked(loads[k], "none");
+        o.duration_s = 1.0;
+        struct hedge_run *run = simulated(&o);
+        double sum = 0.0;
+        for (size_t i = run->client.warm_ups; i < run->client.n; i++)
+            sum += (double)(run->client.requests[i].answered - run->client.requests[i].due);
+        double mean = sum / (double)(run->client.n - run->client.warm_ups);
+        double expected = 3000.0 + loads[k] * 3000.0 * 1.01 / (2.0 * (1.0 - loads[k]));
+        CHECK(mean > 0.97 * expected && mean < 1.03 * expected);
+        hedge_free_memory(run);
+    }
+}
+
+static void slow_at_the_same_time_is_seen(void)
+{
+    static int64_t scratch[100000];
+    struct options o = asked(0.1, "0");
+    o.keeps_copies = true;
+    o.duration_s = 1.0;
+    for (unsigned common = 0; common < 2; common++) {
+        o.stall = common ? "common" : "both";
+        struct hedge_run *run = simulated(&o);
+        struct hedge_together t = hedge_relate(run, scratch);
+        double expected = (double)t.pairs * 1e-4;
+        CHECK(t.pairs == run->client.n - run->client.warm_ups && t.served[SERVER_A] == t.pairs);
+        CHECK(t.slow[SERVER_A] <= t.pairs / 100 && t.slow[SERVER_A] > t.pairs / 100 - 50);
+        CHECK(common ? (double)t.both_slow > 3.0 * expected : (double)t.both_slow < 3.0 * expected);
+        hedge_free_memory(run);
+    }
+}
+
+static void words_become_rules(void)
+{
+    struct options o = asked(0.1, "p99");
+    struct hedge_run run = {.options = &o, .clock.initial.hz = 2e9};
+    CHECK(hedge_read_rules(&run) == 0 && run.rules.percentile == 0.99 && run.rules.delay == POLICY_NEVER && run.rules.cancels);
+    o.delay = "1500";
+    CHECK(hedge_read_rules(&run) == 0 && run.rules.percentile == 0.0 && run.rules.delay == 3000);
+    o.delay = "none";
+    CHECK(hedge_read_rules(&run) == 0 && run.rules.percentile == 0.0 && run.rules.delay == POLICY_NEVER);
+}
+
+void test_hedge(void)
+{
+    exponential_numbers_are_so();
+    a_request_is_late_at_its_delay_and_not_before();
+    a_full_queue_refuses_and_denies();
+    a_budget_is_a_share_and_a_bucket();
+    a_delay_follows_the_percentile_of_the_latest_answers();
+    a_copy_is_started_or_cancelled();
+    stalls_take_one_percent_and_never_overlap();
+    everything_adds_up_whatever_is_asked_for();
+    what_became_of_each_request_is_counted_once();
+    one_server_waits_as_the_formula_says();
+    slow_at_the_same_time_is_seen();
+    words_become_rules();
+}

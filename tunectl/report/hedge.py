@@ -1,0 +1,130 @@
+"""Figures of `probe hedge`, as its pages write them: what a second copy gains and costs, where it collapses. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from tunectl.report.figures import plain
+from tunectl.shapes import FEWEST_P99_9, Hedge, HedgeCase
+from tunectl.wording import nanoseconds
+
+LATENCIES = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"))
+HEADER = (*(name for _, name in LATENCIES), "gain", "hedged", "missed", "busy")
+FATES = ("after", "floor", "won", "denied", "unpaid", "wasted", "joint")
+HELPS = 1.1  # times shorter: less is no help
+_GAINED = ("99.9", "99")  # the first that both have
+
+
+def hedge_conditions(result: Hedge) -> list[str]:
+    """Under what conditions the cases were measured: sentences."""
+    found = []
+    if result.simulated:
+        found.append(
+            "simulated: two queues, random arrivals and this policy on simulated time; no measurement of this host"
+        )
+    for case in result.cases[:1]:
+        cancels = (
+            "a copy that has not begun is cancelled once the answer is there" if case.cancel else "no copy is cancelled"
+        )
+        budget = "no budget" if case.budget is None else f"at most {case.budget:g} second copies for each request"
+        shed = "no queue refuses" if case.shed_at is None else f"a queue of {case.shed_at} refuses"
+        found.append(f"{nanoseconds(case.service_ns)} of work a request; {cancels}; {budget}; {shed}")
+    if any(case.n < FEWEST_P99_9 for case in result.cases if case.n):
+        found.append(f"P99.9 needs {FEWEST_P99_9:,} requests")
+    return found
+
+
+def gain(case: HedgeCase, cases: Sequence[HedgeCase]) -> tuple[str, float] | None:
+    """Which percentile, and how many times shorter it is than without second copies; None where that is not known.
+
+    Infinite where only without them so many requests miss that there is no such percentile; 0 the other way round.
+    """
+    alone = baseline(case, cases)
+    if not case.is_hedged or not alone:
+        return None
+    for name in _GAINED:
+        with_, without = _length(case, name), _length(alone, name)
+        if with_ is not None and without is not None and math.isfinite(min(with_, without)):
+            return name, without / with_
+    return None
+
+
+def _length(case: HedgeCase, name: str) -> float | None:
+    """A percentile in ns; endless where requests that missed decide it, None where there were too few."""
+    beyond = 1 - float(name) / 100
+    return math.inf if case.n and case.missed > beyond * case.n else case.at(name)
+
+
+def baseline(case: HedgeCase, cases: Sequence[HedgeCase]) -> HedgeCase | None:
+    """The same load and stall without second copies."""
+    return next((one for one in cases if not one.is_hedged and one.place == case.place and one.n), None)
+
+
+def figures(case: HedgeCase, cases: Sequence[HedgeCase]) -> list[str]:
+    """The cells of HEADER."""
+    gained = gain(case, cases)
+    return [
+        *(nanoseconds(case.at(key)) for key, _ in LATENCIES),
+        "collapsed" if case.collapsed else _times(gained[1]) if gained else "",
+        f"{plain(100 * case.hedged / case.n)} %" if case.is_hedged and case.n else "",
+        f"{plain(100 * case.missed / case.n)} %" if case.n else "-",
+        "-" if case.utilisation is None else f"{plain(100 * case.utilisation)} %",
+    ]
+
+
+def fates(case: HedgeCase) -> list[str]:
+    """The cells of FATES: when second copies went out, and what became of them."""
+    return [
+        nanoseconds(case.delay_ns),
+        nanoseconds(case.floor_ns),
+        f"{case.won:,}",
+        f"{case.denied:,}",
+        f"{case.over_budget:,}",
+        nanoseconds(case.wasted_ns),
+        "-" if case.joint_ratio is None else f"{case.joint_ratio:.2g}",
+    ]
+
+
+def _times(times: float) -> str:
+    return f"{plain(times)}x" if math.isfinite(times) else "answers"
+
+
+def findings(result: Hedge) -> list[str]:
+    """Does a second copy help, at which delay, for how much, and where does it collapse: sentences."""
+    measured = [case for case in result.cases if case.n]
+    stalls = list(dict.fromkeys(case.stall for case in measured))
+    said = []
+    for stall in stalls:
+        cases = [case for case in measured if case.stall == stall]
+        where = f"stall {stall}: " if len(stalls) > 1 or stall != "none" else ""
+        said += [where + text for text in (*_best(cases), *_collapses(cases))]
+    return said
+
+
+def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
+    gains = [(found[1], found[0], case) for case in cases if not case.collapsed and (found := gain(case, cases))]
+    helping = [one for one in gains if one[0] >= HELPS]
+    if gains and not helping:
+        yield f"no second copy helps: at no load and delay is P99.9 {HELPS:g} times shorter than without"
+    if not helping:
+        return
+    times, name, best = max(helping, key=lambda one: one[0])
+    alone = baseline(best, cases)
+    before = f"instead of {nanoseconds(alone.at(name) if alone else None)} ({plain(times)} times shorter)"
+    missing = f"and without it more than {100 - float(name):.2g} % missed"
+    fell = f"P{name} is {nanoseconds(best.at(name))} {before if math.isfinite(times) else missing}"
+    cost = f"for {plain(100 * best.hedged / best.n)} % more copies"
+    yield f"a second copy helps most at load {best.load:g}, {best.second}: {fell}, {cost}"
+    helped = {case.load for _, _, case in helping}
+    if rest := sorted({case.load for case in cases} - helped):
+        yield f"it helps at no delay at load {', '.join(f'{load:g}' for load in rest)}"
+
+
+def _collapses(cases: Sequence[HedgeCase]) -> Iterator[str]:
+    """From which load on, with each delay."""
+    for second in dict.fromkeys(case.second for case in cases):
+        loads = sorted(case.load for case in cases if case.second == second and case.collapsed)
+        if loads:
+            said = f"with a second copy {second}" if second != "none" else "without second copies"
+            yield f"{said} it collapses at load {', '.join(f'{load:g}' for load in loads)}"
