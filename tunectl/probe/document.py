@@ -118,7 +118,8 @@ def _explained(body: Any, path: Path) -> Any:
     try:
         if not isinstance(body, dict):
             return body
-        return _EXPLAINED.get(str(body.get("schema")), explained)(body)
+        explain: Callable[[Any], Any] = _EXPLAINED.get(str(body.get("schema")), explained)
+        return explain(body)
     except TunectlError as error:
         raise TunectlError(f"{path}: {error}", "give it the whole document, as tunectl-probe wrote it") from error
 
