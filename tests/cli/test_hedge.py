@@ -52,7 +52,7 @@ def test_text(tunectl: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--cpus", "1,2"], "--cpus 1,2: expected the client's CPU and those of both servers, like 2,3,4"),
+        (["--intrude", "--cpus", "1,2"], "--cpus 1,2: expected the client's CPU and those of both servers, like 2,3,4"),
         (["--cpus", " "], "--cpus: is empty"),
         (["--simulate", "--cpus", "0,1,2"], "--simulate: --cpus, --fifo and --intrude are of a measurement"),
         (["--simulate", "--load", "0"], "--load 0: expected numbers from 0.001 to 2"),
