@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,11 @@ def on_terminal(
         process.kill()
         process.wait()
         os.close(master)
+
+
+def code_of_cases(document: Mapping[str, Any]) -> int:
+    """How `probe wake` and `probe feed` have to end: on a busy machine every case may be void."""
+    return 0 if any(cell["n"] for cell in document["cells"]) else 1
 
 
 def complaint(done: Ran, code: int) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.probe import feeds
+from tests.probe import test_wake_cells as wakes
 from tests.probe.samples import cpu_result, result
 from tests.ran import JITTER, Ran
 
@@ -81,3 +83,94 @@ def test_preflight_gives_each_cpu_that_it_had_to_leave_as_a_reason(tunectl: Run,
     said = f"CPU {CPU} was not measured: {TAKEN['reason']}"
     assert [reason for reason in document["reasons"] if said in reason]
     assert document["probe"]["not_measured"] == [TAKEN]
+
+
+PAIR = f"{min(os.sched_getaffinity(0))},{CPU}"
+FEED = ("probe", "feed", "--intrude", "--cpus", PAIR, "--stamps", "off", "--duration", "1")
+WAKE = ("probe", "wake", "--intrude", "--mechanisms", "tcp", "--waiting", "minimal", "--idle-ms", "0,1")
+VOID = "the spinner had CPU 3 for 0 % of the time"
+two_cpus = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one")
+
+
+def case_by_case(below: Path, *documents: dict[str, Any]) -> dict[str, str]:
+    """The environment in which tunectl-probe answers with these documents in turn, a case each."""
+    for number, document in enumerate(documents):
+        (below / f"{number}.json").write_text(json.dumps(document))
+    program = below / "tunectl-probe"
+    program.write_text(
+        f"#!{sys.executable}\nimport pathlib\nturn = pathlib.Path({str(below / 'turn')!r})\n"
+        "done = turn.read_text() if turn.exists() else ''\nturn.write_text(done + 'x')\n"
+        f"print((pathlib.Path({str(below)!r}) / f'{{len(done)}}.json').read_text())\n"
+    )
+    program.chmod(0o755)
+    (below / "turn").unlink(missing_ok=True)
+    return {"TUNECTL_PROBE": str(program)}
+
+
+def fed(**changes: Any) -> dict[str, Any]:
+    return feeds.raw_document(feeds.case(**changes))
+
+
+def woken(**changes: Any) -> dict[str, Any]:
+    return wakes.raw_document(wakes.minimal(reason="", **changes))
+
+
+@two_cpus
+@pytest.mark.parametrize(
+    ("words", "name", "made"),
+    [
+        ((*FEED, "--symbols", "1,4"), "probe.feed", fed),
+        (WAKE, "probe.wake", woken),
+    ],
+    ids=["feed", "wake"],
+)
+def test_a_table_in_which_every_case_is_void_is_unknown(
+    tunectl: Run, tmp_path: Path, words: tuple[str, ...], name: str, made: Callable[..., dict[str, Any]]
+) -> None:
+    """It was written all the same: the document has the reasons, and what was counted."""
+    output = tmp_path / "result.json"
+    for documents, code in (([made(receiver_ns=0)] * 2, 1), ([made(receiver_ns=0), made()], 0), ([made()] * 2, 0)):
+        env = case_by_case(tmp_path, *documents)
+        ran = tunectl(*words, "--format", "json", "--output", output, env=env)
+        assert (ran.code, ran.err, ran.json["schema"]) == (code, "", f"tunectl.{name}/1")
+        assert [VOID in cell["reason"] for cell in ran.json["cells"]] == [
+            not one["cells"][0]["receiver_ns"] for one in documents
+        ]
+        assert json.loads(output.read_text())["cells"] == ran.json["cells"]
+    env = case_by_case(tmp_path, *[made(receiver_ns=0)] * 2)
+    page = tunectl(*words, env=env)
+    assert (page.code, VOID in " ".join(page.out.split())) == (1, True)
+
+
+@two_cpus
+@pytest.mark.parametrize(
+    ("limit", "messages", "code", "verdict"),
+    [
+        (10_000, 10_000, 0, "within"),
+        (9_999, 10_000, 3, "broken"),
+        (10_000, 9_999, 1, "not-judged"),
+        (None, 10_000, 0, "not-judged"),
+    ],
+)
+def test_feed_is_judged_by_the_host_files_limit_as_the_probe_is(
+    tunectl: Run, tmp_path: Path, limit: int | None, messages: int, code: int, verdict: str
+) -> None:
+    host, env = tmp_path / "host.toml", case_by_case(tmp_path, fed(messages=[feeds.message()] * messages))
+    said = f"[budget.feed]\ndue_to_book_p99_9_ns = {limit}\n" if limit else ""
+    host.write_text(f'profile = "low-latency"\nisolated = "{CPU}"\nallow_split_siblings = true\n{said}')
+    ran = tunectl(*FEED, "--host", host, "--format", "json", env=env)
+    assert (ran.code, ran.json["budget"]["verdict"]) == (code, verdict)
+    assert ran.json["budget"]["limits"] == ({"due_to_book_p99_9_ns": limit} if limit else {})
+
+
+@two_cpus
+def test_void_is_unknown_with_and_without_a_limit(tunectl: Run, tmp_path: Path) -> None:
+    host = tmp_path / "host.toml"
+    host.write_text(
+        f'profile = "low-latency"\nisolated = "{CPU}"\nallow_split_siblings = true\n'
+        "[budget.feed]\ndue_to_book_p99_9_ns = 1\n"
+    )
+    for words in ((), ("--host", host)):
+        ran = tunectl(*FEED, *words, "--format", "json", env=case_by_case(tmp_path, fed(receiver_ns=0)))
+        assert (ran.code, ran.json["budget"]["verdict"]) == (1, "not-judged")
+    assert VOID in ran.json["budget"]["reason"]

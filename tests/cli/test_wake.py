@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.cli.places import PROGRAM, complaint, environment, wait_until_it_waits
+from tests.cli.places import PROGRAM, code_of_cases, complaint, environment, wait_until_it_waits
 from tests.ran import Ran
 
 pytestmark = [pytest.mark.slow, pytest.mark.pins]
@@ -39,7 +39,7 @@ QUICK = (
 def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
     output = tmp_path / "result.json"
     done = tunectl("probe", "wake", *QUICK, "--format", "json", "--output", output)
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (code_of_cases(done.json), "")
     Draft202012Validator(SCHEMA).validate(done.json)
     kept = json.loads(output.read_text())
     assert kept["cells"] == done.json["cells"]
@@ -48,7 +48,7 @@ def test_json_and_a_file_with_the_same(tunectl: Run, tmp_path: Path) -> None:
 
 def test_text(tunectl: Run) -> None:
     done = tunectl("probe", "wake", *QUICK, env={"COLUMNS": "80"})
-    assert (done.code, done.err) == (0, "")
+    assert (done.code in (0, 1), done.err) == (True, "")  # every case may be void
     assert "\nMedian\n" in done.out
     assert "a warm sender" in done.out
     assert [line for line in done.out.splitlines() if len(line) > 80] == []
@@ -101,5 +101,5 @@ def test_a_signal_still_gives_the_result(number: signal.Signals) -> None:
     wait_until_it_waits(child)
     child.send_signal(number)
     out, err = child.communicate(timeout=30)
-    assert (child.returncode, err) == (0, "")
+    assert (child.returncode, err) == (code_of_cases(json.loads(out)), "")
     assert json.loads(out)["interrupted"] is True

@@ -16,6 +16,7 @@ from tunectl.cli.probe_feed import feed
 from tunectl.cli.probe_hedge import hedge
 from tunectl.cli.probing import (
     STOP,
+    code_of_cases,
     config_of,
     emit_and_write,
     end_by_signals,
@@ -250,7 +251,7 @@ def wake(
     with progress(options) as tell:
         result = run_wake(request, tell)
     emit_and_write(options, "probe.wake", read_identity(pair.root), result, output)
-    return OK
+    return code_of_cases(result)
 
 
 @tunectl_command(name="selftest")

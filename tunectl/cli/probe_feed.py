@@ -9,7 +9,7 @@ import click
 from tunectl.cli.command import progress, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
 from tunectl.cli.options import Options, intrude_option, pair_options
-from tunectl.cli.probing import emit_and_write, end_by_signals, pair_of, refuse_taken
+from tunectl.cli.probing import code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.probe.feed import run_feed, serve_feed
@@ -131,7 +131,7 @@ def feed(
     emit_and_write(options, "probe.feed", read_identity(pair.root), result, output)
     if budget.verdict == "broken":
         return DRIFTED
-    return OK if not limits or budget.verdict == "within" else FAILED
+    return code_of_cases(result) if not limits or budget.verdict == "within" else FAILED
 
 
 def _refuse(options: Mapping[str, float | None], beside: str, reason: str) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from tunectl.cli.command import check_output, progress, tunectl_command
-from tunectl.cli.exits import OK
 from tunectl.cli.options import Options, intrude_option
-from tunectl.cli.probing import emit_and_write, pair_of, refuse_taken, this_machine
+from tunectl.cli.probing import code_of_cases, emit_and_write, pair_of, refuse_taken, this_machine
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.probe.hedge import run_hedge
@@ -121,4 +120,4 @@ def hedge(
     with progress(options) as tell:
         result = run_hedge(request, tell)
     emit_and_write(options, "probe.hedge", read_identity(root), result, output)
-    return OK
+    return code_of_cases(result)

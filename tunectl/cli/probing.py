@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tunectl.cli.command import check_output, emit, open_root, stay_off, write_whole
+from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist
 from tunectl.errors import TunectlError, UsageError
@@ -131,3 +133,8 @@ def emit_and_write(options: Options, name: str, host: HostId, result: dict[str, 
         raise TunectlError(f"interrupted again: the result is in {output}") from None
     if failed:
         raise failed
+
+
+def code_of_cases(result: Mapping[str, Any]) -> int:
+    """The exit code for a table of cases: nothing was found out where none of them has a result."""
+    return OK if any(cell["n"] for cell in result["cells"]) else FAILED
