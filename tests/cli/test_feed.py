@@ -123,7 +123,8 @@ def test_a_preloaded_library_sees_the_programs_calls(tunectl: Run, tmp_path: Pat
     wrapper.chmod(0o755)
     words = ("probe", "feed", *HERE, "--rate", "1000", "--duration", "0.05", "--stamps", "off")
     env = {"TUNECTL_PROBE": str(wrapper)}
-    assert tunectl(*words, env=env).code == 0
+    done = tunectl(*words, "--format", "json", env=env)
+    assert (done.code, done.err) == (code_of_cases(done.json), "")
     assert f"{ENDED}" in complaint(tunectl(*words, "--alloc", "1", env=env), 1)
 
 
