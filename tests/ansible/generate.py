@@ -160,7 +160,9 @@ def _variables(role: str) -> str:
 
     specs = yaml.safe_load((COLLECTION / "roles" / role / "meta/argument_specs.yml").read_text())["argument_specs"]
     rows = ["", "| variable | type | default | meaning |", "|---|---|---|---|"]
-    for name, spec in specs["main"].get("options", {}).items():
+    # The role's own first. Which of two merged mappings comes first differs between releases of PyYAML.
+    options = specs["main"].get("options", {})
+    for name, spec in sorted(options.items(), key=lambda option: option[0].startswith("tunectl_host_")):
         default = "required" if spec.get("required") else _default(spec)
         said = spec["description"] if isinstance(spec["description"], str) else " ".join(spec["description"])
         meaning = _CODE.sub(r"`\1`", said)

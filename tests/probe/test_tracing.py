@@ -136,6 +136,7 @@ print(json.dumps([said, [[ticks, repr(what)] for ticks, what in events(pages, ke
 
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.slow
+@pytest.mark.pins
 def test_the_pages_say_what_the_kernels_own_text_says() -> None:
     argv = within(MOUNT, sys.executable, "-c", BOTH)
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)

@@ -14,6 +14,12 @@ static bool has(const struct request *r, unsigned bits)
     return (r->state & bits) != 0;
 }
 
+/* Of one copy: REQUEST_DONE, REQUEST_CANCELLED. */
+static bool is(const struct request *r, unsigned bits, unsigned server)
+{
+    return has(r, bits << server);
+}
+
 /* Where a copy came that was not the answer: too late, cancelled, or nowhere by the end. */
 static void count_copy(struct hedge_counts *n, const struct request *r, unsigned server)
 {
@@ -22,13 +28,13 @@ static void count_copy(struct hedge_counts *n, const struct request *r, unsigned
     if (is_hedge) {
         n->hedged++;
         n->won += is_answer;
-        n->lost += !is_answer && has(r, REQUEST_DONE << server);
-        n->hedge_cancelled += has(r, REQUEST_CANCELLED << server);
-        n->hedge_unfinished += !has(r, (REQUEST_DONE | REQUEST_CANCELLED) << server);
+        n->lost += !is_answer && is(r, REQUEST_DONE, server);
+        n->hedge_cancelled += is(r, REQUEST_CANCELLED, server);
+        n->hedge_unfinished += !is(r, REQUEST_DONE | REQUEST_CANCELLED, server);
     }
-    n->wasted += !is_answer && has(r, REQUEST_DONE << server);
-    n->cancelled_unstarted += has(r, REQUEST_CANCELLED << server);
-    n->unfinished += !has(r, (REQUEST_DONE | REQUEST_CANCELLED) << server);
+    n->wasted += !is_answer && is(r, REQUEST_DONE, server);
+    n->cancelled_unstarted += is(r, REQUEST_CANCELLED, server);
+    n->unfinished += !is(r, REQUEST_DONE | REQUEST_CANCELLED, server);
 }
 
 struct hedge_counts hedge_count(const struct client *c)

@@ -37,7 +37,7 @@ static int conduct(struct hedge_run *run)
     struct pair_guard *guard = run->options->intrude ? NULL : pair_guard_start(pair, &run->facts);
     run->is_locked = mlockall(MCL_CURRENT) == 0;
     pair_compare_clocks(pair);
-    run->start_ticks = ticks_now() + (uint64_t)(LEAD_MS * run->clock.initial.hz / 1e3);
+    run->start_ticks = ticks_now() + (uint64_t)((double)LEAD_MS * run->clock.initial.hz / 1e3);
     bool is_over = pair_work(pair, patience_ms);
     run->is_interrupted = stop_is_asked();
     pair_guard_stop(guard);
