@@ -391,6 +391,7 @@ class FeedCase(msgspec.Struct, frozen=True):
     is_round_trip: bool = False
     reason: str = ""  # why there is no result
     is_void: bool = False  # measured, and no result
+    failed: str = ""  # why it ended before its last message
     cpus: list[Count] = []
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
@@ -456,12 +457,20 @@ class FeedReplay(msgspec.Struct, frozen=True):
     grown: Count = 0  # messages that were shorter there than any of ours is
 
 
+class FeedClock(msgspec.Struct, frozen=True):
+    """By how much the receiver's counter is ahead of the sender's, at least and at most; None where nobody says."""
+
+    offset_least_ns: Figure | None = None
+    offset_most_ns: Figure | None = None
+
+
 class Feed(msgspec.Struct, frozen=True):
     """tunectl.probe.feed/1"""
 
     kind: ClassVar[str] = "feed"
     cases: list[FeedCase] = msgspec.field(name="cells")
     duration_s: Annotated[float, Meta(ge=0, le=1e8)] = 0.0
+    clock: FeedClock = FeedClock()
     peer: Peer | None = None
     replay: FeedReplay | None = None
     stamp_cost_ns: Figure | None = None

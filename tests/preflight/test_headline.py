@@ -54,6 +54,19 @@ def test_it_says_beside_which_load_it_was_measured() -> None:
     assert headline("unknown", (), Waivers(), loaded) == "could not find out enough to say; no waiver stands"
 
 
+@pytest.mark.parametrize(
+    ("fed", "said"),
+    [
+        ("within", "; feed kept its limit"),
+        ("broken", "; feed broke its limit"),
+        ("not-judged", "; feed was not judged"),
+        ("", ""),
+    ],
+)
+def test_it_says_what_became_of_the_feed_where_that_was_asked_for(fed: str, said: str) -> None:
+    assert headline("no-go", (), Waivers(), fed=fed) == f"do not trade on this host{said}; no waiver stands"
+
+
 def test_it_names_each_looser_limit_with_both_figures() -> None:
     loose = (Looser("max_ns", 1e9, 50000, "low-latency"), Looser("stolen_ppm", 100.5, 100, "low-latency"))
     assert headline("unknown", loose, Waivers()) == (

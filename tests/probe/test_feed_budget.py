@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.compare.feeds import feed_document
+from tests.probe.feeds import case, message
 from tunectl.errors import UsageError
 from tunectl.probe.feed_budget import judge_feed
 from tunectl.shapes import Feed, typed
@@ -39,6 +41,8 @@ NAME = "tcp json, 1 symbol, poll0"
         (tail(8_000.0, lower_bounds_from_ns=8_001), "within", ""),
         (tail(None, lost=21), "broken", "more than 0.1 % of the messages were lost (21 of 20,000)"),
         (tail(None), "not-judged", "P99.9 is not known"),
+        (tail(9_000.0, failed="receiving failed"), "not-judged", f"{NAME}: receiving failed"),
+        (tail(9_001.0, failed="receiving failed"), "broken", "9001 ns after they were due"),
         (tail(None, n=9_999), "not-judged", "9,999 messages, and P99.9 needs 10,000"),
         (tail(None, n=0, reason="no CPU", is_void=True), "not-judged", f"{NAME}: void: no CPU"),
         (tail(None, n=0, reason="the kernel has no TLS"), "not-judged", f"{NAME}: the kernel has no TLS"),
@@ -68,7 +72,33 @@ def test_what_keeps_no_limit() -> None:
     assert judged() == ("not-judged", [], "nothing was measured")
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "apart"),
+    [(0.0, 0.0, False), (-1.0, 1.0, False), (0.1, 1.0, True), (-1.0, -0.1, True), (1.0, -1.0, True)],
+)
+@pytest.mark.parametrize("p99_9", [9_000.0, 9_001.0])
+def test_counters_that_differ_prove_nothing(p99_9: float, least: float, most: float, apart: bool) -> None:
+    verdict, broken, reason = judged(tail(p99_9), clock={"offset_least_ns": least, "offset_most_ns": most})
+    assert verdict == ("not-judged" if apart else "within" if p99_9 == 9_000.0 else "broken")
+    assert ("counters" in reason) == apart
+    assert not (apart and broken)
+
+
 @pytest.mark.parametrize("limits", [{"p50": 1.0}, {KEY: 0.0}, {KEY: float("nan")}])
 def test_what_is_no_limit_is_refused(limits: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=r"budget\.feed"):
         judge_feed(typed({"cells": [tail(1.0)]}, Feed), limits)
+
+
+@pytest.mark.parametrize(("failed", "errno", "verdict"), [("receiving", 5, "not-judged"), ("", 0, "within")])
+def test_a_case_that_ended_early_is_known_by_its_cell(failed: str, errno: int, verdict: str) -> None:
+    body = feed_document(case([message()] * 20_000, failed=failed, errno=errno))
+    assert bool(body["cells"][0]["failed"]) == bool(failed)
+    assert judge_feed(typed(body, Feed), {KEY: 1e9}).verdict == verdict
+
+
+@pytest.mark.parametrize(("ticks", "verdict"), [([5, 9], "not-judged"), ([-5, 9], "within")])
+def test_the_offset_that_was_measured_is_judged(ticks: list[int], verdict: str) -> None:
+    clock = {"source": "tsc", "hz": 1e9, "granule_ns": 1.0, "drift_ppm": 0.0, "offset_ticks": ticks}
+    body = feed_document(case([message()] * 20_000), clock=clock)
+    assert judge_feed(typed(body, Feed), {KEY: 1e9}).verdict == verdict

@@ -96,10 +96,18 @@ def test_without_a_limit_nothing_is_said_of_a_budget() -> None:
     assert "budget" not in "\n".join(text(ONE))
 
 
-@pytest.mark.parametrize(("limit", "word"), [(60_000.0, "within"), (50_000.0, "OVER"), (None, "no limit")])
-def test_preflight_puts_the_worst_case_beside_its_limit(limit: float | None, word: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "verdict", "word"),
+    [
+        (60_000.0, "within", "within"),
+        (60_000.0, "not-judged", "not judged"),
+        (50_000.0, "broken", "OVER"),
+        (None, "not-judged", "no limit"),
+    ],
+)
+def test_preflight_puts_the_worst_case_beside_its_limit(limit: float | None, verdict: str, word: str) -> None:
     limits = {} if limit is None else {"due_to_book_p99_9_ns": limit}
-    feed = {**ONE, "budget": {"limits": limits, "verdict": "within"}}
+    feed = {**ONE, "budget": {"limits": limits, "verdict": verdict}}
     lines = render(document("preflight", is_feed_asked=True, feed=feed), "text", width=100).splitlines()
     (row,) = [line for line in lines if line.strip().startswith("due to book P99.9")]
     assert row.rstrip().endswith(f"tcp ws-json, 1 symbol, poll0  {word}")

@@ -85,6 +85,15 @@ def test_the_probes_budget_is_a_case() -> None:
     assert "probe.budget" not in states(document("preflight", probe=None))
 
 
+def test_the_budget_of_feed_is_a_case_of_its_own() -> None:
+    assert states(document("preflight"))["feed.budget"] == "failure"
+    for verdict, state in (("within", "passed"), ("not-judged", "skipped")):
+        budget = {"limits": {"due_to_book_p99_9_ns": 5}, "verdict": verdict, "broken": [], "reason": "it is void"}
+        feed = {**body("preflight")["feed"], "budget": budget}
+        assert states(document("preflight", feed=feed))["feed.budget"] == state
+    assert "feed.budget" not in states(document("preflight", feed=None))
+
+
 def test_the_suite_is_counted_and_dated() -> None:
     found = suite(document("verify")).attrib
     assert (found["tests"], found["failures"], found["skipped"], found["errors"]) == ("45", "11", "8", "0")
@@ -93,7 +102,7 @@ def test_the_suite_is_counted_and_dated() -> None:
 
 def test_it_is_read_back_by_junitparser() -> None:
     read = JUnitXml.fromstring(render(document("preflight"), "junit").encode("utf-8"))
-    assert sum(len(each) for each in read) == read.tests == 52
+    assert sum(len(each) for each in read) == read.tests == 53
 
 
 @settings(max_examples=examples(40))

@@ -77,7 +77,7 @@ def test_without_a_budget_there_is_no_threshold() -> None:
 def test_details_name_the_reasons_and_the_findings() -> None:
     lines = render(document("preflight"), "nagios").splitlines()
     assert lines[1] == "do 1. sudo tunectl apply (mends 9: mm.transparent_hugepage, irq.affinity[24,27,30-33,40-41])"
-    assert lines[5] == "and 2 more to do"
+    assert lines[5] == "and 3 more to do"
     assert lines[6].startswith("1. 9 targets of irq.affinity")
     assert any(
         line.startswith(

@@ -103,6 +103,31 @@ def test_on_what_terms_a_verdict_was_reached() -> None:
     assert not [name for name, _ in found if name.endswith(("_looser_ratio", "_expiry_timestamp_seconds"))]
 
 
+def test_feed_is_in_base_units() -> None:
+    found = series(render(document("preflight"), "prometheus"))
+    label = {"report": "preflight", "case": "tcp ws-json, 1 symbol, poll0"}
+    assert value(found, "feed_due_to_book_seconds", percentile="99.9", **label) == pytest.approx(50.96e-6)
+    assert value(found, "feed_budget_due_to_book_p99_9_seconds", report="preflight") == pytest.approx(40e-6)
+    assert value(found, "feed_budget_broken", report="preflight") == 1
+    assert value(found, "feed_judged", report="preflight") == 1
+
+
+def test_feed_that_was_asked_for_and_not_measured_was_not_judged() -> None:
+    found = series(render(document("preflight", feed=None), "prometheus"))
+    assert [name for name, _ in found if "_feed_" in name] == ["tunectl_feed_judged"]
+    assert value(found, "feed_judged", report="preflight") == 0
+    unasked = series(render(document("preflight", feed=None, is_feed_asked=False), "prometheus"))
+    assert not [name for name, _ in unasked if "_feed_" in name]
+    feed = body("preflight")["feed"]
+    unjudged = feed | {"budget": {"limits": {}, "verdict": "not-judged", "broken": []}}
+    found = series(render(document("preflight", feed=unjudged), "prometheus"))
+    assert value(found, "feed_judged", report="preflight") == 0
+    assert value(found, "feed_budget_due_to_book_p99_9_seconds", report="preflight") is None
+    feed["cells"][0]["due_to_book_ns"]["99.9"] = None
+    found = series(render(document("preflight", feed=feed), "prometheus"))
+    assert {dict(labels)["percentile"] for name, labels in found if "due_to_book_seconds" in name} == {"50", "99"}
+
+
 def test_a_preflight_without_a_probe() -> None:
     found = series(render(document("preflight", probe=None), "prometheus"))
     assert [name.removeprefix("tunectl_") for name, _ in found if "probe" in name] == [

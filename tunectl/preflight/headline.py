@@ -16,6 +16,12 @@ _MEANS = {
     "unknown": "could not find out enough to say",
 }
 
+_FED = {
+    "within": "feed kept its limit",
+    "broken": "feed broke its limit",
+    "not-judged": "feed was not judged",
+}
+
 
 class Waivers(NamedTuple):
     """How many waivers stand in the host file, how many have expired, and which of those that stand expires next."""
@@ -37,12 +43,19 @@ def count_waivers(waivers: Iterable[Waiver], today: str) -> Waivers:
     return Waivers(len(standing), len(every) - len(standing), min(standing, key=lambda one: one.until, default=None))
 
 
-def headline(verdict: str, looser: Sequence[Looser], waivers: Waivers, loaded: Jitter | None = None) -> str:
-    """One sentence: what the verdict means, beside which load it was measured, each limit that is looser than the
-    profile's, and the waivers."""
+def headline(
+    verdict: str, looser: Sequence[Looser], waivers: Waivers, loaded: Jitter | None = None, fed: str = ""
+) -> str:
+    """One sentence: what the verdict means, beside which load it was measured, what became of the feed, each limit that
+    is looser than the profile's, and the waivers.
+
+    `fed` is the verdict of the feed's budget, "not-judged" also where it was not measured; "" where nobody asked.
+    """
     said = [_MEANS[verdict]]
     if loaded and loaded.load and loaded.load.ran:
         said.append(f"measured quiet and under load ({', '.join(loaded.load.names)})")
+    if fed:
+        said.append(_FED[fed])
     if looser:
         each = ", ".join(f"{one.key} {_figure(one.limit)} (profile {_figure(one.profile_limit)})" for one in looser)
         said.append(f"judged by looser limits than profile {looser[0].profile} has: {each}")

@@ -152,7 +152,7 @@ def run_preflight(request: Request) -> Flight:
         flight.verdict = "no-go"
     flight.waivers = count_waivers(config.waivers if config else (), request.today)
     flight.looser = config.looser if config else ()
-    flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded)
+    flight.headline = headline(flight.verdict, flight.looser, flight.waivers, flight.loaded, _fed(flight))
     return flight
 
 
@@ -246,6 +246,13 @@ def _measure_feed(request: Request, flight: Flight, config: HostConfig | None) -
     if flight.is_feed_asked:
         measured = frozenset(cpu.cpu for cpu in flight.probe.cpus) if flight.probe else frozenset[int]()
         flight.fed = measure_feed(measured, config.feed_limits if config else {}, request.intrude, request.tell)
+
+
+def _fed(flight: Flight) -> str:
+    """The verdict of feed's budget; "" where nobody asked for feed."""
+    if not flight.is_feed_asked:
+        return ""
+    return flight.fed.result.budget.verdict if flight.fed.result else "not-judged"
 
 
 def _behold(root: Sysroot, found: Mapping[int, list[occupants.Occupant]]) -> beside.Beheld:

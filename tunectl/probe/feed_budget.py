@@ -1,7 +1,8 @@
 """Judges a result of `feed` by its limits, [budget.feed] of the host file. Pure.
 
 What was not measured never helps: a case without a result, and one with too few messages for its percentile, keeps
-within no limit. A lower bound can break a limit, and cannot keep within it.
+within no limit. A lower bound can break a limit, and cannot keep within it. Nor does a case that failed before its
+last message. Where the counters of the two CPUs differ no time is to be trusted, and nothing is broken or within.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def judge_feed(result: Feed, limits: Mapping[str, float]) -> Budget:
     "not-judged", and `reason` says why. UsageError for an unknown limit or one that is no number above zero.
     """
     _check_limits(limits)
-    found = [_judged(case, limit) for limit in limits.values() for case in result.cases]
+    unfit = _are_counters_apart(result)
+    found = [_judged(case, limit) for limit in limits.values() for case in result.cases if not unfit]
     broken = [one.broken for one in found if one.broken]
     unknown = [one.unknown for one in found if one.unknown]
     reason = _why_not_judged(result, limits) or "; ".join(unknown)
@@ -53,9 +55,16 @@ def _why_not_judged(result: Feed, limits: Mapping[str, float]) -> str:
         return f"no limit is set ({WHERE})"
     if not result.cases:
         return "nothing was measured"
+    if _are_counters_apart(result):
+        return "the counters of the two CPUs differ, so its times are not to be trusted"
     if result.interrupted:
         return "the run was interrupted, so rare delays had less chance to show"
     return ""
+
+
+def _are_counters_apart(result: Feed) -> bool:
+    least, most = result.clock.offset_least_ns, result.clock.offset_most_ns
+    return least is not None and most is not None and not least <= 0 <= most
 
 
 def _judged(case: FeedCase, limit: float) -> _Judged:
@@ -72,6 +81,8 @@ def _judged(case: FeedCase, limit: float) -> _Judged:
         bound = "at least " if case.is_bound(value) else ""
         figures = f"{bound}{value:.10g} ns after they were due, allowed {limit:.10g} ns"
         return _Judged(f"{case.name}: {_WHAT} {figures} ({KEYS[0]})")
+    if case.failed:
+        return _Judged(unknown=f"{case.name}: {case.failed}")
     if case.is_bound(value):
         return _Judged(unknown=f"{case.name}: P99.9 is {nanoseconds(value)} or more: messages were never sent")
     return _Judged()

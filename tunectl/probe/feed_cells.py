@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tunectl.probe.feed_facts import RawCase, RawFeed, Series, Stamps
 from tunectl.probe.feed_figures import BARS, bars_ns, due_figures, spread_ns
 from tunectl.probe.feed_void import share_of, why_void
-from tunectl.probe.feed_warnings import case_warnings
+from tunectl.probe.feed_warnings import case_warnings, failures
 from tunectl.probe.tick_figures import FEWEST, Figures
 from tunectl.shapes import FEED_STAGES
 
@@ -87,6 +87,7 @@ def _cell(run: RawFeed, one: Judged, is_round_trip: bool) -> dict[str, Any]:
         "is_round_trip": is_round_trip,
         "reason": one.reason,
         "is_void": one.is_void,
+        "failed": "; ".join(failures(case)),
         "n": 0 if one.reason else case.due,
         **_figures(run, one),
         **_counts(case),

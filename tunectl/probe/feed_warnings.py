@@ -44,11 +44,16 @@ def case_warnings(case: RawCase, run: RawFeed) -> list[str]:
     return [*_of_messages(case, run), *_of_stamps(case), *_of_receiver(case)]
 
 
-def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
-    due = due_figures(case, run.clock.hz)
+def failures(case: RawCase) -> Iterator[str]:
+    """Why a case ended before its last message."""
     yield from ended_by(case.failed, case.errno)
     if case.close_code:
         yield f"the WebSocket reader failed with {case.close_code} before the last message"
+
+
+def _of_messages(case: RawCase, run: RawFeed) -> Iterator[str]:
+    due = due_figures(case, run.clock.hz)
+    yield from failures(case)
     yield from _lost(case, due)
     if case.unsent:
         yield (

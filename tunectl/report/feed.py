@@ -70,13 +70,16 @@ def stage_rows(case: FeedCase) -> list[tuple[str, ...]]:
 
 
 def feed_limits_of(feed: Feed | None) -> list[tuple[str, str, str, str, str]]:
-    """(measure, figure, limit, of which case, over or within) of the worst case of `feed`."""
+    """(measure, figure, limit, of which case, over, within or not judged) of the worst case of `feed`."""
     cases = [case for case in (feed.cases if feed else ()) if case.at("99.9") is not None]
     if not feed or not cases:
         return []
     worst = max(cases, key=lambda case: case.at("99.9") or 0.0)
     limit = feed.budget.limits.get("due_to_book_p99_9_ns")
-    word = "no limit" if limit is None else "OVER" if (worst.at("99.9") or 0.0) > limit else "within"
+    value = worst.at("99.9") or 0.0
+    word = "no limit" if limit is None else "OVER" if value > limit else "within"
+    if word == "within" and feed.budget.verdict == "not-judged":
+        word = "not judged"
     return [
         ("due to book P99.9", due_figure(worst, "99.9"), "-" if limit is None else nanoseconds(limit), worst.name, word)
     ]

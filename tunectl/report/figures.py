@@ -186,6 +186,11 @@ def probe_of(document: Document) -> Jitter | None:
     return typed(body, Jitter) if body else None
 
 
+def feed_of(document: Document) -> Feed | None:
+    """The result of `feed` that a preflight carries; None in every other document."""
+    return runs_in(document.body).feed if document.name == "preflight" else None
+
+
 class Runs(NamedTuple):
     """The results that a preflight carries."""
 

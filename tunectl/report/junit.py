@@ -1,4 +1,4 @@
-"""JUnit XML: one test case a finding, the worst severity first, and one for the verdict.
+"""JUnit XML: one test case a finding, the worst severity first, one for each budget, and one for the verdict.
 
 JUnit does not count a skipped case as a failure. A report of skips alone must not pass, so the verdict is a case of
 its own. It passes only for compliant and GO: with a pending reboot the host is not ready yet.
@@ -18,8 +18,9 @@ from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import probe_of
+from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief
+from tunectl.shapes import Budget
 from tunectl.verdict import fails_gate
 from tunectl.wording import wanted
 
@@ -42,7 +43,7 @@ def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     cases = [_case(finding, strict) for finding in ordered]
     if worst := next((one.severity for one in ordered if one.severity and fails_gate(one, strict)), None):
         suite.add_property("severity", worst.value)
-    suite.add_testcases([*cases, *_budget(document), _verdict(document)])
+    suite.add_testcases([*cases, *_budgets(document), _verdict(document)])
     root = JUnitXml()
     root.add_testsuite(suite)
     cast(Any, root).update_statistics()  # junitparser is typed only in part
@@ -76,12 +77,14 @@ def _failure(finding: Finding) -> Failure:
     return failure
 
 
-def _budget(document: Document) -> Iterator[TestCase]:
-    probe = probe_of(document)
-    if not probe:
-        return
-    budget = probe.budget
-    case = TestCase("probe.budget", "probe")
+def _budgets(document: Document) -> Iterator[TestCase]:
+    for what, run in (("probe", probe_of(document)), ("feed", feed_of(document))):
+        if run:
+            yield _budget(what, run.budget)
+
+
+def _budget(what: str, budget: Budget) -> TestCase:
+    case = TestCase(f"{what}.budget", what)
     broken = list(map(_xml, budget.broken))
     if broken:
         failure = Failure(broken[0], "broken")
@@ -89,7 +92,7 @@ def _budget(document: Document) -> Iterator[TestCase]:
         case.result = [failure]
     elif budget.verdict != "within":
         case.result = [Skipped(_xml(budget.reason or "not judged"), "not-judged")]
-    yield case
+    return case
 
 
 def _verdict(document: Document) -> TestCase:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tunectl.model import Document, Finding, Outcome, cost
 from tunectl.report.actions import todo
 from tunectl.report.escape import printable, shown
-from tunectl.report.figures import probe_of, runs_in
+from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import brief, counts, groups, name_of
 from tunectl.verdict import fails_gate
 from tunectl.wording import wanted
@@ -112,7 +112,7 @@ def _probe(document: Document) -> Iterator[str]:
 
 def _feed(document: Document) -> Iterator[str]:
     """The worst case's P99.9 from due to the book."""
-    feed = runs_in(document.body).feed if document.name == "preflight" else None
+    feed = feed_of(document)
     known = [value for case in (feed.cases if feed else ()) if (value := case.at("99.9")) is not None]
     if feed and known:
         limit = feed.budget.limits.get("due_to_book_p99_9_ns")

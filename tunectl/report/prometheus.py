@@ -20,9 +20,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from tunectl import __version__
 from tunectl.model import Document
 from tunectl.report.escape import printable
-from tunectl.report.figures import probe_of
+from tunectl.report.figures import feed_of, probe_of
 from tunectl.report.findings import counts
-from tunectl.shapes import Budget, Jitter
+from tunectl.shapes import Budget, Feed, Jitter
 from tunectl.verdict import SECTIONS, fails_gate
 
 MAX_TARGETS = 100  # series per knob; tunectl_drifted_targets has the whole count
@@ -47,9 +47,10 @@ class _Collected:
 
 def render(document: Document, *, width: int = 0, colour: bool = False) -> str:
     """Every metric of the document, in base units."""
-    registry, probe = CollectorRegistry(auto_describe=False), probe_of(document)
+    registry, probe, feed = CollectorRegistry(auto_describe=False), probe_of(document), feed_of(document)
     known = (*_about(document), *_findings(document), *_verdicts(document))
-    registry.register(_Collected([*known, *_terms(document, probe), *_probe(document, probe)]))
+    measured = (*_probe(document, probe), *_feed(document, feed))
+    registry.register(_Collected([*known, *_terms(document, probe), *measured]))
     return generate_latest(registry).decode()
 
 
@@ -135,6 +136,31 @@ def _terms(document: Document, probe: Jitter | None) -> Iterator[Metric]:
     )
     add(probe is not None and probe.budget.verdict in ("within", "broken"))
     yield judged
+
+
+def _feed(document: Document, feed: Feed | None) -> Iterator[Metric]:
+    """Of the feed that was asked for: whether it was judged, also where it was not measured."""
+    if document.body.get("is_feed_asked"):
+        text = "1 where feed was held to its limit, 0 where nothing was judged."
+        judged, add = _gauge(document, "feed_judged", text)
+        add(feed is not None and feed.budget.verdict in ("within", "broken"))
+        yield judged
+    if not feed:
+        return
+    text = "Percentiles of what a message takes from when it was due to the book."
+    family, add = _gauge(document, "feed_due_to_book_seconds", text, ("case", "percentile"))
+    for case in feed.cases:
+        for percentile in ("50", "99", "99.9"):
+            if (value := case.at(percentile)) is not None:
+                add(value / _SECOND, case.name, percentile)
+    yield family
+    if (allowed := feed.budget.limits.get("due_to_book_p99_9_ns")) is not None:
+        limit, add = _gauge(document, "feed_budget_due_to_book_p99_9_seconds", "The limit of the percentile 99.9.")
+        add(allowed / _SECOND)
+        yield limit
+    broken, add = _gauge(document, "feed_budget_broken", "How many cases of feed broke its limit.")
+    add(len(feed.budget.broken))
+    yield broken
 
 
 def _probe(document: Document, probe: Jitter | None) -> Iterator[Metric]:
