@@ -28,5 +28,8 @@ QUANTITIES = [
     "latency_count",
     "latency_worst_max_ns",
     "latency_open_max_ns",
+    "latency_missed",
+    "latency_allowed",
+    "latency_missed_per_day",
     "source",
 ]

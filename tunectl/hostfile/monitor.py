@@ -18,6 +18,7 @@ _TEXTFILE_HINT = 'textfile = "/var/lib/prometheus/node-exporter/tunectl.prom"'
 _HOOK_HINT = 'command = ["/usr/local/bin/page-me"]'
 _URL_FILE_HINT = 'url_file = "/run/credentials/tunectl-monitor.service/desk"'
 _PORT_DIGITS = 5
+_DAY_NS = 86_400e9
 
 
 class Address(NamedTuple):
@@ -54,6 +55,9 @@ def check_monitor(monitor: Monitor, scope: Scope, origin: str) -> None:
     for key, (value, least, most) in limits.items():
         if not least <= value <= most:  # NaN, too
             raise UsageError(f"{where}.{key}: {value:g} is not from {least:g} to {most:g} seconds")
+    for key, limit in (("p99_9_ns", monitor.sla.p99_9_ns), ("max_ns", monitor.sla.max_ns)):
+        if limit is not None and not 1 <= limit <= _DAY_NS:  # NaN, too
+            raise UsageError(f"{where}.sla.{key}: {limit:g} is not from 1 to {_DAY_NS:g} ns")
     if monitor.sentinel is not None and monitor.sentinel.cpu not in scope.present:
         present = format_cpulist(scope.present)
         raise UsageError(f"{where}.sentinel.cpu: this host has no CPU {monitor.sentinel.cpu}", f"it has {present}")

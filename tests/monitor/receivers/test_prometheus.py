@@ -91,6 +91,10 @@ def test_every_quantity_in_base_units() -> None:
     assert value(found, "latency_worst_p99_9_seconds", subject="application") == pytest.approx(22.5e-6)
     assert value(found, "latency_worst_max_seconds", subject="application") == pytest.approx(98e-6)
     assert value(found, "latency_open_max_seconds", subject="application") == pytest.approx(8e-6)
+    assert value(found, "latency_window_missed", subject="application") == 5
+    assert value(found, "latency_window_missed_allowed", subject="application") == 9
+    assert value(found, "latency_missed_per_day", subject="application") == 39_273
+    assert value(found, "latency_bad_pairs_total", subject="application") == 3
     assert value(found, "latency_bad_input_total", subject="application") == 1
     assert value(found, "latency_dropped_total", subject="application") == 2
     assert value(found, "latency_max_seconds", subject="sentinel") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from pathlib import Path
 
 from tests.monitor.live import Live
@@ -27,10 +28,56 @@ def test_datagrams_become_windows(tmp_path: Path) -> None:
     assert (found["latency_p99_9_ns"].value, found["latency_max_ns"].value) == (700, 90_000)
     assert found["latency_count"].value == 1000
     assert found["latency_bad_input"].value == 1
-    assert "1 words so far were no latency" in found["latency_max_ns"].reason
+    assert 'words that were no latency in ns, so far: 1; lately "what"' in found["latency_max_ns"].reason
     live.pass_time(10)
+    assert read(live)["latency_max_ns"].value == 90_000  # windows that ended since have it
+    live.pass_time(1)
     found = read(live)
     assert (found["latency_max_ns"].freshness, found["latency_count"].value) == (Freshness.NO_DATA, 0)
+
+
+def test_pairs_are_beside_plain_latencies_and_bad_ones_are_named(tmp_path: Path) -> None:
+    address = str(tmp_path / "latency")
+    live = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\np99_9_ns = 20000\n')
+    read(live)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"500 1764000000000000000:1764000000000090000 900:800 77", address)
+    live.pass_time(10)
+    found = read(live)
+    assert (found["latency_max_ns"].value, found["latency_bad_pairs"].value) == (90_000, 1)
+    assert (found["latency_missed"].value, found["latency_bad_input"].value) == (1, 0)
+    assert found["latency_max_ns"].reason == ('pairs that were done before they were due, so far: 1; lately "900:800"')
+
+
+def test_a_sender_of_junk_only_is_heard_and_named(tmp_path: Path) -> None:
+    address = str(tmp_path / "latency")
+    live = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\n')
+    read(live)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"NaN -1 \x1b[31m", address)
+    live.pass_time(10)
+    found = read(live)
+    assert found["latency_bad_input"].value == 3
+    assert found["latency_max_ns"].freshness is Freshness.NO_DATA
+    assert 'so far: 3; lately "\\x1b[31m"' in found["latency_max_ns"].reason
+
+
+def test_what_came_before_an_edge_is_not_counted_after_it(tmp_path: Path) -> None:
+    """The thread keeps when each came, so a slow look moves nothing: at 11 s all of it is still in the window."""
+    address = str(tmp_path / "latency")
+    live = Live(tmp_path, f'[monitor.sla]\nsocket = "{address}"\n')
+    read(live)
+    kept = live.watched_host.keep("latency", lambda: None)
+    assert kept is not None
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"7 8", address)
+        while not kept.socket._held:
+            time.sleep(0.001)
+        live.pass_time(12.5)
+        sender.sendto(b"9", address)
+    found = read(live)
+    assert found["latency_open_max_ns"].value == 9
+    assert (found["latency_max_ns"].value, found["latency_count"].value) == (9, 0)
 
 
 def test_where_nothing_ever_came_nothing_is_fresh(tmp_path: Path) -> None:

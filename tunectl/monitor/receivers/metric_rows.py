@@ -171,14 +171,18 @@ ROWS: dict[str, tuple[Row, ...]] = {
     "timer_ticks": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("timer")),),
     "function_calls": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("function-call")),),
     "reschedules": (_counter("cpu_interrupts", _KERNEL, "cpu", "kind", of=_kind("reschedule")),),
-    "latency_p99_9_ns": _latency("latency_p99_9_seconds", "The 99.9th percentile of the last closed window."),
-    "latency_max_ns": _latency("latency_max_seconds", "The maximum of the last closed window."),
-    "latency_count": _latency("latency_window_samples", "How many latencies the last closed window has.", 1),
+    "latency_p99_9_ns": _latency("latency_p99_9_seconds", "The worst P99.9 of the windows that ended just now."),
+    "latency_max_ns": _latency("latency_max_seconds", "The maximum of the windows that ended just now."),
+    "latency_count": _latency("latency_window_samples", "How many latencies the last window has.", 1),
     # These cover some windows, so that a scrape that comes once in a while misses no bad one.
     "latency_worst_p99_9_ns": _latency("latency_worst_p99_9_seconds", "The worst P99.9 of the last few windows."),
     "latency_worst_max_ns": _latency("latency_worst_max_seconds", "The worst maximum of the last few windows."),
     "latency_open_max_ns": _latency("latency_open_max_seconds", "The maximum so far of the window that is open."),
+    "latency_missed": _latency("latency_window_missed", "Messages in a window that were longer than promised.", 1),
+    "latency_allowed": _latency("latency_window_missed_allowed", "How many of a window's messages may be longer.", 1),
+    "latency_missed_per_day": _latency("latency_missed_per_day", "Misses in a day, at the rate of that window.", 1),
     "latency_bad_input": _messages("latency_bad_input", "Words from the application that were no latency."),
+    "latency_bad_pairs": _messages("latency_bad_pairs", "Pairs from the application that were done before due."),
     "latency_dropped": _messages("latency_dropped", "Datagrams from the application that the kernel dropped."),
     "knob": (
         Row(

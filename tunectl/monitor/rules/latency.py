@@ -1,4 +1,4 @@
-"""The promise to the strategy: P99.9 and the longest of every window. One bad window fires; none is averaged. Pure."""
+"""The promise to the strategy: P99.9 and the longest of any window. One bad window fires; none is averaged. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Limit(NamedTuple):
 
 
 def judge(history: History) -> Iterator[Condition]:
-    """One condition a subject: the closed window, the open one so far, and the worst of the last few.
+    """One condition a subject: the worst window since the look before, what is open, and the worst of the last few.
 
     The longest of a window that is still open can only grow, so it is bad at once. It is good again when the worst of
     the last windows is: bad windows with good ones between are one event.
@@ -41,6 +41,7 @@ def judge(history: History) -> Iterator[Condition]:
         if bad:
             value, first = bad[0]
             broken = "; ".join(f"{limit.said} is {value:.0f} ns, promised {limit.limit:.0f} ns" for value, limit in bad)
+            broken += _missed(history, subject)
             yield Condition(
                 NAME, subject, Health.BAD, value, first.limit, sample.source, f"{subject}: {broken}", _FIX, sample.cpus
             )
@@ -50,6 +51,15 @@ def judge(history: History) -> Iterator[Condition]:
             missing = history.get(first.closed).get(subject, sample)
             why = why_unknown(missing) if health is Health.UNKNOWN else sample.reason
             yield Condition(NAME, subject, health, value, first.limit, sample.source, why)
+
+
+def _missed(history: History, subject: str) -> str:
+    """How many messages were longer than the promised P99.9; of the sentinel's gaps nobody can count them."""
+    found = (history.get(f"latency_{name}").get(subject) for name in ("missed", "allowed", "missed_per_day"))
+    missed, allowed, per_day = (number(sample) if sample is not None else None for sample in found)
+    if not missed or allowed is None or per_day is None:
+        return ""
+    return f"; {missed:.0f} messages missed the P99.9, {allowed:.0f} may; at this rate {per_day:,.0f} a day"
 
 
 def _limits(history: History) -> Iterator[Limit]:

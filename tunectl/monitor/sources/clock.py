@@ -17,7 +17,7 @@ from tunectl.errors import TunectlError
 from tunectl.host.run import Resident
 from tunectl.host.sysroot import Sysroot
 from tunectl.monitor.model import Freshness, Sample
-from tunectl.monitor.sources.windows import Gaps, Windows
+from tunectl.monitor.sources.windows import Gaps, Windows, judge_gaps
 from tunectl.monitor.watched_host import Source, WatchedHost
 from tunectl.probe.runner import PROGRAM, document_of, fenced, start, stay
 
@@ -137,7 +137,7 @@ _SLACK_S = 1.0
 class _Kept:
     def __init__(self, host: WatchedHost, cpu: int) -> None:
         self.sentinel = Sentinel(cpu)
-        self.windows = Windows(host.config.monitor.sla.window_s, Gaps, host.taken_at)
+        self.windows = Windows(host.config.monitor.sla.window_s, Gaps, judge_gaps, host.taken_at)
         self.stale_s = STALE_PERIODS * PERIOD_S + min(max(host.config.monitor.interval_s, _SLACK_S), 60.0)
         self.started_at = host.taken_at
         self.base: tuple[Sample, ...] | None = None
@@ -157,8 +157,10 @@ def read(host: WatchedHost) -> Iterator[Sample]:
         yield Sample("core_khz", "host", None, _NAME, Freshness.ABSENT, why)
         return
     kept = host.keep(_NAME, lambda: _Kept(host, wanted.cpu))
-    for reading in kept.sentinel.look(host.taken_at):
-        kept.windows.open.add(reading.gap_ns, reading.spun_ns)
+    readings = kept.sentinel.look(host.taken_at)
+    for after, reading in zip(range(len(readings) - 1, -1, -1), readings, strict=True):
+        # It speaks once a period: of several lines the earlier ones waited here.
+        kept.windows.at(host.taken_at - after * PERIOD_S).add(reading.gap_ns, reading.spun_ns)
     kept.windows.turn(host.taken_at)
     if kept.base is None:
         kept.base = _base(host, wanted.cpu)

@@ -1,4 +1,4 @@
-"""The datagram socket to which an application sends its latencies: nanoseconds as text, separated by white space.
+"""The datagram socket to which an application sends its latencies: text, see datagram.py.
 
 An address is a path (a Unix socket) or HOST:PORT (UDP; the host is meant to be this one). Sending to a Unix socket
 whose reader is slow blocks the sender unless it says MSG_DONTWAIT; UDP never does. What the kernel dropped is counted.
@@ -15,13 +15,15 @@ import socket
 import stat
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from tunectl.errors import TunectlError
 from tunectl.monitor.model import Freshness, Sample
-from tunectl.monitor.sources.windows import MOST_NS, Messages, Windows
-from tunectl.monitor.watched_host import Source, WatchedHost
+from tunectl.monitor.sources.datagram import parse
+from tunectl.monitor.sources.windows import Messages, Windows, judge_messages
+from tunectl.monitor.watched_host import Source, WatchedHost, boottime
 
 _BYTES = 65536  # no datagram is longer
 _DATAGRAMS_A_TURN = 4096
@@ -29,29 +31,31 @@ _VALUES_A_LOOK = 200_000
 _FULL_MS = 100  # no room before the next snapshot: then the kernel keeps what it can, and counts the rest
 _BUFFER_BYTES = 1 << 20
 _SO_RXQ_OVFL = 40  # asm-generic/socket.h: how many datagrams were dropped so far, with each that arrives
-_DIGITS = len(str(MOST_NS))
+_STEPS = 1000  # of a window: so exactly is it kept when a latency came
 
 
 class Arrived(NamedTuple):
     """What came since the last time."""
 
-    values_ns: list[int]
-    bad: int  # words that were no latency, and datagrams that were cut
+    batches: list[tuple[float, list[int]]]  # the moment (CLOCK_BOOTTIME, s), and latencies in ns that came then
+    bad: int  # words that were no latency
+    early: int  # pairs that were done before they were due
 
 
 class LatencySocket:
     """Bound; reading never waits and is bounded. `dropped` counts datagrams the kernel had no room for (UDP)."""
 
-    def __init__(self, address: str) -> None:
-        """TunectlError where it cannot be bound."""
+    def __init__(self, address: str, now: Callable[[], float] = boottime, step_s: float = 0.01) -> None:
+        """What comes within `step_s` came at the same moment. TunectlError where it cannot be bound."""
         self.address = address
         self.dropped = 0
+        self.named_bad = ""  # a word of the last datagram with one that was no latency, or a pair out of order
+        self._now, self._step_s = now, step_s
         self._inode: int | None = None
         self._thread: threading.Thread | None = None
         is_path = address.startswith("/")
         self._lock = threading.Lock()
-        self._values: list[int] = []
-        self._bad = 0
+        self._forget()
         self._socket = socket.socket(socket.AF_UNIX if is_path else _family(address), socket.SOCK_DGRAM)
         try:
             self._socket.setblocking(False)
@@ -78,9 +82,13 @@ class LatencySocket:
         """Every latency that came since the last time, up to a bound; the rest is there the next time."""
         with self._lock:
             self._take()
-            arrived = Arrived(self._values, self._bad)
-            self._values, self._bad = [], 0
+            arrived = Arrived(self._batches, self._bad, self._early)
+            self._forget()
         return arrived
+
+    def _forget(self) -> None:
+        self._batches: list[tuple[float, list[int]]] = []
+        self._held = self._bad = self._early = 0
 
     def _receive(self) -> None:
         """The thread: empties the socket whenever something is in it."""
@@ -92,13 +100,13 @@ class LatencySocket:
         while not any(fd == self._end for fd, _ in ready.poll()):
             with self._lock:
                 self._take()
-                full = len(self._values) >= _VALUES_A_LOOK
+                full = self._held >= _VALUES_A_LOOK
             if full and ended.poll(_FULL_MS):
                 return
 
     def _take(self) -> None:
         for _ in range(_DATAGRAMS_A_TURN):
-            if len(self._values) >= _VALUES_A_LOOK:
+            if self._held >= _VALUES_A_LOOK:
                 return
             try:
                 data, control, flags, _ = self._socket.recvmsg(_BYTES, socket.CMSG_SPACE(4))
@@ -108,11 +116,21 @@ class LatencySocket:
                 continue
             for _, _, payload in control:
                 self.dropped = struct.unpack("=I", payload[:4])[0]
-            self._bad += bool(flags & socket.MSG_TRUNC)
-            words = data.split()
-            good = [word for word in words if word.isdigit() and len(word) < _DIGITS]
-            self._bad += len(words) - len(good)
-            self._values += map(int, good)
+            self._hold(data, bool(flags & socket.MSG_TRUNC))
+
+    def _hold(self, data: bytes, is_cut: bool) -> None:
+        values, bad, early, named = parse(data, is_cut)
+        self._bad += bad
+        self._early += early
+        self.named_bad = named or self.named_bad
+        if not values:
+            return
+        self._held += len(values)
+        now = self._now()
+        if self._batches and now < self._batches[-1][0] + self._step_s:
+            self._batches[-1][1].extend(values)
+        else:
+            self._batches.append((now, values))
 
     def close(self) -> None:
         """Ends the thread, and removes the path where it is still this socket's."""
@@ -156,16 +174,17 @@ _SUBJECT = "application"
 
 class _Kept:
     def __init__(self, host: WatchedHost, address: str) -> None:
-        self.socket = LatencySocket(address)
-        self.windows = Windows(host.config.monitor.sla.window_s, Messages, host.taken_at)
-        self.bad = 0
+        sla = host.config.monitor.sla
+        self.socket = LatencySocket(address, host.now, sla.window_s / _STEPS)
+        self.windows = Windows(sla.window_s, partial(Messages, sla.p99_9_ns), judge_messages, host.taken_at)
+        self.bad = self.early = 0
 
     def close(self) -> None:
         self.socket.close()
 
 
 def read(host: WatchedHost) -> Iterator[Sample]:
-    """latency_p99_9_ns, latency_max_ns and latency_count of subject `application`: the last closed window's."""
+    """latency_p99_9_ns and the like of subject `application`: the worst window since the look before."""
     address = host.config.monitor.sla.socket
     if address is None or not host.root.live:
         why = "no socket is named ([monitor.sla])" if address is None else "a recorded host has no application"
@@ -176,21 +195,28 @@ def read(host: WatchedHost) -> Iterator[Sample]:
     except TunectlError as error:  # tried again with every snapshot
         yield Sample("latency_max_ns", _SUBJECT, None, _NAME, Freshness.NO_DATA, error.message)
         return
-    values, bad = kept.socket.read()
-    kept.bad += bad
-    kept.windows.open.add(values)
+    arrived = kept.socket.read()
+    kept.bad += arrived.bad
+    kept.early += arrived.early
+    for moment, values in arrived.batches:
+        kept.windows.at(moment).add(values)
     kept.windows.turn(host.taken_at)
     yield from kept.windows.samples(_SUBJECT, _NAME, note=_note(kept))
-    if not (kept.windows.has_heard or kept.bad or kept.socket.dropped):
+    if not (kept.windows.has_heard or kept.bad or kept.early or kept.socket.dropped):
         return  # nothing ever came: there is nothing fresh to say
     yield Sample("latency_bad_input", _SUBJECT, kept.bad, _NAME)
+    yield Sample("latency_bad_pairs", _SUBJECT, kept.early, _NAME)
     yield Sample("latency_dropped", _SUBJECT, kept.socket.dropped, _NAME)
 
 
 def _note(kept: _Kept) -> str:
     parts = []
     if kept.bad:
-        parts.append(f"{kept.bad} words so far were no latency in ns")
+        parts.append(f"words that were no latency in ns, so far: {kept.bad}")
+    if kept.early:
+        parts.append(f"pairs that were done before they were due, so far: {kept.early}")
+    if kept.socket.named_bad:
+        parts.append(f'lately "{kept.socket.named_bad}"')
     if kept.socket.dropped:
         parts.append(f"{kept.socket.dropped} datagrams so far were dropped by the kernel")
     return "; ".join(parts)
@@ -200,6 +226,6 @@ SOURCE = Source(
     _NAME,
     ("the datagram socket of [monitor.sla]",),
     "nobody; an application that sends to a Unix socket does so with MSG_DONTWAIT",
-    "the last window that is closed, until the next one is",
+    "the windows that ended since the snapshot before, wherever they began",
     read,
 )
