@@ -147,6 +147,8 @@ def test_bad_words(words: list[str], said: str) -> None:
         "drift_interval_s = -1",
         'interval_s = "1"',
         "[monitor.sla]\nwindow_s = 0",
+        "[monitor.sla]\np99_9_ns = nan",
+        "[monitor.sla]\nmax_ns = 0",
         '[[monitor.webhooks]]\nurl = "ftp://x/"',
         '[monitor.prometheus]\nlisten = "9750"',
         '[[monitor.hooks]]\ncommand = ["/bin/true"]\ntimeout_s = 0',

@@ -16,7 +16,7 @@ _Seconds = Annotated[float, Meta(gt=0, le=3600)]
 
 
 class Sla(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """[monitor.sla]: limits for each window of latency samples; a limit left out is not judged."""
+    """[monitor.sla]: limits for any window of latency samples, wherever it begins; a limit left out is not judged."""
 
     window_s: Annotated[float, Meta(description="The window's length.")] = 10.0
     p99_9_ns: Annotated[float | None, Meta(description="The limit of the 99.9th percentile.")] = None

@@ -38,6 +38,7 @@ def monitor_body(
         "housekeeping": format_cpulist(status.housekeeping),
         "cpus": cpu_rows(status, before),
         "zones": list(_zones(status.snapshot)),
+        "latency": list(_latency(status.snapshot)),
         "alerts": [alert_body(alert) for alert in status.firing],
         "recent": [alert_body(alert) for alert in status.recent],
         "sources": sources_of(status.snapshot),
@@ -95,6 +96,28 @@ def _zones(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
             "health": one.freshness.value,
             "kind": one.reason,
         }
+
+
+_OF_A_WINDOW = (
+    "p99_9_ns",
+    "max_ns",
+    "count",
+    "missed",
+    "allowed",
+    "missed_per_day",
+    "bad_input",
+    "bad_pairs",
+    "dropped",
+)
+
+
+def _latency(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+    """Who sends latencies: the application, the sentinel. Empty where nobody does."""
+    by_name = _index(snapshot).by_name
+    for one in snapshot.of("latency_max_ns"):
+        if one.freshness is not Freshness.ABSENT:
+            values = {name: number_of(by_name.get((f"latency_{name}", one.subject))) for name in _OF_A_WINDOW}
+            yield {"subject": one.subject, **values, "health": one.freshness.value, "reason": one.reason}
 
 
 # The clock of a CPU, the best reading first: what it measured itself, its own file, its package's sentinel.

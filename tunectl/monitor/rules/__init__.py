@@ -69,8 +69,8 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "LatencySla",
         _CRITICAL,
-        "a burst of slow messages hides in the average of a minute; the window it falls in shows it",
-        "the application's own latencies, or the sentinel's gaps: P99.9 and the longest of each window",
+        "a burst of slow messages hides in the average of a minute; a window that slides shows it wherever it is",
+        "the application's own latencies, or the sentinel's gaps: P99.9 and the longest of any window",
         latency.judge,
         good=1,  # the worst of the last windows already waits
     ),

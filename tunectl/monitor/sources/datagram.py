@@ -10,6 +10,7 @@ from typing import NamedTuple
 MOST_NS = 10**18 - 1  # a longer latency is a mistake: thirty years, or a moment that was never set
 _DIGITS = len(str(MOST_NS))
 _MOMENT_DIGITS = len(str(1 << 63))
+_CUT = b"more than 64 KiB at once"
 _SHOWN = 40  # bytes of a bad word
 
 
@@ -23,9 +24,10 @@ class Parsed(NamedTuple):
 
 
 def parse(data: bytes, is_cut: bool = False) -> Parsed:
-    """Words separated by white space. Of a datagram that was cut the last word is not whole, and is bad."""
+    """Words separated by white space. What a datagram that was cut has lost is one bad word, with its last, torn one."""
     words = data.split()
-    cut = [words.pop()] if is_cut and words and not data[-1:].isspace() else []
+    is_torn = bool(words) and not data[-1:].isspace()
+    cut = [words.pop() if is_torn else _CUT] if is_cut else []
     # Most words are plain: those are taken in one go.
     values = [int(word) for word in words if word.isdigit() and len(word) <= _DIGITS]
     if len(values) == len(words) and not cut:
