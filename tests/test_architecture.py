@@ -183,7 +183,7 @@ PURE = [
     ),
     *("tuning/plan", "tuning/propose"),
     *("tuners/conflicts", "tuners/places", "tuners/tunedvars", "host/shellvars", "host/inifiles", "tuning/fromtuned"),
-    *("monitor/model", "monitor/alerts", "monitor/sources/windows", *RULES, *FLEET),
+    *("monitor/model", "monitor/alerts", "monitor/sources/windows", "monitor/sources/datagram", *RULES, *FLEET),
 ]
 
 
