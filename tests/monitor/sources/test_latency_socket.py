@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,8 @@ import pytest
 from tunectl.errors import TunectlError
 from tunectl.monitor.open_files import allow_many_files
 from tunectl.monitor.sources.latency import _VALUES_A_LOOK, LatencySocket
+
+ALERTS = Path(__file__).parents[3] / "docs" / "alerts.md"
 
 
 @pytest.fixture
@@ -158,3 +162,25 @@ def test_a_file_is_never_taken_away(tmp_path: Path) -> None:
 def test_an_address_that_is_none_is_refused(address: str) -> None:
     with pytest.raises(TunectlError, match="cannot receive latencies"):
         LatencySocket(address)
+
+
+def test_the_sender_in_the_docs_counts_what_was_due_while_it_stood_still(receiver: LatencySocket) -> None:
+    """Of a stall of 30 ms some thirty requests are late, not one; the socket holds at least ten of them."""
+    found = re.search(r"```python\n(import socket.*?)```", ALERTS.read_text(), re.DOTALL)
+    assert found
+    code = found[1].replace("/run/tunectl-monitor/latency", receiver.address)
+    answered = 0
+
+    def answer_request() -> None:
+        nonlocal answered
+        answered += 1
+        if answered == 10:
+            time.sleep(0.03)
+        if answered == 60:
+            raise EOFError
+
+    with pytest.raises(EOFError):
+        exec(code, {"answer_request": answer_request})
+    late = [value for value in came(receiver) if value > 1_000_000]
+    assert len(late) >= 10
+    assert max(late) >= 30_000_000

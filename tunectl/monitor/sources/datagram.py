@@ -24,7 +24,7 @@ class Parsed(NamedTuple):
 
 
 def parse(data: bytes, is_cut: bool = False) -> Parsed:
-    """Words separated by white space. What a datagram that was cut has lost is one bad word, with its last, torn one."""
+    """Words separated by white space. What was cut off a datagram is one bad word, with its last, torn one."""
     words = data.split()
     is_torn = bool(words) and not data[-1:].isspace()
     cut = [words.pop() if is_torn else _CUT] if is_cut else []
