@@ -11,12 +11,12 @@ from pathlib import Path
 from tests.golden import adapters
 from tests.golden.normalise import normalised
 from tests.golden.refused import COMMAND_LINES, HOST_FILES
-from tests.golden.world import HOSTS, World
+from tests.golden.world import CLOUDS, HOSTS, World
 
 EXPECTED = Path(__file__).parent / "expected"
 Make = Callable[[World], str]
 _GATE = ("text", "json", "junit", "nagios", "prometheus")
-_SERVERS = [name for name in HOSTS if name not in ("lab4", "tuned4", "runtime4", "bare4", "xeon2s")]
+_SERVERS = [name for name in HOSTS if name not in ("lab4", "tuned4", "runtime4", "bare4", "xeon2s", *CLOUDS)]
 
 
 def made(name: str, world: World) -> str:
@@ -183,6 +183,8 @@ def _rows() -> Iterator[tuple[str, Make]]:
         "verify-strict",
         told("verify --strict --root lab4 --format nagios", "check --window 0.05 --strict --root lab4"),
     )
+    yield "clouds-show", told(*(f"show --root {host}" for host in CLOUDS), "show --root gcp --format json")
+    yield "clouds-verify", told("verify -v --root aws")
     yield "hosts-show", told(*(f"show --root {host}" for host in _SERVERS))
     yield "hosts-propose", told(*(f"propose --root {host} --format toml" for host in _SERVERS))
     yield "hosts-plan", told(*(f"plan --root {host}" for host in _SERVERS))

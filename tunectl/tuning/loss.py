@@ -19,7 +19,9 @@ _BLOCKERS = ("module_blacklist", "modprobe.blacklist", "initcall_blacklist")  # 
 def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) -> Judgement:
     """A knob that this host has not: unsupported, or drifted where the last apply had it in force."""
     observed = None if reading.value is None else knob.codec.show(reading.value)
-    unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reading.reason, changeable=False)
+    of_guest = facts.not_owned.get(knob.facility, "") if reading.state is State.ABSENT else ""
+    reason = f"{reading.reason}; {of_guest}" if of_guest else reading.reason
+    unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reason, changeable=False)
     held = facts.held.get(knob.name)
     argument = _argument(knob.absence, facts.arguments, knob.absence.arguments)
     if facts.journal == JOURNAL_HIDDEN and _may_be_lost(knob, reading, argument):
