@@ -14,8 +14,8 @@ from tests.cli.test_commands import valid
 from tests.conftest import LOW_LATENCY, write_host_file
 from tests.ran import Ran
 from tests.trees import differences, picture
-from tunectl.host.systemdunit import in_force, read_unit
 from tunectl.host.sysroot import Sysroot
+from tunectl.host.systemdunit import in_force, read_unit
 
 Run = Callable[..., Ran]
 ANALYZE = shutil.which("systemd-analyze")
@@ -107,7 +107,7 @@ def complaints(place: Path, text: str) -> str:
     (place / "feed.service").write_text(OWN)
     (place / "feed.service.d/zz-tunectl-threads.conf").write_text(text)
     words = [str(ANALYZE), "verify", "--man=no", "--recursive-errors=no", str(place / "feed.service")]
-    return subprocess.run(words, capture_output=True, text=True, env={"SYSTEMD_LOG_LEVEL": "warning"}).stderr  # noqa: S603, PLW1510
+    return subprocess.run(words, capture_output=True, text=True, env={"SYSTEMD_LOG_LEVEL": "warning"}).stderr
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,11 @@ def complaints(place: Path, text: str) -> str:
         (FEED.replace('unit = "feed"', 'unit = "feed.timer"'), "feed", "systemd runs no program of that name"),
         (FEED.replace('unit = "feed"', 'unit = "../../cron.service"'), "feed", "systemd runs no program of that name"),
         (FEED.replace('unit = "feed"', 'unit = "a b.service"'), "feed", "systemd runs no program of that name"),
-        (FEED.replace('unit = "feed"', 'unit = "feed\\nx.service"'), "feed", "threads[0].unit: has the control character"),
+        (
+            FEED.replace('unit = "feed"', 'unit = "feed\\nx.service"'),
+            "feed",
+            "threads[0].unit: has the control character",
+        ),
         (FEED.replace('unit = "feed"', f'unit = "{"f" * 248}.service"'), "feed", "systemd runs no program"),
         (
             FEED.replace('name = "feed"', 'name = "a\\n[Service]\\nExecStart=/bin/false"'),

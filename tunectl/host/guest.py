@@ -42,9 +42,7 @@ PROVIDERS: Mapping[str, Mapping[str, Document]] = {
         FREQUENCY: Document(
             "P-states are the guest's on listed large types and on metal; Graviton's clock is fixed", _AWS_STATES
         ),
-        IDLE: Document(
-            "C-states are the guest's on listed types and on metal; never on Graviton", _AWS_STATES
-        ),
+        IDLE: Document("C-states are the guest's on listed types and on metal; never on Graviton", _AWS_STATES),
         FIRMWARE: Document("threads a core are chosen for a stopped instance, from outside", _AWS_CPUS),
     },
     "Google Cloud": {
@@ -52,7 +50,9 @@ PROVIDERS: Mapping[str, Mapping[str, Document]] = {
         FIRMWARE: Document("threads a core are chosen for the instance, from outside", _GCP_CPUS),
     },
     "Azure": {
-        FREQUENCY: Document("the VM's processor mode, deterministic or opportunistic, is set from outside", _AZURE_MODE),
+        FREQUENCY: Document(
+            "the VM's processor mode, deterministic or opportunistic, is set from outside", _AZURE_MODE
+        ),
     },
 }
 

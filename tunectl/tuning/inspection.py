@@ -15,9 +15,9 @@ from tunectl.bootloader.families import FAMILIES, detect
 from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import to_decide
+from tunectl.host.cpusets import CpuFacts, read_cpu_list, read_scope_facts
 from tunectl.host.guest import read_guest
 from tunectl.host.hardware import hypervisor_of
-from tunectl.host.cpusets import CpuFacts, read_cpu_list, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT
