@@ -1,4 +1,4 @@
-"""Which settings a virtual machine's guest does not own, told by what the kernel shows; and whose machine it is, by DMI."""
+"""Which settings a virtual machine's guest does not own, by what its kernel shows; and whose it is, by DMI."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_what_a_guest_cannot_have_is_unsupported_for_that_reason(
 ) -> None:
     root = host_root.fresh("aws", tmp_path)
     write_host_file(root, LOW_LATENCY)
-    found = {}
+    found: dict[str, dict[str, str]] = {}
     for one in valid("verify", tunectl("verify", "--root", root, "--format", "json").out)["findings"]:
         found.setdefault(one["knob"], one)
     for knob in ("cpufreq.governor", "cpuidle.max_latency_us"):
