@@ -157,3 +157,29 @@ def test_output_writes_it_and_overwrites_nothing(tunectl: Run, lab4: Path, tmp_p
     assert tunectl(*words, "--output", path, "--force").code == 0
     assert complaint(tunectl(*words, "--output", ""), 2).startswith("--output: expected the name of a file")
     assert not differences(before, lab4)
+
+
+def test_of_a_template_the_instances_are_started_again(tunectl: Run, lab4: Path) -> None:
+    text = made(tunectl, declared(lab4, FEED.replace('unit = "feed"', 'unit = "feed@"')), "feed")
+    assert "systemctl restart 'feed@*.service'" in text
+    text = made(tunectl, declared(lab4, FEED.replace('unit = "feed"', 'unit = "feed@1"')), "feed")
+    assert "systemctl restart feed@1.service" in text
+
+
+def test_a_name_that_would_turn_a_line_round_is_escaped_in_the_file_too(
+    tunectl: Run, lab4: Path, tmp_path: Path
+) -> None:
+    declared(lab4, FEED.replace('name = "feed"', 'name = "a\\u202eb"'))
+    path = tmp_path / "out.conf"
+    assert tunectl("threads", "unit", "a\u202eb", "--root", lab4, "--output", path).code == 0
+    assert "\u202e" not in path.read_text()
+    assert "a\\u202eb" in path.read_text()
+
+
+def test_what_keeps_the_unit_from_its_cpu_is_said(tunectl: Run, lab4: Path) -> None:
+    kept = f'{LOW_LATENCY}isolation = "runtime"\n{FEED}[knobs]\n"systemd.isolated_slice" = "unmanaged"\n'
+    text = made(tunectl, declared(lab4, kept), "feed")
+    assert "Slice=" not in [line[:6] for line in text.splitlines()]
+    assert "(systemd.allowed_cpus): without" in text
+    (lab4 / "sys/devices/system/cpu/online").write_text("0-1,3\n")
+    assert "CPU 2 is offline now" in made(tunectl, declared(lab4, FEED), "feed")

@@ -142,3 +142,17 @@ def test_show_says_it(tunectl: Run, host_root: HostFactory) -> None:
     assert by_kind[FREQUENCY]["source"] == PROVIDERS["Google Cloud"][FREQUENCY].source
     assert by_kind[IDLE]["documented"] is None
     assert "guest" not in valid("show", tunectl("show", "--root", host_root("xeon2s"), "--format", "json").out)
+
+
+def test_what_it_had_and_lost_with_its_machine_is_a_loss(tunectl: Run, host_root: HostFactory, tmp_path: Path) -> None:
+    """An instance that was tuned and then moved to a smaller type: its state comes along, cpufreq does not."""
+    old, new = (host_root.fresh(name, tmp_path) for name in ("awslarge", "aws"))
+    for root in (old, new):
+        write_host_file(root, LOW_LATENCY)
+    tunectl("apply", "--yes", "--root", old)
+    state = old / "var/lib/tunectl"
+    done = tunectl("verify", "--root", new, "--state", state, "--format", "json")
+    found = [one for one in valid("verify", done.out)["findings"] if one["knob"] == "cpufreq.governor"]
+    assert [one["outcome"] for one in found] == ["drifted"]
+    assert "in this virtual machine of AWS" in found[0]["reason"]
+    assert "a type whose guest has them" in str(found[0]["fix"])

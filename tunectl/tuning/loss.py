@@ -87,6 +87,8 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
     if argument:
         fix = to_decide(f"take {argument} out of the kernel's command line and boot again, {accept}")
         return f"this boot had the argument {argument}, which takes it away", fix
+    if of_guest := facts.not_owned.get(knob.facility):  # it had them, on another type of machine
+        return of_guest, to_decide(f"have the provider run it on a type whose guest has them, {accept}")
     missing = [name for name in knob.absence.modules if name not in facts.modules]
     if facts.modules and knob.absence.modules and len(missing) == len(knob.absence.modules):
         if len(missing) == 1:

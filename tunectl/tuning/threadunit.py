@@ -17,6 +17,7 @@ from tunectl.fix import shell_word
 from tunectl.knobs.drivers.cpuset import SLICE
 from tunectl.model import Scope, Trading
 from tunectl.oneline import one_line
+from tunectl.report.escape import printable
 
 FILE = "zz-tunectl-threads.conf"  # drop-ins are read in the order of their names, and the last one counts
 _REAL_TIME = ("fifo", "rr")
@@ -46,7 +47,7 @@ def drop_in(name: str, threads: Sequence[Trading], scope: Scope, knobs: Collecti
     mine = tuple(each for each in threads if each.unit == unit)
     for each in mine:
         one_line(each.name, f"{origin}: the name of a thread")
-        one_line(each.thread, f"{origin}: thread")
+        one_line(each.thread, f"{origin}: the thread of {each.unit}")
     is_whole = len(mine) == 1 and not one.thread
     in_slice = "systemd.isolated_slice" in knobs
     path = f"/etc/systemd/system/{unit}.d/{FILE}"
@@ -54,7 +55,8 @@ def drop_in(name: str, threads: Sequence[Trading], scope: Scope, knobs: Collecti
     settings += ["LimitMEMLOCK=infinity"] if any(each.locked for each in mine) else []
     said = [*_inherited(mine, is_whole=is_whole), *_beyond(mine, is_whole=is_whole)]
     said += _crowded(scope) if in_slice and not is_whole else []
-    text = "\n".join([*_head(one.name, unit, path), *_comments(said), "[Service]", *settings, ""])
+    said += _kept_out(mine, scope, kept=not in_slice and "systemd.allowed_cpus" in knobs)
+    text = "\n".join([*_head(printable(one.name), unit, path), *_comments(said), "[Service]", *settings, ""])
     return DropIn(unit, tuple(each.name for each in mine), path, text)
 
 
@@ -106,7 +108,8 @@ def _policy(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
 def _head(name: str, unit: str, path: str) -> Iterator[str]:
     yield f"# Made by `tunectl threads unit` for {name}: {unit} as [[threads]] of the host file declares it."
     yield f"# It belongs in {path}; then type:"
-    yield f"#   sudo systemctl daemon-reload && sudo systemctl restart {shell_word(unit)}"
+    running = unit.replace("@.", "@*.")  # of a template its instances run
+    yield f"#   sudo systemctl daemon-reload && sudo systemctl restart {shell_word(running)}"
 
 
 def _inherited(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
@@ -123,14 +126,20 @@ def _beyond(mine: Sequence[Trading], *, is_whole: bool) -> Iterator[str]:
     for each in mine:
         which = f"{each.name} (thread {each.thread})" if each.thread else f"{each.name} (the first thread)"
         how = f"{each.policy} {each.priority}" if each.priority else each.policy
+        is_deadline = each.policy == "deadline"
         if not is_whole:
+            scheduled = "" if is_deadline else f" and to schedule it as {how} (sched_setscheduler(2))"
             yield (
                 "systemd places a process as a whole, and not one thread of it. The program itself has to put "
-                f"{which} on CPU {each.cpu} (sched_setaffinity(2)) and to schedule it as {how} (sched_setscheduler(2))."
+                f"{which} on CPU {each.cpu} (sched_setaffinity(2)){scheduled}."
             )
-        if each.policy == "deadline":
-            yield f"systemd knows no deadline policy: the program has to ask for it for {which} (sched_setattr(2))."
-    if not is_whole and any(each.policy in (*_REAL_TIME, "deadline") for each in mine):
+        if is_deadline:
+            yield (
+                f"systemd knows no deadline policy: the program has to ask for it for {which} (sched_setattr(2), "
+                "which needs CAP_SYS_NICE)."
+            )
+    by_program = mine if not is_whole else [each for each in mine if each.policy == "deadline"]
+    if any(each.policy in (*_REAL_TIME, "deadline") for each in by_program):
         yield "RestrictRealtime=yes in the unit would have the kernel refuse a real-time policy to the program."
     if any(each.locked for each in mine):
         yield (
@@ -147,11 +156,23 @@ def _crowded(scope: Scope) -> Iterator[str]:
     )
 
 
+def _kept_out(mine: Sequence[Trading], scope: Scope, *, kept: bool) -> Iterator[str]:
+    """What keeps the unit from its CPUs, so that it would not start, or its program could not move its threads."""
+    cpus = frozenset(each.cpu for each in mine)
+    if kept:
+        yield (
+            f"The host file keeps system.slice off the isolated CPUs (systemd.allowed_cpus): without Slice={SLICE}, "
+            f"which it leaves alone, this unit has no CPU {format_cpulist(cpus)}."
+        )
+    if offline := cpus - scope.online:
+        yield f"CPU {format_cpulist(offline)} is offline now: nothing can run there until it is online."
+
+
 def _comments(said: Sequence[str]) -> Iterator[str]:
     """Comments are lines of their own that no line end of another's makes: each word has passed one_line()."""
     for text in said:
         yield "#"
-        for part in textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False):
+        for part in textwrap.wrap(printable(text), _WIDTH, break_long_words=False, break_on_hyphens=False):
             yield f"# {part}"
     if said:
         yield ""
