@@ -87,8 +87,6 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
     if argument:
         fix = to_decide(f"take {argument} out of the kernel's command line and boot again, {accept}")
         return f"this boot had the argument {argument}, which takes it away", fix
-    if of_guest := facts.not_owned.get(knob.facility):  # it had them, on another type of machine
-        return of_guest, to_decide(f"have the provider run it on a type whose guest has them, {accept}")
     missing = [name for name in knob.absence.modules if name not in facts.modules]
     if facts.modules and knob.absence.modules and len(missing) == len(knob.absence.modules):
         if len(missing) == 1:
@@ -100,7 +98,9 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
         fix = to_decide(f"boot {held.kernel} again, or load what offers it in {facts.kernel}, {accept}")
         return f"the kernel was {held.kernel} then, and is {facts.kernel} now", fix
     look = "look for what took it away (the kernel's messages, its modules, the firmware's settings)"
-    return "what took it away is not known", to_decide(f"{look}, {accept}")
+    of_guest = facts.not_owned.get(knob.facility)  # it may have had them on a larger type of the provider's
+    why = "what took it away is not known" + (f"; {of_guest}" if of_guest else "")
+    return why, to_decide(f"{look}, {accept}")
 
 
 def _barred(absence: Absence, facts: Facts) -> list[Barred]:
