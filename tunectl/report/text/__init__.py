@@ -42,7 +42,7 @@ _PAGES: dict[str, tuple[str, str]] = {
 }
 # Pages that name their host themselves, or are about no host.
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
-_UNSIGNED.add("threads.unit")  # it is a file of systemd's
+_UNSIGNED |= {"threads.unit"}  # it is a file of systemd's
 _NARROWEST = 40
 
 
