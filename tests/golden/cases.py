@@ -8,15 +8,16 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tests.conftest import write_host_file
 from tests.golden import adapters
 from tests.golden.normalise import normalised
 from tests.golden.refused import COMMAND_LINES, HOST_FILES
-from tests.golden.world import HOSTS, World
+from tests.golden.world import CLOUDS, HOSTS, World
 
 EXPECTED = Path(__file__).parent / "expected"
 Make = Callable[[World], str]
 _GATE = ("text", "json", "junit", "nagios", "prometheus")
-_SERVERS = [name for name in HOSTS if name not in ("lab4", "tuned4", "runtime4", "bare4", "xeon2s")]
+_SERVERS = [name for name in HOSTS if name not in ("lab4", "tuned4", "runtime4", "bare4", "xeon2s", *CLOUDS)]
 
 
 def made(name: str, world: World) -> str:
@@ -155,6 +156,14 @@ def broken_journal(root: Path) -> None:
     path.write_text("garbage\n")
 
 
+def threads(root: Path) -> None:
+    """A unit that is one thread, one with a thread by name, and a process of no unit."""
+    kinds = ('name = "feed"\nunit = "feed"', 'unit = "book"\nthread = "rx"', 'name = "cold"\ncommand = "cold"')
+    rows = "".join(f"[[threads]]\n{kind}\ncpu = {cpu}\n" for cpu, kind in enumerate(kinds, 1))
+    policy = 'policy = "fifo"\npriority = 50\n'
+    write_host_file(root, f'profile = "low-latency"\nisolated = "1-3"\n{rows}{policy}')
+
+
 def swappiness(root: Path) -> None:
     """Somebody has changed it since."""
     (root / "proc/sys/vm/swappiness").write_text("33\n")
@@ -182,6 +191,11 @@ def _rows() -> Iterator[tuple[str, Make]]:
     yield (
         "verify-strict",
         told("verify --strict --root lab4 --format nagios", "check --window 0.05 --strict --root lab4"),
+    )
+    yield "clouds-show", told(*(f"show --root {host}" for host in CLOUDS), "show --root gcp --format json")
+    yield (
+        "threads-unit",
+        changing("lab4", *(f"threads unit {name} --root own" for name in ("feed", "rx", "cold")), prepare=threads),
     )
     yield "hosts-show", told(*(f"show --root {host}" for host in _SERVERS))
     yield "hosts-propose", told(*(f"propose --root {host} --format toml" for host in _SERVERS))

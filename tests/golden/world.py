@@ -43,6 +43,7 @@ class Host(NamedTuple):
     tuned_boot: frozenset[int] = frozenset()
 
 
+CLOUDS = ("aws", "awslarge", "gcp", "azure", "kvm")
 HOSTS = {
     "lab4": Host("lab4", LOW_LATENCY),
     "tuned4": Host("lab4", LOW_LATENCY, _CPUS_2_3),
@@ -51,6 +52,7 @@ HOSTS = {
     "vm2": Host("vm2", f'profile = "balanced-latency"\nisolated = "1"\n{_SPLIT}'),
     "xeon2s": Host("xeon2s", 'profile = "low-latency"\nisolated = "2-3,18-19"\n[network]\ninterfaces = ["ens2f0"]\n'),
     "sparse": Host("sparse", f'profile = "low-latency"\nisolated = "9"\n{_SPLIT}'),
+    **{name: Host(name, LOW_LATENCY) for name in CLOUDS},
     **{
         name: Host(name, f'profile = "low-latency"\nisolated = "3"\n{_SPLIT}')
         for name in ("arm64", "epyc", "hybrid", "intelpassive", "intelnohwp", "amdacpi", "amdpassive", "amdguided")

@@ -184,3 +184,15 @@ def write_whole(path: str, text: str, mode: int = 0o644) -> None:
         replace_file(os.path.realpath(path), text.encode("utf-8"), mode=mode)
     except OSError as error:
         raise TunectlError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_new(path: str, text: str, *, force: bool) -> None:
+    """Writes all or nothing, for --output. An existing file is the operator's own, and is only replaced by `force`."""
+    check_output(path, makes_directory=True)
+    if os.path.exists(path) and not force:
+        raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
+    try:
+        os.makedirs(os.path.dirname(os.path.realpath(path)), exist_ok=True)
+    except OSError as error:
+        raise TunectlError(f"cannot write {path}: {error.strerror}") from error
+    write_whole(path, text)

@@ -31,6 +31,7 @@ COMMANDS = {
     "preflight": "verify + check + probe + thermal state: GO or NO-GO.",
     "monitor": "Watch: frequency, throttling, temperature, drift; alerts.",
     "service": "The systemd units: show, install, remove.",
+    "threads": "A systemd drop-in that runs a declared thread's unit as declared.",
     "compare": "Two probe results side by side, with bounds.",
     "report": "One self-contained HTML page with plots.",
     "fleet": "Many hosts, one answer: what preflight said on each, who is missing, who differs from its peers.",

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command, write_whole
+from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
 from tunectl.cli.exits import FAILED, OK
 from tunectl.cli.options import Options
-from tunectl.errors import TunectlError, UsageError
+from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
 from tunectl.host.sysroot import Sysroot
@@ -56,7 +56,7 @@ def command(
         raise UsageError(proposal.refusal)
     body = propose_body(proposal, profile, identity.hostname, asked.budget)
     if output and not proposal.refusal:
-        _write(output, body["host_file"], force)
+        write_new(output, body["host_file"], force=force)
         body["written"] = os.path.abspath(output)
     emit(options, "propose", identity, body)
     return FAILED if proposal.refusal else OK
@@ -71,15 +71,3 @@ def _taken_over(root: Sysroot, facts: CpuFacts, wanted: dict[str, Any], nic: str
     tuned, settings = read_profile(root), read_tuned(root)
     rest = not_covered(tuned, settings or ())
     return take_over(tuned, settings, isolated_by(tuned), facts, wanted, rest, nic)
-
-
-def _write(path: str, text: str, force: bool) -> None:
-    """Writes all or nothing. An existing file is the operator's own, and is only replaced with --force."""
-    check_output(path, makes_directory=True)
-    if os.path.exists(path) and not force:
-        raise UsageError(f"--output {path}: there is a file already", "--force overwrites it")
-    try:
-        os.makedirs(os.path.dirname(os.path.realpath(path)), exist_ok=True)
-    except OSError as error:
-        raise TunectlError(f"cannot write {path}: {error.strerror}") from error
-    write_whole(path, text)

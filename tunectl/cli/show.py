@@ -9,6 +9,7 @@ from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_comman
 from tunectl.cli.exits import OK
 from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
+from tunectl.host.guest import read_guest
 from tunectl.host.identity import read_identity
 from tunectl.host.topology import read_topology
 from tunectl.report.findings import counts
@@ -32,7 +33,8 @@ def command(options: Options) -> int:
     )
     identity = read_identity(root)
     loader = detect(root, inspection.config.bootloader if inspection else "")
-    emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader))
+    guest = read_guest(root, topology.drivers.hypervisor)
+    emit(options, "show", identity, show_body(topology, read_tuners(root), roles, identity, tuned, loader, guest))
     return OK
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tunectl.host.cpus import Cpu
+from tunectl.host.guest import is_metal
 from tunectl.host.shellvars import last_value
 from tunectl.host.sysroot import Sysroot
 
@@ -101,6 +102,8 @@ def hypervisor_of(root: Sysroot, cpuinfo: str) -> str:
         return vendor
     if flagged:
         return "unknown"
+    if is_metal(root):
+        return ""
     # No flag on aarch64; on x86 a bare-metal cloud machine bears the vendor and no flag.
     return vendor if virtual and not cpuinfo_field(cpuinfo, "flags") else ""
 

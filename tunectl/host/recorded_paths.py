@@ -63,7 +63,7 @@ FILES = (
     *_below("sys/class/thermal/thermal_zone*", "type temp mode policy trip_point_*_temp trip_point_*_type"),
     *_below("sys/class/thermal/cooling_device*", "type cur_state max_state"),
     *_below("sys/class/hwmon/hwmon*", "name"),
-    *_below("sys/class/dmi/id", "sys_vendor product_name"),
+    *_below("sys/class/dmi/id", "sys_vendor product_name bios_version chassis_asset_tag"),
     *_below("sys/hypervisor", "type"),
     *_below("sys/fs/cgroup", "cpuset.cpus.effective cpuset.cpus.isolated"),
     *_below("sys/fs/cgroup/*", "cpuset.cpus cpuset.cpus.effective cpuset.cpus.partition"),

@@ -154,6 +154,7 @@ class Facts(NamedTuple):
     unseen: str = ""  # what of these lines this user was denied
     journal: str = ""  # why nobody knows what apply noted: one of JOURNAL_...; "" where it is known
     next_words: tuple[NextWord, ...] = ()
+    not_owned: Mapping[str, str] = MappingProxyType({})  # by facility why the guest of a virtual machine has none
 
 
 class Driver(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from shlex import quote
@@ -16,6 +16,8 @@ from tunectl.cpulist import format_cpulist
 from tunectl.errors import UsageError
 from tunectl.fix import to_decide
 from tunectl.host.cpusets import CpuFacts, read_cpu_list, read_scope_facts
+from tunectl.host.guest import read_guest
+from tunectl.host.hardware import hypervisor_of
 from tunectl.host.identity import read_identity
 from tunectl.host.modprobe import read_barred
 from tunectl.host.refusals import AS_ROOT
@@ -205,7 +207,15 @@ class Inspection:
             barred=barred,
             unseen=str(denied),
             journal=unknown,
+            not_owned=self._not_owned(readings),
         )
+
+    def _not_owned(self, readings: Iterable[Reading]) -> Mapping[str, str]:
+        """By facility why this guest cannot have what it lacks; empty on bare metal, and where nothing is absent."""
+        if all(one.state is not State.ABSENT for one in readings):
+            return {}
+        guest = read_guest(self.root, hypervisor_of(self.root, self.root.get_text("proc/cpuinfo")))
+        return guest.reasons if guest else {}
 
 
 def _isolated_counts(root: Sysroot, config: HostConfig, numbers: set[str]) -> dict[str, int | None]:

@@ -19,7 +19,9 @@ _BLOCKERS = ("module_blacklist", "modprobe.blacklist", "initcall_blacklist")  # 
 def judge_absent(knob: Knob, reading: Reading, desired: Scalar, facts: Facts) -> Judgement:
     """A knob that this host has not: unsupported, or drifted where the last apply had it in force."""
     observed = None if reading.value is None else knob.codec.show(reading.value)
-    unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reading.reason, changeable=False)
+    of_guest = facts.not_owned.get(knob.facility, "") if reading.state is State.ABSENT else ""
+    reason = f"{reading.reason}; {of_guest}" if of_guest else reading.reason
+    unsupported = Judgement(Outcome.UNSUPPORTED, observed, desired, reason, changeable=False)
     held = facts.held.get(knob.name)
     argument = _argument(knob.absence, facts.arguments, knob.absence.arguments)
     if facts.journal == JOURNAL_HIDDEN and _may_be_lost(knob, reading, argument):
@@ -96,7 +98,9 @@ def _cause(knob: Knob, held: Held, argument: Arg | None, facts: Facts) -> tuple[
         fix = to_decide(f"boot {held.kernel} again, or load what offers it in {facts.kernel}, {accept}")
         return f"the kernel was {held.kernel} then, and is {facts.kernel} now", fix
     look = "look for what took it away (the kernel's messages, its modules, the firmware's settings)"
-    return "what took it away is not known", to_decide(f"{look}, {accept}")
+    of_guest = facts.not_owned.get(knob.facility)  # it may have had them on a larger type of the provider's
+    why = "what took it away is not known" + (f"; {of_guest}" if of_guest else "")
+    return why, to_decide(f"{look}, {accept}")
 
 
 def _barred(absence: Absence, facts: Facts) -> list[Barred]:

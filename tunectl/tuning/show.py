@@ -10,6 +10,7 @@ from tunectl.cpulist import CpuSet, format_cpulist
 if TYPE_CHECKING:
     from tunectl.bootloader.families import Loader
     from tunectl.host.cpus import Cpu
+    from tunectl.host.guest import Guest
     from tunectl.host.irqs import Irq
     from tunectl.host.topology import Topology
     from tunectl.model import HostId
@@ -36,6 +37,7 @@ def show_body(
     identity: HostId,
     tuned: Mapping[str, int] | None = None,
     loader: Loader | None = None,
+    guest: Guest | None = None,
 ) -> dict[str, Any]:
     """The fields of tunectl.show/1. CPU sets are cpulists, except `smt_siblings`, a list of numbers.
 
@@ -64,11 +66,27 @@ def show_body(
         "drivers": _drivers(topology),
         "managers": [_tuner(tuner) for tuner in tuners],
     }
+    if guest:
+        body["guest"] = _guest(guest)
     if loader:
         body["bootloader"] = {**loader._asdict(), "evidence": list(loader.evidence)}
     if tuned is not None:
         body["tuned"] = dict(tuned)
     return body
+
+
+def _guest(guest: Guest) -> dict[str, Any]:
+    lacks = [
+        {
+            "what": lack.what,
+            "shown": lack.shown,
+            "documented": lack.documented.says if lack.documented else None,
+            "source": lack.documented.source if lack.documented else None,
+        }
+        for lack in guest.lacks
+    ]
+    fields = {"provider": guest.provider, "hypervisor": guest.hypervisor, "evidence": list(guest.evidence)}
+    return {**fields, "not_owned": lacks}
 
 
 def _system(topology: Topology, identity: HostId) -> dict[str, Any]:

@@ -34,6 +34,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "report": ("files", "report"),
     "snapshot": ("files", "snapshot"),
     "service": ("files", "service"),
+    "threads.unit": ("files", "thread_unit"),
     "monitor": ("monitor", "monitor"),
     "fleet": ("fleet", "report"),
     "fleet.session": ("fleet", "session"),
@@ -41,6 +42,7 @@ _PAGES: dict[str, tuple[str, str]] = {
 }
 # Pages that name their host themselves, or are about no host.
 _UNSIGNED = {"show", "propose", "knobs", "compare", "report", "snapshot", "fleet.session", "fleet.history"}
+_UNSIGNED |= {"threads.unit"}  # it is a file of systemd's
 _NARROWEST = 40
 
 

@@ -1,4 +1,4 @@
-"""The pages of commands that write files: `propose`, `service`, `snapshot` and `report`."""
+"""The pages of commands that write files: `propose`, `service`, `threads`, `snapshot` and `report`."""
 
 from __future__ import annotations
 
@@ -54,6 +54,15 @@ def _units(page: TextPage, body: Mapping[str, Any]) -> None:
         line(page, (f"# {printable(unit['path'])} ({unit['state']})", f"bold {_STYLES.get(unit['state'], '')}".strip()))
         for text in unit["text"].splitlines():  # not wrapped: it may be copied from here
             line(page, text)
+
+
+def thread_unit(body: Mapping[str, Any], page: TextPage) -> None:
+    """Prints a tunectl.threads.unit/1 body: the drop-in and nothing else, to be redirected into its file."""
+    if written := body.get("written"):
+        line(page, (printable(written), "bold"), f" holds the drop-in of {printable(body['unit'])}")
+        return
+    for text in body["text"].splitlines():
+        line(page, printable(text))
 
 
 MAX_SKIPPED = 20

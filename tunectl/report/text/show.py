@@ -25,6 +25,7 @@ def show(body: Mapping[str, Any], page: TextPage) -> None:
     if offline := body["cpu_sets"]["offline"]:
         prose(page, offline, indent=2, label="offline ")
     _hardware(page, body)
+    _guest(page, body.get("guest"))
     _network(page, body)
     _interrupts(page, body)
     _tuned(page, body)
@@ -162,6 +163,18 @@ def _hardware(page: TextPage, body: Mapping[str, Any]) -> None:
     for label, text in rows.items():
         if text:
             prose(page, text, indent=2, label=label, hang=_LABEL)
+
+
+def _guest(page: TextPage, guest: Mapping[str, Any] | None) -> None:
+    """What a virtual machine's guest does not own; nothing on bare metal."""
+    if not guest:
+        return
+    provider = printable(guest["provider"])
+    heading(page, "Not this guest's to set", (f"   {provider}" if provider else "   the provider is not known", "dim"))
+    for lack in guest["not_owned"]:
+        prose(page, lack["shown"], indent=2, label=f"{lack['what']}  ")
+        if lack["documented"]:
+            prose(page, f"{provider} documents: {lack['documented']} ({lack['source']})", indent=4, style="dim")
 
 
 def _caches(caches: Sequence[Mapping[str, Any]]) -> Iterator[str]:
