@@ -92,6 +92,14 @@ def test_a_simulation_is_not_compared_with_a_measurement(read: Read) -> None:
     assert both(read("a", simulated_hedge(some)), read("b", simulated_hedge(some)))["groups"]
 
 
+@pytest.mark.parametrize("made", [hedge_document, simulated_hedge])
+def test_a_simulation_that_is_called_a_measurement_is_refused(read: Read, made: Callable[..., dict[str, Any]]) -> None:
+    document = made(case([3_000] * 100))
+    read("a", document)
+    with pytest.raises(TunectlError, match=r"cells\[0\]\.cpus: simulated is .*a simulation has no CPUs"):
+        read("b", document | {"simulated": not document["simulated"]})
+
+
 def test_what_missed_has_no_ratio_and_leaves_bounds_open(read: Read) -> None:
     calm = read("a", hedge_document(case([3_000] * 1000)))
     missing = read("b", hedge_document(case([3_000] * 980, unanswered=20)))

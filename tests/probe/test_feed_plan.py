@@ -61,6 +61,11 @@ def test_a_receive_that_blocks_cannot_wait_for_two_lines() -> None:
 
 def test_the_sender_needs_a_cpu_of_its_own() -> None:
     with pytest.raises(UsageError, match="--cpus 3,3: the sender spins, so the receiver needs another CPU than 3"):
+        cases(Placed(3, 3), cpus="3,3")
+
+
+def test_an_option_that_nobody_gave_is_not_named_as_wrong() -> None:
+    with pytest.raises(UsageError, match="only CPU 3 can be chosen here"):
         cases(Placed(3, 3))
 
 

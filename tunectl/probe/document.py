@@ -183,6 +183,9 @@ def _check_cases(result: CaseTable, path: Path) -> None:
     cases: Sequence[AnyCase] = result.cases
     for place, case in enumerate(cases):
         _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
+        if isinstance(result, Hedge) and case.n and bool(case.cpus) == result.simulated:
+            said = f"{path}: cells[{place}].cpus: simulated is {str(result.simulated).lower()}, and so this cannot be"
+            raise TunectlError(said, "a simulation has no CPUs, and a measurement has three")
 
 
 def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:

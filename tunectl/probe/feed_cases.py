@@ -59,6 +59,9 @@ def plan(request: FeedRequest, placed: Placed) -> list[Planned]:
     """The cases of a request, in their order. UsageError where it names what there is not."""
     request.check()
     if placed.sender == placed.receiver:
+        if request.cpus is None:
+            said = f"the sender spins, so two CPUs are needed: only CPU {placed.sender} can be chosen here"
+            raise UsageError(said, "name two with --cpus S,R")
         said = f"the sender spins, so the receiver needs another CPU than {placed.sender}"
         raise UsageError(f"--cpus {placed.text}: {said}", "name two, like 2,3")
     transports = chosen("--transport", request.transport, TRANSPORTS)
