@@ -187,8 +187,7 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
     CHECK(exchange_init(&x) == 0);
     pair = (struct pair){.roles = &pair_sender_and_receiver, .ends = {{.cpu = cpu}, {.cpu = cpu}}};
     exchange_give(&x, &pair, 0);
-    CHECK(pair_start(&pair) == 0);
-    pair_compare_clocks(&pair);
+    CHECK(pair_start(&pair, NULL, true) == 0);
     CHECK(!pair.offset.is_known);
     bool is_over = exchange_run(&x, &pair);
     size_t n = x.receiving.n;
@@ -199,10 +198,9 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
         CHECK(!x.receiving.at[i] || !x.receiving.ready[i] == !working_set_bytes);
     }
     /* A receiver that still waits has what it waits with. */
-    if (is_over) {
-        pair_join(&pair);
+    pair_end(&pair, is_over);
+    if (is_over)
         transport_close(&transport);
-    }
     return n;
 }
 
