@@ -57,17 +57,6 @@ int connection_adopt(struct connection *c, int fd)
     return c->sends[0] < 0 ? -errno : 0;
 }
 
-void connection_close(struct connection *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->receives[i] >= 0)
-            (void)close(c->receives[i]);
-        if (c->sends[i] >= 0)
-            (void)close(c->sends[i]);
-    }
-    c->n = 0;
-}
-
 int64_t connection_drops(const struct connection *c)
 {
     int64_t sum = 0;

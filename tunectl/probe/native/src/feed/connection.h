@@ -25,9 +25,8 @@ struct feed_transport {
 extern const struct feed_transport feed_transports[];
 extern const size_t feed_transports_n;
 
-/* Returns 0, or -errno and `failed`. connection_close is needed either way. */
+/* For as long as the process lives. Returns 0, or -errno and `failed`. */
 int connection_open(struct connection *c, const struct feed_transport *transport);
-void connection_close(struct connection *c);
 
 /* The same of a connected socket whose other end, on another host, sends back what it receives. */
 int connection_adopt(struct connection *c, int fd);

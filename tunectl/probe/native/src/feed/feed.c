@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -110,10 +109,7 @@ static void end_early(struct feed_run *run, uint64_t now)
 static void conduct(struct feed_run *run)
 {
     struct pair *pair = &run->pair;
-    struct pair_guard *guard = run->options->intrude ? NULL : pair_guard_start(pair, &run->facts);
     bool has_stamps = run->stamps.is_on;
-    run->is_locked = mlockall(MCL_CURRENT) == 0;
-    pair_compare_clocks(pair);
     if (has_stamps)
         stamps_begin(&run->stamps);
     run->start_ticks = ticks_now() + (uint64_t)((double)LEAD_MS * run->clock.initial.hz / 1e3);
@@ -126,11 +122,9 @@ static void conduct(struct feed_run *run)
     if (has_stamps)
         stamps_end(&run->stamps, run->clock.initial.hz);
     run->duration_s = (double)(run->end_ticks - feed_due(run, run->warm_ups)) / run->clock.initial.hz;
-    pair_guard_stop(guard);
+    pair_end(pair, is_over);
     if (!is_over)
         run->receiver.error = -ETIMEDOUT;
-    else
-        pair_join(pair);
     if (run->waiting->is_busy_poll && is_over && !run->receiver.napi_id)
         (void)snprintf(run->reason, sizeof(run->reason), "the socket's NAPI id is 0: no device queue that the kernel could poll feeds "
                        "it (loopback has none), so SO_BUSY_POLL would change nothing");
@@ -151,12 +145,10 @@ static int prepare_and_measure(struct feed_run *run)
     run->pair.prepare[RECEIVER] = feed_prepare_receiver;
     run->pair.work[SENDER] = feed_send_all;
     run->pair.work[RECEIVER] = feed_receive_all;
-    status = pair_start(&run->pair);
-    if (status)
-        return status;
-    stop_listen();
-    conduct(run);
-    return EXIT_OK;
+    status = pair_start(&run->pair, &run->facts, run->options->intrude);
+    if (!status)
+        conduct(run);
+    return status;
 }
 
 static int run_and_write(struct feed_run *run)

@@ -137,7 +137,6 @@ struct feed_run {
     const char *stamps_reason;  /* why there are none; "" */
     char reason[160];           /* why it was not measured; empty where it was */
     bool is_interrupted;
-    bool is_locked;
     double duration_s;
     int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
 };

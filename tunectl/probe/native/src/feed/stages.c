@@ -283,7 +283,7 @@ int feed_document_write(FILE *stream, const void *context)
     json_bool(&j, "interrupted", run->is_interrupted);
     json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
     json_uint(&j, "busy_poll_us", run->options->busy_poll_us);
-    pair_write(&j, &run->pair, &run->clock, &run->facts, run->is_locked);
+    pair_write(&j, &run->pair, &run->clock, &run->facts);
     int rc = write_cells(&j, run);
     json_close(&j, '}');
     return rc;

@@ -18,13 +18,6 @@ enum {
     LATER_NS = 5000000,
 };
 
-static uint64_t realtime_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 /* SCM_TIMESTAMPING has three: the kernel's, one that is no more, and the card's. */
 uint64_t stamps_of(struct msghdr *message, bool is_hardware)
 {
@@ -33,7 +26,7 @@ uint64_t stamps_of(struct msghdr *message, bool is_hardware)
         if (c->cmsg_level != SOL_SOCKET || (c->cmsg_type != SCM_TIMESTAMPING && c->cmsg_type != SCM_TIMESTAMPNS))
             continue;
         memcpy(&stamp, CMSG_DATA(c) + (is_hardware ? 2 * sizeof(stamp) : 0), sizeof(stamp));
-        return (uint64_t)stamp.tv_sec * UINT64_C(1000000000) + (uint64_t)stamp.tv_nsec;
+        return ns_of_timespec(stamp);
     }
     return 0;
 }
@@ -50,7 +43,7 @@ static int read_late(const int fds[LOOPBACK_ENDS])
     if (send(fds[LOOPBACK_SENDS], &byte, 1, MSG_DONTWAIT) != 1)
         return -1;
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-    uint64_t later = realtime_ns();
+    uint64_t later = clock_ns(CLOCK_REALTIME);
     if (setsockopt(fds[LOOPBACK_RECEIVES], SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) ||
         recvmsg(fds[LOOPBACK_RECEIVES], &message, MSG_DONTWAIT) != 1)
         return -1;

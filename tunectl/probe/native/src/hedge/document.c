@@ -244,7 +244,7 @@ int hedge_document_write(FILE *stream, const void *context)
     if (o->is_simulated)
         write_simulated(&j);
     else
-        pair_write(&j, &run->pair, &run->clock, &run->facts, run->is_locked);
+        pair_write(&j, &run->pair, &run->clock, &run->facts);
     json_open(&j, "cells", '[');
     json_open(&j, NULL, '{');
     int rc = write_case(&j, run);

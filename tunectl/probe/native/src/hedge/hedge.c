@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "hedge/run.h"
@@ -34,17 +33,11 @@ static int patience_ms(const void *run)
 static int conduct(struct hedge_run *run)
 {
     struct pair *pair = &run->pair;
-    struct pair_guard *guard = run->options->intrude ? NULL : pair_guard_start(pair, &run->facts);
-    run->is_locked = mlockall(MCL_CURRENT) == 0;
-    pair_compare_clocks(pair);
     run->start_ticks = ticks_now() + (uint64_t)((double)LEAD_MS * run->clock.initial.hz / 1e3);
     bool is_over = pair_work(pair, patience_ms);
     run->is_interrupted = stop_is_asked();
-    pair_guard_stop(guard);
-    if (!is_over)
-        return print_error(EXIT_FAILED, "a server did not end within %d ms: nothing was measured", GRACE_MS);
-    pair_join(pair);
-    return EXIT_OK;
+    pair_end(pair, is_over);
+    return is_over ? EXIT_OK : print_error(EXIT_FAILED, "a server did not end within %d ms: nothing was measured", GRACE_MS);
 }
 
 static int measure(struct hedge_run *run)
@@ -65,11 +58,9 @@ static int measure(struct hedge_run *run)
         pair->work[i] = hedge_work[i];
     }
     if (!status)
-        status = pair_start(pair);
-    if (!status) {
-        stop_listen();
+        status = pair_start(pair, &run->facts, run->options->intrude);
+    if (!status)
         status = conduct(run);
-    }
     clock_span_end(&run->clock);
     return status;
 }

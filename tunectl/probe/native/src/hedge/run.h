@@ -64,7 +64,6 @@ struct hedge_run {
     uint64_t end_ticks;         /* what has no answer by then has none */
     _Atomic bool is_over;
     bool is_interrupted;
-    bool is_locked;
     uint64_t measured_ticks;    /* from when the first request that counts was due until the last was, or until the run ended */
     int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
 };

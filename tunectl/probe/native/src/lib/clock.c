@@ -11,17 +11,22 @@
 
 enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
 
+uint64_t ns_of_timespec(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
 /* By the vDSO: no system call while the clocksource is the counter itself. */
-static uint64_t ns_of(clockid_t clock)
+uint64_t clock_ns(clockid_t clock)
 {
     struct timespec t;
     (void)clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    return ns_of_timespec(t);
 }
 
 uint64_t monotonic_ns(void)
 {
-    return ns_of(CLOCK_MONOTONIC);
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 struct timespec timespec_of(uint64_t ns)
@@ -47,7 +52,7 @@ struct clock_pair clock_pair_of(clockid_t clock)
     struct clock_pair best = {.half_width = UINT64_MAX};
     for (int i = 0; i < PAIR_ATTEMPTS; i++) {
         uint64_t before = ticks_now();
-        uint64_t raw_ns = ns_of(clock);
+        uint64_t raw_ns = clock_ns(clock);
         uint64_t half = (ticks_now() - before) / 2;
         if (half < best.half_width)
             best = (struct clock_pair){before + half, half, raw_ns};

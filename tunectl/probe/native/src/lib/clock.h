@@ -39,9 +39,11 @@ struct clock_span {
 void clock_span_begin(struct clock_span *span);
 void clock_span_end(struct clock_span *span);
 
-/* CLOCK_MONOTONIC, and a time or a length of it as the kernel takes one. */
+/* A clock and CLOCK_MONOTONIC, and a time or a length as the kernel takes and gives one. */
+uint64_t clock_ns(clockid_t clock);
 uint64_t monotonic_ns(void);
 struct timespec timespec_of(uint64_t ns);
+uint64_t ns_of_timespec(struct timespec t);
 
 /* Sorts them; 0 where there are none. */
 uint64_t ticks_median(uint64_t *ticks, size_t n);

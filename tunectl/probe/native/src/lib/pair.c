@@ -9,10 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/claims.h"
 #include "lib/document.h"
 #include "lib/output.h"
-#include "lib/thread.h"
+#include "lib/stop.h"
 #include "lib/ticks.h"
 
 enum {
@@ -177,7 +176,37 @@ static struct clock_offset offset_of(const struct pair *pair)
     return (struct clock_offset){is_known, -to_sender, to_receiver};
 }
 
-int pair_start(struct pair *pair)
+static void give_up(const struct task *task, void *context)
+{
+    const struct pair *pair = context;
+    char name[TASK_TEXT_SIZE];
+    for (size_t i = 0; i < pair->roles->n; i++)
+        (void)cpus_pin(atomic_load(&pair->ends[i].tid), &pair->housekeeping);
+    (void)print_error(EXIT_FAILED, "%s runs on CPU %u, which was left to it: nothing was measured", task_format(task, name),
+                      task->cpu);
+    _exit(EXIT_FAILED);
+}
+
+static void look(void *context)
+{
+    const struct pair *pair = context;
+    pid_t tids[ENDS_MOST];
+    for (size_t i = 0; i < pair->roles->n; i++)
+        tids[i] = atomic_load(&pair->ends[i].tid);
+    claims_poll(pair->claims, tids);
+}
+
+static void guard(struct pair *pair, const struct host_facts *facts)
+{
+    pair->claims = claims_new(&pair->cpus, &pair->housekeeping, pair->roles->n, facts, give_up, pair);
+    if (!pair->claims)
+        abort();
+    claims_search(pair->claims);
+    pair->watch = (struct watch){.look = look, .context = pair};
+    watch_start(&pair->watch);
+}
+
+static int start_all(struct pair *pair)
 {
     int rc = -pthread_barrier_init(&pair->barrier, NULL, (unsigned)pair->roles->n + 1);
     for (unsigned side = 0; side < pair->roles->n && !rc; side++)
@@ -192,10 +221,19 @@ int pair_start(struct pair *pair)
     return EXIT_OK;
 }
 
-void pair_compare_clocks(struct pair *pair)
+int pair_start(struct pair *pair, const struct host_facts *facts, bool intrudes)
 {
+    int status = start_all(pair);
+    if (status)
+        return status;
+    /* The threads keep the signals blocked: this one, off the measured CPUs, takes them. */
+    stop_listen();
+    if (!intrudes && cpus_count(&pair->housekeeping) > 0)
+        guard(pair, facts);
+    pair->is_locked = mlockall(MCL_CURRENT) == 0;
     (void)pthread_barrier_wait(&pair->barrier);
     pair->offset = offset_of(pair);
+    return EXIT_OK;
 }
 
 /* By short sleeps: the measuring is over, unless messages were lost. */
@@ -216,62 +254,17 @@ bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
     return true;
 }
 
-void pair_join(struct pair *pair)
+void pair_end(struct pair *pair, bool is_over)
 {
+    if (pair->claims) {
+        watch_stop(&pair->watch);
+        claims_free(pair->claims);
+    }
+    if (!is_over)
+        return;
     (void)pthread_barrier_wait(&pair->barrier);
     for (size_t i = 0; i < pair->roles->n; i++)
         (void)pthread_join(pair->ends[i].thread, NULL);
-}
-
-struct pair_guard {
-    const struct pair *pair;
-    struct claims *claims;
-    struct watch watch;
-};
-
-static void give_up(const struct task *task, void *context)
-{
-    struct pair_guard *g = context;
-    char name[TASK_TEXT_SIZE];
-    for (size_t i = 0; i < g->pair->roles->n; i++)
-        (void)cpus_pin(atomic_load(&g->pair->ends[i].tid), &g->pair->housekeeping);
-    (void)print_error(EXIT_FAILED, "%s runs on CPU %u, which was left to it: nothing was measured", task_format(task, name),
-                      task->cpu);
-    _exit(EXIT_FAILED);
-}
-
-static void look(void *context)
-{
-    struct pair_guard *g = context;
-    pid_t tids[ENDS_MOST];
-    for (size_t i = 0; i < g->pair->roles->n; i++)
-        tids[i] = atomic_load(&g->pair->ends[i].tid);
-    claims_poll(g->claims, tids);
-}
-
-struct pair_guard *pair_guard_start(const struct pair *pair, const struct host_facts *facts)
-{
-    if (cpus_count(&pair->housekeeping) == 0)
-        return NULL;
-    struct pair_guard *g = calloc(1, sizeof(*g));
-    if (!g)
-        abort();
-    *g = (struct pair_guard){.pair = pair, .watch = {.look = look, .context = g}};
-    g->claims = claims_new(&pair->cpus, &pair->housekeeping, pair->roles->n, facts, give_up, g);
-    if (!g->claims)
-        abort();
-    claims_search(g->claims);
-    watch_start(&g->watch);
-    return g;
-}
-
-void pair_guard_stop(struct pair_guard *guard)
-{
-    if (!guard)
-        return;
-    watch_stop(&guard->watch);
-    claims_free(guard->claims);
-    free(guard);
 }
 
 static void write_clock(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts)
@@ -283,8 +276,7 @@ static void write_clock(struct json *j, const struct pair *pair, const struct cl
     json_close(j, '}');
 }
 
-void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts,
-                bool is_locked)
+void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts)
 {
     uint64_t cpus[ENDS_MOST];
     for (size_t i = 0; i < pair->roles->n; i++)
@@ -293,7 +285,7 @@ void pair_write(struct json *j, const struct pair *pair, const struct clock_span
     write_clock(j, pair, clock, facts);
     json_open(j, "facts", '{');
     json_bool(j, "shares_main", cpus_count(&pair->housekeeping) == 0);
-    json_bool(j, "is_locked", is_locked);
+    json_bool(j, "is_locked", pair->is_locked);
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
     json_uint(j, "timer_slack_ns", pair->timer_slack_ns);
     json_open(j, "cpus", '[');

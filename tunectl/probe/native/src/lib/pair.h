@@ -14,9 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/claims.h"
 #include "lib/clock.h"
 #include "lib/facts.h"
 #include "lib/json.h"
+#include "lib/thread.h"
 
 enum { SENDER, RECEIVER, ENDS, ENDS_MOST };
 
@@ -69,6 +71,9 @@ struct pair {
     void *context;
     struct cpus cpus;           /* all of them */
     struct cpus housekeeping;   /* where the main thread is; empty when no CPU is left for it */
+    struct claims *claims;      /* NULL: nobody watches */
+    struct watch watch;
+    bool is_locked;             /* its memory */
     uint64_t timer_slack_ns;    /* of the receiver */
     struct clock_offset offset;
     pthread_barrier_t barrier;
@@ -95,11 +100,15 @@ int pair_reflector_settle(const struct pair *pair, const char *name, int fifo_pr
 /* Says in a line of JSON how fast this host's counter is: it sends back what comes from now on. Returns as pair_settle. */
 int pair_reflector_say_ready(void);
 
-/* Starts the threads and waits until they are prepared. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
-int pair_start(struct pair *pair);
-
-/* Has two find `offset`; of three it stays unknown. */
-void pair_compare_clocks(struct pair *pair);
+/*
+ * Starts the threads, waits until they are prepared, locks what memory there is, and has two find `offset`; of three it stays unknown.
+ * Returns EXIT_OK, or EXIT_FAILED with the reason on stderr.
+ *
+ * From now on, but not where it `intrudes` or no CPU is left for it, a guard watches from a housekeeping CPU: a thread of somebody
+ * else that wakes on one of their CPUs, or on another hardware thread of their cores, gets it. All are moved away, which needs no
+ * time on the CPUs that they leave, and the program ends with the reason: what was measured is void.
+ */
+int pair_start(struct pair *pair, const struct host_facts *facts, bool intrudes);
 
 /*
  * Lets them work. One that is not done so many ms after the first, `patience_ms(context)`, is left. Returns whether all came to their
@@ -107,22 +116,8 @@ void pair_compare_clocks(struct pair *pair);
  */
 bool pair_work(struct pair *pair, int (*patience_ms)(const void *context));
 
-/* Once all are done. */
-void pair_join(struct pair *pair);
-
-/*
- * Watches over them from a housekeeping CPU: a thread of somebody else that wakes on one of their CPUs, or on another hardware
- * thread of their cores, gets it. All are moved away, which needs no time on the CPUs that they leave, and the program ends with
- * the reason: what was measured is void.
- */
-struct pair_guard;
-
-/* Before they work. NULL where no CPU is left for it. */
-struct pair_guard *pair_guard_start(const struct pair *pair, const struct host_facts *facts);
-
-/* Before they end. NULL is taken. */
-void pair_guard_stop(struct pair_guard *guard);
+/* Nobody watches any more. The threads end where the work `is_over`; else one still waits, and ends with the process. */
+void pair_end(struct pair *pair, bool is_over);
 
 /* `cpus`, `clock` and `facts` of a document, into the open object. */
-void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts,
-                bool is_locked);
+void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts);

@@ -37,7 +37,7 @@ int wake_document_write(FILE *stream, const void *context)
     json_uint(&j, "fifo_priority", (uint64_t)o->fifo_priority);
     json_uint(&j, "busy_poll_us", o->busy_poll_us);
     json_bool(&j, "has_warm_sender", !o->has_cold_sender);
-    pair_write(&j, &run->pair, &run->clock, &run->facts, run->is_locked);
+    pair_write(&j, &run->pair, &run->clock, &run->facts);
     int rc = write_cells(run, &j);
     json_close(&j, '}');
     return rc;

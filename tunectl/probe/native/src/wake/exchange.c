@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "lib/clock.h"
@@ -38,26 +37,12 @@ int exchange_init(struct exchange *x)
     x->sending.before = memory_map(SENDING_ARRAYS * bytes);
     x->receiving.at = memory_map(RECEIVING_ARRAYS * bytes);
     x->working_set = memory_map(x->working_set_bytes + 1);
-    if (!x->sending.before || !x->receiving.at || !x->working_set) {
-        exchange_deinit(x);
+    if (!x->sending.before || !x->receiving.at || !x->working_set)
         return -ENOMEM;
-    }
     x->sending.after = x->sending.before + x->messages;
     x->receiving.remote_ticks = x->receiving.at + x->messages;
     x->receiving.ready = x->receiving.at + 2 * x->messages;
     return 0;
-}
-
-void exchange_deinit(struct exchange *x)
-{
-    size_t bytes = x->messages * sizeof(uint64_t);
-    if (x->sending.before)
-        (void)munmap(x->sending.before, SENDING_ARRAYS * bytes);
-    if (x->receiving.at)
-        (void)munmap(x->receiving.at, RECEIVING_ARRAYS * bytes);
-    if (x->working_set)
-        (void)munmap(x->working_set, x->working_set_bytes + 1);
-    *x = (struct exchange){0};
 }
 
 static void touch_sending(void *exchange)
@@ -326,6 +311,6 @@ bool exchange_run(struct exchange *x, struct pair *pair)
     r->last = r->first;
     r->last.ticks = ticks_now();
     if (pthread_getcpuclockid(pair->ends[RECEIVER].thread, &clock) == 0 && clock_gettime(clock, &t) == 0)
-        r->last.cpu_ns = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+        r->last.cpu_ns = ns_of_timespec(t);
     return false;
 }

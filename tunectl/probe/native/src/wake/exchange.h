@@ -71,9 +71,8 @@ struct exchange {
     _Atomic unsigned napi_id;   /* valid once warm_ups_taken moved */
 };
 
-/* Makes the arrays of an exchange that has the rest; each thread touches its own. Returns 0 or -ENOMEM. */
+/* Makes the arrays of an exchange that has the rest; each thread touches its own, and they stay. Returns 0 or -ENOMEM. */
 int exchange_init(struct exchange *x);
-void exchange_deinit(struct exchange *x);
 
 bool exchange_is_of_a_timer(const struct exchange *x);
 

@@ -182,40 +182,24 @@ static int stream_take(struct transport *t, struct message *m)
     return 0;
 }
 
-static int pipe_open(struct transport *t)
+/* What has two descriptors, and both of them at once. */
+static int ends_open(struct transport *t)
 {
-    int fds[2] = {-1, -1};
-    int rc = pipe2(fds, O_CLOEXEC | O_NONBLOCK);
-    t->receive_fd = fds[0];
-    t->send_fd = fds[1];
-    return rc ? -errno : 0;
-}
-
-static int unix_open(struct transport *t)
-{
-    int fds[2] = {-1, -1};
-    int rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds);
-    t->receive_fd = fds[0];
-    t->send_fd = fds[1];
-    return rc ? -errno : 0;
-}
-
-static int udp_open(struct transport *t)
-{
-    int fds[LOOPBACK_ENDS];
-    int rc = loopback_udp(fds);
+    int fds[LOOPBACK_ENDS] = {-1, -1};
+    int rc = t->mechanism->connect(fds);
     t->receive_fd = fds[LOOPBACK_RECEIVES];
     t->send_fd = fds[LOOPBACK_SENDS];
     return rc;
 }
 
-static int tcp_open(struct transport *t)
+static int connect_pipe(int fds[LOOPBACK_ENDS])
 {
-    int fds[LOOPBACK_ENDS];
-    int rc = loopback_tcp(fds);
-    t->receive_fd = fds[LOOPBACK_RECEIVES];
-    t->send_fd = fds[LOOPBACK_SENDS];
-    return rc;
+    return pipe2(fds, O_CLOEXEC | O_NONBLOCK) ? -errno : 0;
+}
+
+static int connect_unix(int fds[LOOPBACK_ENDS])
+{
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) ? -errno : 0;
 }
 
 /* ---- timers */
@@ -263,14 +247,14 @@ static int nanosleep_take(struct transport *t, struct message *m)
 enum { FD = TRAIT_BLOCK | TRAIT_SPIN | TRAIT_POLL | TRAIT_EPOLL };
 
 const struct mechanism mechanisms[] = {
-    {"channel", TRAIT_BLOCK | TRAIT_SPIN, 0, channel_open, channel_send, channel_take, channel_spin, channel_block},
-    {"eventfd", FD | TRAIT_FILE, 0, eventfd_open, eventfd_send, eventfd_take, take_until, take_until},
-    {"pipe", FD | TRAIT_FILE, 0, pipe_open, stream_send, stream_take, take_until, take_until},
-    {"unix", FD, 0, unix_open, stream_send, stream_take, take_until, take_until},
-    {"tcp", FD | TRAIT_NAPI, SOCK_STREAM, tcp_open, stream_send, stream_take, take_until, take_until},
-    {"udp", FD | TRAIT_NAPI, SOCK_DGRAM, udp_open, stream_send, stream_take, take_until, take_until},
-    {"eventloop", TRAIT_EPOLL | TRAIT_LOOP, 0, eventloop_open, eventloop_send, channel_take, NULL, eventloop_run},
-    {"timerfd", FD | TRAIT_FILE | TRAIT_TIMER, 0, timerfd_open, NULL, timerfd_take, take_until, take_until},
-    {"clock_nanosleep", TRAIT_BLOCK | TRAIT_TIMER, 0, NULL, NULL, nanosleep_take, NULL, nanosleep_take},
+    {"channel", TRAIT_BLOCK | TRAIT_SPIN, 0, channel_open, channel_send, channel_take, channel_spin, channel_block, NULL},
+    {"eventfd", FD | TRAIT_FILE, 0, eventfd_open, eventfd_send, eventfd_take, take_until, take_until, NULL},
+    {"pipe", FD | TRAIT_FILE, 0, ends_open, stream_send, stream_take, take_until, take_until, connect_pipe},
+    {"unix", FD, 0, ends_open, stream_send, stream_take, take_until, take_until, connect_unix},
+    {"tcp", FD | TRAIT_NAPI, SOCK_STREAM, ends_open, stream_send, stream_take, take_until, take_until, loopback_tcp},
+    {"udp", FD | TRAIT_NAPI, SOCK_DGRAM, ends_open, stream_send, stream_take, take_until, take_until, loopback_udp},
+    {"eventloop", TRAIT_EPOLL | TRAIT_LOOP, 0, eventloop_open, eventloop_send, channel_take, NULL, eventloop_run, NULL},
+    {"timerfd", FD | TRAIT_FILE | TRAIT_TIMER, 0, timerfd_open, NULL, timerfd_take, take_until, take_until, NULL},
+    {"clock_nanosleep", TRAIT_BLOCK | TRAIT_TIMER, 0, NULL, NULL, nanosleep_take, NULL, nanosleep_take, NULL},
 };
 const size_t mechanisms_n = sizeof(mechanisms) / sizeof(*mechanisms);

@@ -28,7 +28,6 @@ struct wake_run {
     struct occupancy after;
     char reason[128];               /* why it was not measured; empty where it was */
     bool is_interrupted;
-    bool is_locked;
     double duration_s;
     int64_t at_s;                   /* CLOCK_REALTIME when the measuring began */
 };

@@ -70,6 +70,8 @@ struct mechanism {
     int (*spin)(struct transport *t, struct message *m);
     /* The blocking receive; in an event loop, the loop. */
     int (*block)(struct transport *t, struct message *m);
+    /* Makes a pair of descriptors (loopback.h) where that is how both ends come to be. NULL: `open` does otherwise. */
+    int (*connect)(int fds[2]);
 };
 
 /* To add a mechanism, add a row. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "lib/output.h"
@@ -62,22 +61,15 @@ static bool open_case(struct wake_run *run, struct transport *t)
 static int measure(struct wake_run *run)
 {
     struct pair *pair = &run->pair;
-    int status = pair_start(pair);
+    int status = pair_start(pair, &run->facts, run->options->intrude);
     if (status)
         return status;
-    /* The threads keep the signals blocked: this one, off the measured CPUs, takes them. */
-    stop_listen();
-    struct pair_guard *guard = run->options->intrude ? NULL : pair_guard_start(pair, &run->facts);
-    run->is_locked = mlockall(MCL_CURRENT) == 0;
-    pair_compare_clocks(pair);
     occupancy_take(&run->before, pair);
     bool is_over = exchange_run(&run->exchange, pair);
     occupancy_take(&run->after, pair);
     run->duration_s = (double)(run->after.ticks - run->before.ticks) / run->clock.initial.hz;
     run->is_interrupted = stop_is_asked();
-    pair_guard_stop(guard);
-    if (is_over)
-        pair_join(pair);
+    pair_end(pair, is_over);
     return EXIT_OK;
 }
 
