@@ -6,6 +6,7 @@ import click
 
 from tunectl.cli.command import DATA, emit, open_root, tunectl_command
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
@@ -13,7 +14,14 @@ from tunectl.knobs import KNOBS
 from tunectl.tuning.catalogue import catalogue
 
 
-@tunectl_command(formats=(*DATA, "markdown"))
+@tunectl_command(
+    formats=(*DATA, "markdown"),
+    examples=(
+        Example("Every knob in one line:", "tunectl knobs"),
+        Example("One knob: why, how, from which source, at which risk:", "tunectl knobs irq.affinity"),
+        Example("A whole facility:", "tunectl knobs mm"),
+    ),
+)
 @click.argument("name", required=False)
 def command(options: Options, name: str | None) -> int:
     """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""

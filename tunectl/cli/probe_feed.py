@@ -8,6 +8,7 @@ import click
 
 from tunectl.cli.command import progress, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option, pair_options
 from tunectl.cli.probing import code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken
 from tunectl.errors import UsageError
@@ -23,7 +24,19 @@ from tunectl.shapes import Feed, plain, typed
 _MOST_AT_ONCE = 256
 
 
-@tunectl_command(name="feed")
+@tunectl_command(
+    name="feed",
+    short_help="Market data from a socket to a book, stage by stage.",
+    exits={OK: "measured, and within [budget.feed] if there is one", DRIFTED: "over [budget.feed]"},
+    examples=(
+        Example("WebSocket messages with JSON, 10,000 a second:", "sudo tunectl probe feed"),
+        Example(
+            "JSON over UDP, in bursts:",
+            "sudo tunectl probe feed --transport udp --message-format json --burst 32",
+        ),
+        Example("As a capture has it, twice as fast:", "sudo tunectl probe feed --replay open.pcap --speed 2"),
+    ),
+)
 @click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
 @click.option("--transport", default="tcp", metavar="LIST", help=f"Of {', '.join(TRANSPORTS)} [tcp].")
 @click.option("--message-format", default="ws-json", metavar="LIST", help=f"Of {', '.join(FORMATS)} [ws-json].")

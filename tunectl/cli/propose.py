@@ -9,6 +9,7 @@ import click
 
 from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
@@ -20,7 +21,14 @@ from tunectl.hostfile.profile import load_profile
 from tunectl.tuning.propose import Proposal, propose, propose_body
 
 
-@tunectl_command(formats=("text", "toml", "json"))
+@tunectl_command(
+    formats=("text", "toml", "json"),
+    examples=(
+        Example("Which CPUs, and why:", "tunectl propose"),
+        Example("Four CPUs next to the NIC that carries market data:", "tunectl propose --nic eth0 --count 4"),
+        Example("Write the host file:", "sudo tunectl propose --output /etc/tunectl/host.toml"),
+    ),
+)
 @click.option("--nic", metavar="IF", help="The interface that carries market data: CPUs next to it are taken.")
 @click.option("--count", type=click.IntRange(1), metavar="N", help="How many logical CPUs, rounded up to whole cores.")
 @click.option(
