@@ -29,7 +29,7 @@ def commands(ctx: click.Context) -> Iterator[click.Context]:
             yield from commands(click.Context(below, info_name=name, parent=ctx))
 
 
-ALL = {ctx.command_path: ctx for ctx in commands(click.Context(cli, info_name="tunectl"))}
+ALL = {ctx.command_path: ctx for ctx in commands(click.Context(cli, info_name="tunectl", **cli.context_settings))}
 EXAMPLES = [(path, one) for path, ctx in ALL.items() if isinstance(ctx.command, Helped) for one in ctx.command.examples]
 
 

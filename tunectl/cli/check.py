@@ -9,6 +9,7 @@ from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today
 from tunectl.cli.exits import VERDICT, exit_code
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
@@ -26,7 +27,7 @@ from tunectl.verdict import verdict_of
         Example("A check of your own:", "sudo tunectl check /etc/tunectl/checks/test_feed.py"),
     ),
 )
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=a_path(names=one_of(checks)))
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long the host is watched.")
 @intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")

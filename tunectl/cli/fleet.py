@@ -16,6 +16,8 @@ from tunectl.cli.command import emit, now, open_root, tunectl_command
 from tunectl.cli.exits import GO, OK, exit_code
 from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
+from tunectl.cli.values import a_path, one_of, session_hosts
+from tunectl.cli.values import sessions as session_names
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts, session_list
@@ -71,7 +73,11 @@ def command() -> None:
 )
 @_STORE
 @click.option(
-    "--hosts", required=True, metavar="FILE", help="Who will be asked: a JSON list, or a name a line; - is stdin."
+    "--hosts",
+    required=True,
+    metavar="FILE",
+    shell_complete=a_path(),
+    help="Who will be asked: a JSON list, or a name a line; - is stdin.",
 )
 @click.option("--name", default="", metavar="NAME", help="What to call the session [its time].")
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
@@ -95,7 +101,7 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     ),
 )
 @click.argument("session", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.argument("name", metavar="HOST")
+@click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
 @click.option("--failed", metavar="REASON", help="The host was reached, and the preflight failed.")
 def record(options: Options, session: Path, name: str, unreachable: str | None, failed: str | None) -> int:
@@ -124,8 +130,10 @@ def record(options: Options, session: Path, name: str, unreachable: str | None, 
     ),
 )
 @_STORE
-@click.argument("session", required=False)
-@click.option("--hosts", metavar="FILE", help="Who was asked, beside the session's own list; - is stdin.")
+@click.argument("session", required=False, shell_complete=one_of(session_names))
+@click.option(
+    "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
+)
 @click.option("--save", is_flag=True, help="Write report.txt, .json and .html into the session, too.")
 @click.option(
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
@@ -154,7 +162,7 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     ),
 )
 @_STORE
-@click.argument("name", metavar="HOST")
+@click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
 def history(options: Options, store: Path, name: str, last: int) -> int:
     """What HOST, by its name in the inventory, was found to be in each session."""

@@ -58,6 +58,14 @@ class Family(Helped, click.Group):
         found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         return [(name, summary_of(command)) for name, command in found if command]
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The same table; click's own would import every command."""
+        from click.shell_completion import CompletionItem
+
+        named = [(name, said) for name, said in self.summaries(ctx) if name.startswith(incomplete)]
+        items: list[Any] = [CompletionItem(name, help=said) for name, said in named]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The summaries; click's own table would cut them."""
         with formatter.section("Commands"):

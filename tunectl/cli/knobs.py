@@ -8,6 +8,7 @@ from tunectl.cli.command import DATA, emit, open_root, tunectl_command
 from tunectl.cli.exits import OK
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
+from tunectl.cli.values import knobs, one_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.knobs import KNOBS
@@ -22,7 +23,7 @@ from tunectl.tuning.catalogue import catalogue
         Example("A whole facility:", "tunectl knobs mm"),
     ),
 )
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=one_of(knobs))
 def command(options: Options, name: str | None) -> int:
     """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""
     rows = [row for row in catalogue() if name in (None, row["name"], row["facility"])]

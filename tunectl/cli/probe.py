@@ -27,6 +27,7 @@ from tunectl.cli.probing import (
     taken_cpus,
     this_machine,
 )
+from tunectl.cli.values import some_of
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
@@ -45,6 +46,7 @@ from tunectl.probe.result import load_problem, nothing_measured, read_result
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
 from tunectl.probe.wake import run_wake, serve_wake
+from tunectl.probe.wake_cases import MECHANISMS, WAYS
 from tunectl.probe.wake_request import WakeRequest
 from tunectl.shapes import plain
 from tunectl.tuning.inspection import proposed_config
@@ -212,11 +214,15 @@ def _runs(
 @click.option(
     "--mechanisms",
     metavar="LIST",
+    shell_complete=some_of(lambda: MECHANISMS),
     help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
     "[messages].",
 )
 @click.option(
-    "--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all]."
+    "--waiting",
+    metavar="LIST",
+    shell_complete=some_of(lambda: dict.fromkeys((*WAYS.values(), *WAYS))),
+    help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].",
 )
 @click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
 @click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")

@@ -9,6 +9,7 @@ from tunectl.cli.exits import OK
 from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option
 from tunectl.cli.probing import code_of_cases, emit_and_write, pair_of, refuse_taken, this_machine
+from tunectl.cli.values import some_of
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.probe.hedge import run_hedge
@@ -71,6 +72,7 @@ _MOST_SEED = 10**15
     "--stall",
     default="none",
     metavar="LIST",
+    shell_complete=some_of(lambda: STALLS),
     help=f"Who stalls for 300 us, 1 % of the time: {', '.join(STALLS)} (both at the same instants) [none].",
 )
 @click.option(
