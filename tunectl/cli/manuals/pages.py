@@ -121,7 +121,7 @@ def _options(ctx: click.Context) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     own: list[Item] = []
     shared: list[Item] = []
     for param in ctx.command.get_params(ctx):
-        record = param.get_help_record(ctx)
+        record = param.get_help_record(ctx) if isinstance(param, click.Option) else None  # the usage names arguments
         if record:
             (shared if param.name in Options._fields else own).append(Item(*record))
     return tuple(own), tuple(shared)
