@@ -31,6 +31,7 @@ ROOMS: tuple[tuple[str, ...], ...] = (
     ("monitor", "checking"),
     ("preflight",),
     ("cli",),
+    ("__main__",),
 )
 
 
@@ -97,7 +98,7 @@ def outside(found: set[str], *rooms: str) -> set[str]:
 
 
 def test_nothing_imports_the_command_line() -> None:
-    assert not outside(importers("tunectl.cli"), "tunectl.cli")
+    assert not outside(importers("tunectl.cli"), "tunectl.cli", "tunectl.__main__")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from tunectl.cli.command import emit, is_terminal, now, stay_off, today, tunectl_command
-from tunectl.cli.exits import FAILED, exit_code
+from tunectl.cli.exits import FAILED, VERDICT, exit_code
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.cli.plan import change_dict
 from tunectl.errors import TunectlError, UsageError
@@ -20,7 +21,14 @@ from tunectl.tuning.transaction import Run, planned, require_root, run_apply
 from tunectl.verdict import verdict_of
 
 
-@tunectl_command()
+@tunectl_command(
+    exits=VERDICT,
+    examples=(
+        Example("See what would change, say yes, and have it made:", "sudo tunectl apply"),
+        Example("In a script:", "sudo tunectl apply --yes"),
+        Example("Only what needs no reboot:", "sudo tunectl apply --runtime --yes"),
+    ),
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--runtime", is_flag=True, help="Only what lasts until the next boot; the boot loader is left alone.")
 @click.option("--adopt", is_flag=True, help="Where the journal is gone: take what stands now for the original.")

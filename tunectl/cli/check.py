@@ -6,8 +6,10 @@ import click
 
 from tunectl.checking.runner import run_checks
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command
-from tunectl.cli.exits import exit_code
+from tunectl.cli.exits import VERDICT, exit_code
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option
+from tunectl.cli.values import a_path, checks, one_of
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
@@ -16,8 +18,16 @@ from tunectl.tuning.plan import waive
 from tunectl.verdict import verdict_of
 
 
-@tunectl_command(formats=GATE)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@tunectl_command(
+    formats=GATE,
+    exits=VERDICT,
+    examples=(
+        Example("All checks; without root some see less, and say so:", "sudo tunectl check"),
+        Example("Watch the host for a minute:", "sudo tunectl check --window 60"),
+        Example("A check of your own:", "sudo tunectl check /etc/tunectl/checks/test_feed.py"),
+    ),
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=a_path(names=one_of(checks)))
 @click.option("--window", "window_s", default=2.0, show_default=True, metavar="S", help="How long the host is watched.")
 @intrude_option
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")

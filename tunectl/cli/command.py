@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import click
 
+from tunectl.cli.helped import Command
 from tunectl.cli.options import Options, merged, shared_options
 from tunectl.cli.typed import Typed
 from tunectl.cpulist import CpuSet
@@ -27,7 +28,7 @@ GATE = ("text", "json", "junit", "nagios", "prometheus")
 def tunectl_command(
     *, formats: tuple[str, ...] = DATA, name: str = "command", **attrs: Any
 ) -> Callable[[Callable[..., int]], click.Command]:
-    """A click command whose function takes the merged Options first and returns the exit code."""
+    """A click command whose function takes the merged Options first and returns the exit code; `attrs`: Command's."""
 
     def decorate(function: Callable[..., int]) -> click.Command:
         @wraps(function)
@@ -39,7 +40,7 @@ def tunectl_command(
                 return function(options, *args, **own)
 
         call.__doc__ = function.__doc__
-        made: click.Command = click.command(name, cls=click.Command, **attrs)(shared_options(formats=formats)(call))
+        made: click.Command = click.command(name, cls=Command, **attrs)(shared_options(formats=formats)(call))
         return made
 
     return decorate

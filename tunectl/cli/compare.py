@@ -8,6 +8,7 @@ import click
 
 from tunectl.cli.command import emit, open_root, tunectl_command
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.compare.compared import CONFIDENCE, compared
 from tunectl.errors import UsageError
@@ -15,7 +16,12 @@ from tunectl.host.identity import read_identity
 from tunectl.probe.document import read_document
 
 
-@tunectl_command()
+@tunectl_command(
+    examples=(
+        Example("What did the tuning bring?", "tunectl compare before.json after.json"),
+        Example("With wider bounds:", "tunectl compare --confidence 0.99 before.json after.json"),
+    ),
+)
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @click.option("--confidence", default=CONFIDENCE, show_default=True, metavar="P", help="Of the bounds, 0.5 to 0.9999.")

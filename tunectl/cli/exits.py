@@ -8,6 +8,10 @@ USAGE = 2
 DRIFTED = 3
 REBOOT = 4
 
+FAILURE = {FAILED: "could not find out, or the command failed", USAGE: "the command line or the host file is wrong"}
+VERDICT = {OK: "compliant", DRIFTED: "drifted", REBOOT: "only a reboot is pending"}
+GO = {OK: "GO", DRIFTED: "NO-GO", REBOOT: "only a reboot is pending"}
+
 _BY_VERDICT = {
     "compliant": OK,
     "go": OK,

@@ -13,8 +13,11 @@ import click
 
 from tunectl import __version__
 from tunectl.cli.command import emit, now, open_root, tunectl_command
-from tunectl.cli.exits import OK, exit_code
+from tunectl.cli.exits import GO, OK, exit_code
+from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
+from tunectl.cli.values import a_path, one_of, session_hosts
+from tunectl.cli.values import sessions as session_names
 from tunectl.errors import TunectlError, UsageError
 from tunectl.fleet.body import fleet_body, history_body
 from tunectl.fleet.documents import parse_hosts, session_list
@@ -46,15 +49,35 @@ _STORE = click.option(
 )
 
 
-@click.group(name="fleet")
+@click.group(
+    name="fleet",
+    cls=Family,
+    examples=(
+        Example("Write down who is asked:", "tunectl fleet open --hosts hosts.txt --name morning"),
+        Example(
+            "Keep what each host said, in the session's directory:", "tunectl fleet record morning tx-01 < tx-01.json"
+        ),
+        Example("GO or NO-GO, for every host:", "tunectl fleet report"),
+    ),
+)
 def command() -> None:
     """Many hosts, one answer. A session is one round of preflights; its directory holds a document for each host."""
 
 
-@tunectl_command(name="open")
+@tunectl_command(
+    name="open",
+    examples=(
+        Example("From a list with a name a line:", "tunectl fleet open --hosts hosts.txt --name morning"),
+        Example("From an inventory of Ansible's:", "tunectl fleet open --hosts hosts.json --selection ny4"),
+    ),
+)
 @_STORE
 @click.option(
-    "--hosts", required=True, metavar="FILE", help="Who will be asked: a JSON list, or a name a line; - is stdin."
+    "--hosts",
+    required=True,
+    metavar="FILE",
+    shell_complete=a_path(),
+    help="Who will be asked: a JSON list, or a name a line; - is stdin.",
 )
 @click.option("--name", default="", metavar="NAME", help="What to call the session [its time].")
 @click.option("--selection", default="", metavar="TEXT", help="Which part of the inventory this is, for the report.")
@@ -70,9 +93,15 @@ def open_(options: Options, store: Path, hosts: str, name: str, selection: str) 
     return OK
 
 
-@tunectl_command(name="record")
+@tunectl_command(
+    name="record",
+    examples=(
+        Example("What a host said:", "tunectl fleet record morning tx-01 < tx-01.json"),
+        Example("Why a host said nothing:", "tunectl fleet record morning tx-02 --unreachable 'No route'"),
+    ),
+)
 @click.argument("session", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.argument("name", metavar="HOST")
+@click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--unreachable", metavar="REASON", help="There was no connection to the host.")
 @click.option("--failed", metavar="REASON", help="The host was reached, and the preflight failed.")
 def record(options: Options, session: Path, name: str, unreachable: str | None, failed: str | None) -> int:
@@ -91,10 +120,20 @@ def record(options: Options, session: Path, name: str, unreachable: str | None, 
     return OK
 
 
-@tunectl_command(name="report", formats=("text", "json", "html"))
+@tunectl_command(
+    name="report",
+    formats=("text", "json", "html"),
+    exits=GO,
+    examples=(
+        Example("The latest session:", "tunectl fleet report"),
+        Example("An earlier one, as a page:", "tunectl fleet report morning --format html > morning.html"),
+    ),
+)
 @_STORE
-@click.argument("session", required=False)
-@click.option("--hosts", metavar="FILE", help="Who was asked, beside the session's own list; - is stdin.")
+@click.argument("session", required=False, shell_complete=one_of(session_names))
+@click.option(
+    "--hosts", metavar="FILE", shell_complete=a_path(), help="Who was asked, beside the session's own list; - is stdin."
+)
 @click.option("--save", is_flag=True, help="Write report.txt, .json and .html into the session, too.")
 @click.option(
     "--max-age", "max_age_h", default=12.0, show_default=True, metavar="H", help="Of the latest session, in hours."
@@ -115,9 +154,15 @@ def report(options: Options, store: Path, session: str | None, hosts: str | None
     return exit_code(body["verdict"])
 
 
-@tunectl_command(name="history")
+@tunectl_command(
+    name="history",
+    examples=(
+        Example("What a host was found to be, session after session:", "tunectl fleet history tx-01"),
+        Example("The last five sessions:", "tunectl fleet history tx-01 --last 5"),
+    ),
+)
 @_STORE
-@click.argument("name", metavar="HOST")
+@click.argument("name", metavar="HOST", shell_complete=one_of(session_hosts))
 @click.option("--last", type=click.IntRange(1), default=30, show_default=True, metavar="N", help="How many sessions.")
 def history(options: Options, store: Path, name: str, last: int) -> int:
     """What HOST, by its name in the inventory, was found to be in each session."""

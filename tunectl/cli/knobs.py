@@ -6,15 +6,24 @@ import click
 
 from tunectl.cli.command import DATA, emit, open_root, tunectl_command
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
+from tunectl.cli.values import knobs, one_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.knobs import KNOBS
 from tunectl.tuning.catalogue import catalogue
 
 
-@tunectl_command(formats=(*DATA, "markdown"))
-@click.argument("name", required=False)
+@tunectl_command(
+    formats=(*DATA, "markdown"),
+    examples=(
+        Example("Every knob in one line:", "tunectl knobs"),
+        Example("One knob: why, how, from which source, at which risk:", "tunectl knobs irq.affinity"),
+        Example("A whole facility:", "tunectl knobs mm"),
+    ),
+)
+@click.argument("name", required=False, shell_complete=one_of(knobs))
 def command(options: Options, name: str | None) -> int:
     """The catalogue: meaning, mechanism, source, risk, lifetime. NAME: one knob, or a facility."""
     rows = [row for row in catalogue() if name in (None, row["name"], row["facility"])]

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from tunectl.cli import exits
+from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options, shared_options
 from tunectl.errors import TunectlError
 from tunectl.host.ending import ENDING
@@ -19,27 +20,27 @@ from tunectl.shortened import shortened
 
 # name -> what it does; the function is tunectl.cli.<name>:command
 COMMANDS = {
-    "show": "This host: CPUs, siblings, NUMA, NICs, interrupts, what is tuned, who else tunes.",
+    "show": "This host: CPUs, NICs, interrupts, what is tuned, who else tunes.",
     "propose": "Propose isolated CPUs, with the reasons, and print a host file.",
     "knobs": "The catalogue: what can be tuned, why, and from which source.",
     "plan": "What apply would change; writes nothing.",
     "apply": "Put the host file in force, through the journal.",
-    "verify": "Observe again and compare: every finding with its reason and fix.",
+    "verify": "Observe again and compare: each finding with its reason and fix.",
     "restore": "The journal backwards: the host as it was before apply.",
     "check": "The behavioural checks on this host.",
     "probe": "The spin-loop probe.",
-    "preflight": "verify + check + probe + thermal state: GO or NO-GO.",
+    "preflight": "verify, check, probe and thermal state: GO or NO-GO.",
     "monitor": "Watch: frequency, throttling, temperature, drift; alerts.",
     "service": "The systemd units: show, install, remove.",
     "threads": "A systemd drop-in that runs a declared thread's unit as declared.",
     "compare": "Two probe results side by side, with bounds.",
     "report": "One self-contained HTML page with plots.",
-    "fleet": "Many hosts, one answer: what preflight said on each, who is missing, who differs from its peers.",
+    "fleet": "Many hosts, one answer: who is GO, who is missing, who differs.",
     "snapshot": "Record this host's files as one archive for --root.",
 }
 
 
-class Lazy(click.Group):
+class Lazy(Family):
     """A group whose commands are imported when they are called, so that --help stays fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -54,10 +55,9 @@ class Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def summaries(self, ctx: click.Context) -> list[tuple[str, str]]:
         """The table above, without importing anything."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        return list(COMMANDS.items())
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """A misspelled command is answered with the closest one."""
@@ -70,7 +70,19 @@ class Lazy(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+_EXAMPLES = (
+    Example("Is this host ready to trade?", "sudo tunectl preflight"),
+    Example("Which CPUs would be isolated here, and why?", "tunectl propose"),
+    Example("What would change; then make the changes, and look again:", "tunectl plan"),
+    Example("", "sudo tunectl apply"),
+    Example("", "tunectl verify"),
+    Example("Everything as it was before:", "sudo tunectl restore"),
+)
+
+
+@click.group(
+    cls=Lazy, examples=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(None, "--version", package_name="tunectl", message="tunectl %(version)s")
 @shared_options(top=True)
 @click.pass_context
@@ -84,7 +96,7 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 
 def main() -> None:
     """Runs one command and ends the process."""
-    code = _run()
+    code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
     try:
         for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed before we started
             stream.flush()
@@ -94,6 +106,15 @@ def main() -> None:
         code = code or exits.FAILED
     # Nothing is left to do. Freeing every object would take a tenth of the time of `verify`.
     os._exit(code)
+
+
+def _completed() -> int:
+    """A shell asks what may follow. Whatever fails, it wants to hear nothing: nobody asked for a message."""
+    with suppress(Exception):
+        from tunectl.cli.complete import complete
+
+        complete(cli)
+    return exits.OK
 
 
 def _run() -> int:

@@ -9,7 +9,8 @@ from dataclasses import replace
 import click
 
 from tunectl.cli.command import emit, hinted, is_terminal, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import exit_code
+from tunectl.cli.exits import DRIFTED, OK, exit_code
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet, format_cpulist, parse_cpulist
 from tunectl.errors import UsageError
@@ -28,7 +29,18 @@ _NO_CURSOR = ("dumb", "unknown")  # terminfo's names of terminals on which no pa
 _SOON_S = 1.0  # between the two looks of --once
 
 
-@tunectl_command(formats=_FORMATS)
+@tunectl_command(
+    formats=_FORMATS,
+    exits={
+        OK: "ended as asked; with --once: nothing is wrong",
+        DRIFTED: "an alert: that would fire (--once), that fired (--duration)",
+    },
+    examples=(
+        Example("A live view in this terminal:", "tunectl monitor --watch"),
+        Example("One verdict, for Nagios:", "tunectl monitor --once --format nagios"),
+        Example("The daemon, for ten minutes in the foreground:", "sudo tunectl monitor --duration 600"),
+    ),
+)
 @click.option("--once", is_flag=True, help="Two snapshots, one verdict: a monitoring check.")
 @click.option("--clock", metavar="LIST", help="With --once: have the probe take 20 ms of these CPUs, for their clock.")
 @click.option("--watch", is_flag=True, help="A live view in the terminal; tells nobody.")

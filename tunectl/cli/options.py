@@ -11,12 +11,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from tunectl.cli.values import a_path, one_of, some_of
+from tunectl.cli.values import loads as loads_known
 from tunectl.errors import UsageError
 from tunectl.oneline import one_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 HOST_FILE = "etc/tunectl/host.toml"
 STATE = "var/lib/tunectl"
+FORMATS = ("text", "json", "junit", "nagios", "prometheus", "toml", "markdown", "html")  # of all commands together
 _SUDO_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as Debian's sudoers has it
 
 
@@ -108,15 +111,42 @@ def shared_options(*, top: bool = False, formats: tuple[str, ...] = ("text", "js
 
     # Before the command's name the command is not known yet: any format is accepted here, and the command checks it.
     kind: Any = str if top else click.Choice(formats)
+    offered = one_of(lambda _: FORMATS if top else formats)
     shown = "text, json, ..." if top else ", ".join(formats)
 
     def decorate(function: F) -> F:
         for option in reversed(
             [
-                click.option("--root", metavar="DIR", help="Read the host's files below DIR.", **env("ROOT")),
-                click.option("--host", metavar="FILE", help="The host file [/etc/tunectl/host.toml].", **env("HOST")),
-                click.option("--state", metavar="DIR", help="Journal and lock [/var/lib/tunectl].", **env("STATE")),
-                click.option("--format", "fmt", metavar="FORMAT", type=kind, help=f"One of: {shown}.", **env("FORMAT")),
+                click.option(
+                    "--root",
+                    metavar="DIR",
+                    shell_complete=a_path("dir"),
+                    help="Read the host's files below DIR.",
+                    **env("ROOT"),
+                ),
+                click.option(
+                    "--host",
+                    metavar="FILE",
+                    shell_complete=a_path(),
+                    help="The host file [/etc/tunectl/host.toml].",
+                    **env("HOST"),
+                ),
+                click.option(
+                    "--state",
+                    metavar="DIR",
+                    shell_complete=a_path("dir"),
+                    help="Journal and lock [/var/lib/tunectl].",
+                    **env("STATE"),
+                ),
+                click.option(
+                    "--format",
+                    "fmt",
+                    metavar="FORMAT",
+                    type=kind,
+                    shell_complete=offered,
+                    help=f"One of: {shown}.",
+                    **env("FORMAT"),
+                ),
                 click.option("-q", "--quiet", is_flag=True, help="No progress on stderr.", **env("QUIET")),
                 click.option("-v", "--verbose", count=True, help="More detail; repeat for more.", **env("VERBOSE")),
             ]
@@ -147,7 +177,7 @@ def pair_options(function: F) -> F:
 def load_option(function: F) -> F:
     """--load, of every command that may measure beside a load."""
     text = "Measure once more beside these loads on the housekeeping CPUs (stress-ng): memory, ...; all; none."
-    return click.option("--load", metavar="NAME,...", help=text)(function)
+    return click.option("--load", metavar="NAME,...", shell_complete=some_of(loads_known), help=text)(function)
 
 
 def merged(ctx: click.Context, given: dict[str, Any], formats: tuple[str, ...]) -> Options:

@@ -7,14 +7,21 @@ from typing import Any
 import click
 
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import exit_code
+from tunectl.cli.exits import VERDICT, exit_code
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.model import Change
 from tunectl.tuning.inspection import open_inspection
 from tunectl.verdict import verdict_of
 
 
-@tunectl_command()
+@tunectl_command(
+    exits=VERDICT,
+    examples=(
+        Example("What apply would change:", "tunectl plan"),
+        Example("The same with another host file, before it is put in place:", "tunectl plan --candidate new.toml"),
+    ),
+)
 @click.option("--candidate", type=click.Path(), metavar="FILE", help="Plan as if FILE were the host file.")
 def command(options: Options, candidate: str | None) -> int:
     """What apply would change: knob, target, observed, desired, reason. Writes nothing."""

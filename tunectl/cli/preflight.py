@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from tunectl.cli.command import GATE, emit, open_root, progress, stay_off, today, tunectl_command, typed
-from tunectl.cli.exits import exit_code
+from tunectl.cli.exits import GO, exit_code
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option, load_option
 from tunectl.cli.typed import Typed
 from tunectl.cli.verify import verify_body
@@ -18,7 +19,15 @@ from tunectl.probe.loads import chosen
 from tunectl.report.actions import actions_of
 
 
-@tunectl_command(formats=GATE)
+@tunectl_command(
+    formats=GATE,
+    exits=GO,
+    examples=(
+        Example("Is this host ready to trade?", "sudo tunectl preflight"),
+        Example("Keep the result as a document:", "sudo tunectl preflight --format json > tx-01.json"),
+        Example("A minute, then once more beside all loads:", "sudo tunectl preflight --duration 60 --load all"),
+    ),
+)
 @click.option(
     "--duration",
     "duration_s",

@@ -11,6 +11,7 @@ import click
 
 from tunectl.cli.command import check_output, emit, progress, stay_off, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
+from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options, intrude_option, load_option, pair_options
 from tunectl.cli.probe_feed import feed
 from tunectl.cli.probe_hedge import hedge
@@ -26,6 +27,7 @@ from tunectl.cli.probing import (
     taken_cpus,
     this_machine,
 )
+from tunectl.cli.values import some_of
 from tunectl.compare.compared import quiet_and_loaded
 from tunectl.cpulist import CpuSet, named_cpus, parse_cpulist
 from tunectl.errors import TunectlError, UsageError
@@ -44,6 +46,7 @@ from tunectl.probe.result import load_problem, nothing_measured, read_result
 from tunectl.probe.runner import PROGRAM, run_jitter, run_selftest
 from tunectl.probe.runs import several
 from tunectl.probe.wake import run_wake, serve_wake
+from tunectl.probe.wake_cases import MECHANISMS, WAYS
 from tunectl.probe.wake_request import WakeRequest
 from tunectl.shapes import plain
 from tunectl.tuning.inspection import proposed_config
@@ -51,12 +54,29 @@ from tunectl.tuning.inspection import proposed_config
 _MOST_MESSAGES = 10_000_000
 
 
-@click.group(name="probe")
+@click.group(
+    name="probe",
+    cls=Family,
+    examples=(
+        Example("How long a spinning thread is interrupted:", "sudo tunectl probe jitter --duration 60"),
+        Example("What sleeping costs, compared with spinning:", "sudo tunectl probe wake"),
+        Example("Does the probe itself find what it should?", "sudo tunectl probe selftest"),
+    ),
+)
 def command() -> None:
     """What a spinning thread would feel on a CPU, and what waiting for a message costs."""
 
 
-@tunectl_command(name="jitter")
+@tunectl_command(
+    name="jitter",
+    short_help="Gaps in a loop that only reads the time-stamp counter.",
+    exits={OK: "within the budget, or there is none", DRIFTED: "over the budget; or --until ended the run"},
+    examples=(
+        Example("The isolated CPUs for a minute:", "sudo tunectl probe jitter --duration 60"),
+        Example("What interrupts each CPU:", "sudo tunectl probe jitter --attribute"),
+        Example("Five runs, to compare with later ones:", "sudo tunectl probe jitter --runs 5 --output before.json"),
+    ),
+)
 @click.option(
     "--cpus",
     metavar="LIST",
@@ -178,16 +198,31 @@ def _runs(
     return "probe.jitter", measured(tell)
 
 
-@tunectl_command(name="wake")
+@tunectl_command(
+    name="wake",
+    short_help="Spinning against sleeping: how long a message takes to a waiting thread.",
+    exits={OK: "at least one case was measured"},
+    examples=(
+        Example("The usual cases, on two isolated CPUs:", "sudo tunectl probe wake"),
+        Example(
+            "Two mechanisms, a message each millisecond:",
+            "tunectl probe wake --mechanisms pipe,tcp --idle-ms 1",
+        ),
+    ),
+)
 @click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
 @click.option(
     "--mechanisms",
     metavar="LIST",
+    shell_complete=some_of(lambda: MECHANISMS),
     help="Of channel, eventfd, pipe, unix, tcp, udp (together: messages), eventloop, timerfd, clock_nanosleep (timers) "
     "[messages].",
 )
 @click.option(
-    "--waiting", metavar="LIST", help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all]."
+    "--waiting",
+    metavar="LIST",
+    shell_complete=some_of(lambda: dict.fromkeys((*WAYS.values(), *WAYS))),
+    help="sleeping, spinning, busy-poll; or single ways: block, poll, ... [all].",
 )
 @click.option("--idle-ms", metavar="LIST", help="From message to message, in ms [0,1,10,100].")
 @click.option("--messages", type=click.IntRange(1, _MOST_MESSAGES), metavar="N", help="In each case [99].")
@@ -254,7 +289,12 @@ def wake(
     return code_of_cases(result)
 
 
-@tunectl_command(name="selftest")
+@tunectl_command(
+    name="selftest",
+    short_help="Interrupts a CPU by known lengths: does the probe find them all?",
+    exits={OK: "the probe found what was injected"},
+    examples=(Example("On the last isolated CPU:", "sudo tunectl probe selftest"),),
+)
 @click.option(
     "--cpu",
     type=click.IntRange(0),

@@ -8,8 +8,10 @@ import click
 
 from tunectl.cli.command import progress, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option, pair_options
 from tunectl.cli.probing import code_of_cases, emit_and_write, end_by_signals, pair_of, refuse_taken
+from tunectl.cli.values import some_of
 from tunectl.errors import UsageError
 from tunectl.host.identity import read_identity
 from tunectl.probe.feed import run_feed, serve_feed
@@ -23,10 +25,34 @@ from tunectl.shapes import Feed, plain, typed
 _MOST_AT_ONCE = 256
 
 
-@tunectl_command(name="feed")
+@tunectl_command(
+    name="feed",
+    short_help="Market data from a socket to a book, stage by stage.",
+    exits={OK: "measured, and within [budget.feed] if there is one", DRIFTED: "over [budget.feed]"},
+    examples=(
+        Example("WebSocket messages with JSON, 10,000 a second:", "sudo tunectl probe feed"),
+        Example(
+            "JSON over UDP, in bursts:",
+            "sudo tunectl probe feed --transport udp --message-format json --burst 32",
+        ),
+        Example("As a capture has it, twice as fast:", "sudo tunectl probe feed --replay open.pcap --speed 2"),
+    ),
+)
 @click.option("--cpus", metavar="S,R", help="The sender's CPU and the receiver's [two isolated ones, on two cores].")
-@click.option("--transport", default="tcp", metavar="LIST", help=f"Of {', '.join(TRANSPORTS)} [tcp].")
-@click.option("--message-format", default="ws-json", metavar="LIST", help=f"Of {', '.join(FORMATS)} [ws-json].")
+@click.option(
+    "--transport",
+    default="tcp",
+    metavar="LIST",
+    shell_complete=some_of(lambda: TRANSPORTS),
+    help=f"Of {', '.join(TRANSPORTS)} [tcp].",
+)
+@click.option(
+    "--message-format",
+    default="ws-json",
+    metavar="LIST",
+    shell_complete=some_of(lambda: FORMATS),
+    help=f"Of {', '.join(FORMATS)} [ws-json].",
+)
 @click.option("--symbols", default="1", metavar="LIST", help=f"How many instruments, 1 to {MOST_SYMBOLS} [1].")
 @click.option(
     "--rate",
@@ -47,8 +73,16 @@ _MOST_AT_ONCE = 256
     help="Send when the UDP datagrams of this pcap file came, as long as they were.",
 )
 @click.option("--speed", type=click.FloatRange(1e-6, 1e6), metavar="X", help="With --replay: times faster [1].")
-@click.option("--waiting", default="poll0", metavar="LIST", help=f"How the receiver waits: {', '.join(WAITS)} [poll0].")
-@click.option("--tls", default="off", metavar="LIST", help=f"Of {', '.join(TLS)} [off].")
+@click.option(
+    "--waiting",
+    default="poll0",
+    metavar="LIST",
+    shell_complete=some_of(lambda: WAITS),
+    help=f"How the receiver waits: {', '.join(WAITS)} [poll0].",
+)
+@click.option(
+    "--tls", default="off", metavar="LIST", shell_complete=some_of(lambda: TLS), help=f"Of {', '.join(TLS)} [off]."
+)
 @click.option(
     "--alloc",
     default="0",

@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from tunectl.cli.command import check_output, progress, tunectl_command
+from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options, intrude_option
 from tunectl.cli.probing import code_of_cases, emit_and_write, pair_of, refuse_taken, this_machine
+from tunectl.cli.values import some_of
 from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.probe.hedge import run_hedge
@@ -18,7 +21,18 @@ _THREADS = 3
 _MOST_SEED = 10**15
 
 
-@tunectl_command(name="hedge")
+@tunectl_command(
+    name="hedge",
+    short_help="A second copy of each late request: does it help, and when not?",
+    exits={OK: "at least one case was measured"},
+    examples=(
+        Example("On three isolated CPUs:", "sudo tunectl probe hedge"),
+        Example(
+            "On simulated time, which needs no CPU of its own:",
+            "tunectl probe hedge --simulate --load 0.3,0.7",
+        ),
+    ),
+)
 @click.option(
     "--cpus", metavar="C,A,B", help="The client's CPU and those of both servers [three isolated ones, on three cores]."
 )
@@ -58,6 +72,7 @@ _MOST_SEED = 10**15
     "--stall",
     default="none",
     metavar="LIST",
+    shell_complete=some_of(lambda: STALLS),
     help=f"Who stalls for 300 us, 1 % of the time: {', '.join(STALLS)} (both at the same instants) [none].",
 )
 @click.option(

@@ -9,7 +9,9 @@ import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
 from tunectl.cli.exits import FAILED, OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
+from tunectl.cli.values import a_path, interfaces, one_of, profiles
 from tunectl.errors import UsageError
 from tunectl.host.cpusets import CpuFacts, read_scope_facts
 from tunectl.host.identity import read_identity
@@ -20,11 +22,28 @@ from tunectl.hostfile.profile import load_profile
 from tunectl.tuning.propose import Proposal, propose, propose_body
 
 
-@tunectl_command(formats=("text", "toml", "json"))
-@click.option("--nic", metavar="IF", help="The interface that carries market data: CPUs next to it are taken.")
+@tunectl_command(
+    formats=("text", "toml", "json"),
+    examples=(
+        Example("Which CPUs, and why:", "tunectl propose"),
+        Example("Four CPUs next to the NIC that carries market data:", "tunectl propose --nic eth0 --count 4"),
+        Example("Write the host file:", "sudo tunectl propose --output /etc/tunectl/host.toml"),
+    ),
+)
+@click.option(
+    "--nic",
+    metavar="IF",
+    shell_complete=one_of(interfaces),
+    help="The interface that carries market data: CPUs next to it are taken.",
+)
 @click.option("--count", type=click.IntRange(1), metavar="N", help="How many logical CPUs, rounded up to whole cores.")
 @click.option(
-    "--profile", default="low-latency", show_default=True, metavar="NAME", help="A shipped profile, or a path."
+    "--profile",
+    default="low-latency",
+    show_default=True,
+    metavar="NAME",
+    shell_complete=a_path(names=one_of(profiles)),
+    help="A shipped profile, or a path.",
 )
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the host file there.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")

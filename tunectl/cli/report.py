@@ -10,6 +10,7 @@ import click
 
 from tunectl.cli.command import check_output, emit, now, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.compare.compared import compared
 from tunectl.errors import TunectlError, UsageError
@@ -22,7 +23,13 @@ from tunectl.shapes import Preflight
 _PAGE = b"<!doctype html>"
 
 
-@tunectl_command(formats=("text", "json", "html"))
+@tunectl_command(
+    formats=("text", "json", "html"),
+    examples=(
+        Example("A page of one result:", "tunectl report after.json -o report.html"),
+        Example("A page of two, which are compared:", "tunectl report before.json after.json -o report.html"),
+    ),
+)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), metavar="OUT.html", help="Write the page there.")
 def command(options: Options, files: tuple[Path, ...], output: str | None) -> int:

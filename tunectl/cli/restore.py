@@ -10,6 +10,7 @@ import click
 from tunectl.bootloader.cmdline import parse_cmdline, same_key
 from tunectl.cli.command import emit, is_terminal, now, today, tunectl_command
 from tunectl.cli.exits import DRIFTED, FAILED, OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
@@ -22,7 +23,14 @@ from tunectl.tuning.transaction import Undone, preview_restore, require_root, ru
 from tunectl.wording import few
 
 
-@tunectl_command()
+@tunectl_command(
+    exits={OK: "all is as it was before apply", DRIFTED: "somebody changed a value since: it was left alone"},
+    examples=(
+        Example("What would be restored:", "sudo tunectl restore --dry-run"),
+        Example("Everything as it was before:", "sudo tunectl restore"),
+        Example("In a script:", "sudo tunectl restore --yes"),
+    ),
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask; without a terminal nobody is asked.")
 @click.option("--salvage", is_flag=True, help="Needed no more: what a damaged journal tells is restored.")
 @click.option("--force", is_flag=True, help="Bring back what somebody changed since, too.")

@@ -10,6 +10,7 @@ import click
 
 from tunectl.cli.command import emit, open_root, tunectl_command, write_whole
 from tunectl.cli.exits import FAILED, OK
+from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
 from tunectl.errors import TunectlError
 from tunectl.host.identity import read_identity
@@ -22,12 +23,25 @@ _NAME = click.argument("name", type=click.Choice(tuple(SERVICES)))
 _REPAIR = click.option("--repair", is_flag=True, help="Of the monitor: it asks for apply when a knob drifts.")
 
 
-@click.group("service")
+@click.group(
+    "service",
+    cls=Family,
+    examples=(
+        Example("Install the monitor, and have it start with each boot:", "sudo tunectl service install monitor"),
+        Example("", "sudo systemctl enable --now tunectl-monitor.service"),
+    ),
+)
 def command() -> None:
     """The systemd units of the monitor, of apply at boot, and of the repair that the monitor may ask for."""
 
 
-@tunectl_command(name="show")
+@tunectl_command(
+    name="show",
+    examples=(
+        Example("The monitor's unit:", "tunectl service show monitor"),
+        Example("The unit that applies again at each boot:", "tunectl service show apply"),
+    ),
+)
 @_NAME
 @_REPAIR
 def show(options: Options, name: str, repair: bool) -> int:
@@ -37,7 +51,13 @@ def show(options: Options, name: str, repair: bool) -> int:
     return _emit(options, root, "show", name, rows, warnings(name, options.invocation))
 
 
-@tunectl_command(name="install")
+@tunectl_command(
+    name="install",
+    examples=(
+        Example("The monitor:", "sudo tunectl service install monitor"),
+        Example("The monitor that asks for apply when a knob drifts:", "sudo tunectl service install monitor --repair"),
+    ),
+)
 @_NAME
 @_REPAIR
 def install(options: Options, name: str, repair: bool) -> int:
@@ -56,7 +76,9 @@ def install(options: Options, name: str, repair: bool) -> int:
     return _reload(options, root, "install", name, rows, said)
 
 
-@tunectl_command(name="remove")
+@tunectl_command(
+    name="remove", examples=(Example("Stop the monitor, and remove its unit:", "sudo tunectl service remove monitor"),)
+)
 @_NAME
 def remove(options: Options, name: str) -> int:
     """Stop and disable the service, and remove its unit files. What tunectl did not write stays."""

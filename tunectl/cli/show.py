@@ -7,6 +7,7 @@ import os
 from tunectl.bootloader.families import detect
 from tunectl.cli.command import emit, open_root, stay_off, today, tunectl_command
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.guest import read_guest
@@ -18,7 +19,13 @@ from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.tuning.show import Roles, roles_of_kernel, show_body
 
 
-@tunectl_command()
+@tunectl_command(
+    examples=(
+        Example("This host, as tunectl sees it:", "tunectl show"),
+        Example("For a program:", "tunectl show --format json"),
+        Example("A recorded host:", "tunectl show --root /tmp/tx-01"),
+    ),
+)
 def command(options: Options) -> int:
     """This host: CPUs, SMT siblings, caches, NUMA, NICs, interrupts, drivers, what is tuned, who else tunes."""
     root = open_root(options)

@@ -8,6 +8,7 @@ import click
 
 from tunectl.cli.command import check_output, emit, open_root, stay_off, tunectl_command
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.cpulist import CpuSet
 from tunectl.errors import TunectlError
@@ -20,7 +21,13 @@ from tunectl.tuners.table import tuner_units
 from tunectl.tuning.inspection import read_config
 
 
-@tunectl_command()
+@tunectl_command(
+    examples=(
+        Example("Record this host:", "sudo tunectl snapshot -o tx-01.tar.gz"),
+        Example("Unpack and read it elsewhere:", "mkdir tx-01 && tar -xf tx-01.tar.gz -C tx-01"),
+        Example("", "tunectl show --root tx-01"),
+    ),
+)
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), metavar="FILE", help="The archive.")
 def command(options: Options, output: str) -> int:
     """Record this host's files as one archive (.tar.gz) that --root accepts when unpacked."""

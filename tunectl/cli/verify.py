@@ -7,14 +7,23 @@ from typing import Any
 import click
 
 from tunectl.cli.command import GATE, emit, open_root, stay_off, today, tunectl_command
-from tunectl.cli.exits import exit_code
+from tunectl.cli.exits import VERDICT, exit_code
+from tunectl.cli.helped import Example
 from tunectl.cli.options import Options
 from tunectl.model import Plan
 from tunectl.tuning.inspection import Inspection, open_inspection
 from tunectl.verdict import verdict_of
 
 
-@tunectl_command(formats=GATE)
+@tunectl_command(
+    formats=GATE,
+    exits=VERDICT,
+    examples=(
+        Example("Is every setting in force?", "tunectl verify"),
+        Example("Every target, those in force, too:", "tunectl verify -v"),
+        Example("For Nagios:", "tunectl verify --format nagios"),
+    ),
+)
 @click.option("--strict", is_flag=True, help="What cannot be read fails, too.")
 def command(options: Options, strict: bool) -> int:
     """Observe again and compare: every finding with observed, desired, reason and fix."""

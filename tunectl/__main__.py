@@ -1,0 +1,8 @@
+"""`python -m tunectl`: the same as the console script."""
+
+from __future__ import annotations
+
+from tunectl.cli.start import main
+
+if __name__ == "__main__":
+    main()

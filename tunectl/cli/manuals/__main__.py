@@ -1,0 +1,101 @@
+"""python -m tunectl.cli.manuals DIRECTORY | --docs DOCS"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tunectl import __version__
+from tunectl.cli.complete import script
+from tunectl.cli.manuals.markdown import reference
+from tunectl.cli.manuals.native import help_text, native_pages
+from tunectl.cli.manuals.pages import Page, pages
+from tunectl.cli.manuals.roff import man_page, title
+from tunectl.cli.manuals.schemas import schemas
+from tunectl.errors import TunectlError
+from tunectl.model import Document, HostId
+from tunectl.report import render
+from tunectl.tuning.catalogue import catalogue
+
+_USAGE = "usage: python -m tunectl.cli.manuals DIRECTORY, or --docs DOCS"
+_COMPLETIONS = {
+    "bash": "share/bash-completion/completions/tunectl",
+    "zsh": "share/zsh/vendor-completions/_tunectl",
+    "fish": "share/fish/vendor_completions.d/tunectl.fish",
+}
+Files = Iterator[tuple[str, str]]  # each path below the directory, and its text
+
+
+def main(words: list[str]) -> int:
+    """The exit code."""
+    is_docs = words[:1] == ["--docs"]
+    places = words[is_docs:]
+    if len(places) != 1 or places[0].startswith("-") or not places[0]:
+        click.echo(_USAGE, err=True)
+        return 2
+    try:
+        for path, text in docs(Path(places[0])) if is_docs else files():
+            place = Path(places[0], path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+    except (TunectlError, OSError) as error:
+        click.echo(f"tunectl.cli.manuals: {error}", err=True)
+        return 1
+    return 0
+
+
+def files() -> Files:
+    """Man pages and completions, as below /usr."""
+    yield from man_pages()
+    for shell, path in _COMPLETIONS.items():
+        yield path, script(shell)
+
+
+def man_pages() -> Files:
+    """A page for each command, and one for tunectl-probe, which is that of `tunectl probe`, too."""
+    date = _date()
+    program, *experiments = native_pages(help_text())
+    for page in pages():
+        also: list[Page] = []
+        if title(page.name) == program.name:
+            page, also = _both(program, page), [page._replace(options=()), *experiments]
+        yield f"share/man/man1/{title(page.name)}.1", man_page(page, __version__, date, also)
+
+
+def _both(program: Page, command: Page) -> Page:
+    """Two things have one name: the program's page, with the command's rows."""
+    said = "The command `tunectl probe` chooses CPUs and cases, starts this program and explains what it found."
+    return command._replace(
+        name=program.name,
+        summary=program.summary,
+        usage=(*program.usage, *command.usage),
+        body=(*program.body, said),
+        options=(),
+        commands=program.commands,
+        see_also=program.see_also,
+    )
+
+
+def docs(directory: Path) -> Files:
+    """The generated pages of the documentation. Of the schemas in `directory`/schema, too."""
+    identity = HostId("", "", "", "")  # the page of knobs is about no host
+    body = {"knobs": catalogue()}
+    yield "knobs.md", render(Document("knobs", identity, "", body), "markdown")
+    yield "reference/commands.md", reference([*pages(), *native_pages(help_text())])
+    yield "reference/schemas.md", schemas(directory / "schema")
+
+
+def _date() -> str:
+    """Of SOURCE_DATE_EPOCH, where a build has to be reproducible; else today."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    when = datetime.datetime.fromtimestamp(int(given), datetime.UTC) if given else datetime.datetime.now(datetime.UTC)
+    return when.strftime("%Y-%m-%d")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

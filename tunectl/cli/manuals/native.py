@@ -1,0 +1,69 @@
+"""The page of tunectl-probe, from what the program itself prints for --help, and of `tunectl probe`, which it shares.
+
+A man page's name has a hyphen where a command has a space: tunectl-probe(1) is both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tunectl.cli.manuals.pages import Item, Page
+from tunectl.errors import TunectlError
+from tunectl.host.run import run
+from tunectl.probe.runner import find_program
+
+_USAGE = re.compile(r"  tunectl-probe (\w+) \[OPTIONS\]")
+_OPTION = re.compile(r"  (--\S+(?: [A-Z:,]+)?) +(.*)")
+_MORE = re.compile(r" {10,}(.*)")
+
+
+def help_text() -> str:
+    """What tunectl-probe prints for --help. TunectlError where there is none."""
+    done = run([str(find_program()), "--help"], timeout_s=20)
+    if done.returncode:
+        raise TunectlError(f"tunectl-probe --help ended with {done.returncode}")
+    return done.stdout
+
+
+def native_pages(text: str) -> Iterator[Page]:
+    """The program's page, then one for each experiment."""
+    head, *sections = re.split(r"\n(?=  tunectl-probe \w+ \[OPTIONS\]\n)", text)
+    experiments = [_experiment(one.splitlines()) for one in sections]
+    yield Page(
+        "tunectl-probe",
+        "measures how long a CPU is taken away from a thread",
+        ("tunectl-probe EXPERIMENT [OPTIONS]", "tunectl-probe --version"),
+        (
+            " ".join(head.split()),
+            "tunectl starts it; it needs no Python, and writes raw facts as JSON to standard output.",
+        ),
+        commands=tuple(Item(one.name.rpartition(" ")[2], one.summary) for one in experiments),
+        exits=(Item("0", "done"), Item("1", "failed"), Item("2", "wrong usage")),
+        see_also=("tunectl", *(f"tunectl probe {name}" for name in ("jitter", "wake", "feed", "hedge", "selftest"))),
+    )
+    yield from experiments
+
+
+def _experiment(lines: list[str]) -> Page:
+    found = _USAGE.match(lines[0])
+    assert found, lines[0]
+    options: list[Item] = []
+    said: list[str] = []
+    for line in lines[1:]:
+        if option := _OPTION.match(line):
+            options.append(Item(option[1], option[2]))
+        elif (more := _MORE.match(line)) and options:
+            options[-1] = options[-1]._replace(text=f"{options[-1].text} {more[1]}")
+        elif line and not line.startswith(("SIGINT", "Exit status")):
+            said.append(line.strip())
+    name, text = found[1], " ".join(said).removeprefix(f"{found[1]}: ")
+    ends = ("SIGINT and SIGTERM end the measuring and still give the result so far.",)
+    body = (text, *(ends if any(line.startswith("SIGINT") for line in lines) else ()))
+    return Page(f"tunectl-probe {name}", _first(text), (lines[0].strip(),), body, tuple(options))
+
+
+def _first(text: str) -> str:
+    end = re.search(r"[.;?](?= |$)", text)
+    first = text[: end.start()] if end else text
+    return first[:1].upper() + first[1:]

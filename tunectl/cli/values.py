@@ -1,0 +1,119 @@
+"""The values that completion offers for an option or argument. A command names them; nothing here is loaded for one.
+
+Each reads names only: a directory of the kernel's, of sessions. No file of a CPU, nothing that waits for a device.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+Complete = Callable[[click.Context, click.Parameter, str], Any]
+
+
+def one_of(values: Callable[[click.Context], Iterable[str]]) -> Complete:
+    """Names that are known only when they are asked for."""
+
+    def complete(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+        del param
+        # A name that another program chose may begin with a hyphen: it would be an option.
+        return [value for value in values(ctx) if value.startswith(begun) and not value.startswith("-")]
+
+    return complete
+
+
+def some_of(values: Callable[[], Iterable[str]]) -> Complete:
+    """A list with commas, of which the last name is completed."""
+
+    def complete(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+        del ctx, param
+        before, comma, last = begun.rpartition(",")
+        given = before.split(",")
+        return [before + comma + one for one in values() if one.startswith(last) and one not in given]
+
+    return complete
+
+
+def a_path(kind: str = "file", names: Complete | None = None) -> Complete:
+    """A file or directory, which the shell completes, and names that stand for one."""
+
+    def complete(ctx: click.Context, param: click.Parameter, begun: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        named = names(ctx, param, begun) if names else []
+        return [*map(CompletionItem, named), CompletionItem(begun, type=kind)]
+
+    return complete
+
+
+def interfaces(ctx: click.Context) -> Sequence[str]:
+    """The network interfaces of the host that is asked about."""
+    given = (one.params.get("root") for one in (ctx, ctx.find_root()))
+    try:
+        return sorted(os.listdir(os.path.join(next(filter(None, given), "/"), "sys/class/net")))
+    except OSError:
+        return []
+
+
+def knobs(ctx: click.Context) -> Iterable[str]:
+    """Facilities and knobs."""
+    del ctx
+    from tunectl.knobs import KNOBS
+
+    return [*dict.fromkeys(knob.facility for knob in KNOBS.values()), *KNOBS]
+
+
+def profiles(ctx: click.Context) -> Iterable[str]:
+    """The shipped profiles."""
+    del ctx
+    from tunectl.hostfile.profile import shipped
+
+    return shipped()
+
+
+def checks(ctx: click.Context) -> Iterable[str]:
+    """The shipped modules of checks, as paths."""
+    del ctx
+    from tunectl.checking.runner import shipped_checks
+
+    return sorted(map(str, shipped_checks().glob("test_*.py")))
+
+
+def loads() -> Iterable[str]:
+    """The loads of --load, and the two words that stand for a set."""
+    from tunectl.probe.loads import ALL, LOADS, NONE
+
+    return [*LOADS, ALL, NONE]
+
+
+def sessions(ctx: click.Context) -> Iterable[str]:
+    """The sessions of the store, the latest first."""
+    return [Path(one.directory).name for one in reversed(_sessions(ctx))]
+
+
+def session_hosts(ctx: click.Context) -> Iterable[str]:
+    """The hosts of the session that was named, or of all."""
+    from tunectl.errors import TunectlError
+    from tunectl.fleet.store import read_session
+
+    named = ctx.params.get("session")
+    try:
+        found = [read_session(Path(named))] if named else _sessions(ctx)
+    except TunectlError:
+        return []
+    return dict.fromkeys(host for one in found for host in one.hosts)
+
+
+def _sessions(ctx: click.Context) -> list[Any]:
+    from tunectl.errors import TunectlError
+    from tunectl.fleet.store import default_store
+    from tunectl.fleet.store import sessions as sessions_of
+
+    try:
+        return sessions_of(Path(ctx.params.get("store") or default_store()))
+    except TunectlError:
+        return []
