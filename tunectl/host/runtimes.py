@@ -84,8 +84,8 @@ def read_runtimes(root: Sysroot, pid: int) -> tuple[Runtime, ...]:
     exe = f"proc/{pid}/exe"
     sections = read_sections(root, exe)
     exported = root.read_bytes(exe, *sections[b".dynstr"]) if b".dynstr" in sections else b""
-    symbols = set(exported.split(b"\0"))
-    found |= {one for one, marks in _MARKS.items() if marks.section in sections or marks.symbol in symbols - {b""}}
+    shown = {name for name in (*sections, *exported.split(b"\0")) if name}
+    found |= {one for one, marks in _MARKS.items() if {marks.section, marks.symbol} & shown}
     return tuple(one for one in Runtime if one in found)
 
 
