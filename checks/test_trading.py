@@ -1,5 +1,7 @@
 """The operator's own threads, as [[threads]] in the host file declares them."""
 
+from contextlib import suppress
+
 from tunectl.checking import Match, Settled, Severity, costs, failing, unknown, unsupported, watches
 from tunectl.checking.judges import some, spinners, trespassers
 from tunectl.checking.spans import counts_waits, dropped, feeding_threads, kept_waiting
@@ -152,11 +154,7 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
     irqs = read_irqs(host)
     nics = [nic for nic in read_nics(host, irqs) if nic.name in declared.fed_by]
     found = starved(trading_thread, traders, nics, {irq.irq: irq.where for irq in irqs})
-    for nic in nics:
-        for queue in sorted(host.listdir(f"sys/class/net/{nic.name}/queues")):
-            mask = host.get(f"sys/class/net/{nic.name}/queues/{queue}/rps_cpus")
-            if mask and declared.cpu in parse_cpumask(mask):
-                found.append(f"RPS of {nic.name} {queue}")
+    found += [one for nic in nics for one in _steered(host, nic.name, declared.cpu)]
     window = subject.window
     lost: list[str] = []
     if isinstance(window, Window):
@@ -185,5 +183,22 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
             observed=len(lost),
             desired=0,
         )
+    _must_see_sockets(host, trading_thread.thread.pid)
     if feeders and not counts_waits(window):
         unknown("this kernel does not count how long threads wait (CONFIG_SCHED_INFO)")
+
+
+def _steered(host: Sysroot, nic: str, cpu: int) -> list[str]:
+    """The receive queues whose packets RPS hands to a CPU."""
+    place = f"sys/class/net/{nic}/queues"
+    masks = ((queue, host.get(f"{place}/{queue}/rps_cpus")) for queue in sorted(host.listdir(place)))
+    return [f"RPS of {nic} {queue}" for queue, mask in masks if mask and cpu in parse_cpumask(mask)]
+
+
+def _must_see_sockets(host: Sysroot, pid: int) -> None:
+    """Where another user's files hide what a process's sockets dropped, that nothing was dropped is not known."""
+    with suppress(OSError):
+        try:
+            host.names(f"proc/{pid}/fd")
+        except PermissionError:
+            unknown(f"what the sockets of process {pid} dropped cannot be seen", AS_ROOT)

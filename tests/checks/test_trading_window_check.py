@@ -16,8 +16,13 @@ import pytest
 from tests.checking.fake_kernel import KTHREAD, FakeKernel, Process
 from tests.checks.conftest import Judge
 from tests.checks.test_trading_check import BOOK, FEED, ORDERBOOK, RX, found_on, quiet
+from tunectl.checking.spans import dropped
+from tunectl.checking.traders import Trader
+from tunectl.checking.window import Counters, Window
+from tunectl.host.interrupts import parse_interrupts
+from tunectl.host.procs import Thread
 from tunectl.host.runtimes import Runtime, read_runtimes, settings_of
-from tunectl.host.sockets import parse_udp
+from tunectl.host.sockets import Socket, parse_udp
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Finding, Outcome, Trading
 
@@ -116,6 +121,21 @@ def test_two_pollers_on_one_cpu(lab4: Path, judge: Judge) -> None:
     assert seen(lab4, judge, many)["check.trading_polls[rx]"].outcome == Outcome.UNREADABLE
     place.write_text("0\n")
     assert seen(lab4, judge, many)["check.trading_polls[rx]"].outcome == Outcome.UNSUPPORTED
+
+
+@pytest.mark.parametrize(("backlog", "socket"), [(0, 0), (1, 0), (0, 1)])
+def test_what_was_dropped_for_a_fifo_thread(backlog: int, socket: int) -> None:
+    """On its own CPU and at its own socket; what another CPU dropped is not its affair."""
+
+    def at(when: float, backlog: int, socket: int) -> Counters:
+        sockets = {(700, 5): Socket(5, 2345, 7 + socket)}
+        drops = {2: 3 + backlog, 3: 3 + int(when)}
+        return Counters(when, parse_interrupts(""), {}, {}, "tsc", drops, sockets)
+
+    rx = Trader(FEED, (Thread(700, 700, "rx", "R", 0, 2, 0.0, 0.0, 1, frozenset({2})),))
+    said = dropped(Window(at(0.0, 0, 0), at(2.0, backlog, socket)), rx, [rx])
+    wanted = ["the backlog of CPU 2 dropped 1 packets"] * backlog
+    assert said == wanted + ["UDP port 2345 of rx (pid 700) dropped 1 datagrams"] * socket
 
 
 def test_udp_rows() -> None:

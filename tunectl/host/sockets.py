@@ -19,7 +19,7 @@ class Socket(NamedTuple):
 
 
 def read_sockets(root: Sysroot, pid: int) -> list[Socket]:
-    """The UDP sockets that a process has open. None where its files are not ours to see; never raises."""
+    """The UDP sockets that a process has open; empty where its files are not ours to see. Never raises."""
     try:
         return open_sockets(root, pid)
     except OSError:
