@@ -5,10 +5,11 @@ import os
 from tunectl.checking import Match, Severity, costs, failing, watches
 from tunectl.checking.ipis import PER_S, SHORTEST_S, Kind, Sent, allowed, sharing, too_many
 from tunectl.checking.judges import some
+from tunectl.checking.movers import page_movers
 from tunectl.checking.senders import AS_ROOT, Sender, busy_senders
 from tunectl.checking.subject import Subject
 from tunectl.checking.window import Window
-from tunectl.fix import Fix, in_turn, to_decide, to_type
+from tunectl.fix import Fix, in_turn, to_decide
 from tunectl.host.openfiles import find_holders, perf_users, stop_of
 from tunectl.host.procs import read_thread
 from tunectl.host.sysroot import Sysroot
@@ -20,8 +21,6 @@ _WORDS = {
     Kind.TLB: "TLB shootdowns",
     Kind.WAKE: "reschedules beyond the wakeups of its own threads",
 }
-# What makes the kernel's own TLB shootdowns in a process: it moves or merges pages where the file says one of these.
-_MOVERS = {"proc/sys/kernel/numa_balancing": "123", "sys/kernel/mm/ksm/run": "1"}
 _FORGOTTEN = "<...>"  # a trace knows the names of so many threads only
 
 
@@ -98,10 +97,9 @@ def _named(cpu: int, loud: list[Sent], window: Window, subject: Subject) -> tupl
                 "of their own"
             )
             fixes.append(to_decide(keep))
-        for path, on in _MOVERS.items():
-            if (value := subject.root.get(path)) and value in on:
-                senders.append(f"/{path} is {value}: the kernel moves or merges pages of processes")
-                fixes.append(to_type(f"echo 0 | sudo tee /{path}"))
+        for mover, fix in page_movers(subject.root):
+            senders.append(mover)
+            fixes.append(fix)
     hidden = f"the files of {holders.unseen} processes are root's to see" if holders.unseen else ""
     if senders:
         return [*senders, *([f"who else does, may not show here: {hidden}"] if calls and hidden else [])], fixes

@@ -1,7 +1,11 @@
 """The operator's own threads, as [[threads]] in the host file declares them."""
 
-from tunectl.checking import Match, Severity, costs, failing, unknown, unsupported, watches
+from contextlib import suppress
+
+from tunectl.checking import Match, Settled, Severity, costs, failing, unknown, unsupported, watches
 from tunectl.checking.judges import some, spinners, trespassers
+from tunectl.checking.spans import counts_waits, dropped, feeding_threads, kept_waiting
+from tunectl.checking.subject import Subject
 from tunectl.checking.traders import (
     REAL_TIME,
     Trader,
@@ -25,6 +29,7 @@ from tunectl.host.procs import service_of
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
+from tunectl.wording import seconds_of
 
 # Stacks and arenas of a process's other threads may lie with those: a twentieth of its memory is not what it works on.
 _ELSEWHERE = 0.05
@@ -133,12 +138,14 @@ def test_trading_memory_local(trading_thread: Trader, host: Sysroot, traders: li
 
 
 @costs(Severity.STALL)
-def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader]) -> None:
+@watches(1.0)
+def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader], subject: Subject) -> None:
     """A real-time thread that spins never lets its CPU go: what feeds it, if it must run there, waits for ever.
 
     Looked at: the interrupts and RPS queues of its interfaces (`fed_by`, else all of [network]), and the threads it
-    names: softirqs, threaded interrupts and ordinary threads run only when a SCHED_FIFO spinner sleeps.
-    Source: sched(7); Documentation/networking/scaling.rst.
+    names: softirqs, threaded interrupts and ordinary threads run only when a SCHED_FIFO spinner sleeps. Then the
+    effect: how long those threads, threaded interrupts and NAPI threads waited for its CPU, and what was dropped.
+    Source: sched(7); Documentation/networking/scaling.rst; Documentation/scheduler/sched-stats.rst.
     """
     declared = trading_thread.declared
     _ = trading_thread.thread
@@ -147,12 +154,16 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
     irqs = read_irqs(host)
     nics = [nic for nic in read_nics(host, irqs) if nic.name in declared.fed_by]
     found = starved(trading_thread, traders, nics, {irq.irq: irq.where for irq in irqs})
-    for nic in nics:
-        for queue in sorted(host.listdir(f"sys/class/net/{nic.name}/queues")):
-            mask = host.get(f"sys/class/net/{nic.name}/queues/{queue}/rps_cpus")
-            if mask and declared.cpu in parse_cpumask(mask):
-                found.append(f"RPS of {nic.name} {queue}")
+    found += [one for nic in nics for one in _steered(host, nic.name, declared.cpu)]
+    window = subject.window
+    lost: list[str] = []
+    if isinstance(window, Window):
+        feeders = feeding_threads(window, trading_thread, traders, frozenset(irq for nic in nics for irq in nic.irqs))
+        waits = kept_waiting(window, trading_thread, feeders)
+        found += [f"{one.thread.comm} (tid {one.thread.tid}) waited {seconds_of(one.seconds)}" for one in waits]
+        lost = dropped(window, trading_thread, traders)
     if found:
+        found += lost
         failing(
             f"{declared.name} spins as SCHED_{declared.policy.upper()} on CPU {declared.cpu}, where what feeds it "
             f"would have to run: {some(found)}",
@@ -160,3 +171,34 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
             observed=len(found),
             desired=0,
         )
+    if isinstance(window, Settled):
+        raise Settled(window.outcome, window.reason, window.fix)
+    if lost:
+        failing(
+            f"what was meant for {declared.name} was dropped: {some(lost)}",
+            to_decide(
+                "have the reader of that queue run in time, or make the queue longer (SO_RCVBUF, net.core.rmem_max, "
+                "net.core.netdev_max_backlog)"
+            ),
+            observed=len(lost),
+            desired=0,
+        )
+    _must_see_sockets(host, trading_thread.thread.pid)
+    if feeders and not counts_waits(window):
+        unknown("this kernel does not count how long threads wait (CONFIG_SCHED_INFO)")
+
+
+def _steered(host: Sysroot, nic: str, cpu: int) -> list[str]:
+    """The receive queues whose packets RPS hands to a CPU."""
+    place = f"sys/class/net/{nic}/queues"
+    masks = ((queue, host.get(f"{place}/{queue}/rps_cpus")) for queue in sorted(host.listdir(place)))
+    return [f"RPS of {nic} {queue}" for queue, mask in masks if mask and cpu in parse_cpumask(mask)]
+
+
+def _must_see_sockets(host: Sysroot, pid: int) -> None:
+    """Where another user's files hide what a process's sockets dropped, that nothing was dropped is not known."""
+    with suppress(OSError):
+        try:
+            host.names(f"proc/{pid}/fd")
+        except PermissionError:
+            unknown(f"what the sockets of process {pid} dropped cannot be seen", AS_ROOT)

@@ -229,6 +229,7 @@ class Trading(NamedTuple):
     priority: int  # 1 to 99 for fifo and rr, otherwise 0
     locked: bool  # its memory must be locked
     fed_by: tuple[str, ...]  # interfaces and other declared threads that give it its data
+    spins: bool = False  # it never sleeps
 
 
 class Scope(NamedTuple):

@@ -43,6 +43,12 @@ class Process:
     rt_priority: int = 0
     files: Mapping[str, str] = field(default_factory=dict)  # more of /proc/PID: cgroup, status, numa_maps
     opened: Sequence[str] = ()  # what its descriptors point to
+    slept_per_s: float = 0.0
+    minor_per_s: float = 0.0
+    major_per_s: float = 0.0
+    waits: float = 0.0  # share of the time it was ready and did not run, as counted
+    state: str = ""  # instead of what `busy` makes of it
+    ends_s: float = 1e9  # from then on another thread has its id
     of: int = 0  # the process whose thread this is; without it, it is a process of its own
 
 
@@ -114,12 +120,14 @@ class FakeKernel:
     def _write_process(self, process: Process, age_s: float) -> None:
         owner = process.of or process.pid
         place = f"proc/{owner}/task/{process.pid}"
-        state = "R" if process.busy > 0.5 else "S"
+        state = process.state or ("R" if process.busy > 0.5 else "S")
+        minor, major, slept = (int(n * age_s) for n in (process.minor_per_s, process.major_per_s, process.slept_per_s))
+        began = 100 if age_s < process.ends_s else 101
         ticks = 5 + int(process.busy * age_s * 100)
         # proc(5): flags is field 9, utime 14, processor 39
-        front = f"{process.pid} ({process.comm}) {state} 1 0 0 0 -1 {process.flags} 0 0 0 0 {ticks} 2"
+        front = f"{process.pid} ({process.comm}) {state} 1 0 0 0 -1 {process.flags} {minor} 0 {major} 0 {ticks} 2"
         how = [str(process.rt_priority), str(process.policy)]  # fields 40 and 41
-        rest = ["0", "0", "20", "0", "1", "0", "100", *["0"] * 15, "17", str(process.cpu), *how, *["0"] * 11]
+        rest = ["0", "0", "20", "0", "1", "0", str(began), *["0"] * 15, "17", str(process.cpu), *how, *["0"] * 11]
         self._put(f"{place}/stat", f"{front} {' '.join(rest)}\n")
         if not process.of:
             self._put(f"proc/{owner}/comm", f"{process.comm}\n")
@@ -131,8 +139,14 @@ class FakeKernel:
             if not link.is_symlink():
                 link.symlink_to(target)
         run_ns = int((0.05 + process.busy * age_s) * 1e9)
-        self._put(f"{place}/schedstat", f"{run_ns} 1000 {10 + int(process.visits_per_s * age_s)}\n")
-        self._put(f"{place}/status", f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\n")
+        self._put(
+            f"{place}/schedstat",
+            f"{run_ns} {1000 + int(process.waits * age_s * 1e9)} {10 + int(process.visits_per_s * age_s)}\n",
+        )
+        status = (
+            f"Name:\t{process.comm}\nCpus_allowed_list:\t{process.allowed}\nvoluntary_ctxt_switches:\t{7 + slept}\n"
+        )
+        self._put(f"{place}/status", status)
 
     def _put(self, path: str, text: str) -> None:
         place = self.root / path

@@ -299,9 +299,13 @@ def test_every_shipped_check_answers_on_a_recorded_host(root: Sysroot) -> None:
         "check.tick_off",
         "check.tracing",
         "check.trading_alone",
+        "check.trading_collector",
+        "check.trading_faults",
         "check.trading_fed",
         "check.trading_locked",
         "check.trading_memory_local",
+        "check.trading_polls",
+        "check.trading_spins",
         "check.trading_thread",
         "check.whole_core",
     }
@@ -342,7 +346,8 @@ def test_each_shipped_check_that_watches_says_for_how_long() -> None:
             if not name.startswith("test_"):
                 continue
             source = inspect.getsource(check)
-            measures = watching & set(inspect.signature(check).parameters) or 'getfixturevalue("spinning")' in source
+            asked = ('getfixturevalue("spinning")', "subject.window")
+            measures = watching & set(inspect.signature(check).parameters) or any(one in source for one in asked)
             stated = [mark.args[0] for mark in getattr(check, "pytestmark", ()) if mark.name == "watches"]
             assert bool(stated) == bool(measures), name
             assert all(0.5 <= least_s <= 2 for least_s in stated), name  # `--window` is 2 s unless it is given

@@ -102,6 +102,17 @@ DECISIONS: frozenset[str] = frozenset(
         "nothing in the host file can tell them apart: have the program give tid … another name "
         "(pthread_setname_np(3), prctl(2) PR_SET_NAME); or, if each is a trading thread, declare each of them in "
         "[[threads]] with the CPU it is pinned to",
+        "have the reader of that queue run in time, or make the queue longer (SO_RCVBUF, net.core.rmem_max, "
+        "net.core.netdev_max_backlog)",
+        "check again while it runs",
+        "let it go on, then check again",
+        "find the call it waits in, outside a session (sudo perf trace -s -t …), and have it poll instead; or take "
+        "spins = true out of its declaration",
+        "touch all memory before the session: mlockall(MCL_CURRENT | MCL_FUTURE), MAP_POPULATE, a dummy array on each "
+        "stack, mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); a JVM with -XX:+AlwaysPreTouch",
+        "start process … on CPUs … (CPUAffinity=… in its unit), and have only its trading threads pin themselves to "
+        "their CPUs (sched_setaffinity(2))",
+        "give each socket that is busy-polled a thread and a CPU of its own",
         "keep the other threads of … (pid …) from unmapping, freeing or protecting memory while it trades: allocate "
         "beforehand, mlockall, and mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); or put them into a process of their own",
         "find the sender: as root, tunectl check",

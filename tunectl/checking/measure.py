@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -36,9 +36,9 @@ class Spinning(NamedTuple):
     spinner: Key | None = None  # who spun, where it was no thread of ours
 
 
-def measure(root: Sysroot, window_s: float) -> Window:
+def measure(root: Sysroot, window_s: float, declared: Collection[Key] = ()) -> Window:
     """The counters over `window_s` seconds. Settled as unknown where nothing on this host moves."""
-    before = read_counters(root)
+    before = read_counters(root, declared=declared)
     if not before.interrupts.rows:
         unknown(f"{root.path('proc/interrupts')} {_without_rows(root)}")
     started = time.monotonic()
@@ -48,7 +48,7 @@ def measure(root: Sysroot, window_s: float) -> Window:
         if root.get_text("proc/interrupts") == first:
             unknown(STILL)
     time.sleep(max(window_s - (time.monotonic() - started), 0.0))
-    window = Window(before, read_counters(root, last=True))
+    window = Window(before, read_counters(root, last=True, declared=declared))
     if window.still:
         unknown(STILL)
     return window

@@ -65,8 +65,9 @@ class Subject:
     @cached_property
     def window(self) -> Window | Settled:
         """The counters over some seconds in which nothing was done to the host, or why there are none."""
+        declared = {(one.pid, one.tid) for found in self.trading_threads.values() for one in found}
         self.on_progress(f"watching the host for {self.window_s:g} s")
-        return _or_settled(lambda: measure(self.root, self.window_s))
+        return _or_settled(lambda: measure(self.root, self.window_s, declared))
 
     @cached_property
     def ipi_trace(self) -> IpiTrace:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 from tunectl.host.interrupts import TIMERS, Interrupts, parse_interrupts
-from tunectl.host.procs import Thread, read_threads
+from tunectl.host.netdrops import read_backlog_drops
+from tunectl.host.procs import Thread, read_thread, read_threads
+from tunectl.host.sockets import Socket, read_sockets
 from tunectl.host.sysroot import Sysroot
 
 CLOCKSOURCE = "sys/devices/system/clocksource/clocksource0"
@@ -32,6 +34,8 @@ class Counters(NamedTuple):
     idle_s: Mapping[int, float]
     threads: Mapping[tuple[int, int], Thread]
     clocksource: str
+    backlog_drops: Mapping[int, int] = {}  # by CPU
+    sockets: Mapping[tuple[int, int], Socket] = {}  # of the declared threads' processes, by (pid, inode)
 
 
 class Run(NamedTuple):
@@ -42,18 +46,26 @@ class Run(NamedTuple):
     busy: float  # share of the window it was on a CPU, 0 to 1
 
 
-def read_counters(root: Sysroot, *, last: bool = False) -> Counters:
+def read_counters(root: Sysroot, *, last: bool = False, declared: Collection[tuple[int, int]] = ()) -> Counters:
     """The counters now. The `last` reading also asks where each thread of user space may run.
 
-    The threads take longest: they are read outside the pair of interrupt readings, so that those stand close.
+    The threads take longest: they are read outside the pair of interrupt readings, so that those stand close. Of the
+    `declared` ones, by (pid, tid), both readings have everything.
     """
-    threads = {} if last else read_threads(root)
+    threads = {} if last else read_threads(root) | _whole(root, declared)
     clocksource = root.get(f"{CLOCKSOURCE}/current_clocksource").strip()
+    drops = read_backlog_drops(root) if declared else {}
+    sockets = {(pid, one.inode): one for pid in {pid for pid, _ in declared} for one in read_sockets(root, pid)}
     idle_s = parse_idle(root.get_text("proc/stat"))
     at, text = time.monotonic(), root.get_text("proc/interrupts")
     if last:
         threads = read_threads(root, affinity=True)
-    return Counters(at, parse_interrupts(text), idle_s, threads, clocksource)
+    return Counters(at, parse_interrupts(text), idle_s, threads, clocksource, drops, sockets)
+
+
+def _whole(root: Sysroot, declared: Collection[tuple[int, int]]) -> dict[tuple[int, int], Thread]:
+    found = ((key, read_thread(root, *key, affinity=True)) for key in declared)
+    return {key: thread for key, thread in found if thread}
 
 
 def parse_idle(text: str) -> dict[int, float]:

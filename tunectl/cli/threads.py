@@ -8,6 +8,7 @@ import click
 
 from tunectl.cli.command import emit, open_root, stay_off, tunectl_command, write_new
 from tunectl.cli.exits import OK
+from tunectl.cli.helped import Example, Family
 from tunectl.cli.options import Options
 from tunectl.host.cpusets import read_scope_facts
 from tunectl.host.identity import read_identity
@@ -15,12 +16,18 @@ from tunectl.tuning.inspection import read_config
 from tunectl.tuning.threadunit import drop_in
 
 
-@click.group("threads")
+_EXAMPLES = (
+    Example("The drop-in for the thread that the host file declares as md-receiver:", "tunectl threads unit md-receiver"),
+    Example("Keep it in a file:", "tunectl threads unit md-receiver --output 50-tunectl.conf"),
+)
+
+
+@click.group("threads", cls=Family, examples=_EXAMPLES[:1])
 def command() -> None:
     """The site's own trading threads, as [[threads]] of the host file declares them."""
 
 
-@tunectl_command(name="unit")
+@tunectl_command(name="unit", examples=_EXAMPLES)
 @click.argument("name")
 @click.option("--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write the drop-in there.")
 @click.option("--force", is_flag=True, help="Overwrite FILE.")

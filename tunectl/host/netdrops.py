@@ -19,6 +19,14 @@ def read_softnet_drops(root: Sysroot) -> int | None:
     return None
 
 
+def read_backlog_drops(root: Sysroot) -> dict[int, int]:
+    """The same for each CPU. Empty where the lines do not name their CPUs (their thirteenth column, Linux 5.10)."""
+    with suppress(OSError, ValueError, IndexError):
+        lines = [line.split() for line in root.read_text("proc/net/softnet_stat").splitlines()]
+        return {int(line[12], 16): int(line[1], 16) for line in lines}
+    return {}
+
+
 def read_nic_drops(root: Sysroot, nic: str) -> int | None:
     """The sum of COUNTERS. None for loopback, which drops nothing by itself, and where one of them cannot be read."""
     place = f"sys/class/net/{nic}"

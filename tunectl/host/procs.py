@@ -21,6 +21,7 @@ PF_KTHREAD = 0x00200000  # include/linux/sched.h
 PF_NO_SETAFFINITY = 0x04000000
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PROBE = "tunectl-probe"
+_SWITCHES = ("voluntary", "nonvoluntary")
 
 
 class Thread(NamedTuple):
@@ -40,6 +41,10 @@ class Thread(NamedTuple):
     rt_priority: int = 0  # 1 to 99 for SCHED_FIFO and SCHED_RR, else 0
     waited_s: float = 0.0  # runnable and not running, so far; 0 without CONFIG_SCHED_INFO
     preempted: int = 0  # how often it lost a CPU against its will; 0 where affinity was not read
+    slept: int | None = None  # how often it gave its CPU up of its own accord; None where affinity was not read
+    minor: int = 0  # page faults without a disk, so far
+    major: int = 0  # page faults that read from one
+    began: str = ""  # in clock ticks since boot: ids are used again
 
     @property
     def kernel(self) -> bool:
@@ -119,7 +124,8 @@ def read_thread(root: Sysroot, pid: int, tid: int, *, affinity: bool = False) ->
     # Kernel threads that belong to one CPU have no choice, and on a large host there are thousands of them.
     if affinity and thread.movable:
         status = root.get_text(f"{place}/status")  # no short attribute: every group is in it
-        thread = thread._replace(allowed=parse_allowed(status), preempted=parse_preempted(status))
+        switches = parse_switches(status)
+        thread = thread._replace(allowed=parse_allowed(status), slept=switches[0], preempted=switches[1] or 0)
     return thread
 
 
@@ -161,6 +167,9 @@ def parse_stat(text: str, pid: int) -> Thread | None:
             slices=0,
             rt_priority=int(fields[37]),  # field 40
             policy=int(fields[38]),  # field 41
+            minor=int(fields[7]),  # field 10
+            major=int(fields[9]),  # field 12
+            began=fields[19],  # field 22
         )
     except (IndexError, ValueError):
         return None
@@ -174,10 +183,15 @@ def parse_schedstat(text: str) -> tuple[float, float, int]:
     return int(fields[0]) / 1e9, int(fields[1]) / 1e9, int(fields[2])
 
 
-def parse_preempted(status: str) -> int:
-    """nonvoluntary_ctxt_switches of /proc/PID/task/TID/status; 0 where the line is absent."""
-    count = status.partition("\nnonvoluntary_ctxt_switches:")[2].partition("\n")[0].strip()
-    return int(count) if count.isdecimal() else 0
+def parse_switches(status: str) -> tuple[int | None, int | None]:
+    """voluntary_ctxt_switches and nonvoluntary_ctxt_switches of /proc/PID/task/TID/status; None where absent.
+
+    A thread that sleeps or is stopped gives its CPU up of its own accord; sched_yield(2) does not count as that
+    (kernel/sched/core.c, __schedule).
+    """
+    found = (status.partition(f"\n{name}_ctxt_switches:")[2].partition("\n")[0].strip() for name in _SWITCHES)
+    slept, preempted = (int(count) if count.isdecimal() else None for count in found)
+    return slept, preempted
 
 
 def parse_allowed(status: str) -> CpuSet | None:

@@ -209,6 +209,7 @@ class ThreadRow(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         list[str],
         Meta(description="Interfaces and other declared threads that feed it; without it, all the network cards."),
     ] = []
+    spins: Annotated[bool, Meta(description="Whether it never sleeps: it polls for what it waits for.")] = False
 
 
 class HostFile(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

@@ -66,4 +66,5 @@ def _declared(row: ThreadRow, scope: Scope, where: str) -> Trading:
         row.priority,
         row.locked_memory,
         tuple(row.fed_by),
+        row.spins,
     )

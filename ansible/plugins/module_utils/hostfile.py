@@ -115,6 +115,7 @@ OPTIONS: dict[str, Any] = {
             "priority": {"type": "int"},
             "locked_memory": {"type": "bool"},
             "fed_by": {"type": "list", "elements": "str"},
+            "spins": {"type": "bool"},
         },
     },
     "waivers": {

@@ -272,6 +272,9 @@ options:
             description: Interfaces and other declared threads that feed it; without it, all the network cards.
             type: list
             elements: str
+          spins:
+            description: 'Whether it never sleeps: it polls for what it waits for.'
+            type: bool
       waivers:
         description: What may differ, and why.
         type: list

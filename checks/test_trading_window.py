@@ -1,0 +1,188 @@
+"""What the operator's own threads did while the host was watched, and what runs in their processes."""
+
+from tunectl.checking import Match, Severity, compliant, costs, failing, unknown, unsupported, watches
+from tunectl.checking.ipis import PER_S, SHORTEST_S, allowed
+from tunectl.checking.judges import some
+from tunectl.checking.movers import page_movers
+from tunectl.checking.spans import is_stopped, loose, sleeps, span_of
+from tunectl.checking.traders import Trader
+from tunectl.checking.window import Window
+from tunectl.cpulist import format_cpulist
+from tunectl.fix import Fix, in_turn, to_decide, to_type
+from tunectl.host.procs import Thread
+from tunectl.host.refusals import AS_ROOT
+from tunectl.host.runtimes import Runtime, collectors, read_runtimes, settings_of
+from tunectl.host.sockets import open_sockets
+from tunectl.host.sysroot import Sysroot
+from tunectl.model import Scope
+from tunectl.wording import plural, seconds_of
+
+_BUSY_POLL = "proc/sys/net/core/busy_poll"
+_BUSY_READ = "proc/sys/net/core/busy_read"
+_PREFAULT = (
+    "touch all memory before the session: mlockall(MCL_CURRENT | MCL_FUTURE), MAP_POPULATE, a dummy array on each "
+    "stack, mallopt(M_TRIM_THRESHOLD, M_MMAP_MAX); a JVM with -XX:+AlwaysPreTouch"
+)
+
+
+@costs(Severity.STALL)
+@watches(1.0)
+def test_trading_spins(trading_thread: Trader, window: Window) -> None:
+    """A spinner that sleeps has to be woken: that takes microseconds each time, and it misses what comes meanwhile.
+
+    `spins = true` in its declaration says that it never does. Compared: voluntary_ctxt_switches before and after. A
+    lock, an allocator, a page fault from a disk and a blocking call count; being preempted and sched_yield(2) do not.
+    Source: proc(5); kernel/sched/core.c (__schedule).
+    """
+    declared = trading_thread.declared
+    if not declared.spins:
+        unsupported("its declaration does not say spins = true")
+    span = span_of(window, trading_thread)
+    if is_stopped(span):
+        unknown(f"{declared.name} is stopped, by a signal or a debugger", to_decide("let it go on, then check again"))
+    times = sleeps(span)
+    if times is None:
+        unknown(f"/proc/{span.after.pid}/task/{span.after.tid}/status does not count voluntary switches")
+    if times:
+        failing(
+            f"{declared.name} (tid {span.after.tid}) is declared to spin, and slept {plural(times, 'time')} in "
+            f"{seconds_of(window.seconds)}: a lock, an allocator, a page fault or a blocking call (a stop by a signal "
+            "counts the same)",
+            to_decide(
+                f"find the call it waits in, outside a session (sudo perf trace -s -t {span.after.tid}), and have it "
+                "poll instead; or take spins = true out of its declaration"
+            ),
+            observed=times,
+            desired=0,
+        )
+
+
+@costs(Severity.STALL)
+@watches(SHORTEST_S)
+def test_trading_faults(trading_thread: Trader, window: Window, host: Sysroot) -> None:
+    """The first touch of a page stops the thread in the kernel for a microsecond or more; one from a disk, for longer.
+
+    Compared: the thread's minor and major faults before and after. Ten minor faults a second are let pass, and no major
+    one: memory that was touched beforehand and is locked has none.
+    Source: proc(5), fields minflt and majflt of stat; mlockall(2).
+    """
+    before, after = span_of(window, trading_thread)
+    minor, major = after.minor - before.minor, after.major - before.major
+    if not major and minor <= allowed(window.seconds):
+        return
+    movers = page_movers(host)
+    per_s = round(minor / window.seconds, 1)
+    failing(
+        f"{trading_thread.declared.name} (tid {after.tid}) took {minor} minor and {major} major page faults in "
+        f"{seconds_of(window.seconds)}" + "".join(f"; {mover}" for mover, _ in movers),
+        in_turn(to_decide(_PREFAULT), *(fix for _, fix in movers)),
+        observed=major or per_s,
+        desired=0 if major else PER_S,
+        match=Match.AT_MOST,
+    )
+
+
+@costs(Severity.STALL)
+def test_trading_collector(trading_thread: Trader, host: Sysroot, scope: Scope, traders: list[Trader]) -> None:
+    """A garbage collector that runs on an isolated CPU takes it from a trading thread, and stops its own program's.
+
+    Found by what the process maps and executes: the JVM, .NET, Go, Node.js. Looked at: where the collector's threads
+    may run; in Go and Node.js any thread may collect. Declared threads are left out. What sets the collector is said as
+    far as the command line and the environment show it.
+    Source: /proc/PID/maps, exe, cmdline, environ (proc(5)).
+    """
+    pid = trading_thread.thread.pid
+    try:
+        found = read_runtimes(host, pid)
+    except PermissionError as error:
+        unknown(f"what process {pid} runs cannot be read: {error.strerror}", AS_ROOT)
+    except (OSError, ValueError) as error:
+        unknown(
+            f"what process {pid} runs is not known: {getattr(error, 'strerror', None) or f'its executable {error}'}"
+        )
+    if not found:
+        compliant(f"process {pid} shows no runtime with a garbage collector")
+    threads = {one: collectors(host, pid, one) for one in found}
+    settings = "; ".join(_set(host, pid, one) for one in found)
+    astray = [one for each in threads.values() for one in loose(each, traders, scope.isolated)]
+    if astray:
+        _astray(pid, dict.fromkeys(astray), found, settings, scope)
+    hidden = [one for each in threads.values() for one in each if one.allowed is None]
+    if hidden:
+        unknown(f"where {some(one.comm for one in hidden)} may run is not known; {settings}")
+    compliant(f"process {pid}: {settings}")
+
+
+def _astray(pid: int, astray: dict[Thread, None], found: tuple[Runtime, ...], settings: str, scope: Scope) -> None:
+    names = " and ".join(one.value for one in found)
+    seen = (f"{one.comm} (tid {one.tid}) on CPUs {format_cpulist(one.allowed or ())}" for one in astray)
+    others = format_cpulist(scope.housekeeping & scope.online)
+    failing(
+        f"the garbage collector of {names} in process {pid} may run on isolated CPUs: {some(seen, 3)}; {settings}",
+        to_decide(
+            f"start process {pid} on CPUs {others} (CPUAffinity={others} in its unit), and have only its trading "
+            "threads pin themselves to their CPUs (sched_setaffinity(2))"
+        ),
+        observed=len(astray),
+        desired=0,
+    )
+
+
+def _set(host: Sysroot, pid: int, runtime: Runtime) -> str:
+    words, whole = settings_of(host, pid, runtime)
+    said = " ".join(words) or "nothing sets its collector"
+    return f"{runtime.value}: {said}" + ("" if whole else " on the command line (its environment is not ours to read)")
+
+
+@costs(Severity.SLOWER)
+@watches(1.0)
+def test_trading_polls(trading_thread: Trader, window: Window, host: Sysroot, traders: list[Trader]) -> None:
+    """A thread that busy-polls one socket does not look at another one meanwhile: each wants a CPU for itself.
+
+    Looked at where net.core.busy_read or busy_poll is on: other declared threads on its CPU, and whether its process
+    has more UDP sockets than threads. Which thread polls which socket, and a socket's own SO_BUSY_POLL, show nowhere.
+    Source: Documentation/admin-guide/sysctl/net.rst; socket(7).
+    """
+    after = span_of(window, trading_thread).after
+    asked = {path.rpartition("/")[2]: host.get(path) for path in (_BUSY_READ, _BUSY_POLL)}
+    on = [f"{name}={value}" for name, value in asked.items() if value not in ("", "0")]
+    if not on:
+        unsupported("no socket busy-polls by default here (net.core.busy_read); its own SO_BUSY_POLL shows nowhere")
+    beside = [
+        one for one in traders if one.declared.name != trading_thread.declared.name and _shares(window, one, after)
+    ]
+    if beside:
+        failing(
+            f"{trading_thread.declared.name} polls on CPU {after.cpu} ({' '.join(on)}), and so "
+            f"{'do' if len(beside) > 1 else 'does'} {some(one.declared.name for one in beside)}",
+            in_turn(
+                *(
+                    _home(one)
+                    for one in (trading_thread, *beside)
+                    if one.thread.allowed != frozenset({one.declared.cpu})
+                )
+            ),
+            observed=len(beside),
+            desired=0,
+        )
+    try:
+        sockets = len(open_sockets(host, after.pid))
+    except OSError as error:
+        unknown(f"the sockets of process {after.pid} cannot be seen: {error.strerror}", AS_ROOT)
+    threads = sum(pid == after.pid for pid, _ in window.after.threads)
+    if sockets > threads:
+        unknown(
+            f"process {after.pid} has {plural(sockets, 'UDP socket')} and {plural(threads, 'thread')} "
+            f"({' '.join(on)}): which of them are polled by one thread shows nowhere",
+            to_decide("give each socket that is busy-polled a thread and a CPU of its own"),
+        )
+
+
+def _shares(window: Window, other: Trader, thread: Thread) -> bool:
+    """Is another declared thread held to the CPU that this one is held to?"""
+    found = [window.after.threads.get((one.pid, one.tid)) for one in other.threads]
+    return any(one and one.allowed == thread.allowed == frozenset({thread.cpu}) for one in found)
+
+
+def _home(trader: Trader) -> Fix:
+    return to_type(f"sudo taskset -cp {trader.declared.cpu} {trader.thread.tid}")
