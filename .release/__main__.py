@@ -56,15 +56,20 @@ def _release(out: Path, cache: Path | None) -> None:
     with tempfile.TemporaryDirectory(prefix="tunectl-release-") as work:
         _say("the source archive and the wheels")
         made = wheels.build(out, Path(work), tunectl.__version__, epoch)
-        for system in SYSTEMS if cache else ():
-            for machine in ARCHITECTURES:
-                _say(f"the .{system.packager} for {system.name}, {machine}")
-                version = package_version(tunectl.__version__)
-                edition = Edition(system, machine, version, made[machine], cache / "wheels", epoch)
-                place = Path(work) / f"{system.name}-{machine}"
-                place.mkdir()
-                packages.build(out, place, cache / "nfpm", edition)
+        if cache:
+            _packages(out, Path(work), cache, made, epoch)
     _sums(out)
+
+
+def _packages(out: Path, work: Path, cache: Path, made: dict[str, Path], epoch: int) -> None:
+    version = package_version(tunectl.__version__)
+    for system in SYSTEMS:
+        for machine in ARCHITECTURES:
+            _say(f"the .{system.packager} for {system.name}, {machine}")
+            edition = Edition(system, machine, version, made[machine], cache / "wheels", epoch)
+            place = work / f"{system.name}-{machine}"
+            place.mkdir()
+            packages.build(out, place, cache / "nfpm", edition)
 
 
 _BEGAN = time.monotonic()

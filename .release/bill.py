@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 
-import ziglang
 from cyclonedx.factory.license import LicenseFactory
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
@@ -16,7 +15,7 @@ from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
 from packageurl import PackageURL
 
-_LIBC = Path(ziglang.__file__).parent / "lib/libc/musl/src/internal/version.h"
+_LIBC = "ziglang/lib/libc/musl/src/internal/version.h"
 
 
 def _component(name: str, version: str, kind: str, license_text: str, what: str = "") -> Component:
@@ -33,11 +32,11 @@ def _component(name: str, version: str, kind: str, license_text: str, what: str 
 
 def linked() -> list[Component]:
     """What zig links into tunectl-probe."""
-    musl = _LIBC.read_text().split('"')[1]
-    zig = metadata.version("ziglang")
+    zig = metadata.distribution("ziglang")
+    musl = Path(str(zig.locate_file(_LIBC))).read_text().split('"')[1]
     return [
         _component("musl", musl, "generic", "MIT", "the C library that tunectl-probe is linked with"),
-        _component("compiler_rt", zig, "generic", "MIT", "zig's compiler runtime, linked into tunectl-probe"),
+        _component("compiler_rt", zig.version, "generic", "MIT", "zig's compiler runtime, linked into tunectl-probe"),
     ]
 
 
@@ -51,15 +50,19 @@ def bundled(packages: Path) -> list[Component]:
 
 def license_of(one: metadata.Distribution) -> str:
     """The licence as the distribution names it, in few words."""
-    said = one.metadata.get("License-Expression") or one.metadata.get("License") or ""
-    classified = [text.rpartition(" :: ")[2] for text in one.metadata.get_all("Classifier") or () if "License ::" in text]
-    return said if said and "\n" not in said else " and ".join(classified) or "see its own files"
+    fields = one.metadata.json
+    said = str(fields.get("license_expression") or fields.get("license") or "")
+    kinds = [str(text) for text in fields.get("classifier", ()) if str(text).startswith("License ::")]
+    classified = " and ".join(text.rpartition(" :: ")[2] for text in kinds)
+    return said if said and "\n" not in said else classified or "see its own files"
 
 
 def write(path: Path, version: str, parts: Iterable[Component], epoch: int) -> None:
     """The document, of which two runs have the same bytes."""
     whole = _component("tunectl", version, "pypi", "Apache-2.0")
-    probe = _component("tunectl-probe", version, "application", "Apache-2.0", "tunectl's native program, linked statically")
+    probe = _component(
+        "tunectl-probe", version, "application", "Apache-2.0", "tunectl's native program, linked statically"
+    )
     bom = Bom(serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"tunectl/{version}/{path.name}"))
     bom.metadata.timestamp = datetime.datetime.fromtimestamp(epoch, datetime.UTC)
     bom.metadata.component = whole

@@ -59,8 +59,8 @@ def _settings(root: Path, work: Path, edition: Edition) -> dict[str, Any]:
         "suggests": ["stress-ng"],
         "contents": contents,
         "scripts": {event: str(_script(work, name)) for event, name in _SCRIPTS[system.packager].items()},
-        "rpm": {"buildhost": "localhost", "group": "System Environment/Base", "summary": _DESCRIPTION.partition("\n")[0]},
-    }  # fmt: skip
+        "rpm": {"buildhost": "localhost", "summary": _DESCRIPTION.partition("\n")[0]},
+    }
 
 
 def _script(work: Path, name: str) -> Path:

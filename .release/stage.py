@@ -76,7 +76,7 @@ def _environment(prefix: Path, edition: Edition) -> None:
     run([*pip, *there, "--no-deps", str(edition.wheel)])
     for name in ("bin", "share"):
         (packages / name).rename(prefix / name)
-    (prefix / "bin/python3").symlink_to(system.program)
+    (prefix / "bin/python3").symlink_to(f"../../..{system.program.removeprefix('/usr')}")
     _start_with(prefix / "bin/tunectl", f"#!/{PREFIX}/bin/python3\n")
     home = os.path.dirname(system.program)
     lines = (f"home = {home}", "include-system-site-packages = false", f"version = {system.python}")
@@ -131,8 +131,8 @@ def _documents(root: Path, edition: Edition) -> None:
 
 def _debian_documents(root: Path, folder: Path, packages: Path, edition: Edition) -> None:
     date = format_datetime(datetime.datetime.fromtimestamp(edition.epoch, datetime.UTC))
-    version, suite = f"{edition.version}-{edition.system.revision}", edition.system.name
-    entry = f"tunectl ({version}) {suite}; urgency=medium\n\n  * changelog.gz says what is new.\n\n -- {maintainer()}  {date}\n"
+    head = f"tunectl ({edition.version}-{edition.system.revision}) {edition.system.name}; urgency=medium"
+    entry = f"{head}\n\n  * changelog.gz says what is new.\n\n -- {maintainer()}  {date}\n"
     (folder / "changelog.Debian").write_text(entry)
     _compress(folder / "changelog.Debian")
     (folder / "copyright").write_text(_copyright(packages))
