@@ -36,12 +36,8 @@ def build(out: Path, work: Path, nfpm: Path, edition: Edition) -> None:
 def _settings(root: Path, work: Path, edition: Edition) -> dict[str, Any]:
     system = edition.system
     moment = datetime.datetime.fromtimestamp(edition.epoch, datetime.UTC).isoformat().replace("+00:00", "Z")
-    example = "/etc/tunectl/host.toml.example"
-    contents = [
-        {"src": str(root / "usr"), "dst": "/usr", "type": "tree"},
-        {"dst": "/etc/tunectl", "type": "dir", "file_info": {"mode": 0o755}},
-        {"src": str(root / example[1:]), "dst": example, "type": "config|noreplace", "file_info": {"mode": 0o644}},
-    ]
+    news = work / "changelog.yaml"
+    news.write_text(json.dumps(_news(edition, moment)))
     return {
         "name": "tunectl",
         "arch": ARCHITECTURES[edition.machine],
@@ -55,12 +51,47 @@ def _settings(root: Path, work: Path, edition: Edition) -> dict[str, Any]:
         "description": _DESCRIPTION,
         "license": "Apache-2.0",
         "mtime": moment,
+        "changelog": str(news),
         "depends": list(system.depends),
         "suggests": ["stress-ng"],
-        "contents": contents,
+        "contents": _contents(root, system.packager),
         "scripts": {event: str(_script(work, name)) for event, name in _SCRIPTS[system.packager].items()},
-        "rpm": {"buildhost": "localhost", "summary": _DESCRIPTION.partition("\n")[0]},
+        "rpm": {
+            "buildhost": "localhost",
+            "group": "System Environment/Base",
+            "summary": _DESCRIPTION.partition("\n")[0],
+        },
     }
+
+
+def _news(edition: Edition, moment: str) -> list[dict[str, Any]]:
+    """One entry, as both package managers want one; ours is changelog.gz."""
+    note = {"note": "changelog.gz says what is new."}
+    version = f"{edition.version}-{edition.system.revision}"
+    return [
+        {
+            "semver": version,
+            "date": moment,
+            "packager": stage.maintainer(),
+            "changes": [note],
+            "deb": {"urgency": "medium", "distributions": [edition.system.name]},
+        }
+    ]
+
+
+def _contents(root: Path, packager: str) -> list[dict[str, Any]]:
+    """Everything below /usr as it is; rpm wants to know what is documentation, dpkg knows it by its place."""
+    example = "/etc/tunectl/host.toml.example"
+    contents: list[dict[str, Any]] = [
+        {"dst": "/etc/tunectl", "type": "dir", "file_info": {"mode": 0o755}},
+        {"src": str(root / example[1:]), "dst": example, "type": "config|noreplace", "file_info": {"mode": 0o644}},
+    ]
+    if packager == "rpm":
+        documents = (root / stage.DOCUMENTS).rename(root / "documents")
+        for path in sorted(path for path in documents.rglob("*") if path.is_file()):
+            there = f"/{stage.DOCUMENTS}/{path.relative_to(documents)}"
+            contents.append({"src": str(path), "dst": there, "type": "doc"})
+    return [*contents, {"src": str(root / "usr"), "dst": "/usr", "type": "tree"}]
 
 
 def _script(work: Path, name: str) -> Path:

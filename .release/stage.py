@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
 import gzip
 import importlib.util
 import os
 import re
 import shutil
 import sys
-from email.utils import format_datetime
 from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +18,7 @@ from targets import HERE, ROOT, System, pip_options, run
 from tunectl.units import units_of
 
 PREFIX = "usr/lib/tunectl"
+DOCUMENTS = "usr/share/doc/tunectl"
 MANUALS = "tunectl.manuals"  # writes the man pages and completions, laid out as below /usr
 _SERVICES = ("monitor", "repair")  # the unit of apply is apply's own to write, and restore's to remove
 _UNIT_HEAD = "# Part of the package tunectl. Site settings belong in a drop-in: systemctl edit UNIT\n"
@@ -114,7 +113,7 @@ def _compress(path: Path) -> None:
 
 
 def _documents(root: Path, edition: Edition) -> None:
-    folder = root / "usr/share/doc/tunectl"
+    folder = root / DOCUMENTS
     folder.mkdir(parents=True)
     for page in sorted((ROOT / "docs").glob("*.md")):
         shutil.copyfile(page, folder / page.name)
@@ -125,20 +124,11 @@ def _documents(root: Path, edition: Edition) -> None:
     parts = [*bill.linked(), *bill.bundled(packages)]
     name = f"tunectl-{edition.system.name}-{edition.machine}.cdx.json"
     bill.write(folder / name, edition.version, parts, edition.epoch)
-    if edition.system.packager == "deb":
-        _debian_documents(root, folder, packages, edition)
-
-
-def _debian_documents(root: Path, folder: Path, packages: Path, edition: Edition) -> None:
-    date = format_datetime(datetime.datetime.fromtimestamp(edition.epoch, datetime.UTC))
-    head = f"tunectl ({edition.version}-{edition.system.revision}) {edition.system.name}; urgency=medium"
-    entry = f"{head}\n\n  * changelog.gz says what is new.\n\n -- {maintainer()}  {date}\n"
-    (folder / "changelog.Debian").write_text(entry)
-    _compress(folder / "changelog.Debian")
     (folder / "copyright").write_text(_copyright(packages))
-    overrides = root / "usr/share/lintian/overrides/tunectl"
-    overrides.parent.mkdir(parents=True)
-    shutil.copyfile(HERE / "lintian-overrides", overrides)
+    if edition.system.packager == "deb":
+        overrides = root / "usr/share/lintian/overrides/tunectl"
+        overrides.parent.mkdir(parents=True)
+        shutil.copyfile(HERE / "lintian-overrides", overrides)
 
 
 def _copyright(packages: Path) -> str:

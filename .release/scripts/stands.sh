@@ -36,8 +36,3 @@ restart_monitor() {
     booted || return 0
     systemctl try-restart tunectl-monitor.service || true
 }
-
-forget() {
-    tuned && return 0
-    rm -rf /var/lib/tunectl /var/lib/tunectl-monitor /var/lib/private/tunectl-monitor /etc/tunectl
-}
