@@ -54,6 +54,7 @@ def _settings(root: Path, work: Path, edition: Edition) -> dict[str, Any]:
         "changelog": str(news),
         "depends": list(system.depends),
         "suggests": ["stress-ng"],
+        "overrides": {"deb": {"recommends": ["procps"]}},  # systemctl reload tunectl-monitor calls kill
         "contents": _contents(root, system.packager),
         "scripts": {event: str(_script(work, name)) for event, name in _SCRIPTS[system.packager].items()},
         "rpm": {

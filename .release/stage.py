@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import bill
-from targets import HERE, ROOT, System, pip_options, run
+from targets import HERE, ROOT, ReleaseError, System, pip_options, run
 
 from tunectl.units import units_of
 
 PREFIX = "usr/lib/tunectl"
 DOCUMENTS = "usr/share/doc/tunectl"
-MANUALS = "tunectl.manuals"  # writes the man pages and completions, laid out as below /usr
+MANUALS = "tunectl.cli.manuals"  # writes the man pages and completions, laid out as below /usr
 _SERVICES = ("monitor", "repair")  # the unit of apply is apply's own to write, and restore's to remove
 _UNIT_HEAD = "# Part of the package tunectl. Site settings belong in a drop-in: systemctl edit UNIT\n"
 _MAINTAINER = "tunectl's maintainers <maintainers@tunectl.example>"
@@ -99,7 +99,10 @@ def _manuals(usr: Path, edition: Edition) -> None:
         return
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": str(edition.epoch)}
     run([sys.executable, "-m", MANUALS, str(usr)], variables=variables)
-    for page in sorted((usr / "share/man").glob("man*/*.[1-9]")):
+    pages = sorted((usr / "share/man").glob("man*/*.[1-9]"))
+    if not pages:
+        raise ReleaseError(f"{MANUALS} wrote no manual page")
+    for page in pages:
         _compress(page)
     zsh = usr / "share/zsh/vendor-completions"
     if edition.system.packager == "rpm" and zsh.is_dir():

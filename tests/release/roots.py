@@ -19,13 +19,14 @@ from tests.lab.shell import LabError, digest, run
 from tests.ran import Ran
 
 _KEPT = Path(os.environ.get("TUNECTL_ROOTS_CACHE") or "/var/tmp/tunectl-roots")
-# What a host has that runs tunectl: no compiler. systemd is there to judge the units.
-_PACKAGES = ("python3", "python3-venv", "systemd")
+# What a host has that runs tunectl: no compiler. systemd is there to judge the units, procps for the `kill` in them.
+_PACKAGES = ("procps", "python3", "python3-venv", "systemd")
 # Words: the system, the layer, the artefacts, then the command. rpm changes roots by itself.
 _ENTER = """
 set -e
 mount -t overlay -o "lowerdir=$0,upperdir=$1/upper,workdir=$1/work" none "$1/root"
-mount -t proc none "$1/root/proc"
+mount -t proc -o ro none "$1/root/proc"
+mount -t sysfs -o ro none "$1/root/sys"
 mount --bind "$2" "$1/root/mnt"
 layer=$1; shift 2
 if [ "$1" = rpm ]; then shift; exec rpm --root "$layer/root" --nodeps --nosignature "$@"; fi

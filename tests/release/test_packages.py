@@ -111,9 +111,6 @@ def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], re
     )
     assert verified.err + verified.out == ""
     assert system.run("dpkg", "--verify", "tunectl").out == ""
-    plan = system.run("tunectl", "plan", "--host", "/etc/tunectl/host.toml.example", "--format", "json", check=False)
-    assert "is not online" in plan.err or plan.code in (0, 3, 4), plan.err  # CPUs 2-3 may not be here
-    assert [one for one in system.run("pip", "check", check=False).out.splitlines() if "tunectl" in one] == []
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -123,12 +120,13 @@ def test_a_deb_is_upgraded_downgraded_removed_and_purged(
     system = bare(suite)
     system.run("dpkg", "-i", released.older_deb(suite))
     starts(system, version=OLDER)
-    system.run("sh", "-c", "echo '# ours' >> /etc/tunectl/host.toml.example; echo > /etc/tunectl/host.toml")
+    system.run("sh", "-c", "echo '# ours' >> /etc/tunectl/host.toml.example")
     for package, version in ((released.deb(suite), tunectl.__version__), (released.older_deb(suite), OLDER)):
         said = system.run("dpkg", "--force-confdef", "-i", package)
         assert RESTORE not in said.err + said.out
         starts(system, version=version)
     assert system.run("tail", "-n1", "/etc/tunectl/host.toml.example").out == "# ours\n"
+    system.run("touch", "/etc/tunectl/host.toml")
     said = system.run("dpkg", "-r", "tunectl")
     assert RESTORE not in said.err + said.out, "nothing is tuned"
     assert not system.has("/usr/lib/tunectl")
