@@ -44,8 +44,8 @@ class Released(NamedTuple):
         return f"/mnt/before/tunectl_{OLDER}-1+{SUITES[suite]}_amd64.deb"
 
 
-def _release(tree: Path, out: str) -> str:
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+def _release(tree: Path, out: str, **variables: str) -> str:
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, **variables}
     done = subprocess.run([tree / ".ci/release", out], env=environment, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -152,6 +152,13 @@ def test_removing_a_deb_says_that_the_tuning_stands(
     system.run("dpkg", "-P", "tunectl")
     assert not system.has(f"/{STATE}")
     assert not system.has("/etc/tunectl")
+
+
+def test_a_release_from_another_folder_has_the_same_bytes(released: Released, tmp_path: Path) -> None:
+    """All of it, and nothing taken from what zig has compiled before."""
+    tree = copy_of_the_tree(tmp_path / "elsewhere")
+    _release(tree, str(tmp_path / "out"), ZIG_GLOBAL_CACHE_DIR=str(tmp_path / "zig"))
+    assert (tmp_path / "out/SHA256SUMS").read_text() == (released.place / "now/SHA256SUMS").read_text()
 
 
 def test_a_deb_of_the_other_release_is_refused(bare: Callable[[str], Root], released: Released) -> None:
