@@ -32,7 +32,8 @@ class ProbeBuildHook(BuildHookInterface[Any]):
         """Compiles in a directory of its own: nothing is left in the source tree."""
         if self.target_name != "wheel":
             return
-        compiler = shlex.split(os.environ.get("CC") or "cc")
+        named = os.environ.get("CC") or "cc"
+        compiler = shlex.split(named)
         if not shutil.which("make") or not shutil.which(compiler[0]):
             raise SystemExit(
                 "tunectl needs a C compiler and make: apt install gcc make libc6-dev, or dnf install gcc make"
@@ -41,6 +42,7 @@ class ProbeBuildHook(BuildHookInterface[Any]):
         make = ["make", "-s", "-C", os.path.join(self.root, _NATIVE)]
         # The version is the package's own, so that the program and the documents it writes say the same.
         variables = [f"OUT={self._directory}", f"BUILD={self._directory}/build", f"VERSION={self.metadata.version}"]
+        variables.append(f"CC={named}")  # an empty one of the environment is none
         if "LDFLAGS" not in os.environ and _links_statically(compiler, self._directory):
             variables.append(f"LDFLAGS={_STATIC}")
         subprocess.run([*make, *variables], check=True)
