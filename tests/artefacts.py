@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -47,7 +48,8 @@ def built(target: str, *variables: str) -> Path:
 
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     """`make` in the source tree; output and status are the caller's to judge."""
-    return subprocess.run(["make", "-C", str(NATIVE), *arguments], capture_output=True, text=True, check=False)
+    argv = ["make", "-C", str(NATIVE), "WERROR=-Werror", *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, check=False)
 
 
 def sources() -> dict[Path, bytes]:
@@ -59,7 +61,8 @@ def sources() -> dict[Path, bytes]:
 def _key(target: str, variables: tuple[str, ...]) -> str:
     chosen = dict(word.split("=", 1) for word in variables)
     compiler = chosen.get("CC", os.environ.get("CC", "cc"))
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    argv = [*shlex.split(compiler.partition(" -target")[0]), "--version"]
+    version = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     environment = [f"{name}={os.environ.get(name, '')}" for name in ("CC", "CFLAGS", "LDFLAGS")]
     digest = hashlib.sha256("\0".join([target, *variables, version, *environment]).encode())
     for path, content in sources().items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,13 +69,22 @@ def test_a_parser_that_breaks_is_found(sanitized: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("static", ["", "-static"], ids=["shared", "static"])
 @pytest.mark.parametrize("compiler", ["clang", "gcc"])
-def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: str) -> None:
+def test_compilers_have_no_complaint_and_the_version_is_the_builders(compiler: str, static: str) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")
-    build = artefacts.built("all", f"CC={compiler}", "CFLAGS=-O3", "VERSION=9.8.7")
+    build = artefacts.built("all", f"CC={compiler}", "CFLAGS=-O3", f"LDFLAGS={static}", "VERSION=9.8.7")
     said = subprocess.run([build / "tunectl-probe", "--version"], capture_output=True, text=True, check=True)
     assert said.stdout == "tunectl-probe 9.8.7\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_zig_and_musl_have_no_complaint(machine: str) -> None:
+    pytest.importorskip("ziglang", reason="zig is not installed: .[test] has it")
+    compiler = f"{sys.executable} -m ziglang cc"
+    assert artefacts.built("all", f"CC={compiler} -target {machine}-linux-musl", "LDFLAGS=-static")
 
 
 def test_a_build_is_kept_while_nothing_that_decides_it_changes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,10 +18,19 @@ enum {
     LATER_NS = 5000000,
 };
 
+/* musl's macro compares a size with a difference of pointers, which is this file's complaint and not its fault. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wsign-compare"
+static struct cmsghdr *next_control(struct msghdr *message, struct cmsghdr *control)
+{
+    return CMSG_NXTHDR(message, control);
+}
+#pragma GCC diagnostic pop
+
 /* SCM_TIMESTAMPING has three: the kernel's, one that is no more, and the card's. */
 uint64_t stamps_of(struct msghdr *message, bool is_hardware)
 {
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = next_control(message, c)) {
         struct timespec stamp;
         if (c->cmsg_level != SOL_SOCKET || (c->cmsg_type != SCM_TIMESTAMPING && c->cmsg_type != SCM_TIMESTAMPNS))
             continue;

@@ -41,7 +41,7 @@ static void calibrate(struct server *server, double service_ticks)
         uint64_t ticks = chain_ticks(CALIBRATION_TURNS);
         fastest = ticks < fastest ? ticks : fastest;
     }
-    double turns = service_ticks * CALIBRATION_TURNS / (double)fastest;
+    double turns = service_ticks * (double)CALIBRATION_TURNS / (double)fastest;
     server->turns = turns < 1.0 ? 1 : (uint64_t)(turns + 0.5);
     server->work_ticks = server->turns * fastest / CALIBRATION_TURNS;
 }

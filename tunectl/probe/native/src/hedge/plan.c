@@ -96,8 +96,9 @@ void stalls_init(struct stalls *stalls, bool has_any, uint64_t seed, double tick
 
 uint64_t stalls_pass(struct stalls *stalls)
 {
-    double length_ns = HEDGE_STALL_US * 1e3;
-    double pause_ns = length_ns * (100 - HEDGE_STALLED_PERCENT) / HEDGE_STALLED_PERCENT * random_exponential(&stalls->seed);
+    double length_ns = (double)HEDGE_STALL_US * 1e3;
+    double pauses_per_stall = (double)(100 - HEDGE_STALLED_PERCENT) / (double)HEDGE_STALLED_PERCENT;
+    double pause_ns = length_ns * pauses_per_stall * random_exponential(&stalls->seed);
     uint64_t end = stalls->next + (uint64_t)(length_ns * stalls->ticks_per_ns);
     stalls->next = end + (uint64_t)(pause_ns * stalls->ticks_per_ns);
     return end;
@@ -116,7 +117,7 @@ void hedge_plan(struct hedge_run *run)
         c->requests[i].due = (uint64_t)due;
         c->requests[i].first = (uint16_t)(random_next(&seed) >> 63);
     }
-    run->end_ticks = (uint64_t)due + (uint64_t)(GRACE_MS * 1e6 * ticks_per_ns);
+    run->end_ticks = (uint64_t)due + (uint64_t)((double)GRACE_MS * 1e6 * ticks_per_ns);
     bool has_a = strcmp(o->stall, "none") != 0;
     bool has_b = has_a && strcmp(o->stall, "a") != 0;
     unsigned of_b = STREAM_STALLS + (strcmp(o->stall, "common") != 0);

@@ -16,7 +16,7 @@ bool policy_admits(struct policy *p, size_t queue)
     if (is_full(p, queue))
         return false;
     p->tokens += p->rules.budget;
-    if (p->tokens > POLICY_BUCKET)
+    if (p->tokens > (double)POLICY_BUCKET)
         p->tokens = POLICY_BUCKET;
     return true;
 }

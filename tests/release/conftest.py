@@ -1,0 +1,49 @@
+"""The artefacts: the wheels of this tree, made by its own tools, and for the long set a whole release."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab.image import locked
+
+ROOT = Path(__file__).parents[2]
+EPOCH = "1700000000"
+
+
+def copy_of_the_tree(place: Path) -> Path:
+    """What a commit of this tree would hold, in another folder."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    place.mkdir(parents=True)
+    tar = f"tar -c --null --no-recursion -T - | tar -x -C '{place}'"
+    subprocess.run(["bash", "-euo", "pipefail", "-c", tar], cwd=ROOT, input=names, check=True)
+    return place
+
+
+def release(tree: Path, *words: str) -> Path:
+    """`python .release WORDS` in a tree. The last word is the folder it fills."""
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    done = subprocess.run(
+        [sys.executable, ".release", *words], cwd=tree, env=environment, text=True, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Path(words[-1])
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this tree's source archive and wheels: made once, whichever worker asks first."""
+    pytest.importorskip("ziglang", reason="zig makes the static probe, and is not installed: .[test] has it")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    with locked(shared / "wheels.lock"):
+        if not (shared / "wheels").exists():
+            release(ROOT, "wheels", str(shared / "wheels.part"))
+            (shared / "wheels.part").rename(shared / "wheels")
+    return shared / "wheels"

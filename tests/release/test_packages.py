@@ -1,0 +1,222 @@
+"""Each artefact is installed into bare Debian systems, as an operator would, and its probe is started there.
+
+The .rpm goes into a Debian 12, whose Python is RHEL 9's python3.11 by version and path: there is no RHEL here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import tunectl
+from tests.lab.image import locked
+from tests.release.conftest import EPOCH, ROOT, copy_of_the_tree
+from tests.release.roots import Root, root
+from tunectl.cli.options import STATE
+from tunectl.tuning import journal
+
+pytestmark = pytest.mark.long
+
+SUITES = {"bookworm": "deb12", "trixie": "deb13"}
+OLDER = "0.0.9"
+JOURNAL = f"/{STATE}/{journal.NAME}"
+RESTORE = 'run "sudo tunectl restore"'
+UNITS = "tunectl-monitor.service tunectl-repair.path tunectl-repair.service"
+
+
+class Released(NamedTuple):
+    """A release, and one of a version before it; `place` has both, and the wheels that they need."""
+
+    place: Path
+    version: str  # as dpkg and rpm have it
+
+    def deb(self, suite: str) -> str:
+        return f"/mnt/now/tunectl_{self.version}-1+{SUITES[suite]}_amd64.deb"
+
+    def older_deb(self, suite: str) -> str:
+        return f"/mnt/before/tunectl_{OLDER}-1+{SUITES[suite]}_amd64.deb"
+
+
+def _release(tree: Path, out: str, **variables: str) -> str:
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, **variables}
+    done = subprocess.run([tree / ".ci/release", out], env=environment, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
+    """Both made once, whichever worker asks first."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    place = shared / "released"
+    with locked(shared / "released.lock"):
+        if not place.exists():
+            cache = Path(_release(ROOT, "--fetch").splitlines()[-1])
+            half = shared / "released.part"
+            shutil.copytree(cache / "wheels", half / "wheels")
+            _release(ROOT, str(half / "now"))
+            older = copy_of_the_tree(shared / "older")
+            source = older / "tunectl/__init__.py"
+            source.write_text(re.sub(r'(__version__ = )".*"', rf'\1"{OLDER}"', source.read_text()))
+            _release(older, str(half / "before"))
+            half.rename(place)
+    (package,) = place.glob("now/*+deb12_amd64.deb")
+    return Released(place, package.name.split("_")[1].partition("-")[0])
+
+
+@pytest.fixture
+def bare(released: Released, tmp_path: Path) -> Callable[[str], Root]:
+    """A new system of a suite; what was released is in /mnt."""
+    return lambda suite: root(suite, tmp_path / suite, released.place)
+
+
+def starts(system: Root, program: str = "tunectl", version: str = tunectl.__version__) -> None:
+    """The program, its probe, which measures for a moment, and the checks that belong to it."""
+    folder = system.run("sh", "-c", f"dirname $(readlink -f $(command -v {program}))").out.strip()
+    assert system.run(program, "--version").out.split()[-1] == version
+    assert system.run(f"{folder}/tunectl-probe", "--version").out == f"tunectl-probe {version}\n"
+    cpu = str(max(os.sched_getaffinity(0)))
+    assert '"turns"' in system.run(f"{folder}/tunectl-probe", "jitter", "--cpus", cpu, "--duration", "0.1").out
+    assert (
+        "check.movable_threads" in system.run(program, "check", "--window", "0.1", "--format", "json", check=False).out
+    )
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_wheel_installs_without_a_compiler(bare: Callable[[str], Root], suite: str) -> None:
+    system = bare(suite)
+    assert system.run("sh", "-c", "command -v cc gcc clang", check=False).code != 0
+    system.run("python3", "-m", "venv", "/opt/tunectl")
+    pip = ("/opt/tunectl/bin/pip", "install", "--no-index", "--find-links", "/mnt/wheels", "--find-links", "/mnt/now")
+    system.run(*pip, f"tunectl=={tunectl.__version__}")
+    starts(system, "/opt/tunectl/bin/tunectl")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_deb_installs_and_what_it_brings_works(bare: Callable[[str], Root], released: Released, suite: str) -> None:
+    system = bare(suite)
+    system.run("dpkg", "-i", released.deb(suite))
+    starts(system)
+    verified = system.run(
+        "systemd-analyze", "verify", "--man=no", *(f"/usr/lib/systemd/system/{one}" for one in UNITS.split())
+    )
+    assert verified.err + verified.out == ""
+    assert system.run("dpkg", "--verify", "tunectl").out == ""
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_deb_is_upgraded_downgraded_removed_and_purged(
+    bare: Callable[[str], Root], released: Released, suite: str
+) -> None:
+    system = bare(suite)
+    system.run("dpkg", "-i", released.older_deb(suite))
+    starts(system, version=OLDER)
+    system.run("sh", "-c", "echo '# ours' >> /etc/tunectl/host.toml.example")
+    for package, version in ((released.deb(suite), tunectl.__version__), (released.older_deb(suite), OLDER)):
+        said = system.run("dpkg", "--force-confdef", "-i", package)
+        assert RESTORE not in said.err + said.out
+        starts(system, version=version)
+    assert system.run("tail", "-n1", "/etc/tunectl/host.toml.example").out == "# ours\n"
+    system.run("touch", "/etc/tunectl/host.toml")
+    said = system.run("dpkg", "-r", "tunectl")
+    assert RESTORE not in said.err + said.out, "nothing is tuned"
+    assert not system.has("/usr/lib/tunectl")
+    assert not system.has("/usr/bin/tunectl")
+    assert system.has("/etc/tunectl/host.toml")
+    system.run("dpkg", "-P", "tunectl")
+    assert not system.has("/etc/tunectl")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_removing_a_deb_says_that_the_tuning_stands(
+    bare: Callable[[str], Root], released: Released, suite: str
+) -> None:
+    system = bare(suite)
+    system.run("dpkg", "-i", released.deb(suite))
+    system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
+    assert RESTORE in system.run("dpkg", "-r", "tunectl").err
+    system.run("dpkg", "-P", "tunectl")
+    assert system.run("cat", JOURNAL).out == "before\n", "the way back was taken away"
+    assert system.has("/etc/tunectl/host.toml")
+    system.run("dpkg", "-i", released.deb(suite))
+    system.run("rm", JOURNAL)  # restore has taken everything back
+    system.run("dpkg", "-P", "tunectl")
+    assert not system.has(f"/{STATE}")
+    assert not system.has("/etc/tunectl")
+
+
+def test_a_release_from_another_folder_has_the_same_bytes(released: Released, tmp_path: Path) -> None:
+    """All of it, and nothing taken from what zig has compiled before."""
+    tree = copy_of_the_tree(tmp_path / "elsewhere")
+    _release(tree, str(tmp_path / "out"), ZIG_GLOBAL_CACHE_DIR=str(tmp_path / "zig"))
+    assert (tmp_path / "out/SHA256SUMS").read_text() == (released.place / "now/SHA256SUMS").read_text()
+
+
+def test_a_deb_of_the_other_release_is_refused(bare: Callable[[str], Root], released: Released) -> None:
+    refused = bare("bookworm").run("dpkg", "-i", released.deb("trixie"), check=False)
+    assert refused.code != 0
+    assert "tunectl depends on python3 (>= 3.13)" in refused.err
+
+
+def test_an_rpm_is_installed_upgraded_downgraded_and_removed(bare: Callable[[str], Root], released: Released) -> None:
+    if shutil.which("rpm") is None:
+        pytest.skip("no rpm here")
+    system = bare("bookworm")
+    now = str(released.place / f"now/tunectl-{released.version}-1.el9.x86_64.rpm")
+    before = str(released.place / f"before/tunectl-{OLDER}-1.el9.x86_64.rpm")
+    system.run("rpm", "-i", before)
+    starts(system, version=OLDER)
+    for words, version in ((("-U", now), tunectl.__version__), (("-U", "--oldpackage", before), OLDER)):
+        assert RESTORE not in system.run("rpm", *words).err
+        starts(system, version=version)
+    system.run("sh", "-c", f"mkdir -p /{STATE} && echo before > {JOURNAL} && echo > /etc/tunectl/host.toml")
+    assert RESTORE in system.run("rpm", "-e", "tunectl").err
+    assert not system.has("/usr/lib/tunectl")
+    assert system.has(JOURNAL)
+    assert system.has("/etc/tunectl/host.toml")
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_rpmlint_and_an_rpm_are_in_agreement(released: Released, machine: str) -> None:
+    if shutil.which("rpmlint") is None:
+        pytest.skip("no rpmlint here")
+    (package,) = released.place.glob(f"now/*.{machine}.rpm")
+    rules = ROOT / "tests/release/rpmlint.toml"
+    done = subprocess.run(["rpmlint", "--config", rules, package], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert " 0 errors, 0 warnings" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("suffix", ["deb12_amd64", "deb12_arm64", "deb13_amd64", "deb13_arm64"])
+def test_lintian_and_a_deb_are_in_agreement(released: Released, suffix: str) -> None:
+    """What it says of this package on purpose stands in .release/lintian-overrides, with the reason."""
+    if shutil.which("lintian") is None:
+        pytest.skip("no lintian here")
+    (package,) = released.place.glob(f"now/*{suffix}.deb")
+    done = subprocess.run(["lintian", "--allow-root", package], capture_output=True, text=True, check=False)
+    assert done.stdout == ""
+
+
+def test_packages_for_aarch64_hold_what_runs_there(released: Released, tmp_path: Path) -> None:
+    """No aarch64 system here: every program and library in them is read, and the probe is started under emulation."""
+    for package in sorted(released.place.glob("now/*arm64.deb")):
+        place = tmp_path / package.name
+        subprocess.run(["dpkg-deb", "-x", package, place], check=True)
+        objects = [path for path in place.rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+        assert len(objects) >= 4
+        for path in objects:
+            machine = subprocess.run(["readelf", "-h", path], capture_output=True, text=True, check=True).stdout
+            assert "AArch64" in machine, path
+        if shutil.which("qemu-aarch64-static") is None:
+            pytest.skip("no qemu-aarch64-static here (Debian: qemu-user-static)")
+        probe = place / "usr/lib/tunectl/bin/tunectl-probe"
+        subprocess.run(["qemu-aarch64-static", probe, "--version"], check=True)
