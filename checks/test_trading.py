@@ -183,7 +183,9 @@ def test_trading_fed(trading_thread: Trader, host: Sysroot, traders: list[Trader
             observed=len(lost),
             desired=0,
         )
-    _must_see_sockets(host, trading_thread.thread.pid)
+    fed = {declared.name, *declared.fed_by}
+    pids = {one.thread.pid for one in traders if one.declared.name in fed and one.threads}
+    _must_see_drops(host, window, declared.cpu, pids)
     if feeders and not counts_waits(window):
         unknown("this kernel does not count how long threads wait (CONFIG_SCHED_INFO)")
 
@@ -195,10 +197,13 @@ def _steered(host: Sysroot, nic: str, cpu: int) -> list[str]:
     return [f"RPS of {nic} {queue}" for queue, mask in masks if mask and cpu in parse_cpumask(mask)]
 
 
-def _must_see_sockets(host: Sysroot, pid: int) -> None:
-    """Where another user's files hide what a process's sockets dropped, that nothing was dropped is not known."""
-    with suppress(OSError):
-        try:
-            host.names(f"proc/{pid}/fd")
-        except PermissionError:
-            unknown(f"what the sockets of process {pid} dropped cannot be seen", AS_ROOT)
+def _must_see_drops(host: Sysroot, window: Window, cpu: int, pids: set[int]) -> None:
+    """Where the kernel or another user's files hide what was dropped, that nothing was dropped is not known."""
+    if host.exists("proc/net/softnet_stat") and cpu not in window.after.backlog_drops:
+        unknown(f"what the backlog of CPU {cpu} dropped is not known: /proc/net/softnet_stat does not name it")
+    for pid in sorted(pids):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            try:
+                host.names(f"proc/{pid}/fd")
+            except PermissionError:
+                unknown(f"what the sockets of process {pid} dropped cannot be seen", AS_ROOT)

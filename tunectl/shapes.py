@@ -5,6 +5,7 @@ A document is a dict to those who make it and write it. Everybody else has it as
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -327,10 +328,17 @@ class Case(msgspec.Struct, frozen=True):
     receiver_cpu_percent: Amount | None = None
     warnings: list[str] = []
 
+    beyond: ClassVar[int] = 0  # longer than all that the histogram holds
+
     @property
     def counted(self) -> int:
         """How many messages the histogram holds."""
         return self.n
+
+    @property
+    def figures(self) -> Mapping[str, float | None]:
+        """What the histogram has to agree with."""
+        return {**(self.percentiles_ns or {}), "max": self.max_ns}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -400,6 +408,16 @@ class FeedCase(msgspec.Struct, frozen=True):
     def counted(self) -> int:
         """How many messages the histogram holds: of lost ones nobody knows when they came."""
         return self.n - self.lost if self.n else 0
+
+    @property
+    def beyond(self) -> int:
+        """How many are longer than all that the histogram holds."""
+        return self.lost if self.n else 0
+
+    @property
+    def figures(self) -> Mapping[str, float | None]:
+        """What the histogram has to agree with."""
+        return self.due_to_book_ns or {}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -562,6 +580,16 @@ class HedgeCase(msgspec.Struct, frozen=True):
     def missed(self) -> int:
         """Requests that were refused or had no answer."""
         return self.n - self.counted
+
+    @property
+    def beyond(self) -> int:
+        """How many are longer than all that the histogram holds: those that missed."""
+        return self.missed
+
+    @property
+    def figures(self) -> Mapping[str, float | None]:
+        """What the histogram has to agree with."""
+        return {**(self.percentiles_ns or {}), "max": self.max_ns}
 
     @property
     def is_hedged(self) -> bool:

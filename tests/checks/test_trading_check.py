@@ -50,6 +50,17 @@ def test_threads_as_declared_are_silent(lab4: Path, judge: Judge) -> None:
     assert "memory in one place" in found["check.trading_memory_local[rx]"].reason
 
 
+@pytest.mark.parametrize(("columns", "outcome"), [(11, Outcome.UNREADABLE), (13, Outcome.COMPLIANT)])
+def test_a_backlog_without_the_number_of_its_cpu_is_not_known(
+    lab4: Path, judge: Judge, columns: int, outcome: Outcome
+) -> None:
+    """The kernel's lines are of online CPUs in order, so without the number in them a line may be any CPU's."""
+    lines = [" ".join(["00000000"] * 12 + [f"{cpu:08x}"]) for cpu in range(4)]
+    (lab4 / "proc/net").mkdir(exist_ok=True)
+    (lab4 / "proc/net/softnet_stat").write_text("".join(" ".join(one.split()[:columns]) + "\n" for one in lines))
+    assert found_on(quiet(lab4), judge, RX, ORDERBOOK)["check.trading_fed[rx]"].outcome == outcome
+
+
 @pytest.mark.parametrize(
     ("process", "reason", "fix"),
     [

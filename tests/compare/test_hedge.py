@@ -148,3 +148,26 @@ def test_the_page(read: Read, width: int) -> None:
     assert any(line.startswith("  due to answer P99.9 ") for line in lines)
     assert any(line.startswith("  servers busy ") for line in lines)
     assert [line for line in lines if len(line) > width] == []
+
+
+@pytest.mark.parametrize(("key", "raised", "is_read"), [("50", 0, True), ("50", 500, False), ("99", 500, False)])
+def test_a_percentile_that_the_histogram_contradicts_is_refused(
+    read: Read, key: str, raised: int, *, is_read: bool
+) -> None:
+    document = hedge_document(case([3_000] * 1000))
+    document["cells"][0]["percentiles_ns"][key] += raised
+    if is_read:
+        read("a", document)
+        return
+    with pytest.raises(TunectlError, match=rf"cells\[0\]: {key}: is .* ns, and the histogram has it from"):
+        read("a", document)
+
+
+def test_what_missed_has_no_percentile(read: Read) -> None:
+    document = hedge_document(case([3_000] * 1000))
+    cell = document["cells"][0]
+    cell["answered"] -= 20
+    cell["shed"] += 20
+    cell["histogram"][-1][2] -= 20
+    with pytest.raises(TunectlError, match=r"99: is .* ns, and the histogram does not reach it"):
+        read("a", document)

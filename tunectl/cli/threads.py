@@ -15,9 +15,10 @@ from tunectl.host.identity import read_identity
 from tunectl.tuning.inspection import read_config
 from tunectl.tuning.threadunit import drop_in
 
-
 _EXAMPLES = (
-    Example("The drop-in for the thread that the host file declares as md-receiver:", "tunectl threads unit md-receiver"),
+    Example(
+        "The drop-in for the thread that the host file declares as md-receiver:", "tunectl threads unit md-receiver"
+    ),
     Example("Keep it in a file:", "tunectl threads unit md-receiver --output 50-tunectl.conf"),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tunectl.probe.feed_explain import explained_feed
 from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
 from tunectl.probe.hedge_explain import explained_hedge
 from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
+from tunectl.probe.lengths import bucket_at
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
@@ -183,6 +184,7 @@ def _check_cases(result: CaseTable, path: Path) -> None:
     cases: Sequence[AnyCase] = result.cases
     for place, case in enumerate(cases):
         _check_histogram(case.histogram, case.counted, f"{path}: cells[{place}].histogram")
+        _check_figures(case.histogram, case.figures, f"{path}: cells[{place}]", case.beyond)
         if isinstance(result, Hedge) and case.n and bool(case.cpus) == result.simulated:
             said = f"{path}: cells[{place}].cpus: simulated is {str(result.simulated).lower()}, and so this cannot be"
             raise TunectlError(said, "a simulation has no CPUs, and a measurement has three")
@@ -194,3 +196,21 @@ def _check_histogram(buckets: list[Bucket], expected: int, where: str) -> None:
     found = sum(count for _, _, count in buckets)
     if found != expected:
         raise TunectlError(f"{where}: holds {found:,} of {expected:,}", "a result is whole, or not to be compared")
+
+
+_PERCENTILES = ("50", "90", "95", "99", "99.9", "99.99", "99.999")
+_SHARES = {"min": 0.0, **{name: float(name) / 100 for name in _PERCENTILES}, "max": 1.0}
+_ROUNDED_NS = 1  # whole ns of the figure and of the bucket's edge may be rounded apart
+
+
+def _check_figures(buckets: list[Bucket], figures: Mapping[str, float | None], where: str, beyond: int = 0) -> None:
+    """Percentiles and extremes lie in the bucket that holds them; what is longer than any bucket has no figure."""
+    for name, ns in figures.items():
+        share = _SHARES.get(name)
+        if ns is None or share is None or not buckets:
+            continue
+        bucket = bucket_at(buckets, share, beyond)
+        if bucket is None or not bucket[0] - _ROUNDED_NS <= ns <= bucket[1] + _ROUNDED_NS:
+            found = f"has it from {bucket[0]:,} to {bucket[1]:,}" if bucket else "does not reach it"
+            said = f"{where}: {name}: is {ns:,g} ns, and the histogram {found}"
+            raise TunectlError(said, "figures of one run agree; give it the document as it was written")

@@ -73,7 +73,7 @@ int64_t connection_drops(const struct connection *c)
 int connection_use_tls(struct connection *c)
 {
     struct tls12_crypto_info_aes_gcm_128 keys = {.info = {.version = TLS_1_3_VERSION, .cipher_type = TLS_CIPHER_AES_GCM_128}};
-    c->failed = "use the kernel's TLS (module tls: loading it needs CAP_NET_ADMIN)";
+    c->failed = "use the kernel's TLS (module tls: is it there, and loaded? loading it needs CAP_NET_ADMIN)";
     if (getrandom(keys.key, sizeof(keys.key), 0) < 0 || getrandom(keys.iv, sizeof(keys.iv), 0) < 0 ||
         getrandom(keys.salt, sizeof(keys.salt), 0) < 0 ||
         setsockopt(c->sends[0], IPPROTO_TCP, TCP_ULP, "tls", sizeof("tls")) ||
