@@ -53,6 +53,28 @@ def test_an_earlier_file_stands_where_the_new_one_has_no_room(tmp_path: Path, fu
     assert path.read_text() == "earlier"
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_result_that_was_cut_short_is_no_success(tmp_path: Path, unbuffered: str, full: None) -> None:
+    """Also of an unbuffered stream, whose write says how much of it was written, and nothing else."""
+    with (tmp_path / "knobs.json").open("wb") as out:
+        words = [*PROGRAM, "knobs", "--format", "json"]
+        env = environment({"PYTHONUNBUFFERED": unbuffered})
+        done = subprocess.run(words, env=env, stdout=out, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "tunectl: the result could not be written: File too large\n")
+
+
+def test_a_read_only_place_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    words = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o ro none "$0" && exec "$@"', str(tmp_path)]
+    if subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("needs unshare(1), and to be allowed to mount")
+    output = tmp_path / "result.json"
+    words += [*PROGRAM, "probe", "jitter", "--intrude", "--cpus", str(CPU), "--output", str(output)]
+    env = environment({"TUNECTL_PROBE": "/bin/false"})
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"tunectl: --output {output}: Read-only file system\n"
+
+
 def test_a_link_stays_and_the_mode_of_what_it_leads_to(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("earlier")

@@ -146,7 +146,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"fifo_priority": 1, "host_files": {"/proc/sys/kernel/sched_rt_runtime_us": "950000\n"}},
         {"fifo_priority": 0, "host_files": {"/proc/sys/kernel/sched_rt_runtime_us": "950000\n"}},
     ),
-    "cpu.max) stopped the probe for 0.0 ms": ({"facts": {"throttled_us": 1}}, {}),
+    "cpu.max) stopped the probe, on all of its CPUs together for 0.0 ms": ({"facts": {"throttled_us": 1}}, {}),
 }
 
 
@@ -183,6 +183,13 @@ CPUS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "was moved": ({"migrations": 1}, {"migrations": 0}),
     "CPU 2 was shared: other threads had it for 10% of the run": ({"waited_ns": 10**9}, {"waited_ns": 10**9 - 1}),
 }
+
+
+def test_a_throttled_cpu_was_nobody_elses() -> None:
+    said = "\n".join(warnings(raw_cpu(waited_ns=2 * 10**9), facts={"throttled_us": 1_000_001}))
+    assert "shared" not in said
+    said = "\n".join(warnings(raw_cpu(waited_ns=2 * 10**9), facts={"throttled_us": 1_000_000}))
+    assert "CPU 2 was shared: other threads had it for 10% of the run" in said
 
 
 @pytest.mark.parametrize("said", CPUS)

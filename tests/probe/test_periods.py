@@ -199,6 +199,16 @@ def test_one_tick_is_not_told_as_two(other_ms: float, begin_ms: float, name: str
     assert {one.name for one in found(gaps, length)} == {"a timer tick at HZ=250", name}
 
 
+@pytest.mark.parametrize(("other_ms", "is_one"), [(9.998, True), (9.99, False)])
+def test_two_ticks_are_two_only_where_they_part_within_the_run(other_ms: float, is_one: bool) -> None:
+    length = SECOND  # 100 periods: 2 us a period add up to 0.2 ms, less than the 3 % by which a tick may come late
+    combs = (comb(10 * MS, length), comb(other_ms * MS, length, 5 * MS))
+    gaps = taken(length, *(([gap.start for gap in each], lambda: 5e3, "") for each in combs))
+    names = [one.name for one in found(gaps, length)]
+    assert len(names) == 2
+    assert ("in step with the tick at HZ=100" in names) is is_one
+
+
 def test_the_cause_is_the_one_that_most_of_them_have() -> None:
     gaps, length = tick(250, 1, 0.002, 9)
     assert [one.cause for one in found(gaps, length)] == ["tick"]

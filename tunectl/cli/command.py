@@ -172,6 +172,9 @@ def check_output(path: str, *, makes_directory: bool = False) -> None:
         require_regular(path)
     except OSError as error:
         raise UsageError(f"--output {path}: {error.strerror}") from error
+    place = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(place) and os.statvfs(place).f_flag & os.ST_RDONLY:
+        raise UsageError(f"--output {path}: {os.strerror(errno.EROFS)}")
 
 
 def write_whole(path: str, text: str, mode: int = 0o644) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from contextlib import suppress
@@ -96,9 +97,12 @@ def cli(ctx: click.Context, /, **given: Any) -> None:
 
 def main() -> None:
     """Runs one command and ends the process."""
+    _buffer_output()
     code = _completed() if "_TUNECTL_COMPLETE" in os.environ else _run()
+    # Asked to end for the second time, it waits for no reader; what it has to say went to stderr.
+    streams = (sys.stderr,) if ENDING.is_urgent else (sys.stdout, sys.stderr)
     try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # None: it was closed before we started
+        for stream in filter(None, streams):  # None: it was closed before we started
             stream.flush()
     except BrokenPipeError:  # the reader of our output has gone
         code = exits.FAILED
@@ -115,6 +119,13 @@ def _completed() -> int:
 
         complete(cli)
     return exits.OK
+
+
+def _buffer_output() -> None:
+    """Under PYTHONUNBUFFERED a write that the disk or a signal cut short would go unnoticed, and the result be cut, too."""
+    if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
+        whole = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
 
 
 def _run() -> int:

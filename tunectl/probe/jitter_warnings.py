@@ -49,14 +49,15 @@ def _reasons(run: Run, cpu: Cpu) -> Iterator[str]:
         yield f"the spinner of CPU {cpu.cpu} was stopped during the run (by a signal, or a debugger)"
     if run.facts.throttled_us:
         ms = run.facts.throttled_us / 1e3
-        yield f"cgroup throttling (cpu.max) stopped the probe for {ms:.1f} ms of the run"
+        yield f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {ms:.1f} ms"
     if not run.facts.main_thread:
         yield f"the probe's own main thread shares CPU {cpu.cpu}" if len(run.cpus) == 1 else _SHARES_ONE
 
 
 def shared(run: Run, cpu: Cpu) -> str:
     """Did other threads have this CPU for long? A limit that broke, did break; one that held, held beside them."""
-    share = min(cpu.waited_ns / 1e9 / run.seconds(cpu), 1.0) if cpu.run_ticks else 0.0
+    others_ns = max(cpu.waited_ns - 1000 * run.facts.throttled_us, 0)  # a throttled thread waits, too, for nobody
+    share = min(others_ns / 1e9 / run.seconds(cpu), 1.0) if cpu.run_ticks else 0.0
     return f"CPU {cpu.cpu} was shared: other threads had it for {share:.0%} of the run" if share >= _SHARED else ""
 
 
