@@ -122,7 +122,7 @@ def _completed() -> int:
 
 
 def _buffer_output() -> None:
-    """Under PYTHONUNBUFFERED a write that the disk or a signal cut short would go unnoticed, and the result be cut, too."""
+    """Under PYTHONUNBUFFERED nobody notices a write that the disk or a signal cut short, and the result is cut, too."""
     if sys.stdout is not None and isinstance(raw := sys.stdout.buffer, io.RawIOBase):
         whole = io.BufferedWriter(raw)
         sys.stdout = io.TextIOWrapper(whole, sys.stdout.encoding, sys.stdout.errors, line_buffering=True)
