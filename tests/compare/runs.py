@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
-from tests.probe.samples import cpu_result, result
+from tests.probe.samples import cpu_result, figures_of, result
 from tunectl.compare.sample import Sample, sample
 from tunectl.shapes import Jitter
 
@@ -23,15 +22,10 @@ def cpu_of(gaps: Iterable[Gap], seconds: float, cpu: int = 2, **changes: Any) ->
     """A CPU of a jitter document with exactly these gaps; its counter ticks once a ns."""
     listed = sorted(gaps)
     lengths = [length for _, length in listed]
-    stolen = sum(lengths)
     values = {
-        "duration_ns": int(seconds * 1e9),
+        **figures_of(lengths, int(seconds * 1e9)),
         "tsc_start": 1_000,
-        "interruptions": len(listed),
-        "stolen_ns": stolen,
-        "stolen_ppm": stolen / seconds / 1e3,
-        "max_ns": max(lengths, default=0),
-        "histogram": [[length, length, count] for length, count in sorted(Counter(lengths).items())],
+        "events_lost": 0,
         "events": [[1_000 + start, 1_000 + start + length, 0] for start, length in listed],
     }
     return cpu_result(cpu, **{**values, **changes})

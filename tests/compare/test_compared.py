@@ -17,7 +17,8 @@ from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile, read_document
 
 NOISY = cpu_of(simulated(1, 10.0), 10.0)
-ALIKE = cpu_of(simulated(2, 10.0), 10.0)
+GAPS_ALIKE = simulated(2, 10.0)
+ALIKE = cpu_of(GAPS_ALIKE, 10.0)
 QUIET = cpu_of(simulated(3, 10.0, per_second=20.0, length=lambda rng: 400 + rng.random()), 10.0)
 
 
@@ -224,7 +225,7 @@ def test_conditions_that_differ_are_named(read: Any, change: dict[str, Any], sai
 
 def test_what_would_help_runs_that_a_gap_ended_is_no_other_length(read: Any) -> None:
     short = document(ALIKE, at="2026-11-21T10:00:00Z", ended_by="until", duration_s=0.5)
-    short["cpus"] = [{**ALIKE, "duration_ns": 5 * 10**8}]
+    short["cpus"] = [cpu_of([gap for gap in GAPS_ALIKE if gap[0] < 4 * 10**8], 0.5)]
     made = compared(read("a", document(NOISY)), read("b", short))["judged"]
     assert (made["outcome"], made["would_help"]) == ("cannot-tell", "measure without --until")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tests.probe.samples import cpu_result, result
+from tests.probe.samples import cpu_result, figures_of, result
 from tunectl.fleet.records import Absent, Answer, Asked, Session, summary_of
 from tunectl.fleet.store import open_session, record_absent, record_document
 from tunectl.shapes import Preflight
@@ -56,15 +56,9 @@ def preflight(
     probe = None
     if max_ns is not None:
         longest = int(max_ns)
-        cpu = cpu_result(
-            15,
-            max_ns=longest,
-            stolen_ppm=max_ns / 40,
-            gap_ns=dict.fromkeys(cpu_result()["gap_ns"], longest),
-            arrival_ns={**dict.fromkeys(cpu_result()["arrival_ns"], max_ns / 2), "50": 0, "99": 0},
-        )
+        cpu = cpu_result(15, **figures_of([longest] * 50))
         kept = {"limits": dict(LIMITS), "verdict": "within", "broken": [], "not_judged": [], "reason": ""}
-        probe = result({**cpu, "histogram": [[longest, longest, 50]]}, budget=kept)
+        probe = result(cpu, budget=kept)
     made: dict[str, Any] = {
         "schema": "tunectl.preflight/1",
         "tunectl_version": "0.1.0",

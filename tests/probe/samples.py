@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+from tunectl.probe.explain import ARRIVALS, GAPS
+from tunectl.probe.lengths import Lengths
 from tunectl.shapes import Jitter, typed
+
+
+def figures_of(lengths: Sequence[int], run_ns: int = 10**10) -> dict[str, Any]:
+    """What a CPU's result says of gaps of these lengths in ns, none of which is listed."""
+    all_of_them, stolen = Lengths((length, 1) for length in lengths), sum(lengths)
+    arrivals = {name: int(all_of_them.arrival_percentile(share, run_ns)) for name, share in ARRIVALS.items()}
+    return {
+        "duration_ns": run_ns,
+        "interruptions": len(lengths),
+        "stolen_ns": stolen,
+        "stolen_ppm": stolen * 1e6 / run_ns,
+        "max_ns": max(lengths, default=0),
+        "gap_ns": {name: int(all_of_them.percentile(share)) for name, share in GAPS.items()},
+        "arrival_ns": arrivals,
+        "histogram": [[length, length, count] for length, count in sorted(Counter(lengths).items())],
+        "events_lost": len(lengths),
+        "events": [],
+    }
 
 
 def cpu_result(cpu: int = 2, **changes: Any) -> dict[str, Any]:
     """10 s, 50 interruptions, 1 ms stolen in all."""
     values: dict[str, Any] = {
         "cpu": cpu,
-        "duration_ns": 10_000_000_000,
+        **figures_of([19_000] * 10 + [19_250] * 38 + [38_500, 40_000]),
         "loops": 1_000_000_000,
         "loop_ns": {"mean": 10.0, "min": 9.9},
-        "interruptions": 50,
-        "stolen_ns": 1_000_000,
-        "stolen_ppm": 100.0,
-        "max_ns": 40_000,
-        "gap_ns": {"50": 20_000, "99": 39_000, "99.9": 40_000, "99.99": 40_000},
-        "arrival_ns": {"50": 0, "99": 0, "99.9": 8_000, "99.99": 20_000, "99.999": 30_000},
         "percentile_error_ppm": 0,
-        "histogram": [[20_000, 20_100, 50]],
-        "events_lost": 0,
-        "events": [],
         "counters": {
             "irq": {},
             "softirq": {},

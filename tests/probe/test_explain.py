@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.probe.samples import raw_cpu, raw_run
 from tunectl.errors import TunectlError
+from tunectl.probe.agreement import disagreement
 from tunectl.probe.budget import judge
 from tunectl.probe.document import read_document
 from tunectl.probe.explain import explained
@@ -310,3 +311,34 @@ def test_beside_others_a_limit_can_be_broken_and_not_kept(gaps: tuple[tuple[int,
 
 if __name__ == "__main__":
     RAW.write_text(json.dumps(published(), indent=2) + "\n")
+
+
+def bucketed(lengths: list[int]) -> list[list[int]]:
+    """As native/src/lib/histogram.h has it: 128 buckets for each power of two."""
+    rows: dict[int, list[int]] = {}
+    for length in sorted(lengths):
+        shift = max(length.bit_length() - 8, 0)
+        first = length >> shift << shift
+        row = rows.setdefault(first, [first, first + (1 << shift), 0, 0])
+        row[2] += 1
+        row[3] += length
+    return list(rows.values())
+
+
+@settings(max_examples=examples(100))
+@given(
+    st.lists(st.integers(1, 10**7) | st.integers(1, 300), max_size=40),
+    st.booleans(),
+    st.sampled_from([1e9, 2_299_999_917.931, 3.7e9, 25e6]),
+    st.integers(1, 10**11),
+)
+def test_no_run_contradicts_itself(lengths: list[int], listed: bool, hz: float, quiet: int) -> None:
+    """Whatever was measured, at whatever rate of the counter, however short the run was."""
+    starts = [1_000 + sum(lengths[:place]) + place for place in range(len(lengths))]
+    gaps = [(start, start + length) for start, length in zip(starts, lengths, strict=True)]
+    run_ticks = sum(lengths) + len(lengths) + quiet
+    none: dict[str, Any] = {} if listed else {"events": [], "events_lost": len(lengths)}
+    cpu = raw_cpu(2, *gaps, histogram=bucketed(lengths), tsc_end=1_000 + run_ticks, **none)
+    run = raw_run(cpu, clock={**raw_run()["clock"], "hz": hz})
+    (found,) = typed(explained(run), Jitter).cpus
+    assert disagreement(found) == ""

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from tunectl.errors import TunectlError
+from tunectl.probe.agreement import disagreement
 from tunectl.probe.explain import explained
 from tunectl.probe.feed_explain import explained_feed
 from tunectl.probe.feed_facts import SCHEMA as FEED_RAW
@@ -169,6 +170,9 @@ def _check_jitter(result: Jitter, path: str) -> None:
         raise TunectlError(f"{path}: duration_s: Expected `float` > 0", "measure for longer")
     if not result.cpus:
         raise TunectlError(f"{path}: cpus: no CPU was measured", "probe at least one")
+    took_s = max(cpu.duration_ns for cpu in result.cpus) / 1e9
+    if took_s and abs(result.duration_s - took_s) > 1e-6:
+        raise TunectlError(f"{path}: duration_s: {result.duration_s:g}, and the longest duration_ns is {took_s:g} s")
     for place, cpu in enumerate(result.cpus):
         _check_histogram(cpu.histogram, cpu.interruptions, f"{path}: cpus[{place}].histogram")
         for number, (start, end, label) in enumerate(cpu.events):
@@ -176,6 +180,8 @@ def _check_jitter(result: Jitter, path: str) -> None:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins, or at once")
             if label >= len(result.labels):
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
+        if problem := disagreement(cpu):
+            raise TunectlError(f"{path}: cpus[{place}].{problem}", "figures that contradict each other are no result")
 
 
 def _check_cases(result: CaseTable, path: Path) -> None:
