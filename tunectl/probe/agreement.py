@@ -22,8 +22,8 @@ def disagreement(cpu: Cpu) -> str:
 
 
 def _disagreements(cpu: Cpu) -> Iterator[str]:
-    if len(cpu.events) + cpu.events_lost != cpu.interruptions:
-        yield f"events: {len(cpu.events):,} and {cpu.events_lost:,} lost are not the {cpu.interruptions:,} interruptions"
+    if (listed := len(cpu.events)) + cpu.events_lost != cpu.interruptions:
+        yield f"events: {listed:,} and {cpu.events_lost:,} lost are not the {cpu.interruptions:,} interruptions"
     least = Lengths((float(low), count) for low, _, count in cpu.histogram)
     most = Lengths((float(high + 1), count) for _, high, count in cpu.histogram)
     yield from _outside("max_ns", cpu.max_ns, least.longest, most.longest)
