@@ -104,7 +104,10 @@ def changed(*path: Any, to: Any) -> str:
         (changed("cpus", 0, "stolen_ppm", to=5), "FILE: cpus[0].stolen_ppm: 5, and stolen_ns of duration_ns is "),
         (changed("cpus", 0, "duration_ns", to=4 * 10**9), "FILE: duration_s: 2, and the longest duration_ns is 4 s"),
         (changed("duration_s", to=4.0), "FILE: duration_s: 4, and the longest duration_ns is 2 s"),
-        (changed("cpus", 0, "gap_ns", "99.9", to=5), "FILE: cpus[0].gap_ns[99.9]: 5, and the histogram allows "),
+        (
+            changed("cpus", 0, "gap_ns", "99.9", to=5),
+            "FILE: cpus[0].gap_ns: 99.9: is 5 ns, and the histogram has it from ",
+        ),
         (changed("cpus", 0, "arrival_ns", "99.9", to=9**9), "FILE: cpus[0].arrival_ns[99.9]: 387,420,489, and the "),
         (changed("cpus", 0, "events", to=[]), "FILE: cpus[0].events: 0 and 0 lost are not the "),
         (changed("cpus", 0, "events_lost", to=1), "FILE: cpus[0].events: "),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tunectl.probe.explain import ARRIVALS, GAPS
+from tunectl.probe.explain import ARRIVALS
 from tunectl.probe.lengths import Lengths
 from tunectl.shapes import Cpu
 
@@ -17,7 +17,10 @@ _ROUNDED_NS = 2  # figures are rounded down, and so is the length of the run
 
 
 def disagreement(cpu: Cpu) -> str:
-    """The first figure of a CPU that its gaps contradict: key, what it says, what is possible; "" where none is."""
+    """The first figure of a CPU that its gaps contradict: key, what it says, what is possible; "" where none is.
+
+    But for the percentiles of gaps, which each table of figures has.
+    """
     return next(_disagreements(cpu), "")
 
 
@@ -28,9 +31,6 @@ def _disagreements(cpu: Cpu) -> Iterator[str]:
     most = Lengths((float(high + 1), count) for _, high, count in cpu.histogram)
     yield from _outside("max_ns", cpu.max_ns, least.longest, most.longest)
     yield from _outside("stolen_ns", cpu.stolen_ns, least.sums[0], most.sums[0])
-    for name in filter(cpu.gap_ns.__contains__, GAPS):
-        of = (side.percentile(GAPS[name]) for side in (least, most))
-        yield from _outside(f"gap_ns[{name}]", cpu.gap_ns[name], *of)
     run_ns = cpu.duration_ns
     if not run_ns:
         return

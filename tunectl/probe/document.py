@@ -180,6 +180,7 @@ def _check_jitter(result: Jitter, path: str) -> None:
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: ends before it begins, or at once")
             if label >= len(result.labels):
                 raise TunectlError(f"{path}: cpus[{place}].events[{number}]: has no cause among the labels")
+        _check_figures(cpu.histogram, cpu.gap_ns, f"{path}: cpus[{place}].gap_ns")
         if problem := disagreement(cpu):
             raise TunectlError(f"{path}: cpus[{place}].{problem}", "figures that contradict each other are no result")
 
