@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,21 +15,12 @@ from tests.ran import Ran
 from tunectl import __version__
 from tunectl.cli.helped import Example, Family, Helped, summary_of
 from tunectl.cli.main import cli
+from tunectl.cli.manuals.pages import contexts
 
 Run = Callable[..., Ran]
 
 
-def commands(ctx: click.Context) -> Iterator[click.Context]:
-    """Every command, the program itself first."""
-    yield ctx
-    if isinstance(ctx.command, click.Group):
-        for name in ctx.command.list_commands(ctx):
-            below = ctx.command.get_command(ctx, name)
-            assert below is not None
-            yield from commands(click.Context(below, info_name=name, parent=ctx))
-
-
-ALL = {ctx.command_path: ctx for ctx in commands(click.Context(cli, info_name="tunectl", **cli.context_settings))}
+ALL = {ctx.command_path: ctx for ctx in contexts(click.Context(cli, info_name="tunectl", **cli.context_settings))}
 EXAMPLES = [(path, one) for path, ctx in ALL.items() if isinstance(ctx.command, Helped) for one in ctx.command.examples]
 
 

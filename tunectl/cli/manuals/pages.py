@@ -76,17 +76,18 @@ _CIRCLES = (
 def pages() -> Iterator[Page]:
     """A page for each command, the program itself first. tunectl-probe has its own: native.py."""
     settings = {**cli.context_settings, "terminal_width": 10_000, "max_content_width": 10_000}
-    for ctx in _contexts(click.Context(cli, info_name=PROGRAM, **settings)):
+    for ctx in contexts(click.Context(cli, info_name=PROGRAM, **settings)):
         yield _page(ctx)
 
 
-def _contexts(ctx: click.Context) -> Iterator[click.Context]:
+def contexts(ctx: click.Context) -> Iterator[click.Context]:
+    """This command and every one below it, the program itself first."""
     yield ctx
     if isinstance(ctx.command, click.Group):
         for name in ctx.command.list_commands(ctx):
             below = ctx.command.get_command(ctx, name)
             assert below is not None
-            yield from _contexts(click.Context(below, info_name=name, parent=ctx))
+            yield from contexts(click.Context(below, info_name=name, parent=ctx))
 
 
 def _page(ctx: click.Context) -> Page:
