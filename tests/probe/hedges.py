@@ -63,6 +63,7 @@ def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -
         "shorter_of_pair": [],
         "together": together(served=(len(services), len(won))),
         "threads": [OWN, OWN, OWN],
+        "throttled_us": 0,
         "throttled": None,
         **changes,
     }

@@ -276,6 +276,13 @@ def test_a_thread_without_its_cpu_makes_a_cell_void(which: int) -> None:
     assert not cell(case([3_000] * 1000, threads=threads))["is_void"]
 
 
+@pytest.mark.parametrize(("us", "void"), [(0, False), (1, True)])
+def test_threads_that_a_quota_stopped_make_a_cell_void(us: int, void: bool) -> None:
+    made = cell(case([3_000] * 1000, throttled_us=us))
+    assert (made["is_void"], made["n"]) == (void, 0 if void else 1000)
+    assert made["reason"].startswith("void: cgroup throttling (cpu.max) stopped the probe") is void
+
+
 def test_a_void_cell_has_no_figure_and_keeps_its_counts() -> None:
     made = cell(case([3_000] * 1000, threads=[OWN | {"cpu_ns": 0}] * 3))
     empty = ("floor_ns", "delay_ns", "min_ns", "mean_ns", "max_ns", "late_ns", "wasted_ns", "utilisation", "collapsed")

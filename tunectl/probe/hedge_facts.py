@@ -85,6 +85,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     shorter_of_pair: Values = []  # of the requests that both servers were done with
     together: Together = Together()
     threads: list[Thread] = []  # the client, A and B; none where it was simulated
+    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
     throttled: Count | None = None  # how often a server's core or package was, meanwhile; None where nobody counts
 
     @property

@@ -206,6 +206,7 @@ static int write_case(struct json *j, const struct hedge_run *run)
     json_string(j, "stall", o->stall);
     json_uint(j, "seed", o->seed);
     json_string(j, "reason", "");
+    json_uint(j, "throttled_us", run->pair.throttled_us);
     write_counts(j, run);
     write_figures(j, "latency", c, REQUEST_ANSWERED, LATENCY, scratch);
     write_figures(j, "won_latency", c, REQUEST_WON, LATENCY, scratch);
