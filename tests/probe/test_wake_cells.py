@@ -186,8 +186,8 @@ def test_threads_that_a_quota_stopped_have_no_delays(us: int, void: bool) -> Non
     assert len(made["speedups"]) == (not void)
     if us > 1:
         assert made["cells"][0]["reason"] == (
-            "void: cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for 61.2 ms: the delays hold "
-            "that"
+            "void: cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for 61.2 ms: "
+            "the delays hold that"
         )
 
 
