@@ -127,6 +127,7 @@ static void write_counts(struct json *j, const struct hedge_run *run)
     json_uints(j, "queue_arrivals", c->arrivals, QUARTERS);
     json_uint(j, "measured_ticks", run->measured_ticks);
     json_uint(j, "busy_ticks", c->busy_ticks);
+    json_uint(j, "free_ticks", run->servers[SERVER_A].free_ticks + run->servers[SERVER_B].free_ticks);
     json_uint(j, "wasted_ticks", c->wasted_ticks);
     json_real(j, "fastest_ticks", c->fastest_ticks == UINT64_MAX ? NAN : (double)c->fastest_ticks, 0);
 }
