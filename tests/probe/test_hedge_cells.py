@@ -145,7 +145,7 @@ def test_queues_that_grow_are_a_collapse(sums: list[int], is_collapsed: bool) ->
     assert bool(about(made["warnings"], "collapsed: the queues held")) is is_collapsed
 
 
-FULL = {"free_ticks": 19_999, "measured_ticks": 1_000_000}
+FULL: dict[str, Any] = {"free_ticks": 19_999, "measured_ticks": 1_000_000}
 
 
 @pytest.mark.parametrize(("free", "is_told"), [(20_000, False), (19_999, True)])
@@ -169,7 +169,9 @@ def test_second_copies_that_take_all_the_time_that_is_left_are_a_collapse(free: 
 def test_a_queue_that_refuses_does_not_stand_still_at_its_worst() -> None:
     made = cell(case([3_000] * 1_000, won=[9_000] * 10, hedged=175, shed_at=4, **FULL))
     assert made["collapsed"] is False
-    assert about(made["warnings"], "saturated: the servers were free for 1 % of the time; what they cannot do is refused")
+    assert about(
+        made["warnings"], "saturated: the servers were free for 1 % of the time; what they cannot do is refused"
+    )
 
 
 def test_a_run_that_was_cut_short_has_no_last_quarter() -> None:
