@@ -1,18 +1,22 @@
 """What the operator's own threads did while the host was watched, and what runs in their processes."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from tunectl.checking import Match, Severity, compliant, costs, failing, unknown, unsupported, watches
 from tunectl.checking.ipis import PER_S, SHORTEST_S, allowed
 from tunectl.checking.judges import some
 from tunectl.checking.movers import page_movers
+from tunectl.checking.polling import Defaults, Room, cpus_for, named, pollers, room_for
 from tunectl.checking.spans import is_stopped, loose, sleeps, span_of
 from tunectl.checking.traders import Trader
 from tunectl.checking.window import Window
 from tunectl.cpulist import format_cpulist
-from tunectl.fix import Fix, in_turn, to_decide, to_type
+from tunectl.fix import in_turn, to_decide, to_type
+from tunectl.host.busypoll import Polled, read_polled
 from tunectl.host.procs import Thread
 from tunectl.host.refusals import AS_ROOT
 from tunectl.host.runtimes import Runtime, collectors, read_runtimes, settings_of
-from tunectl.host.sockets import open_sockets
 from tunectl.host.sysroot import Sysroot
 from tunectl.model import Scope
 from tunectl.wording import plural, seconds_of
@@ -139,50 +143,66 @@ def _set(host: Sysroot, pid: int, runtime: Runtime) -> str:
 def test_trading_polls(trading_thread: Trader, window: Window, host: Sysroot, traders: list[Trader]) -> None:
     """A thread that busy-polls one socket does not look at another one meanwhile: each wants a CPU for itself.
 
-    Looked at where net.core.busy_read or busy_poll is on: other declared threads on its CPU, and whether its process
-    has more UDP sockets than threads. Which thread polls which socket, and a socket's own SO_BUSY_POLL, show nowhere.
-    Source: Documentation/admin-guide/sysctl/net.rst; socket(7).
+    Asked of a duplicate of each descriptor (pidfd_getfd(2), root only): SO_BUSY_POLL of the process's Internet sockets,
+    and the parameters of its epoll instances. Compared: how many are polled, and on how many CPUs its threads can be.
+    Which thread polls which shows nowhere, so between one CPU for each and certainly too few the answer is unknown.
+    Source: socket(7); Documentation/networking/napi.rst; Documentation/admin-guide/sysctl/net.rst.
     """
     after = span_of(window, trading_thread).after
-    asked = {path.rpartition("/")[2]: host.get(path) for path in (_BUSY_READ, _BUSY_POLL)}
-    on = [f"{name}={value}" for name, value in asked.items() if value not in ("", "0")]
-    if not on:
-        unsupported("no socket busy-polls by default here (net.core.busy_read); its own SO_BUSY_POLL shows nowhere")
-    beside = [
+    defaults = Defaults(*(int(host.get(path).strip() or 0) for path in (_BUSY_READ, _BUSY_POLL)))
+    sharing = [
         one for one in traders if one.declared.name != trading_thread.declared.name and _shares(window, one, after)
     ]
-    if beside:
-        failing(
-            f"{trading_thread.declared.name} polls on CPU {after.cpu} ({' '.join(on)}), and so "
-            f"{'do' if len(beside) > 1 else 'does'} {some(one.declared.name for one in beside)}",
-            in_turn(
-                *(
-                    _home(one)
-                    for one in (trading_thread, *beside)
-                    if one.thread.allowed != frozenset({one.declared.cpu})
-                )
-            ),
-            observed=len(beside),
-            desired=0,
-        )
     try:
-        sockets = len(open_sockets(host, after.pid))
+        polled = read_polled(host, after.pid)
     except OSError as error:
-        unknown(f"the sockets of process {after.pid} cannot be seen: {error.strerror}", AS_ROOT)
-    threads = sum(pid == after.pid for pid, _ in window.after.threads)
-    if sockets > threads:
-        unknown(
-            f"process {after.pid} has {plural(sockets, 'UDP socket')} and {plural(threads, 'thread')} "
-            f"({' '.join(on)}): which of them are polled by one thread shows nowhere",
-            to_decide("give each socket that is busy-polled a thread and a CPU of its own"),
-        )
+        if any(defaults):
+            _refuse_sharing(trading_thread, sharing, after, str(defaults))
+        unknown(f"what process {after.pid} busy-polls cannot be seen: {error.strerror}", AS_ROOT)
+    found = pollers(polled, defaults)
+    if not found:
+        unsupported(f"process {after.pid} busy-polls nothing: no socket has SO_BUSY_POLL, no epoll instance polls")
+    also = [one for one in sharing if _polls_too(host, one, after.pid, found, defaults)]
+    _refuse_sharing(trading_thread, also, after, f"SO_BUSY_POLL or epoll, {max(one.usecs for one in found)} us")
+    own = {one.declared.cpu for one in traders for there in one.threads if there.pid == after.pid}
+    threads = [one for (pid, _), one in window.after.threads.items() if pid == after.pid and one.alive]
+    room, said = (
+        room_for(polled, defaults, len(own), cpus_for(threads)),
+        f"process {after.pid} busy-polls {named(found)}",
+    )
+    if room is Room.ENOUGH:
+        compliant(f"{said}; its declared threads have {plural(len(own), 'CPU')}")
+    where = f"{said}; its {plural(len(threads), 'thread')} can be on {plural(cpus_for(threads), 'CPU')} at once"
+    each = to_decide("give each socket that is busy-polled a declared thread and a CPU of its own, or poll fewer")
+    if room is Room.UNKNOWN:
+        unknown(f"{where}, {len(own)} of them declared: which thread polls which shows nowhere", each)
+    failing(where, each, observed=len(found), desired=cpus_for(threads), match=Match.AT_MOST)
+
+
+def _refuse_sharing(trader: Trader, beside: list[Trader], thread: Thread, how: str) -> None:
+    """Two threads that poll and are held to one CPU take turns there."""
+    if not beside:
+        return
+    others = f"so {'do' if len(beside) > 1 else 'does'} {some(one.declared.name for one in beside)}"
+    home = [one for one in (trader, *beside) if one.thread.allowed != frozenset({one.declared.cpu})]
+    failing(
+        f"{trader.declared.name} polls on CPU {thread.cpu} ({how}), and {others}",
+        in_turn(*(to_type(f"sudo taskset -cp {one.declared.cpu} {one.thread.tid}") for one in home)),
+        observed=len(beside),
+        desired=0,
+    )
+
+
+def _polls_too(host: Sysroot, other: Trader, pid: int, found: Sequence[Polled], defaults: Defaults) -> bool:
+    """Does another declared thread's process poll? A thread of the same one may have the second socket."""
+    if other.thread.pid == pid:
+        return len(found) > 1
+    with suppress(OSError):
+        return bool(pollers(read_polled(host, other.thread.pid), defaults))
+    return False
 
 
 def _shares(window: Window, other: Trader, thread: Thread) -> bool:
     """Is another declared thread held to the CPU that this one is held to?"""
     found = [window.after.threads.get((one.pid, one.tid)) for one in other.threads]
     return any(one and one.allowed == thread.allowed == frozenset({thread.cpu}) for one in found)
-
-
-def _home(trader: Trader) -> Fix:
-    return to_type(f"sudo taskset -cp {trader.declared.cpu} {trader.thread.tid}")

@@ -53,6 +53,7 @@ def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -
         "queue_arrivals": [offered] * 4,
         "measured_ticks": 1_000_000,
         "busy_ticks": 200_000,
+        "free_ticks": 1_790_000,
         "wasted_ticks": 0,
         "fastest_ticks": 2900,
         "latency": pairs(answers),
@@ -63,6 +64,7 @@ def case(latency: Iterable[int] = (), won: Sequence[int] = (), **changes: Any) -
         "shorter_of_pair": [],
         "together": together(served=(len(services), len(won))),
         "threads": [OWN, OWN, OWN],
+        "throttled_us": 0,
         "throttled": None,
         **changes,
     }

@@ -145,12 +145,33 @@ def test_queues_that_grow_are_a_collapse(sums: list[int], is_collapsed: bool) ->
     assert bool(about(made["warnings"], "collapsed: the queues held")) is is_collapsed
 
 
-@pytest.mark.parametrize(("busy", "is_told"), [(1_980_000, False), (1_980_001, True)])
-def test_servers_that_work_all_the_time_are_saturated(busy: int, is_told: bool) -> None:
-    found = warnings(case([3_000] * 100, busy_ticks=busy, measured_ticks=1_000_000))
-    assert bool(about(found, "saturated: the servers worked 99 % of the time")) is is_told
-    collapsed = case([3_000] * 80, unanswered=20, busy_ticks=busy, measured_ticks=1_000_000)
-    assert not about(warnings(collapsed), "saturated")
+FULL: dict[str, Any] = {"free_ticks": 19_999, "measured_ticks": 1_000_000}
+
+
+@pytest.mark.parametrize(("free", "is_told"), [(20_000, False), (19_999, True)])
+def test_servers_without_time_to_spare_are_saturated(free: int, is_told: bool) -> None:
+    """By the requests alone: they need no second copy for it, and it is no collapse."""
+    made = cell(case([3_000] * 100, **FULL | {"free_ticks": free}))
+    assert bool(about(made["warnings"], "saturated: the servers were free for 1 % of the time")) is is_told
+    assert made["collapsed"] is False
+    assert not about(warnings(case([3_000] * 80, unanswered=20, **FULL)), "saturated")
+
+
+@pytest.mark.parametrize(("free", "is_collapsed"), [(20_000, False), (19_999, True)])
+def test_second_copies_that_take_all_the_time_that_is_left_are_a_collapse(free: int, is_collapsed: bool) -> None:
+    """The queues then stand still at their worst: they have grown before the first quarter is over."""
+    made = cell(case([3_000] * 1_000, won=[9_000] * 10, hedged=175, **FULL | {"free_ticks": free}))
+    assert made["collapsed"] is is_collapsed
+    told = "collapsed: second copies, of 17.5 % of the requests, fill the servers, which were free for 1 % of the time"
+    assert bool(about(made["warnings"], told)) is is_collapsed
+
+
+def test_a_queue_that_refuses_does_not_stand_still_at_its_worst() -> None:
+    made = cell(case([3_000] * 1_000, won=[9_000] * 10, hedged=175, shed_at=4, **FULL))
+    assert made["collapsed"] is False
+    assert about(
+        made["warnings"], "saturated: the servers were free for 1 % of the time; what they cannot do is refused"
+    )
 
 
 def test_a_run_that_was_cut_short_has_no_last_quarter() -> None:
@@ -274,6 +295,13 @@ def test_a_thread_without_its_cpu_makes_a_cell_void(which: int) -> None:
     assert made["reason"].startswith(f"void: the spinner had CPU {which + 2} for 89 % of the time (it needs 90 %)")
     threads[which] = OWN | {"cpu_ns": 900_000_000}
     assert not cell(case([3_000] * 1000, threads=threads))["is_void"]
+
+
+@pytest.mark.parametrize(("us", "void"), [(0, False), (1, True)])
+def test_threads_that_a_quota_stopped_make_a_cell_void(us: int, void: bool) -> None:
+    made = cell(case([3_000] * 1000, throttled_us=us))
+    assert (made["is_void"], made["n"]) == (void, 0 if void else 1000)
+    assert made["reason"].startswith("void: cgroup throttling (cpu.max) stopped the probe") is void
 
 
 def test_a_void_cell_has_no_figure_and_keeps_its_counts() -> None:

@@ -145,7 +145,7 @@ SIMULATED = ("--simulate", "--duration", "0.01")
         ((*SIMULATED, "--load", "0"), "--load 0: expected a number, from 0.001 to 2"),
         ((*SIMULATED, "--load", "nan"), "--load nan: expected a number, from 0.001 to 2"),
         ((*SIMULATED, "--budget", "1.1"), "--budget 1.1: expected a number, from 0 to 1"),
-        ((*SIMULATED, "--service-ns", "499"), "--service-ns 499: expected a whole number from 500 to 1000000"),
+        ((*SIMULATED, "--service-ns", "499"), "--service-ns 499: expected a whole number from 500 to 100000000"),
         ((*SIMULATED, "--cpus", "0,1,2"), "--cpus: a simulation has none"),
         (
             ("--simulate", "--load", "1", "--duration", "9"),

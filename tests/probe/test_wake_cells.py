@@ -179,6 +179,18 @@ def is_void(made: dict[str, Any]) -> bool:
     return bool(made["is_void"])
 
 
+@pytest.mark.parametrize(("us", "void"), [(0, False), (1, True), (61_250, True)])
+def test_threads_that_a_quota_stopped_have_no_delays(us: int, void: bool) -> None:
+    made = document(block(throttled_us=us), minimal(throttled_us=us))
+    assert [is_void(one) for one in made["cells"]] == [void, void]
+    assert len(made["speedups"]) == (not void)
+    if us > 1:
+        assert made["cells"][0]["reason"] == (
+            "void: cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for 61.2 ms: "
+            "the delays hold that"
+        )
+
+
 @pytest.mark.parametrize(("ms", "void"), [(900, False), (899, True), (140, True), (0, True)])
 def test_a_spinner_needs_nine_tenths_of_its_cpu(ms: int, void: bool) -> None:
     made = document(block(), minimal(receiver_ns=ms * MS))

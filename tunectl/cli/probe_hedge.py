@@ -14,7 +14,7 @@ from tunectl.host.ending import ENDING
 from tunectl.host.identity import read_identity
 from tunectl.probe.hedge import run_hedge
 from tunectl.probe.hedge_cases import STALLS
-from tunectl.probe.hedge_request import DELAYS, DURATION_S, LOADS, SERVICE_NS, HedgeRequest
+from tunectl.probe.hedge_request import DELAYS, DURATION_S, LOADS, MOST_SERVICE_NS, SERVICE_NS, HedgeRequest
 from tunectl.probe.pair_placement import asked_cpus
 
 _THREADS = 3
@@ -43,7 +43,7 @@ _MOST_SEED = 10**15
 )
 @click.option(
     "--service-ns",
-    type=click.IntRange(500, 1_000_000),
+    type=click.IntRange(500, MOST_SERVICE_NS),
     default=SERVICE_NS,
     show_default=True,
     metavar="N",

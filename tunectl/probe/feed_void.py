@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tunectl.probe.feed_cases import SPINNING
 from tunectl.probe.feed_facts import RawCase, RawFeed
-from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner
+from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner, why_throttled
 
 
 def why_void(case: RawCase, run: RawFeed) -> str:
     """Why the times of a measured case are no result; "" where they are one."""
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
     if not case.receiver_ticks:
         return "void: the receiver waited in vain for the end, so nobody knows whether it had its CPU"
     if case.waiting == SPINNING:

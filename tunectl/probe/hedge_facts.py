@@ -75,6 +75,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     queue_arrivals: Quarters = (0, 0, 0, 0)
     measured_ticks: Count = 0
     busy_ticks: Count = 0
+    free_ticks: Count = 0  # of both servers: they had nothing to do, and did not stall
     wasted_ticks: Count = 0
     fastest_ticks: Count | None = None  # from the sending of a copy to its answer
     latency: Values = []  # from due, of what was answered
@@ -85,6 +86,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     shorter_of_pair: Values = []  # of the requests that both servers were done with
     together: Together = Together()
     threads: list[Thread] = []  # the client, A and B; none where it was simulated
+    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
     throttled: Count | None = None  # how often a server's core or package was, meanwhile; None where nobody counts
 
     @property
@@ -96,6 +98,11 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     def late_requests(self) -> int:
         """Those that were to have a second copy, whether they had it or not."""
         return self.hedged + self.denied + self.over_budget
+
+    @property
+    def free(self) -> float:
+        """The share of their time in which the servers had nothing to do: all of it where nothing was measured."""
+        return self.free_ticks / (2 * self.measured_ticks) if self.measured_ticks else 1.0
 
     @property
     def queues(self) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ from tunectl.errors import UsageError
 
 LONGEST_S = 86_400
 MOST_REQUESTS = 5_990_000  # of a case: the program keeps what became of each of them
+MOST_SERVICE_NS = 100_000_000
 SERVICE_NS, DURATION_S = 3000, 10.0  # where nothing else is asked for
 LOADS, DELAYS = "0.1,0.3,0.5,0.7,0.85", "0,p95"
 

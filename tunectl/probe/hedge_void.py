@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tunectl.probe.hedge_facts import RawCase, RawHedge
-from tunectl.probe.pair_receiver import cpu_share, why_no_spinner
+from tunectl.probe.pair_receiver import cpu_share, why_no_spinner, why_throttled
 from tunectl.probe.tick_figures import Figures
 from tunectl.wording import nanoseconds
 
@@ -15,6 +15,8 @@ def why_void(case: RawCase, run: RawHedge) -> str:
     """Why the times of a measured case are no result; "" where they are one, and in a simulation."""
     if run.simulated:
         return ""
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
     for cpu, thread in zip(run.cpus, case.threads, strict=False):
         if reason := why_no_spinner(cpu_share(thread.cpu_ns, thread.ticks, run.clock.hz), cpu):
             return reason

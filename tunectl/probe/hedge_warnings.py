@@ -17,7 +17,7 @@ from tunectl.wording import nanoseconds
 
 GROWN = 4  # times what the queues held in the first quarter: they have no mean
 UNANSWERED_MOST = 0.01
-SATURATED = 0.99  # of the time that both servers have: beyond it a queue has no mean
+FREE_LEAST = 0.01  # of the time that both servers have: what is left works off no burst
 DEPENDENT = 2.0  # times as often as chance has it, and then with little doubt
 _DOUBT = 1e-4
 _SERVICE_OFF = 1.1  # times the service time that was asked for
@@ -90,10 +90,10 @@ def _missed(case: RawCase) -> Iterator[str]:
 def is_collapsed(case: RawCase) -> bool:
     """Do requests come faster than they are done with?
 
-    The queues hold more than four times as many in the last quarter as in the first, and more than one, or more than
-    1 % of the requests have no answer.
+    The queues hold more than four times as many in the last quarter as in the first, and more than one; or more than
+    1 % of the requests have no answer; or second copies take all the time that the servers have left.
     """
-    return bool(_unanswered(case)) or _grows(case)
+    return bool(_unanswered(case)) or _grows(case) or _is_filled(case)
 
 
 def _unanswered(case: RawCase) -> str:
@@ -107,6 +107,19 @@ def _grows(case: RawCase) -> bool:
     return last > GROWN * first and last > 1
 
 
+def _is_saturated(case: RawCase) -> bool:
+    return case.free < FREE_LEAST
+
+
+def _is_filled(case: RawCase) -> bool:
+    """Are second copies what the servers have no time left for?
+
+    A delay that follows the queues hedges just as much as the servers can bear. The queues then stand still at their
+    worst, soon after the start, and neither grow nor leave many without an answer. A queue that refuses cannot be long.
+    """
+    return bool(case.hedged) and not case.shed_at and _is_saturated(case)
+
+
 def _collapsed(case: RawCase) -> Iterator[str]:
     reasons = [_unanswered(case)] if _unanswered(case) else []
     if _grows(case) and case.queues:
@@ -114,18 +127,21 @@ def _collapsed(case: RawCase) -> Iterator[str]:
         reasons.insert(
             0, f"the queues held {first:.3g} requests on average in the first quarter and {last:.3g} in the last"
         )
+    if _is_filled(case) and not reasons:
+        reasons.append(
+            f"second copies, of {100 * case.hedged / case.offered:.3g} % of the requests, fill the servers, which were "
+            f"free for {100 * case.free:.2g} % of the time: the queues stand still at their worst, and "
+            "no burst is worked off"
+        )
     if reasons:
         yield f"collapsed: {', and '.join(reasons)}"
 
 
 def _saturated(case: RawCase) -> Iterator[str]:
-    """Queues that stand still at their worst: a delay that follows them hedges just as much as the servers can bear."""
-    busy = case.busy_ticks / (2 * case.measured_ticks) if case.measured_ticks else 0.0
-    if busy > SATURATED and not is_collapsed(case):
-        yield (
-            f"saturated: the servers worked {100 * busy:.3g} % of the time; the queues do not grow, and do not recover "
-            "from what filled them"
-        )
+    """Servers without time to spare, by the requests alone, or by what a limited queue admits."""
+    if _is_saturated(case) and not is_collapsed(case):
+        what = "what they cannot do is refused" if case.shed_at else "the queues do not recover from what fills them"
+        yield f"saturated: the servers were free for {100 * case.free:.2g} % of the time; {what}"
 
 
 def _starved(case: RawCase) -> Iterator[str]:

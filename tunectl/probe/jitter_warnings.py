@@ -47,11 +47,16 @@ def _reasons(run: Run, cpu: Cpu) -> Iterator[str]:
         yield f"the spinner of CPU {cpu.cpu} was moved to another CPU during the run"
     if cpu.counters.context_switches.voluntary:
         yield f"the spinner of CPU {cpu.cpu} was stopped during the run (by a signal, or a debugger)"
-    if run.facts.throttled_us:
-        ms = run.facts.throttled_us / 1e3
-        yield f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {ms:.1f} ms"
+    if throttled := throttling(run.facts.throttled_us):
+        yield throttled
     if not run.facts.main_thread:
         yield f"the probe's own main thread shares CPU {cpu.cpu}" if len(run.cpus) == 1 else _SHARES_ONE
+
+
+def throttling(us: int) -> str:
+    """For how long a cpu.max kept the probe off its CPUs; "" where none did."""
+    stopped = f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {us / 1e3:.1f} ms"
+    return stopped if us else ""
 
 
 def shared(run: Run, cpu: Cpu) -> str:

@@ -39,6 +39,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     period_ticks: Count = 0
     page_faults: Count = 0
     preemptions: Count = 0
+    throttled_us: Count = 0  # the cgroups that hold the probe, by their cpu.max
     receiver_ns: Count = 0  # CPU time of the receiver, from the last warm-up to the end,
     receiver_ticks: Count = 0  # and how long that was
     napi_id: Count = 0

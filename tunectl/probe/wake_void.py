@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner
+from tunectl.probe.pair_receiver import OTHERS_MOST, cpu_share, why_no_spinner, why_throttled
 from tunectl.probe.tick_figures import Figures
 from tunectl.probe.wake_cases import TIMERS
 from tunectl.probe.wake_facts import RawCase, RawWake
@@ -16,6 +16,8 @@ _SWITCH_NS = 10_000  # with each run of ours goes work of the kernel that it cha
 def why_void(case: RawCase, run: RawWake) -> str:
     """Why the delays of a measured case are no result; "" where they are one."""
     receiver = run.cpus[1]
+    if throttled := why_throttled(case.throttled_us):
+        return throttled
     if case.waiting == "spinning":
         return why_no_spinner(share_of(case, run.clock.hz), receiver) or _why_unready(case, run)
     met = met_others(case, run)

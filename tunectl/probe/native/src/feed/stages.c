@@ -236,6 +236,7 @@ static int write_measured(struct json *j, struct feed_run *run)
     if (!scratch)
         return -1;
     write_counts(j, run, end);
+    json_uint(j, "throttled_us", run->pair.throttled_us);
     write_unsent(j, run, end, scratch);
     write_batches(j, &run->receiver);
     write_stamps(j, run, end, stamped);

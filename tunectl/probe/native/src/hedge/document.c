@@ -127,6 +127,7 @@ static void write_counts(struct json *j, const struct hedge_run *run)
     json_uints(j, "queue_arrivals", c->arrivals, QUARTERS);
     json_uint(j, "measured_ticks", run->measured_ticks);
     json_uint(j, "busy_ticks", c->busy_ticks);
+    json_uint(j, "free_ticks", run->servers[SERVER_A].free_ticks + run->servers[SERVER_B].free_ticks);
     json_uint(j, "wasted_ticks", c->wasted_ticks);
     json_real(j, "fastest_ticks", c->fastest_ticks == UINT64_MAX ? NAN : (double)c->fastest_ticks, 0);
 }
@@ -206,6 +207,7 @@ static int write_case(struct json *j, const struct hedge_run *run)
     json_string(j, "stall", o->stall);
     json_uint(j, "seed", o->seed);
     json_string(j, "reason", "");
+    json_uint(j, "throttled_us", run->pair.throttled_us);
     write_counts(j, run);
     write_figures(j, "latency", c, REQUEST_ANSWERED, LATENCY, scratch);
     write_figures(j, "won_latency", c, REQUEST_WON, LATENCY, scratch);

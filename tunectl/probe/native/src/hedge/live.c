@@ -62,13 +62,16 @@ static void serve(struct hedge_run *run, unsigned s)
     await_start(run);
     struct usage before = usage_now();
     uint64_t ready = now_of(run);
+    uint64_t looked = ready;
     for (size_t n = 0; !atomic_load_explicit(&run->is_over, memory_order_relaxed);) {
         uint32_t request;
         if (ready >= server->stalls.next)
-            for (uint64_t end = stalls_pass(&server->stalls); now_of(run) < end;)
-                continue;
+            for (uint64_t end = stalls_pass(&server->stalls); looked < end;)
+                looked = now_of(run);
         if (!lane_take(lane, &request)) {
             ready = now_of(run);
+            server->free_ticks += hedge_counted(run, looked, ready);
+            looked = ready;
             continue;
         }
         uint64_t started = now_of(run);
@@ -76,7 +79,7 @@ static void serve(struct hedge_run *run, unsigned s)
         uint64_t done = now_behind(run);
         server->service[request] = ticks_narrowed(done - ready);
         atomic_store_explicit(&server->answers[n++], (uint64_t)ticks_narrowed(done - started) << 32 | (request + 1), memory_order_release);
-        ready = done;
+        looked = ready = done;
     }
     struct usage after = usage_now();
     server->used = usage_since(&before, &after);

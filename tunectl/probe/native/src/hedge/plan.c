@@ -6,7 +6,7 @@
 #include "lib/output.h"
 #include "lib/random.h"
 
-enum { WARM_UPS_LEAST = 100, WARM_UPS_MOST = 10000, GRACE_MS = 10 };
+enum { WARM_UPS_LEAST = 100, WARM_UPS_MOST = 10000, GRACE_MS = 10, GRACE_SERVICES = 10 };
 
 uint64_t hedge_seed(const struct hedge_run *run, unsigned stream)
 {
@@ -104,6 +104,14 @@ uint64_t stalls_pass(struct stalls *stalls)
     return end;
 }
 
+/* For answers to the last requests: a queue of some, where the work of one is long. */
+static double grace_ns(unsigned service_ns)
+{
+    double least = (double)GRACE_MS * 1e6;
+    double services = (double)GRACE_SERVICES * (double)service_ns;
+    return services > least ? services : least;
+}
+
 void hedge_plan(struct hedge_run *run)
 {
     const struct options *o = run->options;
@@ -117,7 +125,9 @@ void hedge_plan(struct hedge_run *run)
         c->requests[i].due = (uint64_t)due;
         c->requests[i].first = (uint16_t)(random_next(&seed) >> 63);
     }
-    run->end_ticks = (uint64_t)due + (uint64_t)((double)GRACE_MS * 1e6 * ticks_per_ns);
+    run->counted_from = c->requests[c->warm_ups].due;
+    run->counted_until = (uint64_t)due;
+    run->end_ticks = (uint64_t)due + (uint64_t)(grace_ns(o->service_ns) * ticks_per_ns);
     bool has_a = strcmp(o->stall, "none") != 0;
     bool has_b = has_a && strcmp(o->stall, "a") != 0;
     unsigned of_b = STREAM_STALLS + (strcmp(o->stall, "common") != 0);
@@ -125,11 +135,14 @@ void hedge_plan(struct hedge_run *run)
     stalls_init(&run->servers[SERVER_B].stalls, has_b, hedge_seed(run, of_b), ticks_per_ns);
 }
 
+uint64_t hedge_counted(const struct hedge_run *run, uint64_t from, uint64_t to)
+{
+    uint64_t begin = from > run->counted_from ? from : run->counted_from;
+    uint64_t end = to < run->counted_until ? to : run->counted_until;
+    return end > begin ? end - begin : 0;
+}
+
 void hedge_end(struct hedge_run *run, uint64_t now)
 {
-    const struct client *c = &run->client;
-    uint64_t from = c->requests[c->warm_ups].due;
-    uint64_t last = c->requests[c->n - 1].due;
-    uint64_t to = now < last ? now : last;
-    run->measured_ticks = to > from ? to - from : 0;
+    run->measured_ticks = hedge_counted(run, 0, now);
 }

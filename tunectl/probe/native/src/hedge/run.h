@@ -47,6 +47,7 @@ struct server {
     _Atomic uint64_t *answers;  /* in their order: the work in ticks << 32 | the request + 1 */
     uint64_t turns;             /* of the chain, that make its work */
     uint64_t work_ticks;        /* how long they took when it was calibrated */
+    uint64_t free_ticks;        /* of the measured time, in which it found nothing to do */
     struct usage used;
     _Alignas(128) size_t taken; /* answers that the client has; its own */
 };
@@ -62,6 +63,8 @@ struct hedge_run {
     struct usage used;          /* by the client */
     uint64_t start_ticks;       /* the beginning of the run's own time, which the rest counts from */
     uint64_t end_ticks;         /* what has no answer by then has none */
+    uint64_t counted_from;      /* when the first request that counts is due, */
+    uint64_t counted_until;     /* and when the last is */
     _Atomic bool is_over;
     bool is_interrupted;
     uint64_t measured_ticks;    /* from when the first request that counts was due until the last was, or until the run ended */
@@ -79,6 +82,9 @@ int hedge_read_rules(struct hedge_run *run);
 int hedge_get_memory(struct hedge_run *run);
 void hedge_free_memory(struct hedge_run *run);
 
+/* So much of the time from `from` to `to` as is measured. */
+uint64_t hedge_counted(const struct hedge_run *run, uint64_t from, uint64_t to);
+
 /* When each request is due and where it goes, and when servers stall: by --seed. Once the counter's rate is known. */
 void hedge_plan(struct hedge_run *run);
 
@@ -87,7 +93,7 @@ enum { STREAM_ARRIVALS, STREAM_STALLS, STREAM_WORK = 3, STREAMS = 5 };
 
 uint64_t hedge_seed(const struct hedge_run *run, unsigned stream);
 
-/* `measured_ticks` of a run that ended at `now`. */
+/* The run is over. */
 void hedge_end(struct hedge_run *run, uint64_t now);
 
 /* A case on simulated time, from its plan to its end. */

@@ -16,6 +16,7 @@ struct simulated {
     enum state state;
     uint64_t at;
     uint64_t ready;
+    uint64_t idle;      /* since when, while it is */
     uint64_t work;
     uint32_t request;
     uint64_t seed;
@@ -45,6 +46,7 @@ static void look(struct simulation *sim, unsigned s, uint64_t now)
         v->at = now + v->work;
     } else {
         v->state = IDLE;
+        v->idle = now;
         v->at = v->server->stalls.next;
     }
 }
@@ -57,6 +59,8 @@ static void wake(struct simulation *sim, unsigned s, uint64_t now)
         v->server->service[v->request] = ticks_narrowed(now - v->ready);
         client_answer(&sim->run->client, s, v->request, ticks_narrowed(v->work), now);
     }
+    if (v->state == IDLE)
+        v->server->free_ticks += hedge_counted(sim->run, v->idle, now);
     if (v->state != STALLED)
         v->ready = now;
     look(sim, s, now);

@@ -44,7 +44,7 @@ static const struct option_row rows[] = {
     {OF_HEDGE, "simulate", NULL, FLAG, AT(is_simulated), 0, 0,
      "the same client and policy on simulated time: no CPU is needed, and the result is the same everywhere"},
     {OF_HEDGE, "load", "X", REAL, AT(load), 0.001, 2, "of each server, without second copies and stalls (default 0.1)"},
-    {OF_HEDGE, "service-ns", "N", NUMBER, AT(service_ns), 500, 1e6, "work of a request (default 3000)"},
+    {OF_HEDGE, "service-ns", "N", NUMBER, AT(service_ns), 500, 1e8, "work of a request (default 3000)"},
     {OF_HEDGE, "delay", "WHEN", TEXT, AT(delay), 0, 0,
      "a request without an answer after so many ns from due gets a second copy; pNN: after that percentile of the\n"
      "latest answers; none: never (default none)"},

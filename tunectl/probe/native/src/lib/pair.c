@@ -237,7 +237,7 @@ int pair_start(struct pair *pair, const struct host_facts *facts, bool intrudes)
 }
 
 /* By short sleeps: the measuring is over, unless messages were lost. */
-bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
+static bool work(struct pair *pair, int (*patience_ms)(const void *context))
 {
     struct timespec step = timespec_of(STEP_MS * UINT64_C(1000000));
     (void)pthread_barrier_wait(&pair->barrier);
@@ -252,6 +252,14 @@ bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
         }
     }
     return true;
+}
+
+bool pair_work(struct pair *pair, int (*patience_ms)(const void *context))
+{
+    uint64_t before = account_throttled_us(getpid());
+    bool is_over = work(pair, patience_ms);
+    pair->throttled_us = account_throttled_us(getpid()) - before;
+    return is_over;
 }
 
 void pair_end(struct pair *pair, bool is_over)

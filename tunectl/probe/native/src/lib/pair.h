@@ -75,6 +75,7 @@ struct pair {
     struct watch watch;
     bool is_locked;             /* its memory */
     uint64_t timer_slack_ns;    /* of the receiver */
+    uint64_t throttled_us;      /* by a cgroup's cpu.max, while they worked */
     struct clock_offset offset;
     pthread_barrier_t barrier;
     struct pair_thread ends[ENDS_MOST];

@@ -13,6 +13,7 @@ static int write_cells(const struct wake_run *run, struct json *j)
     json_string(j, "way", c->method->name);
     json_real(j, "idle_ms", c->idle_ms, 6);
     json_string(j, "reason", run->reason);
+    json_uint(j, "throttled_us", run->pair.throttled_us);
     int rc = run->reason[0] ? 0 : cell_write(j, &run->exchange, &run->before, &run->after);
     json_close(j, '}');
     json_close(j, ']');

@@ -1,0 +1,87 @@
+"""A cgroup's quota of CPU time beside real runs: what it stopped is void, and the same cgroup without one is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.probe.test_hedge_native import CPUS
+from tunectl.probe.feed_explain import explained_feed
+from tunectl.probe.hedge_explain import explained_hedge
+from tunectl.probe.wake_explain import explained_wake
+
+pytestmark = [pytest.mark.slow, pytest.mark.pins]
+
+_V1, _V2 = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+_TENTH = 10_000  # us of each period of 100 ms
+STOPPED = "void: cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for "
+
+
+class Quota(NamedTuple):
+    """A cgroup of this test's own, and its file that holds the quota."""
+
+    place: Path
+    file: Path
+
+    def limit(self, us: int | None) -> None:
+        unlimited = "max" if self.file.name == "cpu.max" else "-1"
+        self.file.write_text(str(unlimited if us is None else us))
+
+
+@pytest.fixture
+def quota() -> Iterator[Quota]:
+    home, name = (_V1, "cpu.cfs_quota_us") if (_V1 / "cpu.cfs_quota_us").exists() else (_V2, "cpu.max")
+    place = home / f"tunectl-test-{os.getpid()}"
+    try:
+        place.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup can be made here: {error.strerror}")
+    if not (place / name).exists():
+        place.rmdir()
+        pytest.skip("this kernel, or the cgroup above, has no quota of CPU time")
+    yield Quota(place, place / name)
+    with suppress(OSError):
+        place.rmdir()
+
+
+def measured(program: Path, quota: Quota, us: int | None, *words: str) -> Any:
+    quota.limit(us)
+    enter = f'echo $$ > {quota.place}/cgroup.procs && exec "$@"'
+    argv = ["sh", "-c", enter, "sh", str(program), *words, "--intrude"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("way", ["block", "minimal"])
+def test_wake(program: Path, quota: Quota, pair: str, way: str) -> None:
+    words = ("wake", "--cpus", pair, "--case", f"tcp:{way}:2", "--messages", "200")
+    (stopped,) = explained_wake(measured(program, quota, _TENTH, *words))["cells"]
+    assert stopped["reason"].startswith(STOPPED)
+    assert (stopped["n"], stopped["percentiles_ns"]) == (0, None)
+    (free,) = explained_wake(measured(program, quota, None, *words))["cells"]
+    assert "cgroup" not in free["reason"]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="feed spins on two CPUs, and here is one")
+def test_feed(program: Path, quota: Quota, pair: str) -> None:
+    words = ("feed", "--cpus", pair, "--duration", "0.4", "--rate", "1000")
+    (stopped,) = explained_feed(measured(program, quota, _TENTH, *words))["cells"]
+    assert stopped["reason"].startswith(STOPPED)
+    (free,) = explained_feed(measured(program, quota, None, *words))["cells"]
+    assert "cgroup" not in free["reason"]
+
+
+def test_hedge(program: Path, quota: Quota) -> None:
+    words = ("hedge", "--cpus", CPUS, "--shared", "--duration", "0.4", "--load", "0.1")
+    (stopped,) = explained_hedge(measured(program, quota, _TENTH, *words))["cells"]
+    assert stopped["reason"].startswith(STOPPED)
+    (free,) = explained_hedge(measured(program, quota, None, *words))["cells"]
+    assert "cgroup" not in free["reason"]
