@@ -13,6 +13,7 @@ LATENCIES = (("50", "P50"), ("99", "P99"), ("99.9", "P99.9"))
 HEADER = (*(name for _, name in LATENCIES), "gain", "hedged", "missed", "busy")
 FATES = ("after", "floor", "won", "denied", "unpaid", "wasted", "joint")
 HELPS = 1.1  # times shorter: less is no help
+_SURE = 2.0  # standard deviations
 _GAINED = ("99.9", "99")  # the first that both have
 
 
@@ -27,7 +28,7 @@ def hedge_conditions(result: Hedge) -> list[str]:
         cancels = (
             "a copy that has not begun is cancelled once the answer is there" if case.cancel else "no copy is cancelled"
         )
-        budget = "no budget" if case.budget is None else f"at most {case.budget:g} second copies for each request"
+        budget = "no budget" if case.budget is None else f"a budget of {case.budget:g} second copies for each request"
         shed = "no queue refuses" if case.shed_at is None else f"a queue of {case.shed_at} refuses"
         found.append(f"{nanoseconds(case.service_ns)} of work a request; {cancels}; {budget}; {shed}")
     if any(case.n < FEWEST_P99_9 for case in result.cases if case.n):
@@ -103,10 +104,12 @@ def findings(result: Hedge) -> list[str]:
 
 
 def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
-    gains = [(found[1], found[0], case) for case in cases if not case.collapsed and (found := gain(case, cases))]
-    helping = [one for one in gains if one[0] >= HELPS]
+    sent = [case for case in cases if case.hedged and not case.collapsed]
+    gains = [(found[1], found[0], case) for case in sent if (found := gain(case, cases))]
+    helping = [one for one in gains if one[0] >= HELPS and _is_more_than_chance(one[2], cases, one[1])]
     if gains and not helping:
-        yield f"no second copy helps: at no load and delay is P99.9 {HELPS:g} times shorter than without"
+        names = " or ".join(dict.fromkeys(f"P{name}" for _, name, _ in gains))
+        yield f"no second copy helps: at no load and delay is {names} {HELPS:g} times shorter than without, beyond chance"
     if not helping:
         return
     times, name, best = max(helping, key=lambda one: one[0])
@@ -119,6 +122,22 @@ def _best(cases: Sequence[HedgeCase]) -> Iterator[str]:
     helped = {case.load for _, _, case in helping}
     if rest := sorted({case.load for case in cases} - helped):
         yield f"it helps at no delay at load {', '.join(f'{load:g}' for load in rest)}"
+
+
+def _is_more_than_chance(case: HedgeCase, cases: Sequence[HedgeCase], name: str) -> bool:
+    """Would two other runs show it, too? The percentile's ranks, each two standard deviations to the worse side."""
+    alone = baseline(case, cases)
+    return alone is not None and _at_rank(case, name, _SURE) < _at_rank(alone, name, -_SURE)
+
+
+def _at_rank(case: HedgeCase, name: str, deviations: float) -> float:
+    """The upper end of the bucket in which the percentile is where chance moved its rank; endless among the missed."""
+    share = float(name) / 100
+    share += deviations * math.sqrt(share * (1 - share) / case.n)
+    if share >= 1 - case.missed / case.n:
+        return math.inf
+    bucket = bucket_at(case.histogram, share, case.missed)
+    return bucket[1] if bucket else math.inf
 
 
 def _collapses(cases: Sequence[HedgeCase]) -> Iterator[str]:
