@@ -52,7 +52,7 @@ def test_every_experiment_is_a_folder_and_a_row_in_main() -> None:
         "jitter/run",
         "wake/run",
         "sentinel/sentinel",
-        "lib/output",
+        "lib/options",
         "lib/stop",
     }
     assert {include.partition("/")[0] for include in includes(SRC)["main"]} == folders | {"lib"}

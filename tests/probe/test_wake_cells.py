@@ -35,16 +35,18 @@ def accounts(occupancy: dict[str, Any] | None) -> dict[str, Any]:
     ticks, cpu_ns, slices = occupancy["ticks"], occupancy["cpu_ns"], occupancy["cpu_slices"]
     own = f"{7 + occupancy['own_ns']} 5 {9 + occupancy['own_slices']}"
     threads = {"before": ["7 5 9", "7 5 9", "7 5 9"], "after": [own, "900000000 5 900", "900000000 5 900"]}
-    lines = {"schedstat": ("cpu3 0 0 0 0 0 0 50 60 70", f"cpu3 0 0 0 0 0 0 {50 + cpu_ns} 60 {70 + (slices or 0)}")}
+    path = "/proc/schedstat"
+    lines = ("cpu3 0 0 0 0 0 0 50 60 70", f"cpu3 0 0 0 0 0 0 {50 + cpu_ns} 60 {70 + (slices or 0)}")
     if slices is None:
-        lines = {
-            "stat": ("cpu3 1 2 3 100 5 6 7 8 0 0", f"cpu3 9 9 9 {100 + (ticks - cpu_ns) // (10 * MS)} 5 6 7 8 0 0")
-        }
-    ((name, (first, last)),) = lines.items()
-    return {
-        "before": {"ticks": 11, name: first, "threads": threads["before"]},
-        "after": {"ticks": 11 + ticks, name: last, "threads": threads["after"]},
-    }
+        path = "/proc/stat"
+        lines = ("cpu3 1 2 3 100 5 6 7 8 0 0", f"cpu3 9 9 9 {100 + (ticks - cpu_ns) // (10 * MS)} 5 6 7 8 0 0")
+
+    def account(at: int, name: str, line: str) -> dict[str, Any]:
+        own = {f"/proc/self/task/{tid}/schedstat": of for tid, of in zip((71, 72, 70), threads[name], strict=True)}
+        text = f"version 17\ncpu2 0 0 0 0 0 0 9 9 9\n{line}\ncpu31 0 0 0 0 0 0 9 9 9\ndomain0 3 1 2\n"
+        return {"ticks": at, "tids": [71, 72, 70], "files": {path: text, **own}}
+
+    return {"before": account(11, "before", lines[0]), "after": account(11 + ticks, "after", lines[1])}
 
 
 def case(

@@ -4,7 +4,7 @@
 #include "feed/run.h"
 #include "hedge/run.h"
 #include "jitter/run.h"
-#include "lib/output.h"
+#include "lib/options.h"
 #include "lib/stop.h"
 #include "sentinel/sentinel.h"
 #include "wake/run.h"

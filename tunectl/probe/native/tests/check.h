@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "lib/cpus.h"
+#include "lib/host.h"
 #include "lib/random.h"
 
 extern unsigned checks_done;

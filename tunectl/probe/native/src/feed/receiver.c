@@ -11,11 +11,10 @@
 enum { AT_ONCE = 0, ENDLESS = -1, KEPT_MOST = 64 };
 
 const struct feed_waiting feed_waitings[] = {
-    {"poll", ENDLESS, false},
     {"poll0", AT_ONCE, false},
+    {"poll", ENDLESS, false},
     {"busy-poll", ENDLESS, true},
 };
-const size_t feed_waitings_n = sizeof(feed_waitings) / sizeof(*feed_waitings);
 
 void feed_prepare_receiver(void *context)
 {
@@ -30,7 +29,7 @@ void feed_prepare_receiver(void *context)
 static void allocate(struct feed_run *run, const void *data, size_t length)
 {
     void *kept[KEPT_MOST];
-    unsigned wanted = run->options->alloc;
+    unsigned wanted = run->pair.options->alloc;
     for (unsigned i = 0; i < wanted; i++) {
         kept[i] = malloc(length);
         if (kept[i])

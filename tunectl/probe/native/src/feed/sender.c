@@ -14,7 +14,7 @@ static const char ping_text[] = "tunectl.";
 /* Prices walk a little, and never touch: 25,000 and some. */
 static struct quote quote_of(const struct feed_run *run, size_t i)
 {
-    unsigned symbol = (unsigned)(i % run->options->symbols);
+    unsigned symbol = (unsigned)(i % run->pair.options->symbols);
     uint64_t walk = (i * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
     struct quote q = {
         .update = FEED_FIRST_UPDATE + i,
@@ -59,8 +59,8 @@ static void fill(struct feed_run *run, uint64_t now)
 {
     struct feed_sender *s = &run->sender;
     unsigned char drain[256];
-    if (run->format->is_websocket && run->options->socket < 0 && s->held == 0 && now >= s->next_ping) {
-        s->next_ping = now + (uint64_t)run->clock.initial.hz;
+    if (run->format->is_websocket && run->pair.options->socket < 0 && s->held == 0 && now >= s->next_ping) {
+        s->next_ping = now + (uint64_t)run->pair.clock.initial.hz;
         size_t head = websocket_head(s->outgoing, WEBSOCKET_IS_PING, PING_BYTES);
         memcpy(s->outgoing + head, ping_text, PING_BYTES);
         s->held = head + PING_BYTES;

@@ -1,4 +1,4 @@
-#include "feed/stamps.h"
+#include "feed/run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "hedge/run.h"
-#include "lib/chain.h"
 #include "lib/stop.h"
 #include "lib/ticks.h"
 
@@ -24,7 +23,7 @@ static uint64_t now_behind(const struct hedge_run *run)
     return ticks_after_loads() - run->start_ticks;
 }
 
-static void prepare_client(void *context)
+void hedge_prepare_client(void *context)
 {
     struct hedge_run *run = context;
     struct client *c = &run->client;
@@ -51,7 +50,7 @@ static void prepare_server(struct hedge_run *run, unsigned s)
     struct server *server = &run->servers[s];
     memset(server->service, 0, run->client.n * sizeof(*server->service));
     memset((void *)server->answers, 0, (run->client.n + 1) * sizeof(*server->answers));
-    calibrate(server, (double)run->options->service_ns * run->clock.initial.hz / 1e9);
+    calibrate(server, (double)run->pair.options->service_ns * run->pair.clock.initial.hz / 1e9);
 }
 
 /* No system call, and nothing that waits, between the two readings of what the thread has used. */
@@ -92,7 +91,7 @@ static void take_answer(struct hedge_run *run, unsigned s)
     client_answer(&run->client, s, (uint32_t)answer - 1, (uint32_t)(answer >> 32), now_behind(run));
 }
 
-static void run_client(void *context)
+void hedge_run_client(void *context)
 {
     struct hedge_run *run = context;
     struct client *c = &run->client;
@@ -112,25 +111,22 @@ static void run_client(void *context)
     atomic_store(&run->is_over, true);
 }
 
-static void prepare_a(void *run)
+void hedge_prepare_a(void *run)
 {
     prepare_server(run, SERVER_A);
 }
 
-static void prepare_b(void *run)
+void hedge_prepare_b(void *run)
 {
     prepare_server(run, SERVER_B);
 }
 
-static void serve_a(void *run)
+void hedge_serve_a(void *run)
 {
     serve(run, SERVER_A);
 }
 
-static void serve_b(void *run)
+void hedge_serve_b(void *run)
 {
     serve(run, SERVER_B);
 }
-
-const pair_step hedge_prepare[HEDGE_ENDS] = {prepare_client, prepare_a, prepare_b};
-const pair_step hedge_work[HEDGE_ENDS] = {run_client, serve_a, serve_b};

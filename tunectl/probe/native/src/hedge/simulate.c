@@ -28,7 +28,7 @@ struct simulation {
 
 static uint64_t draw_work(struct simulation *sim, struct simulated *v)
 {
-    return (uint64_t)((double)sim->run->options->service_ns * (SAME + (1.0 - SAME) * random_exponential(&v->seed)));
+    return (uint64_t)((double)sim->run->pair.options->service_ns * (SAME + (1.0 - SAME) * random_exponential(&v->seed)));
 }
 
 /* What the server does next, at the head of its loop. */

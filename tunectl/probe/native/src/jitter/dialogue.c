@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/output.h"
 #include "lib/ticks.h"
 
 /* The median length of a page fault taken on purpose; 0 where that cannot be had. */
@@ -32,7 +31,7 @@ static void say_ready(const struct jitter_run *run)
 {
     (void)fprintf(stderr, "ready %d", (int)getpid());
     for (size_t i = 0; i < run->n; i++)
-        if (!jitter_is_void(run, i))
+        if (!worker_has_left(&run->workers[i]))
             (void)fprintf(stderr, " %u:%d", run->workers[i].cpu, (int)atomic_load(&run->workers[i].tid));
     (void)fputc('\n', stderr);
 }
@@ -50,14 +49,4 @@ int dialogue_await_go(const struct jitter_run *run)
         }
     }
     return print_error(EXIT_FAILED, "standard input ended before it said go");
-}
-
-void dialogue_say_done(void)
-{
-    (void)fputs("done\n", stderr);
-}
-
-void dialogue_say_until(const struct worker *reached)
-{
-    (void)fprintf(stderr, "until %u %" PRIu64 " %" PRIu64 "\n", reached->cpu, reached->reached.start, reached->reached.end);
 }

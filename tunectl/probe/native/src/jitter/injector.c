@@ -1,9 +1,7 @@
-#include "jitter/injector.h"
+#include "jitter/run.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/output.h"
 #include "lib/stop.h"
-#include "lib/thread.h"
 #include "lib/ticks.h"
 
 static void pause_for(uint64_t ns)
@@ -90,14 +85,4 @@ int injection_init(struct injection *i, const char *text, unsigned cpu, double h
     i->pause_ns = pause_ns;
     i->truths = calloc(i->n + 1, sizeof(*i->truths));
     return i->truths ? EXIT_OK : print_error(EXIT_FAILED, "out of memory");
-}
-
-void injection_deinit(struct injection *i)
-{
-    free(i->truths);
-}
-
-void injection_run(struct injection *i)
-{
-    i->error = i->inject(i);
 }

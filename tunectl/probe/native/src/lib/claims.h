@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "lib/facts.h"
+#include "lib/host.h"
 #include "lib/tasks.h"
 
 enum { CLAIMS_FIRST_LOOK_US = 20000 };

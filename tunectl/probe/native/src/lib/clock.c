@@ -2,12 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/chain.h"
 #include "lib/ticks.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
 
@@ -112,50 +107,6 @@ uint64_t clock_granule_ticks(void)
     }
     return granule ? granule : 1;
 }
-
-#if defined(__x86_64__)
-
-static double crystal_hz(void)
-{
-    unsigned denominator, numerator, crystal, unused;
-    if (__get_cpuid_max(0, NULL) < 0x15)
-        return 0.0;
-    __cpuid_count(0x15, 0, denominator, numerator, crystal, unused);
-    if (!denominator || !numerator || !crystal)
-        return 0.0;
-    return (double)crystal * (double)numerator / (double)denominator;
-}
-
-/* VMware defined leaf 0x40000010 (EAX = TSC kHz); KVM and others offer it too. */
-static double hypervisor_hz(void)
-{
-    unsigned eax, ebx, ecx, edx;
-    __cpuid(1, eax, ebx, ecx, edx);
-    if (!(ecx & (1U << 31)))
-        return 0.0;
-    __cpuid(0x40000000, eax, ebx, ecx, edx);
-    if (eax < 0x40000010)
-        return 0.0;
-    __cpuid(0x40000010, eax, ebx, ecx, edx);
-    return (double)eax * 1e3;
-}
-
-double clock_stated_hz(void)
-{
-    double hz = hypervisor_hz();
-    return hz > 0.0 ? hz : crystal_hz();
-}
-
-#else
-
-double clock_stated_hz(void)
-{
-    uint64_t hz;
-    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-    return (double)hz;
-}
-
-#endif
 
 enum { CHAIN_TURNS = 1024, CHAIN_ROUNDS = 16 };
 

@@ -51,9 +51,6 @@ uint64_t ticks_median(uint64_t *ticks, size_t n);
 /* The greatest common divisor of the steps the counter makes, in ticks: the finest difference it can show. */
 uint64_t clock_granule_ticks(void);
 
-/* The rate the hardware or the hypervisor states (CPUID 0x15, 0x40000010; CNTFRQ_EL0), or 0 when none does. */
-double clock_stated_hz(void);
-
 /*
  * The clock the core really runs at, without a privileged read: core cycles per tick of the counter, from the fastest of 16
  * timed chains of dependent additions (about 0.3 ms in all).

@@ -16,11 +16,6 @@ struct ring *ring_new(void)
     return ring;
 }
 
-void ring_free(struct ring *ring)
-{
-    free(ring);
-}
-
 int ring_send(struct ring *ring, const struct message *m)
 {
     uint64_t n = ring->sent;

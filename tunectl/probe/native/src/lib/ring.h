@@ -33,9 +33,8 @@ struct ring {
     _Alignas(RING_LINE) _Atomic uint32_t is_asleep;
 };
 
-/* Memory for one, all zero; NULL when there is none. ring_free takes NULL. */
+/* Memory for one, all zero; NULL when there is none. */
 struct ring *ring_new(void);
-void ring_free(struct ring *ring);
 
 /* Returns 0, or -EAGAIN while the ring is full. */
 int ring_send(struct ring *ring, const struct message *m);

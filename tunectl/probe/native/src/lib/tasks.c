@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/files.h"
+#include "lib/host.h"
 
 enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, TAIL = 1024 };
 

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/cpus.h"
+#include "lib/host.h"
 #include "lib/ticks.h"
 
 enum { STACK_BYTES = 256 * 1024, WATCH_US = 1000, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };

@@ -1,4 +1,4 @@
-#include "wake/exchange.h"
+#include "wake/run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -45,13 +45,13 @@ int exchange_init(struct exchange *x)
     return 0;
 }
 
-static void touch_sending(void *exchange)
+void exchange_touch_sending(void *exchange)
 {
     struct exchange *x = exchange;
     memset(x->sending.before, 0, SENDING_ARRAYS * x->messages * sizeof(uint64_t));
 }
 
-static void touch_receiving(void *exchange)
+void exchange_touch_receiving(void *exchange)
 {
     struct exchange *x = exchange;
     memset(x->receiving.at, 0, RECEIVING_ARRAYS * x->messages * sizeof(uint64_t));
@@ -275,18 +275,6 @@ void exchange_receive_all(void *exchange)
             expected = record(x, &m, now, expected);
     }
     r->last = usage_now();
-}
-
-void exchange_give(struct exchange *x, struct pair *pair, int fifo_priority)
-{
-    pair->name = "wake";
-    pair->fifo_priority = fifo_priority;
-    pair->ticks_per_ns = x->ticks_per_ns;
-    pair->context = x;
-    pair->prepare[SENDER] = touch_sending;
-    pair->prepare[RECEIVER] = touch_receiving;
-    pair->work[SENDER] = exchange_send_all;
-    pair->work[RECEIVER] = exchange_receive_all;
 }
 
 /* A timer has no sender, and ends by itself. */

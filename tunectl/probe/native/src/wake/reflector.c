@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/output.h"
+#include "lib/options.h"
 #include "lib/ticks.h"
 
 /* A greeting has the highest bit, and may come more than once. */
@@ -29,27 +29,22 @@ static void reflect(struct transport *t, const struct wait_method *method)
     }
 }
 
-static int serve_socket(const struct wake_run *run)
+int wake_reflect(void *context)
 {
-    const struct options *o = run->options;
-    const struct wake_case *c = &run->what;
+    const struct wake_run *run = context;
+    const struct options *o = run->pair.options;
     struct transport t;
-    int status;
-    int rc = transport_adopt(&t, c->mechanism, o->bytes, o->socket);
-    if (!rc)
-        rc = wait_method_prepare(c->method, &t, o->fds, o->busy_poll_us);
+    int rc = 0;
+    int status = pair_reflector_settle(&run->pair);
+    if (!status && o->socket >= 0) {
+        rc = transport_adopt(&t, run->what.mechanism, o->bytes, o->socket);
+        rc = rc ? rc : wait_method_prepare(run->what.method, &t, o->fds, o->busy_poll_us);
+    }
     if (rc)
         status = print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(-rc));
-    else
-        status = pair_reflector_say_ready();
     if (!status)
-        reflect(&t, c->method);
-    transport_close(&t);
+        status = pair_reflector_say_ready();
+    if (!status && o->socket >= 0)
+        reflect(&t, run->what.method);
     return status;
-}
-
-int reflector_serve(const struct wake_run *run)
-{
-    int status = pair_reflector_settle(&run->pair, "wake-reflector", run->options->fifo_priority);
-    return status ? status : run->options->socket < 0 ? pair_reflector_say_ready() : serve_socket(run);
 }

@@ -47,28 +47,6 @@ int transport_adopt(struct transport *t, const struct mechanism *mechanism, size
     return rc ? rc : t->send_fd < 0 ? -errno : 0;
 }
 
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        (void)close(fd);
-}
-
-void transport_close(struct transport *t)
-{
-    for (size_t i = 0; i < t->polled_n; i++)
-        if (t->polled[i].fd != t->receive_fd)
-            close_fd(t->polled[i].fd);
-    close_fd(t->send_fd);
-    close_fd(t->receive_fd);
-    close_fd(t->epoll_fd);
-    ring_free(t->ring);
-    free(t->outgoing);
-    free(t->incoming);
-    free(t->payloads);
-    free(t->polled);
-    *t = (struct transport){.send_fd = -1, .receive_fd = -1, .epoll_fd = -1};
-}
-
 /* Sockets by the flag of each call, since a socket between hosts is sent on and received from; the others by descriptor. */
 int transport_may_sleep(struct transport *t, bool may_sleep)
 {

@@ -60,7 +60,7 @@ struct mechanism {
     const char *name;
     unsigned traits;
     int socket_type;            /* between hosts; 0 where it stays within one */
-    /* Makes both ends. Returns 0 or -errno; what was opened before is closed by transport_close. NULL: nothing to open. */
+    /* Makes both ends. Returns 0 or -errno. NULL: nothing to open. */
     int (*open)(struct transport *t);
     /* Never sleeps. Returns 0, -EAGAIN (no room) or -errno. NULL for a timer. */
     int (*send)(struct transport *t, const struct message *m);
@@ -78,9 +78,8 @@ struct mechanism {
 extern const struct mechanism mechanisms[];
 extern const size_t mechanisms_n;
 
-/* Makes a transport that does not sleep in `take`. Returns 0 or -errno; transport_close is needed either way. */
+/* Makes a transport that does not sleep in `take`. It stays as long as the program. Returns 0 or -errno. */
 int transport_open(struct transport *t, const struct mechanism *mechanism, size_t bytes);
-void transport_close(struct transport *t);
 
 /* Makes one of a connected socket, whose other end is on another host. As transport_open. */
 int transport_adopt(struct transport *t, const struct mechanism *mechanism, size_t bytes, int fd);
@@ -93,3 +92,23 @@ void transport_start_timer(struct transport *t, uint64_t period_ns);
 
 /* The id of the NAPI instance (the receive queue of a device) that fed the socket last; 0 when none did. */
 unsigned transport_napi_id(const struct transport *t);
+
+/* How a receiver can wait for a message: one row of `wait_methods` each. To add one, add a row. */
+enum waiting { WAITING_SLEEPING, WAITING_SPINNING, WAITING_BUSY_POLL, WAITINGS };
+
+/* "sleeping", "spinning", "busy-poll" */
+extern const char *const waiting_names[WAITINGS];
+
+struct wait_method {
+    const char *name;
+    enum waiting waiting;
+    unsigned needs;             /* traits of the mechanism */
+    /* Waits for the next message and takes it. Returns 0 or -errno, never -EAGAIN. */
+    int (*receive)(struct transport *t, struct message *m);
+};
+
+extern const struct wait_method wait_methods[];
+extern const size_t wait_methods_n;
+
+/* Once per transport, before the first message. `fds`: in a poll or epoll set, its own and idle ones. Returns 0 or -errno. */
+int wait_method_prepare(const struct wait_method *method, struct transport *t, unsigned fds, unsigned busy_poll_us);

@@ -1,4 +1,4 @@
-#include "wake/wait_method.h"
+#include "wake/transport.h"
 
 #include <errno.h>
 #include <poll.h>

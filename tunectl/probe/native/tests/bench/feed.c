@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed/book.h"
+#include "feed/quote.h"
 #include "feed/websocket.h"
 #include "lib/clock.h"
 #include "lib/json.h"
-#include "lib/output.h"
+#include "lib/options.h"
 #include "lib/thread.h"
 
 enum { MESSAGES = 100000, ROUNDS = 15, STEPS = 4 };

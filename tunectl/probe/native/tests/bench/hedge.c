@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hedge/run.h"
 #include "lib/json.h"
-#include "lib/output.h"
+#include "lib/options.h"
 #include "lib/random.h"
+#include "../hedges.h"
 
 enum { REQUESTS = 1000000, ROUNDS = 9, KINDS = 3 };
 
@@ -19,10 +19,10 @@ static struct hedge_run run;
 static void make(const char *delay)
 {
     static struct options options;
-    options = (struct options){.load = 0.5, .service_ns = 3000, .delay = delay, .budget = 1.0, .stall = "none", .duration_s = REQUESTS * 3e-6};
+    options = (struct options){.load = 0.5, .service_ns = 3000, .delay = delay, .budget = 1.0, .duration_s = REQUESTS * 3e-6};
     memset(&run, 0, sizeof(run));
-    run.options = &options;
-    run.clock.initial.hz = 1e9;
+    run.pair.options = &options;
+    run.pair.clock.initial.hz = 1e9;
     if (hedge_read_rules(&run) || hedge_get_memory(&run))
         abort();
     hedge_plan(&run);
