@@ -18,7 +18,7 @@
 #include "jitter/run.h"
 #include "lib/host.h"
 #include "lib/options.h"
-#include "lib/random.h"
+#include "hedge/random.h"
 #include "sentinel/sentinel.h"
 #include "wake/run.h"
 

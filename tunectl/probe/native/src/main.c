@@ -5,7 +5,7 @@
 #include "hedge/run.h"
 #include "jitter/run.h"
 #include "lib/options.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "sentinel/sentinel.h"
 #include "wake/run.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "lib/host.h"
-#include "lib/random.h"
+#include "hedge/random.h"
 
 extern unsigned checks_done;
 extern unsigned checks_failed;

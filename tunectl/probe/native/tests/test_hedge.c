@@ -1,6 +1,6 @@
 #include "check.h"
 #include "hedges.h"
-#include "lib/random.h"
+#include "hedge/random.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 
 #include "lib/loopback.h"
 #include "lib/options.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {

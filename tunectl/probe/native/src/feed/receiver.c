@@ -214,8 +214,7 @@ void feed_receive_all(void *context)
     struct feed_receiver *r = &run->receiver;
     r->first = usage_now();
     receive(run);
-    struct usage last = usage_now();
-    r->used = usage_since(&r->first, &last);
+    r->used = usage_since(&r->first);
     r->drops[1] = connection_drops(&run->connection);
     atomic_store(&run->is_received, true);
 }

@@ -40,11 +40,9 @@ int feed_reflect(void *context)
     const struct feed_run *run = context;
     int fd = run->pair.options->socket;
     int us = (int)run->pair.options->busy_poll_us;
-    int status = pair_reflector_settle(&run->pair);
-    if (!status && fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
-        status = print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
-    if (!status)
-        status = pair_reflector_say_ready();
+    if (fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
+        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
+    int status = pair_reflector_say_ready(&run->pair);
     if (!status && fd >= 0)
         reflect(run, fd);
     return status;

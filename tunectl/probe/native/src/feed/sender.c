@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "feed/run.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { PING_BYTES = 8, END_MS = 1000 };
@@ -120,7 +120,6 @@ static int send_due(struct feed_run *run)
 /* A stream ends; a datagram without a byte says the same, as often as it takes. */
 static void say_end(struct feed_run *run)
 {
-    struct timespec pause = timespec_of(1000000);
     for (int ms = 0; ms < END_MS && !atomic_load(&run->is_received); ms++) {
         for (size_t line = 0; line < run->connection.n; line++) {
             if (run->transport->is_stream)
@@ -128,7 +127,7 @@ static void say_end(struct feed_run *run)
             else
                 (void)send(run->connection.sends[line], "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
         }
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        sleep_ns(1000000);
     }
 }
 
@@ -142,7 +141,6 @@ void feed_send_all(void *context)
     /* The receiver waits for the end that say_end says; another one is that of the connection. */
     if (!s->error && atomic_load(&run->is_received) && !run->receiver.error)
         s->error = -EPIPE;
-    struct usage after = usage_now();
-    s->used = usage_since(&before, &after);
+    s->used = usage_since(&before);
     say_end(run);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "feed/run.h"
-#include "lib/histogram.h"
+#include "lib/recorder.h"
 
 static const char *const names[STAGES] = {"send", "wire", "kernel", "read", "batch", "frame", "parse", "book"};
 
@@ -168,7 +168,7 @@ static void write_stamps(struct json *j, const struct feed_run *run, bool stampe
     json_string(j, "reason", run->stamps_reason);
     json_real(j, "uncertainty_ticks", run->stamps.is_on ? (double)run->stamps.doubt_ticks : NAN, 0);
     if (run->stamps.were_on < 0)
-        json_null(j, "were_on");
+        json_real(j, "were_on", NAN, 0);
     else
         json_bool(j, "were_on", run->stamps.were_on);
     json_bool(j, "stepped", run->stamps.is_stepped);

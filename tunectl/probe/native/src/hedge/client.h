@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/histogram.h"
+#include "lib/recorder.h"
 
 /*
  * The copies of requests on their way to one server: a queue with one writer and one reader, long enough for a whole run, so that it is
@@ -112,6 +112,12 @@ uint64_t policy_late_at(const struct policy *p, uint64_t due);
 void policy_learn(struct policy *p, uint64_t latency);
 
 enum { SERVER_A, SERVER_B, SERVERS, NOWHERE = -1, QUARTERS = 4 };
+
+/* A length in half the memory; UINT32_MAX also for more. */
+static inline uint32_t ticks_narrowed(uint64_t ticks)
+{
+    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+}
 
 /* What became of a request: bits. Of a copy: by its server. */
 enum {

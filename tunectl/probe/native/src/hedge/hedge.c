@@ -1,6 +1,6 @@
 #include "hedge/run.h"
 #include "lib/options.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "hedge/run.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { CALIBRATION_TURNS = 2000, CALIBRATION_ROUNDS = 64 };
@@ -77,8 +77,7 @@ static void serve(struct hedge_run *run, unsigned s)
         atomic_store_explicit(&server->answers[n++], (uint64_t)ticks_narrowed(done - started) << 32 | (request + 1), memory_order_release);
         ready = done;
     }
-    struct usage after = usage_now();
-    server->used = usage_since(&before, &after);
+    server->used = usage_since(&before);
 }
 
 static void take_answer(struct hedge_run *run, unsigned s)
@@ -105,8 +104,7 @@ void hedge_run_client(void *context)
         take_answer(run, SERVER_B);
         (void)client_hedge(c, now);
     }
-    struct usage after = usage_now();
-    run->used = usage_since(&before, &after);
+    run->used = usage_since(&before);
     hedge_end(run, now);
     atomic_store(&run->is_over, true);
 }

@@ -3,7 +3,7 @@
 
 #include "hedge/run.h"
 #include "lib/options.h"
-#include "lib/random.h"
+#include "hedge/random.h"
 
 enum { WARM_UPS_LEAST = 100, WARM_UPS_MOST = 10000, GRACE_MS = 10 };
 

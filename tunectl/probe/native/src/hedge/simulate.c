@@ -1,5 +1,5 @@
 #include "hedge/run.h"
-#include "lib/random.h"
+#include "hedge/random.h"
 #include "lib/ticks.h"
 
 /* A server's work: nine tenths of it always the same, the rest exponential. */

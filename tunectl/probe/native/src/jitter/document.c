@@ -64,7 +64,7 @@ static void write_latest(struct json *j, const struct recorder *r)
 static void write_until(struct json *j, const struct jitter_run *run)
 {
     if (!run->options->until_ns) {
-        json_null(j, "until");
+        json_real(j, "until", NAN, 0);
         return;
     }
     json_open(j, "until", '{');

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { GIVEN_S = 10 };      /* for a worker to get its CPU, and, after the deadline, to be done */
@@ -190,11 +190,10 @@ void guard_start(struct jitter_run *run)
         return;
     *g = (struct guard){.watch = {.look = look, .context = run}, .tids = calloc(run->n, sizeof(*g->tids))};
     if (!run->options->intrude) {
-        struct timespec pause = {.tv_nsec = CLAIMS_FIRST_LOOK_US * 1000L};
         g->claims = claims_new(&run->cpus, &run->housekeeping, run->n, &run->facts, leave_all_near, run);
         if (!g->claims || !g->tids)
             abort();
-        (void)nanosleep(&pause, NULL);
+        sleep_ns(CLAIMS_FIRST_LOOK_US * 1000);
         claims_look(g->claims);
         claims_search(g->claims);
     }

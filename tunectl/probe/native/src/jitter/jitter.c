@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "jitter/run.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {
@@ -50,26 +50,21 @@ static int choose_cpus(struct jitter_run *run)
     return EXIT_OK;
 }
 
-/* The slowest of the loops on the probed CPUs, in ticks. */
-static double slowest(const struct jitter_run *run, double (*of)(const struct worker *))
+/* Of the slowest of the loops on the probed CPUs, in ticks. */
+static double slowest_step(const struct jitter_run *run)
 {
     double most = 0.0;
-    for (size_t i = 0; i < run->n; i++)
-        if (!worker_has_left(&run->workers[i]) && of(&run->workers[i]) > most)
-            most = of(&run->workers[i]);
+    for (const struct worker *w = run->workers; w < run->workers + run->n; w++)
+        if (!worker_has_left(w) && w->first_step_ticks > most)
+            most = w->first_step_ticks;
     return most;
-}
-
-static double first_step(const struct worker *w)
-{
-    return w->first_step_ticks;
 }
 
 /* By the loops on the probed CPUs: a core of another kind, or at another clock, needs another one. */
 static int choose_threshold(struct jitter_run *run)
 {
     double tick_ns = 1e9 / run->clock.initial.hz;
-    double step_ns = slowest(run, first_step) * tick_ns;
+    double step_ns = slowest_step(run) * tick_ns;
     double granule_ns = (double)run->clock.granule_ticks * tick_ns;
     run->threshold_ns = run->options->threshold_ns;
     run->default_threshold_ns = loop_default_threshold_ns(step_ns, granule_ns);
@@ -127,9 +122,8 @@ static void find_reached(struct jitter_run *run)
 /* Once the first worker spins; the run is over when that is done. */
 static void interrupt(struct jitter_run *run)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
     while (atomic_load(&run->workers[0].stage) < WORKER_MEASURES)
-        (void)nanosleep(&pause, NULL);
+        sleep_ns(1000000);
     run->injection.error = run->injection.inject(&run->injection);
     stop_now();
 }
@@ -137,14 +131,12 @@ static void interrupt(struct jitter_run *run)
 /* Everything between here and "done" happens on the main thread only while no worker measures. */
 static void conduct(struct jitter_run *run)
 {
-    struct timespec now;
     struct run_control *control = &run->control;
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
     take_counters(&run->before, run->options->root);
     run->throttled_us = throttled_us(run);
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    run->at_s = now.tv_sec;
+    run->at_s = time(NULL);
     control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
     run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
     stop_at(run->deadline_ticks);

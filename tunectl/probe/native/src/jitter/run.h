@@ -8,13 +8,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/claims.h"
+#include "lib/tasks.h"
 #include "lib/clock.h"
 #include "lib/host.h"
 #include "lib/loop.h"
 #include "lib/options.h"
 #include "lib/recorder.h"
-#include "lib/tasks.h"
 #include "lib/thread.h"
 
 /*

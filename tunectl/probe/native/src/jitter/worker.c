@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { STACK_TOUCHED = 64 * 1024 };
@@ -83,11 +83,10 @@ static void measure(struct worker *w)
         stop_now(); /* for all: the guard passes it on to those who look at deadlines of their own */
         w->reached = w->recorder.open;
     }
-    struct usage after = usage_now();
+    w->used = usage_since(&before);
     w->after = clock_pair_now();
     w->account_after = account_now();
     recorder_finish(&w->recorder);
-    w->used = usage_since(&before, &after);
     w->cycles_per_tick_after = clock_core_cycles_per_tick();
 }
 

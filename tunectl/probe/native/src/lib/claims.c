@@ -1,6 +1,5 @@
-#include "lib/claims.h"
+#include "lib/tasks.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */

@@ -19,14 +19,15 @@ uint64_t clock_ns(clockid_t clock)
     return ns_of_timespec(t);
 }
 
-uint64_t monotonic_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
-
 struct timespec timespec_of(uint64_t ns)
 {
     return (struct timespec){(time_t)(ns / UINT64_C(1000000000)), (long)(ns % UINT64_C(1000000000))};
+}
+
+void sleep_ns(uint64_t ns)
+{
+    struct timespec pause = timespec_of(ns);
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 static int compare_ticks(const void *left, const void *right)
@@ -72,10 +73,9 @@ struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair t
 
 void clock_span_begin(struct clock_span *span)
 {
-    struct timespec pause = {.tv_nsec = CALIBRATION_NS};
     span->granule_ticks = clock_granule_ticks();
     span->first = clock_pair_now();
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    sleep_ns(CALIBRATION_NS);
     span->initial = clock_rate_between(span->first, clock_pair_now(), span->granule_ticks);
 }
 

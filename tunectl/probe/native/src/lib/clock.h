@@ -39,11 +39,13 @@ struct clock_span {
 void clock_span_begin(struct clock_span *span);
 void clock_span_end(struct clock_span *span);
 
-/* A clock and CLOCK_MONOTONIC, and a time or a length as the kernel takes and gives one. */
+/* A clock; a time or a length as the kernel takes and gives one. */
 uint64_t clock_ns(clockid_t clock);
-uint64_t monotonic_ns(void);
 struct timespec timespec_of(uint64_t ns);
 uint64_t ns_of_timespec(struct timespec t);
+
+/* At most so long: a signal ends it. */
+void sleep_ns(uint64_t ns);
 
 /* Sorts them; 0 where there are none. */
 uint64_t ticks_median(uint64_t *ticks, size_t n);

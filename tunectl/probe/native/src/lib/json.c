@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/histogram.h"
+#include "lib/recorder.h"
 #include "lib/options.h"
 
 /* Each value by itself, or each bucket of both signs. */
@@ -77,11 +77,6 @@ void json_bool(struct json *j, const char *key, bool value)
 {
     begin_value(j, key);
     (void)fputs(value ? "true" : "false", j->stream);
-}
-
-void json_null(struct json *j, const char *key)
-{
-    json_real(j, key, NAN, 0);
 }
 
 void json_real(struct json *j, const char *key, double value, int decimals)

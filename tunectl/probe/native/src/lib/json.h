@@ -33,7 +33,6 @@ struct json_count {
 void json_put_counts(struct json *j, const struct json_count *counts);
 
 void json_bool(struct json *j, const char *key, bool value);
-void json_null(struct json *j, const char *key);
 
 /* `decimals` digits behind the point; a value that is not finite is null, as JSON has no other word for it. */
 void json_real(struct json *j, const char *key, double value, int decimals);

@@ -1,6 +1,7 @@
 #include "lib/pair.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib/document.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {
@@ -82,7 +83,8 @@ static void leave_cpus(struct pair *pair)
 
 void pair_cannot(struct pair *pair, const char *what, int rc)
 {
-    (void)snprintf(pair->reason, sizeof(pair->reason), "cannot %s: %s", what, strerror(-rc));
+    (void)snprintf(pair->reason, sizeof(pair->reason), "cannot %s: %s%s", what, strerror(-rc),
+                   rc == -EMFILE ? " (ulimit -n)" : "");
 }
 
 /* The calling thread, `what`, to the CPU and its scheduling class. */
@@ -105,17 +107,14 @@ static void take_name(const struct pair *pair, const char *role)
     (void)prctl(PR_SET_NAME, name);
 }
 
-int pair_reflector_settle(const struct pair *pair)
-{
-    int status = settle(pair, "reflector", pair->ends[RECEIVER].cpu);
-    take_name(pair, "reflector");
-    (void)mlockall(MCL_CURRENT);
-    return status;
-}
-
-int pair_reflector_say_ready(void)
+int pair_reflector_say_ready(const struct pair *pair)
 {
     struct clock_span clock;
+    int status = settle(pair, "reflector", pair->ends[RECEIVER].cpu);
+    if (status)
+        return status;
+    take_name(pair, "reflector");
+    (void)mlockall(MCL_CURRENT);
     clock_span_begin(&clock);
     (void)printf("{\"hz\": %.0f}\n", clock.initial.hz);
     return fflush(stdout) ? print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno)) : EXIT_OK;
@@ -260,7 +259,6 @@ int pair_start(struct pair *pair)
 /* By short sleeps: the measuring is over, unless messages were lost. */
 static bool work(struct pair *pair, int (*patience_ms)(const void *context))
 {
-    struct timespec step = timespec_of(STEP_MS * UINT64_C(1000000));
     (void)pthread_barrier_wait(&pair->barrier);
     while (sem_wait(&pair->ends[SENDER].is_over) && errno == EINTR)
         continue;
@@ -269,7 +267,7 @@ static bool work(struct pair *pair, int (*patience_ms)(const void *context))
         for (; sem_trywait(&pair->ends[i].is_over); ms += STEP_MS) {
             if (ms >= (patience_ms ? patience_ms(pair->context) : PATIENCE_MS))
                 return false;
-            (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+            sleep_ns(STEP_MS * 1000000);
         }
     }
     return true;
@@ -336,7 +334,7 @@ static void write_simulated(struct json *j)
     json_string(j, "source", "simulated");
     json_real(j, "hz", SIMULATED_HZ, 3);
     json_close(j, '}');
-    json_null(j, "facts");
+    json_real(j, "facts", NAN, 0);
 }
 
 static void write_case(struct json *j, const struct pair *pair)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/claims.h"
+#include "lib/tasks.h"
 #include "lib/clock.h"
 #include "lib/host.h"
 #include "lib/json.h"
@@ -116,13 +116,10 @@ int pair_choose(struct pair *pair);
 void pair_cannot(struct pair *pair, const char *what, int rc);
 
 /*
- * The other host's end of a round trip: the calling thread is "wake-reflector", at the receiver's CPU, its memory locked. Returns EXIT_OK,
- * or EXIT_FAILED with the reason on stderr.
+ * The other host's end of a round trip: the calling thread is "wake-reflector", at the receiver's CPU, its memory locked. A line of JSON
+ * says how fast this host's counter is: it sends back what comes from now on. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr.
  */
-int pair_reflector_settle(const struct pair *pair);
-
-/* Says in a line of JSON how fast this host's counter is: it sends back what comes from now on. Returns as above. */
-int pair_reflector_say_ready(void);
+int pair_reflector_say_ready(const struct pair *pair);
 
 /*
  * Starts the threads, waits until they are prepared, locks what memory there is, and has two find `offset`; of three it stays unknown.

@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/host.h"
-
 enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, TAIL = 1024 };
 
 static int open_file(pid_t pid, pid_t tid, const char *name)

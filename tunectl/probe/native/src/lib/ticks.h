@@ -41,12 +41,6 @@ static inline uint64_t ticks_after_loads(void)
 #endif
 }
 
-/* A length in half the memory; UINT32_MAX also for more. */
-static inline uint32_t ticks_narrowed(uint64_t ticks)
-{
-    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
-}
-
 /* Work whose length is decided by a count, and by the clock that the core runs at: it asks no counter when it is over. */
 enum { CHAIN_ADDS = 64 };   /* of a turn */
 

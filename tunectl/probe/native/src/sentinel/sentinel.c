@@ -13,7 +13,6 @@
 
 #include "lib/host.h"
 #include "lib/loop.h"
-#include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
@@ -27,13 +26,6 @@ const struct command sentinel_command = {
         "sentinel: stays on one CPU and prints a line of JSON (schema tunectl.probe.sentinel/1) each period: the clock the core\n"
         "really runs at, and how long the CPU went away while the sentinel spun. Ends with its parent, or when nobody reads.\n",
 };
-
-static void sleep_until(uint64_t ns)
-{
-    struct timespec at = timespec_of(ns);
-    while (!stop_is_asked() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
-}
 
 static void spin_slice(struct sentinel *s, uint64_t slice_ticks)
 {
@@ -144,10 +136,10 @@ static bool is_over(const struct sentinel *s)
 static int keep_watch(struct sentinel *s)
 {
     uint64_t period_ns = (uint64_t)(s->options->period_s * 1e9);
-    uint64_t end_ns = monotonic_ns();
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
     int status = EXIT_OK;
     while (!status && !is_over(s)) {
-        uint64_t now_ns = monotonic_ns();
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         end_ns = end_ns + period_ns > now_ns ? end_ns + period_ns : now_ns + period_ns; /* a stopped host is not caught up with */
         spend_period(s, end_ns, period_ns);
         if (stop_is_asked())

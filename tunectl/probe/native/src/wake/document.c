@@ -92,7 +92,7 @@ static void write_counts(struct json *j, const struct exchange *x)
 {
     const struct sending *s = &x->sending;
     const struct receiving *r = &x->receiving;
-    struct usage used = usage_since(&r->first, &r->last);
+    const struct usage used = r->used;
     int error = s->error ? s->error : r->error;
     uint64_t negative = 0;
     for (size_t i = 0; i < s->n; i++)

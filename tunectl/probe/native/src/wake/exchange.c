@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {
@@ -61,12 +61,6 @@ void exchange_touch_receiving(void *exchange)
 bool exchange_is_of_a_timer(const struct exchange *x)
 {
     return x->transport->mechanism->traits & TRAIT_TIMER;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec pause = timespec_of(ns);
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 /* One message to itself. The sender on a ring also wakes a sleeper, who is not there: that is part of its path, too. */
@@ -193,15 +187,14 @@ void exchange_send_all(void *exchange)
         s->period_ticks = back_to_back_ticks(x, trip);
     struct usage before = usage_now();
     s->error = send_by_schedule(x);
-    struct usage after = usage_now();
-    s->used = usage_since(&before, &after);
+    s->used = usage_since(&before);
 }
 
 /* A message that came, as sent when it was due: what a timer's delay is, its own clock says. Returns the stamp of its arrival. */
 static uint64_t stamp_expiration(struct exchange *x, const struct message *m)
 {
     struct sending *s = &x->sending;
-    uint64_t late_ns = monotonic_ns() - m->sent;
+    uint64_t late_ns = clock_ns(CLOCK_MONOTONIC) - m->sent;
     if (m->sequence >= x->messages)
         return 0;
     uint64_t due = s->start_ticks + m->sequence * s->period_ticks;
@@ -274,7 +267,7 @@ void exchange_receive_all(void *exchange)
         else
             expected = record(x, &m, now, expected);
     }
-    r->last = usage_now();
+    r->used = usage_since(&r->first);
 }
 
 /* A timer has no sender, and ends by itself. */
@@ -292,13 +285,11 @@ bool exchange_run(struct exchange *x, struct pair *pair)
 {
     struct receiving *r = &x->receiving;
     clockid_t clock;
-    struct timespec t = {0};
     if (pair_work(pair, patience_ms))
         return true;
     /* What a receiver has used that still waits: the rest is as it was. */
-    r->last = r->first;
-    r->last.ticks = ticks_now();
-    if (pthread_getcpuclockid(pair->ends[RECEIVER].thread, &clock) == 0 && clock_gettime(clock, &t) == 0)
-        r->last.cpu_ns = ns_of_timespec(t);
+    r->used.ticks = ticks_now() - r->first.ticks;
+    if (pthread_getcpuclockid(pair->ends[RECEIVER].thread, &clock) == 0)
+        r->used.cpu_ns = clock_ns(clock) - r->first.cpu_ns;
     return false;
 }

@@ -53,7 +53,7 @@ struct receiving {
     uint64_t reordered;         /* came after a later one */
     int error;
     struct usage first;         /* at the last warm-up */
-    struct usage last;          /* once all are there */
+    struct usage used;          /* since then */
 };
 
 struct exchange {
@@ -122,13 +122,6 @@ bool wake_case_parse(struct wake_case *c, const char *text);
 
 /* Runs and writes what it counted, or is the other host's end. Returns the exit status, or OPTIONS_ARE_OVER. */
 int wake_main(int argc, char **argv);
-
-/*
- * The other host's end of a round trip, of a struct wake_run. Says in a line of JSON how fast its counter is, then sends every message
- * that comes over --socket back with its own two stamps, until the connection or the process is ended; without a --socket, it is done.
- * Returns the exit status.
- */
-int wake_reflect(void *run);
 
 /* Memory is read, and no CPU is interrupted. */
 void occupancy_take(struct occupancy *occupancy, const struct pair *pair);

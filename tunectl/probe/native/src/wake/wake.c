@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lib/options.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { IDLE_MOST_MS = 60000 };
@@ -54,7 +54,7 @@ static bool open_case(struct wake_run *run, struct transport *t)
     if (!rc)
         rc = wait_method_prepare(run->what.method, t, o->fds, o->busy_poll_us);
     if (rc)
-        pair_cannot(&run->pair, rc == -EMFILE ? "be set up (ulimit -n)" : "be set up", rc);
+        pair_cannot(&run->pair, "be set up", rc);
     return rc == 0;
 }
 
@@ -119,6 +119,49 @@ static int check(void *context)
     return status;
 }
 
+/* A greeting has the highest bit, and may come more than once. */
+static bool is_greeting(const struct message *m)
+{
+    return m->sequence >> 63 && m->sequence != SEQUENCE_WARM_UP;
+}
+
+static void reflect(struct transport *t, const struct wait_method *method)
+{
+    struct message m;
+    while (method->receive(t, &m) == 0) {
+        if (is_greeting(&m))
+            continue;
+        m.remote_received = ticks_after_loads();
+        int rc;
+        do {
+            m.remote_sent = ticks_now();
+            rc = t->mechanism->send(t, &m);
+        } while (rc == -EAGAIN);
+        if (rc)
+            break;
+    }
+}
+
+/*
+ * The other host's end of a round trip. Says in a line of JSON how fast its counter is, then sends every message that comes over --socket
+ * back with its own two stamps, until the connection or the process is ended; without a --socket, it is done.
+ */
+static int serve(void *context)
+{
+    const struct wake_run *run = context;
+    const struct options *o = run->pair.options;
+    struct transport t;
+    int rc = o->socket < 0 ? 0 : transport_adopt(&t, run->what.mechanism, o->bytes, o->socket);
+    if (!rc && o->socket >= 0)
+        rc = wait_method_prepare(run->what.method, &t, o->fds, o->busy_poll_us);
+    if (rc)
+        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(-rc));
+    int status = pair_reflector_say_ready(&run->pair);
+    if (!status && o->socket >= 0)
+        reflect(&t, run->what.method);
+    return status;
+}
+
 const struct pair_experiment wake_experiment = {
     .command = &wake_command,
     .roles = &pair_sender_and_receiver,
@@ -126,7 +169,7 @@ const struct pair_experiment wake_experiment = {
     .work = {exchange_send_all, exchange_receive_all},
     .check = check,
     .measure = measure,
-    .reflect = wake_reflect,
+    .reflect = serve,
     .write_run = wake_write_run,
     .write_asked = wake_write_asked,
     .write_measured = wake_write_measured,
