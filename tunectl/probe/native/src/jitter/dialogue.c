@@ -9,10 +9,10 @@
 #include "lib/ticks.h"
 
 /* The median length of a page fault taken on purpose; 0 where that cannot be had. */
-static uint64_t fault_ticks(void)
+static int64_t fault_ticks(void)
 {
     enum { FAULTS = 501 };
-    static uint64_t taken[FAULTS];
+    static int64_t taken[FAULTS];
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
     volatile char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
@@ -21,10 +21,10 @@ static uint64_t fault_ticks(void)
         (void)madvise((void *)(uintptr_t)page, size, MADV_DONTNEED);
         uint64_t start = ticks_now();
         *page = 1;
-        taken[i] = ticks_now() - start;
+        taken[i] = (int64_t)(ticks_now() - start);
     }
     (void)munmap((void *)(uintptr_t)page, size);
-    return ticks_median(taken, FAULTS);
+    return ticks_sort(taken, FAULTS);
 }
 
 static void say_ready(const struct jitter_run *run)
@@ -45,7 +45,7 @@ int dialogue_await_go(const struct jitter_run *run)
             return EXIT_OK;
         if (strcmp(line, "fault\n") == 0) {
             (void)fault_ticks();
-            (void)fprintf(stderr, "fault %" PRIu64 "\n", fault_ticks());
+            (void)fprintf(stderr, "fault %" PRId64 "\n", fault_ticks());
         }
     }
     return print_error(EXIT_FAILED, "standard input ended before it said go");

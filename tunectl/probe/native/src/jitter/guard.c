@@ -51,15 +51,13 @@ static void leave_all_near(const struct task *task, void *context)
             leave(run, &run->workers[i], "%s runs on CPU %u", task_format(task, name), task->cpu);
 }
 
-static bool is_at_work(const struct worker *w)
-{
-    return !worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE;
-}
-
 static void look_at_claims(struct jitter_run *run)
 {
-    for (size_t i = 0; i < run->n; i++)
-        run->guard.tids[i] = is_at_work(&run->workers[i]) ? atomic_load(&run->workers[i].tid) : 0;
+    for (size_t i = 0; i < run->n; i++) {
+        const struct worker *w = &run->workers[i];
+        bool is_at_work = !worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE;
+        run->guard.tids[i] = is_at_work ? atomic_load(&w->tid) : 0;
+    }
     claims_poll(run->guard.claims, run->guard.tids);
 }
 
@@ -120,13 +118,6 @@ static void look_at_deadlines(struct jitter_run *run)
     }
 }
 
-/* A signal that ends the run is for all; the workers look at deadlines of their own. */
-static void pass_on_stop(struct jitter_run *run)
-{
-    for (size_t i = 0; stop_is_asked() && i < run->n; i++)
-        atomic_store(&run->workers[i].deadline, 0);
-}
-
 /*
  * The listed gaps are read from another CPU, once a second, and never the one that is being written: that costs the worker a
  * cache line's way at most. Of gaps without a place in the list only the longest is known, and not when it began.
@@ -174,12 +165,15 @@ static void look(void *context)
         end(run);
     if (run->guard.claims)
         look_at_claims(run);
-    pass_on_stop(run);
     look_at_deadlines(run);
-    /* A worker that was on its way to the CPU when it was told to leave it. */
-    for (size_t i = 0; i < run->n; i++)
-        if (worker_has_left(&run->workers[i]) && atomic_load(&run->workers[i].stage) != WORKER_IS_DONE)
-            move_away(run, &run->workers[i]);
+    for (struct worker *w = run->workers; w < run->workers + run->n; w++) {
+        /* A signal that ends the run is for all; the workers look at deadlines of their own. */
+        if (stop_is_asked())
+            atomic_store(&w->deadline, 0);
+        /* A worker that was on its way to the CPU when it was told to leave it. */
+        if (worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE)
+            move_away(run, w);
+    }
     show_progress(run);
 }
 

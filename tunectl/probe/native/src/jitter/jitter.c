@@ -104,11 +104,6 @@ static void set_deadlines(struct jitter_run *run)
     }
 }
 
-static uint64_t throttled_us(const struct jitter_run *run)
-{
-    return account_throttled_us(atomic_load(&run->workers[0].tid));
-}
-
 /* Several CPUs may come back from such a gap before they hear of each other. */
 static void find_reached(struct jitter_run *run)
 {
@@ -135,7 +130,7 @@ static void conduct(struct jitter_run *run)
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
     take_counters(&run->before, run->options->root);
-    run->throttled_us = throttled_us(run);
+    uint64_t throttled_us = account_throttled_us(atomic_load(&run->workers[0].tid));
     run->at_s = time(NULL);
     control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
     run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
@@ -152,7 +147,7 @@ static void conduct(struct jitter_run *run)
     if (run->options->wait_for_go)
         (void)fputs("done\n", stderr);
     take_counters(&run->after, run->options->root);
-    run->throttled_us = throttled_us(run) - run->throttled_us;
+    run->throttled_us = account_throttled_us(atomic_load(&run->workers[0].tid)) - throttled_us;
     (void)pthread_barrier_wait(&control->barrier);
 }
 
@@ -261,14 +256,6 @@ static int measure_all(struct jitter_run *run)
     return status;
 }
 
-static void conclude(struct jitter_run *run)
-{
-    clock_span_end(&run->clock);
-    for (size_t i = 0; i < run->n; i++)
-        if (!worker_has_left(&run->workers[i]) && run->workers[i].totals.end < run->deadline_ticks)
-            run->is_interrupted = !run->reached;
-}
-
 static int run_and_write(struct jitter_run *run)
 {
     stop_init();
@@ -284,7 +271,10 @@ static int run_and_write(struct jitter_run *run)
         status = measure_all(run);
     if (status)
         return status;
-    conclude(run);
+    clock_span_end(&run->clock);
+    for (size_t i = 0; i < run->n; i++)
+        if (!worker_has_left(&run->workers[i]) && run->workers[i].totals.end < run->deadline_ticks)
+            run->is_interrupted = !run->reached;
     return jitter_write(run);
 }
 

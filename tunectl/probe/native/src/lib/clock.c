@@ -30,16 +30,16 @@ void sleep_ns(uint64_t ns)
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
-static int compare_ticks(const void *left, const void *right)
+static int compare(const void *left, const void *right)
 {
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
     return (a > b) - (a < b);
 }
 
-uint64_t ticks_median(uint64_t *ticks, size_t n)
+int64_t ticks_sort(int64_t *ticks, size_t n)
 {
-    qsort(ticks, n, sizeof(*ticks), compare_ticks);
+    qsort(ticks, n, sizeof(*ticks), compare);
     return n ? ticks[n / 2] : 0;
 }
 

@@ -47,8 +47,8 @@ uint64_t ns_of_timespec(struct timespec t);
 /* At most so long: a signal ends it. */
 void sleep_ns(uint64_t ns);
 
-/* Sorts them; 0 where there are none. */
-uint64_t ticks_median(uint64_t *ticks, size_t n);
+/* Ascending, in place. Returns the median; 0 where there are none. */
+int64_t ticks_sort(int64_t *ticks, size_t n);
 
 /* The greatest common divisor of the steps the counter makes, in ticks: the finest difference it can show. */
 uint64_t clock_granule_ticks(void);

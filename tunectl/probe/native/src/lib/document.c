@@ -23,8 +23,9 @@ void document_write_files(struct json *j, const char *key, const struct snapshot
 
 void document_write_line(struct json *j, const char *key, struct text text)
 {
-    char line[256];
-    json_string(j, key, line_of(text, line, sizeof(line)));
+    const char *bytes = text.bytes ? text.bytes : "";
+    json_string_n(j, key, bytes, strcspn(bytes, "\n"));
+    text_deinit(&text);
 }
 
 void document_write_cpu(struct json *j, const char *root, unsigned cpu)

@@ -152,13 +152,6 @@ void text_deinit(struct text *text)
     *text = (struct text){0};
 }
 
-char *line_of(struct text text, char *line, size_t size)
-{
-    (void)snprintf(line, size, "%.*s", text.bytes ? (int)strcspn(text.bytes, "\n") : 0, text.bytes ? text.bytes : "");
-    text_deinit(&text);
-    return line;
-}
-
 struct cpus cpus_of(struct text text)
 {
     struct cpus cpus = {0};

@@ -60,8 +60,7 @@ struct text {
 struct text file_read(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
 void text_deinit(struct text *text);
 
-/* Both free the text. Its first line without the newline, cut at `size`, in `line`; the CPUs that it lists, none where it is odd. */
-char *line_of(struct text text, char *line, size_t size);
+/* Frees the text. The CPUs that it lists, none where it is odd. */
 struct cpus cpus_of(struct text text);
 
 /* What stands in some files at one moment. One that cannot be read is empty. */

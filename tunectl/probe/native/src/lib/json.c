@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/recorder.h"
+#include "lib/clock.h"
 #include "lib/options.h"
 
 /* Each value by itself, or each bucket of both signs. */
@@ -104,13 +105,6 @@ void json_ints(struct json *j, const char *key, const int64_t *values, size_t n)
     json_close(j, ']');
 }
 
-static int compare_signed(const void *left, const void *right)
-{
-    int64_t a = *(const int64_t *)left;
-    int64_t b = *(const int64_t *)right;
-    return (a > b) - (a < b);
-}
-
 size_t values_collect(int64_t **values, size_t from, size_t end, value_of value, const void *context)
 {
     size_t n = 0;
@@ -119,7 +113,7 @@ size_t values_collect(int64_t **values, size_t from, size_t end, value_of value,
         exit(print_error(EXIT_FAILED, "out of memory while writing the result"));
     for (size_t i = from; i < end; i++)
         n += value(context, i, &(*values)[n]);
-    qsort(*values, n, sizeof(**values), compare_signed);
+    (void)ticks_sort(*values, n);
     return n;
 }
 

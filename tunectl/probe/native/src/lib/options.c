@@ -161,23 +161,12 @@ void options_put_help(const struct command *command)
     (void)printf("%s\n", command->holds ? "SIGINT and SIGTERM end the measuring and still give the result so far.\n" : "");
 }
 
-static int end_output(void)
+int options_end_output(const char *line)
 {
+    (void)printf("%s\n", line);
     if (fflush(stdout) || ferror(stdout))
         return print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno));
     return OPTIONS_ARE_OVER;
-}
-
-int options_end_help(void)
-{
-    (void)printf("Exit status: 0 done, 1 failed, 2 wrong usage.\n");
-    return end_output();
-}
-
-int options_print_version(void)
-{
-    (void)printf("tunectl-probe " TUNECTL_VERSION "\n");
-    return end_output();
 }
 
 static int store_number(const struct option_row *row, void *field, const char *text)
@@ -261,10 +250,10 @@ int options_parse(const struct command *command, struct options *options, int ar
             break;
         if (option == HELP || option == 'h') {
             options_put_help(command);
-            return options_end_help();
+            return options_end_output(OPTIONS_EXIT_STATUS);
         }
         if (option == VERSION)
-            return options_print_version();
+            return options_end_output(OPTIONS_VERSION);
         if (option == ':' || option == '?')
             return print_error(EXIT_USAGE, "%s %s (see tunectl-probe %s --help)", argv[before],
                                option == ':' ? "needs a value" : "is no option here", command->name);

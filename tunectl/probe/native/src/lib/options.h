@@ -100,6 +100,7 @@ int options_parse(const struct command *command, struct options *options, int ar
 /* How it is called, and what its options mean, on standard output. */
 void options_put_help(const struct command *command);
 
-/* Once all is put. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr where it cannot be written. */
-int options_end_help(void);
-int options_print_version(void);
+/* The last line of what was asked for. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr where it cannot be written. */
+#define OPTIONS_EXIT_STATUS "Exit status: 0 done, 1 failed, 2 wrong usage."
+#define OPTIONS_VERSION "tunectl-probe " TUNECTL_VERSION
+int options_end_output(const char *line);

@@ -126,7 +126,7 @@ static bool await_taken(const struct exchange *x, uint64_t count)
 /* A warm-up that is lost costs its time limit, and the count goes on from what has arrived. `trip`: the median of the others. */
 static int warm_up(struct exchange *x, uint64_t *trip)
 {
-    uint64_t trips[EXCHANGE_WARM_UPS];
+    int64_t trips[EXCHANGE_WARM_UPS];
     size_t n = 0;
     for (unsigned i = 0; i < EXCHANGE_WARM_UPS && !stop_is_asked(); i++) {
         (void)wait_until(x, ticks_now() + ticks_of_us(x, WARM_UP_PAUSE_US));
@@ -136,9 +136,9 @@ static int warm_up(struct exchange *x, uint64_t *trip)
         if (rc)
             return rc;
         if (await_taken(x, taken + 1))
-            trips[n++] = ticks_now() - m.sent;
+            trips[n++] = (int64_t)(ticks_now() - m.sent);
     }
-    *trip = ticks_median(trips, n);
+    *trip = (uint64_t)ticks_sort(trips, n);
     return 0;
 }
 

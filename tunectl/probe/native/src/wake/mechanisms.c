@@ -10,6 +10,7 @@
 
 #include "lib/clock.h"
 #include "lib/loopback.h"
+#include "lib/thread.h"
 
 /* A stop and continue of the process interrupts some calls: that is no error, the receiver looks again. */
 static int error_of_call(void)
