@@ -59,14 +59,13 @@ static void set_stamps(struct feed_run *run)
 static bool open_case(struct feed_run *run)
 {
     const struct options *o = run->pair.options;
-    int us = (int)o->busy_poll_us;
     struct connection *c = &run->connection;
     int rc = o->socket >= 0 ? connection_adopt(c, o->socket) : connection_open(c, run->transport);
     if (!rc && o->has_tls)
         rc = connection_use_tls(c);
     for (size_t i = 0; i < c->n && !rc && run->waiting->is_busy_poll; i++) {
         c->failed = "use SO_BUSY_POLL";
-        rc = setsockopt(c->receives[i], SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)) ? -errno : 0;
+        rc = socket_busy_poll(c->receives[i], o->busy_poll_us);
     }
     if (rc)
         pair_cannot(&run->pair, c->failed, rc);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "feed/run.h"
+#include "lib/loopback.h"
 #include "lib/ticks.h"
 
 enum { AT_ONCE = 0, ENDLESS = -1, KEPT_MOST = 64 };
@@ -162,14 +163,6 @@ static void take_bytes(struct feed_run *run, size_t n)
     end_read(r);
 }
 
-/* Of the device queue that fed the socket; 0: none did. */
-static unsigned napi_id(int fd)
-{
-    unsigned id = 0;
-    socklen_t length = sizeof(id);
-    return getsockopt(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &length) ? 0 : id;
-}
-
 /* One receive. False where all is over. */
 static bool read_line(struct feed_run *run, int fd)
 {
@@ -186,7 +179,7 @@ static bool read_line(struct feed_run *run, int fd)
         r->error = got ? -errno : 0;
         return false;
     }
-    if (run->waiting->is_busy_poll && !r->napi_id && !(r->napi_id = napi_id(fd)))
+    if (run->waiting->is_busy_poll && !r->napi_id && !(r->napi_id = socket_napi_id(fd)))
         return false;
     r->stamp_ns = run->stamps.is_on ? stamps_of(&message, run->stamps.is_hardware) : 0;
     take_bytes(run, (size_t)got);

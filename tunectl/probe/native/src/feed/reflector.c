@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "feed/run.h"
+#include "lib/loopback.h"
 #include "lib/options.h"
 
 /* All of it, however often it takes. Returns 0 or -errno. */
@@ -39,9 +40,9 @@ int feed_reflect(void *context)
 {
     const struct feed_run *run = context;
     int fd = run->pair.options->socket;
-    int us = (int)run->pair.options->busy_poll_us;
-    if (fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
-        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
+    int rc = fd >= 0 && run->waiting->is_busy_poll ? socket_busy_poll(fd, run->pair.options->busy_poll_us) : 0;
+    if (rc)
+        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(-rc));
     int status = pair_reflector_say_ready(&run->pair);
     if (!status && fd >= 0)
         reflect(run, fd);

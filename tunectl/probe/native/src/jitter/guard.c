@@ -61,12 +61,11 @@ static void look_at_claims(struct jitter_run *run)
     claims_poll(run->guard.claims, run->guard.tids);
 }
 
-static bool is_the_one(const struct task *task, void *context)
+static void find_the_one(const struct task *task, void *context)
 {
     struct task *holder = context;
     if (task->state == 'R' && task->cpu == holder->cpu && task->rt_priority >= holder->rt_priority)
         *holder = *task;
-    return false;
 }
 
 /* Who holds the worker's CPU is the reason. */
@@ -74,7 +73,7 @@ static void leave_to_holder(struct jitter_run *run, struct worker *w, const char
 {
     struct task holder = {.cpu = w->cpu};
     char name[TASK_TEXT_SIZE];
-    (void)tasks_find(is_the_one, &holder);
+    tasks_visit(find_the_one, &holder);
     if (holder.tid)
         leave(run, w, "CPU %u was %s to the probe: thread %s holds it", w->cpu, what, task_format(&holder, name));
     else

@@ -45,11 +45,9 @@ struct task_account task_account(pid_t pid, pid_t tid);
 /* How often it left a CPU, of its own will or not, from /proc/PID/task/TID/status. */
 uint64_t task_switches(pid_t pid, pid_t tid);
 
-/*
- * Hands every thread of user space that is not of a tunectl-probe to `visit`, the latest processes first, until that returns
- * true. Returns whether it did.
- */
-bool tasks_find(bool (*visit)(const struct task *task, void *context), void *context);
+/* Hands every thread of user space that is not of a tunectl-probe to `visit`, the latest processes first. */
+typedef void (*task_visitor)(const struct task *task, void *context);
+void tasks_visit(task_visitor visit, void *context);
 
 enum { ACCOUNT_UNKNOWN = -1 };
 
@@ -79,15 +77,13 @@ enum { CLAIMS_FIRST_LOOK_US = 20000 };
 
 struct claims;
 
-/* Is handed a thread that wants one of the CPUs, or another hardware thread of its core; `task->cpu` says where. */
-typedef void (*claim_heard)(const struct task *task, void *context);
-
 /*
  * `cpus` are those of the run, `elsewhere` those on which nobody measures, `own` the number of our threads on `cpus`; the facts
- * are borrowed. Reads every thread of the host, for those that may run nowhere else. NULL without memory.
+ * are borrowed. Reads every thread of the host, for those that may run nowhere else. NULL without memory. `heard` is handed the threads
+ * that want one of the CPUs, or another hardware thread of its core; `task->cpu` says where.
  */
 struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere, size_t own, const struct host_facts *facts,
-                          claim_heard heard, void *context);
+                          task_visitor heard, void *context);
 void claims_free(struct claims *claims);
 
 /* Those that may run nowhere else and are awake, or were since the last look. Reads them alone. */

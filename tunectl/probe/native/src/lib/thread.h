@@ -56,8 +56,7 @@ void watch_stop(struct watch *watch);
 /*
  * When the measuring ends: a deadline that SIGINT, SIGTERM and SIGHUP bring forward to now. And a probe ends with the program
  * that started it: nothing of ours stays behind on a CPU that somebody trades on.
- */
-/*
+ *
  * Installs the handlers and blocks the signals in the calling thread, which must be the only one yet. Threads that measure
  * call stop_listen: they take the signals themselves, because under SCHED_FIFO on a shared CPU no other thread would run.
  */

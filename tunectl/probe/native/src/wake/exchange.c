@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "lib/clock.h"
+#include "lib/loopback.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
@@ -215,7 +216,8 @@ static void take_warm_up(struct exchange *x)
 {
     dirty_working_set(x);
     x->receiving.first = usage_now();
-    atomic_store_explicit(&x->napi_id, transport_napi_id(x->transport), memory_order_relaxed);
+    if (x->transport->mechanism->traits & TRAIT_NAPI)
+        atomic_store_explicit(&x->napi_id, socket_napi_id(x->transport->receive_fd), memory_order_relaxed);
     atomic_fetch_add_explicit(&x->warm_ups_taken, 1, memory_order_release);
 }
 

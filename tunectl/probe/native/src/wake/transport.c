@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/loopback.h"
 #include "lib/ticks.h"
 
 enum { CHORE_TIMERS = 8, ENDLESS = -1, AT_ONCE = 0 };
@@ -71,15 +72,6 @@ void transport_start_timer(struct transport *t, uint64_t period_ns)
         (void)timerfd_settime(t->receive_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
-unsigned transport_napi_id(const struct transport *t)
-{
-    unsigned id = 0;
-    socklen_t length = sizeof(id);
-    if (!(t->mechanism->traits & TRAIT_NAPI) || getsockopt(t->receive_fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &length))
-        return 0;
-    return id;
-}
-
 const char *const waiting_names[WAITINGS] = {"sleeping", "spinning", "busy-poll"};
 
 /* The set: idle descriptors, and the receiver's own as the last, behind which nothing is cheaper to find. */
@@ -102,16 +94,16 @@ static int make_set(struct transport *t, unsigned fds)
 
 int wait_method_prepare(const struct wait_method *method, struct transport *t, unsigned fds, unsigned busy_poll_us)
 {
-    int us = (int)busy_poll_us;
     bool has_set = method->needs & (TRAIT_POLL | TRAIT_EPOLL);
-    if (method->waiting == WAITING_BUSY_POLL && setsockopt(t->receive_fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
-        return -errno;
+    int rc = method->waiting == WAITING_BUSY_POLL ? socket_busy_poll(t->receive_fd, busy_poll_us) : 0;
+    if (rc)
+        return rc;
     t->timeout_ms = method->waiting == WAITING_SLEEPING ? ENDLESS : AT_ONCE;
     if (method->needs & TRAIT_EPOLL)
         t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (method->needs & TRAIT_EPOLL && t->epoll_fd < 0)
         return -errno;
-    int rc = has_set ? make_set(t, fds) : 0;
+    rc = has_set ? make_set(t, fds) : 0;
     return rc ? rc : transport_may_sleep(t, method->waiting != WAITING_SPINNING && !has_set);
 }
 

@@ -123,9 +123,6 @@ int transport_may_sleep(struct transport *t, bool may_sleep);
 /* The first expiration is a period from now. */
 void transport_start_timer(struct transport *t, uint64_t period_ns);
 
-/* The id of the NAPI instance (the receive queue of a device) that fed the socket last; 0 when none did. */
-unsigned transport_napi_id(const struct transport *t);
-
 /* How a receiver can wait for a message: one row of `wait_methods` each. To add one, add a row. */
 enum waiting { WAITING_SLEEPING, WAITING_SPINNING, WAITING_BUSY_POLL, WAITINGS };
 
