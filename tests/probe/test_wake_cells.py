@@ -404,13 +404,13 @@ def test_a_void_cell_is_not_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("changes", [{"bytes": 1400}, {"fds": 100}, {"dirty_kib": 512}])
 def test_another_size_of_messages_sets_and_working_sets_is_named(tmp_path: Path, changes: dict[str, Any]) -> None:
-    made = [document(minimal()), document(minimal(), **changes)]
+    made = [document(minimal()), document(minimal(), **changes), document(minimal(), at="2026-11-23T10:00:00Z")]
     for number, one in enumerate(made):
         (tmp_path / str(number)).write_text(json.dumps(one))
-    before, after = (read_document(tmp_path / str(number)) for number in range(2))
+    before, after, alike = (read_document(tmp_path / str(number)) for number in range(3))
     shown = str(*changes.values())
-    assert [text for text in compared(before, after)["warnings"] if "another" in text and shown in text] != []
-    assert [text for text in compared(before, before)["warnings"] if "another" in text] == []
+    assert [text for text in compared(alike, after)["warnings"] if "another" in text and shown in text] != []
+    assert [text for text in compared(before, alike)["warnings"] if "another" in text] == []
 
 
 def test_two_results_of_void_cells_say_that_they_are_void(tmp_path: Path) -> None:
