@@ -19,7 +19,6 @@ from tunectl.checking.plugin import Verdicts
 from tunectl.checking.subject import Subject
 from tunectl.errors import TunectlError, UsageError
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import sweep
 from tunectl.model import Finding, Scope, Trading
 
 # Nothing of the operator's own pytest may take part: no configuration file, no options from the environment, no
@@ -68,7 +67,7 @@ def run_checks(
 
     `window_s` is how long the host is watched, once for all checks; `settings` are the desired values by knob,
     `interfaces` the NICs the host file names, `trading` the operator's own threads. With `intrude` a
-    spinner goes also where somebody else's threads run. What a killed trace left goes first.
+    spinner goes also where somebody else's threads run.
     UsageError for a path that is not there or holds no check. Must not run on an isolated CPU: the caller pins.
     """
     # One object for all paths: what was measured for one is there for the next.
@@ -77,8 +76,6 @@ def run_checks(
     for place in places:
         if not Path(place.partition("::")[0]).exists():
             raise UsageError(f"there are no checks at {place}: no such file or directory", _HINT)
-    if root.live:
-        sweep(root)
     findings: list[Finding] = []
     for place in places:
         findings.extend(_run(place, Verdicts(subject)))

@@ -34,6 +34,7 @@ def tunectl_command(
         @wraps(function)
         def call(*args: Any, **given: Any) -> int:
             ctx = click.get_current_context()
+            _sweep_traces()
             options = merged(ctx, given, formats)
             own = {key: value for key, value in given.items() if key not in Options._fields}
             with hinted(options):
@@ -44,6 +45,13 @@ def tunectl_command(
         return made
 
     return decorate
+
+
+def _sweep_traces() -> None:
+    """What a killed `probe jitter --attribute` left on this host still traces: the next command removes it."""
+    from tunectl.host.traceinstance import sweep  # not for --help
+
+    sweep(Sysroot())  # also where a command reads a recorded host; who may not make instances sees none
 
 
 def open_root(options: Options) -> Sysroot:

@@ -15,7 +15,6 @@ import click
 from tunectl.cli.command import stay_off, typed
 from tunectl.cli.exits import DRIFTED, OK
 from tunectl.cli.options import Options
-from tunectl.host.traceinstance import sweep
 from tunectl.model import HostId
 from tunectl.monitor.assembly import Places, opener_of
 from tunectl.monitor.daemon import Daemon, Opener
@@ -38,8 +37,6 @@ def run_daemon(
     notes: Sequence[str],
 ) -> int:
     """Until a signal, or the time is over. With a duration, the exit code says whether anything fired."""
-    if inspection.root.live:
-        sweep(inspection.root)
     store = Store(os.path.join(_directory("STATE_DIRECTORY") or options.state_path, "monitor"))
     directory = _directory("RUNTIME_DIRECTORY")
     places = Places(store, Repair(directory) if directory else None, interval_s, repair)

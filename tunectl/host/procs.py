@@ -140,15 +140,6 @@ def read_session(root: Sysroot, leader: int) -> list[Thread]:
     return found
 
 
-def read_start(root: Sysroot, pid: int | str) -> str:
-    """When a process began, in clock ticks since boot, as it stands in /proc/PID/stat (field 22); "" once it has ended.
-
-    With its id it names the process: ids are used again.
-    """
-    fields = root.get(f"proc/{pid}/stat").rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 else ""
-
-
 def parse_stat(text: str, pid: int) -> Thread | None:
     """/proc/PID/task/TID/stat; None for an empty or foreign text. A comm may hold spaces and parentheses."""
     head, _, tail = text.rpartition(")")

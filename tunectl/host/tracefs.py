@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tunectl.host.procs import read_start
+from tunectl.host.started import read_start
 from tunectl.host.sysroot import Sysroot
 
 _PLACES = ("sys/kernel/tracing", "sys/kernel/debug/tracing")

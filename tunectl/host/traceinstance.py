@@ -1,7 +1,7 @@
 """A trace of our own in tracefs, beside the global one, which is not touched. It ends with the `with` that made it.
 
 Its name says whose it is: the process, and when that started. What a killed process leaves is swept away by the next
-command that may trace, and by the monitor, and check.tracing names it.
+command of root's, whichever that is (cli/command.py).
 
 To switch an event on or off the kernel patches its own code, and on x86 interrupts every CPU for that, a few times
 (arch/x86/kernel/alternative.c, text_poke_bp_batch): nobody may be at work on the isolated CPUs meanwhile.
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tunectl.cpulist import CpuSet, format_cpumask
-from tunectl.host.procs import read_start
+from tunectl.host.started import read_start
 from tunectl.host.sysroot import Sysroot
 from tunectl.host.tracefs import left_instances, read_tracing
 

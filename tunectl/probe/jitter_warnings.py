@@ -55,7 +55,8 @@ def _reasons(run: Run, cpu: Cpu) -> Iterator[str]:
 
 def throttling(us: int) -> str:
     """For how long a cpu.max kept the probe off its CPUs; "" where none did."""
-    return f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {us / 1e3:.1f} ms" if us else ""
+    stopped = f"cgroup throttling (cpu.max) stopped the probe, on all of its CPUs together for {us / 1e3:.1f} ms"
+    return stopped if us else ""
 
 
 def shared(run: Run, cpu: Cpu) -> str:

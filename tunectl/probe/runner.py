@@ -19,7 +19,7 @@ from tunectl.host.cgroup import home_of, place_for
 from tunectl.host.run import Completed, Resident, reason_of, run
 from tunectl.host.smis import read_smis
 from tunectl.host.sysroot import Sysroot
-from tunectl.host.traceinstance import mark, sweep
+from tunectl.host.traceinstance import mark
 from tunectl.probe.explain import SCHEMA, explained
 from tunectl.probe.injecting import PHASES, injected, stopped
 from tunectl.probe.raw import SCHEMA as RAW
@@ -70,12 +70,11 @@ def start(
     """The program run to its end with these arguments, on these CPUs: inside the isolated partition that holds them.
 
     The CPUs of a partition are nobody's but those that live in it. With `enters` the program has an option --group and
-    puts only those of its threads there that measure; otherwise `keep` is a descriptor that stays open in it. What a
-    killed trace left goes first; `answer` is as in host.run. UsageError where the partition holds only some of the
-    CPUs; TunectlError where they are out of reach for who asks.
+    puts only those of its threads there that measure; otherwise `keep` is a descriptor that stays open in it. `answer`
+    is as in host.run. UsageError where the partition holds only some of the CPUs; TunectlError where they are out of
+    reach for who asks.
     """
     root = Sysroot()
-    sweep(root)
     env = {_PARENT: str(os.getpid())}
     with place_for(root, cpus) as group:
         argv = [str(find_program()), *words]
@@ -93,7 +92,6 @@ def start(
 
 def stay(words: Sequence[str], cpus: CpuSet, keep: int | None = None) -> Resident:
     """The program as one that stays, in the same place, until it is closed. TunectlError where it cannot start."""
-    sweep(Sysroot())
     return Resident([str(find_program()), *words], place_for(Sysroot(), cpus), {_PARENT: str(os.getpid())}, keep)
 
 
