@@ -24,13 +24,15 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """before.json, after.json and wake.json."""
+    """before.json, after.json, wake.json and later.json."""
     place = tmp_path_factory.mktemp("results")
     quiet = simulated(3, 10.0, per_second=20.0, length=lambda rng: 400 + rng.random())
     after = document(cpu_of(quiet, 10.0), at="2026-11-21T10:00:00Z")
     (place / "before.json").write_text(json.dumps(document(cpu_of(simulated(1, 10.0), 10.0))))
     (place / "after.json").write_text(json.dumps(after))
-    (place / "wake.json").write_text(json.dumps(wake_document(cell("tcp", "sleeping", 1), cell("tcp", "spinning", 1))))
+    wake = wake_document(cell("tcp", "sleeping", 1), cell("tcp", "spinning", 1))
+    (place / "wake.json").write_text(json.dumps(wake))
+    (place / "later.json").write_text(json.dumps(wake | {"at": "2026-11-21T10:00:00Z"}))
     return place
 
 
@@ -48,7 +50,7 @@ def test_compare_in_both_formats(tunectl: Run, results: Path) -> None:
     wider = valid("compare", tunectl("compare", *files, "--format", "json", "--confidence", "0.99").out)
     (wide,) = [row for row in wider["groups"][0]["rows"] if row["measure"] == "interruptions_per_s"]
     assert wide["ratio"]["high"] > rate["ratio"]["high"]
-    valid("compare", tunectl("compare", results / "wake.json", results / "wake.json", "--format", "json").out)
+    valid("compare", tunectl("compare", results / "wake.json", results / "later.json", "--format", "json").out)
 
 
 @pytest.mark.slow
@@ -74,9 +76,13 @@ def test_runs_are_kept_together_and_compared_as_sets(tunectl: Run, tmp_path: Pat
     for run in made["runs"]:
         valid("probe.jitter", json.dumps(run))
     assert "5 runs, 0 s apart" in tunectl(*JITTER, *words).out
-    same = valid("compare", tunectl("compare", out, out, "--format", "json").out)
-    assert (same["judged"]["of"], same["before"]["runs"]) == ("sets", 5)
-    assert same["judged"]["outcome"] != "different"
+    refused = tunectl("compare", out, out, "--format", "json")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(f"tunectl: nothing to compare: {out} and {out} hold the same runs")
+    later = tmp_path / "later"
+    assert tunectl(*JITTER, *words[:-1], later).code == 0
+    both = valid("compare", tunectl("compare", out, later, "--format", "json").out)
+    assert (both["judged"]["of"], both["before"]["runs"]) == ("sets", 5)
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,8 @@ def set_of(*runs: dict[str, Any]) -> dict[str, Any]:
 
 def noisy_set(rates: list[float], at: str) -> dict[str, Any]:
     """Runs that each have another rate, as a host has."""
-    return set_of(*(document(cpu_of(simulated(i, 2.0, rate), 2.0), seconds=2.0, at=at) for i, rate in enumerate(rates)))
+    made = ((cpu_of(simulated(i, 2.0, rate), 2.0), f"{at[:-3]}{i:02}Z") for i, rate in enumerate(rates))
+    return set_of(*(document(cpu, seconds=2.0, at=when) for cpu, when in made))
 
 
 STATES = [500.0, 130.0, 850.0, 200.0, 620.0]
@@ -260,16 +261,63 @@ def test_a_warning_of_both_sides_is_not_told_as_one_sides(
 
 
 def test_a_warning_counts_whichever_run_of_a_set_gave_it(read: Any) -> None:
-    runs = [document(NOISY, at=f"2026-11-21T1{hour}:00:00Z", warnings=["w"] * (hour == 2)) for hour in range(3)]
-    runs[0]["warnings"] = []
-    sides = [{"schema": "tunectl.probe.jitter.runs/1", "runs": each} for each in (runs[1:], runs[2:])]
+    runs = [document(NOISY, at=f"2026-11-21T1{hour}:00:00Z", warnings=["w"] * (hour > 0)) for hour in range(3)]
+    sides = [{"schema": "tunectl.probe.jitter.runs/1", "runs": each} for each in (runs[:2], runs[2:])]
     warnings = compared(read("a", sides[0]), read("b", sides[1]))["warnings"]
     assert not [text for text in warnings if text.startswith("only")]
 
 
-def test_the_same_run_twice_is_said(read: Any) -> None:
-    warnings = compared(read("a", document(NOISY)), read("b", document(NOISY)))["warnings"]
-    assert warnings == ["both are the same run: nothing differs"]
+def at_hours(*hours: int) -> dict[str, Any]:
+    """A run at each of these hours."""
+    runs = [document(NOISY, at=f"2026-11-21T1{hour}:00:00Z") for hour in hours]
+    return {"schema": "tunectl.probe.jitter.runs/1", "runs": runs}
+
+
+BOOT = {"hostname": "h", "kernel": "6.12", "boot_id": "b", "machine": "x86_64"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        (document(NOISY), document(NOISY), "run"),
+        (document(NOISY), document(NOISY, warnings=["a word more"]), "run"),  # a copy, and then edited
+        (at_hours(1, 2, 3), at_hours(1, 2, 3), "runs"),
+        (at_hours(1, 2, 3), at_hours(3, 1, 2), "runs"),
+        (at_hours(1, 2, 3), at_hours(3, 4, 5), r"run: runs\[2\] of the one is runs\[0\] of the other"),
+        (
+            document(NOISY, at="2026-11-21T12:00:00Z"),
+            at_hours(1, 2),
+            r"run: runs\[0\] of the one is runs\[1\] of the other",
+        ),
+    ],
+)
+def test_a_run_is_not_compared_with_itself(read: Any, before: dict[str, Any], after: dict[str, Any], same: str) -> None:
+    with pytest.raises(TunectlError, match=rf"nothing to compare: \S+ and \S+ hold the same {same} \("):
+        compared(read("a", before), read("b", after))
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        document(NOISY | {"tsc_start": 1_001}),  # the next run, in the same second
+        document(NOISY, at="2026-11-21T10:00:00Z"),
+        document(NOISY, host=BOOT | {"boot_id": "c"}),
+        document(NOISY | {"cpu": 3}),  # beside it
+        at_hours(2, 3),
+    ],
+)
+def test_two_runs_are_compared_however_alike(read: Any, after: dict[str, Any]) -> None:
+    assert compared(read("a", document(NOISY, host=BOOT)), read("b", after))["groups"]
+
+
+def test_a_table_of_cases_is_not_compared_with_itself(read: Any) -> None:
+    one = wake_document(cell("tcp", "sleeping", 1)) | {"duration_s": 2.0, "host": BOOT}
+    for again in (one, one | {"warnings": ["a word more"]}):
+        with pytest.raises(TunectlError, match=r"hold the same run \("):
+            compared(read("a", one), read("b", again))
+    cases = [cell("tcp", "sleeping", 1, 1.01)]
+    for other in ({"at": "2026-11-21T10:00:00Z"}, {"host": BOOT | {"boot_id": "c"}}, {"cells": cases}):
+        assert compared(read("a", one), read("b", one | other))["groups"]
 
 
 def test_another_length_is_named(read: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 
 from tests.compare.feeds import TRIP, feed_document
@@ -36,7 +38,8 @@ def read(tmp_path: Path) -> Read:
 
 
 def both(before: ProbeFile, after: ProbeFile) -> dict[str, Any]:
-    made = compared(before, after)
+    later = msgspec.structs.replace(after.result, at="2026-11-21T10:00:00Z")  # one file may stand for both
+    made = compared(before, dataclasses.replace(after, result=later))
     host = {"hostname": "h", "kernel": "k", "boot_id": "b", "machine": "m"}
     header = {"schema": "tunectl.compare/1", "tunectl_version": "1", "host": host, "at": "2026-11-21T10:00:00Z"}
     jsonschema.validate(header | made, SCHEMA)

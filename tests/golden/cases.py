@@ -294,9 +294,10 @@ def _documents() -> Iterator[tuple[str, Make]]:
                 yield f"drawn-{name}-{fmt}", lambda _, name=name, fmt=fmt: adapters.drawn(name, fmt)  # type: ignore[misc]
     for fmt in ("text", "json"):
         yield f"compare-jitter-{fmt}", told(f"compare before.json after.json --format {fmt} --root lab4")
-        yield f"compare-wake-{fmt}", told(f"compare wake.json wake.json --format {fmt} --root lab4")
-        yield f"compare-feed-{fmt}", told(f"compare feed.json feed.json --format {fmt} --root lab4")
-        yield f"compare-hedge-{fmt}", told(f"compare hedge.json hedge.json --format {fmt} --root lab4")
+        yield f"compare-wake-{fmt}", told(f"compare wake.json wake-later.json --format {fmt} --root lab4")
+        yield f"compare-feed-{fmt}", told(f"compare feed.json feed-later.json --format {fmt} --root lab4")
+        yield f"compare-hedge-{fmt}", told(f"compare hedge.json hedge-later.json --format {fmt} --root lab4")
+    yield "compare-same", told("compare before.json before.json --root lab4")
     yield "report-jitter", report("before.json", "after.json")
     yield "report-wake", report("wake.json", fmt="html")
     yield "report-feed", report("feed.json", fmt="html")

@@ -65,16 +65,20 @@ def _results() -> dict[str, dict[str, object]]:
     after = cpu_of(steady(50_000_000, 3_000, 2.0), 2.0, counters={**_COUNTERS, "irq": {"LOC": 1}})
     names = {"33": "nvme0q1", "LOC": "Local timer interrupts"}
     cells = (cell("futex", "sleeping", 1), cell("tcp", "sleeping", 1, 2.0), cell("tcp", "spinning", 1, 0.1))
-    return {
-        "before.json": document(before, seconds=2.0, irq_descriptions=names),
-        "after.json": document(after, seconds=2.0, irq_descriptions=names, at="2026-11-21T10:00:00Z"),
-        "wake.json": wake_document(*cells),
-        "feed.json": feed_document(case(tail(20_000)), lossy(tail(990), 10, transport="udp", format="binary")),
-        "hedge.json": hedge_document(
+    tables = {
+        "wake": wake_document(*cells),
+        "feed": feed_document(case(tail(20_000)), lossy(tail(990), 10, transport="udp", format="binary")),
+        "hedge": hedge_document(
             *(hedge_case(answers(20_000), load=load) for load in (0.1, 0.85)),
             hedge_case(answers(20_000, 6_000), won=[8_000] * 200, hedged=1_000, delay="p95"),
             hedge_case(answers(9_000), load=0.85, hedged=900, delay="p95", unanswered=1_000),
         ),
+    }
+    return {
+        "before.json": document(before, seconds=2.0, irq_descriptions=names),
+        "after.json": document(after, seconds=2.0, irq_descriptions=names, at="2026-11-21T10:00:00Z"),
+        **{f"{name}.json": table for name, table in tables.items()},
+        **{f"{name}-later.json": table | {"at": "2026-11-21T10:00:00Z"} for name, table in tables.items()},
         "go.json": preflight("tx-01"),
         "no-go.json": preflight("tx-02", "no-go", max_ns=90_000, reasons=["fan failed"]),
     }

@@ -170,7 +170,7 @@ def raw_run(
             "drift_ppm": 0.0,
             "error_ppm": 0.1,
             "initial_error_ppm": 1.0,
-            "stated_hz": None,
+            "cntfrq": 0,
         },
         "facts": host | (facts or {}),
         "host_files": {},

@@ -188,7 +188,7 @@ def test_ktls_is_measured_without_stamps_or_says_why_not(program: Path, pair: st
     [
         (("--transport", "sctp"), "--transport sctp: expected one of tcp, udp, multicast, multicast-ab"),
         (("--format", "xml"), "--format xml: expected one of ws-json, json, binary"),
-        (("--waiting", "block"), "--waiting block: expected one of poll, poll0, busy-poll"),
+        (("--waiting", "block"), "--waiting block: expected one of poll0, poll, busy-poll"),
         (("--tls", "on"), "--tls on: expected one of off, ktls"),
         (("--stamps", "hw"), "--stamps hw: expected one of sw, off"),
         (("--transport", "udp"), "--transport udp: ws-json and ktls are of tcp alone"),

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tunectl.probe.hedge_explain import explained_hedge
+from tunectl.probe.hedge_states import counts_of
 
 Cell = dict[str, Any]
 Raw = Callable[..., Cell]
@@ -43,7 +44,7 @@ def documents(program: Path) -> Callable[..., dict[str, Any]]:
 def raw(documents: Callable[..., dict[str, Any]]) -> Raw:
     def cell(*flags: str, **options: object) -> Cell:
         (found,) = documents(*flags, **{"duration": 1, **options})["cells"]
-        return dict(found)
+        return dict(found) | counts_of(found["states"])
 
     return cell
 

@@ -52,8 +52,8 @@ def test_every_experiment_is_a_folder_and_a_row_in_main() -> None:
         "jitter/run",
         "wake/run",
         "sentinel/sentinel",
-        "lib/output",
-        "lib/stop",
+        "lib/options",
+        "lib/thread",
     }
     assert {include.partition("/")[0] for include in includes(SRC)["main"]} == folders | {"lib"}
     assert set(re.findall(r"\{&(\w+)_command, \1_main\}", (SRC / "main.c").read_text())) == folders

@@ -35,16 +35,18 @@ def accounts(occupancy: dict[str, Any] | None) -> dict[str, Any]:
     ticks, cpu_ns, slices = occupancy["ticks"], occupancy["cpu_ns"], occupancy["cpu_slices"]
     own = f"{7 + occupancy['own_ns']} 5 {9 + occupancy['own_slices']}"
     threads = {"before": ["7 5 9", "7 5 9", "7 5 9"], "after": [own, "900000000 5 900", "900000000 5 900"]}
-    lines = {"schedstat": ("cpu3 0 0 0 0 0 0 50 60 70", f"cpu3 0 0 0 0 0 0 {50 + cpu_ns} 60 {70 + (slices or 0)}")}
+    path = "/proc/schedstat"
+    lines = ("cpu3 0 0 0 0 0 0 50 60 70", f"cpu3 0 0 0 0 0 0 {50 + cpu_ns} 60 {70 + (slices or 0)}")
     if slices is None:
-        lines = {
-            "stat": ("cpu3 1 2 3 100 5 6 7 8 0 0", f"cpu3 9 9 9 {100 + (ticks - cpu_ns) // (10 * MS)} 5 6 7 8 0 0")
-        }
-    ((name, (first, last)),) = lines.items()
-    return {
-        "before": {"ticks": 11, name: first, "threads": threads["before"]},
-        "after": {"ticks": 11 + ticks, name: last, "threads": threads["after"]},
-    }
+        path = "/proc/stat"
+        lines = ("cpu3 1 2 3 100 5 6 7 8 0 0", f"cpu3 9 9 9 {100 + (ticks - cpu_ns) // (10 * MS)} 5 6 7 8 0 0")
+
+    def account(at: int, name: str, line: str) -> dict[str, Any]:
+        own = {f"/proc/self/task/{tid}/schedstat": of for tid, of in zip((71, 72, 70), threads[name], strict=True)}
+        text = f"version 17\ncpu2 0 0 0 0 0 0 9 9 9\n{line}\ncpu31 0 0 0 0 0 0 9 9 9\ndomain0 3 1 2\n"
+        return {"ticks": at, "tids": [71, 72, 70], "files": {path: text, **own}}
+
+    return {"before": account(11, "before", lines[0]), "after": account(11 + ticks, "after", lines[1])}
 
 
 def case(
@@ -404,13 +406,13 @@ def test_a_void_cell_is_not_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("changes", [{"bytes": 1400}, {"fds": 100}, {"dirty_kib": 512}])
 def test_another_size_of_messages_sets_and_working_sets_is_named(tmp_path: Path, changes: dict[str, Any]) -> None:
-    made = [document(minimal()), document(minimal(), **changes)]
+    made = [document(minimal()), document(minimal(), **changes), document(minimal(), at="2026-11-23T10:00:00Z")]
     for number, one in enumerate(made):
         (tmp_path / str(number)).write_text(json.dumps(one))
-    before, after = (read_document(tmp_path / str(number)) for number in range(2))
+    before, after, alike = (read_document(tmp_path / str(number)) for number in range(3))
     shown = str(*changes.values())
-    assert [text for text in compared(before, after)["warnings"] if "another" in text and shown in text] != []
-    assert [text for text in compared(before, before)["warnings"] if "another" in text] == []
+    assert [text for text in compared(alike, after)["warnings"] if "another" in text and shown in text] != []
+    assert [text for text in compared(before, alike)["warnings"] if "another" in text] == []
 
 
 def test_two_results_of_void_cells_say_that_they_are_void(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tunectl.compare.tables import NAMES, run_rows, set_rows
 from tunectl.cpulist import format_cpulist, named_cpus
 from tunectl.errors import TunectlError
 from tunectl.probe.document import ProbeFile, checked
+from tunectl.probe.same_run import is_same_table, shared_runs
 from tunectl.shapes import CaseTable, Feed, Hedge, Host, Jitter, JitterLoaded, Wake
 
 CONFIDENCE = 0.95
@@ -46,6 +47,9 @@ def compared(before: ProbeFile, after: ProbeFile, confidence: float = CONFIDENCE
         warnings = [*common_conditions(first[0], second[0]), *load_condition(first[0], second[0])]
         warnings += jitter_conditions(first[0], second[0])
         warnings += [*set_conditions("before", first), *set_conditions("after", second)]
+    if same := _same(first, second):
+        said = f"{before.path} and {after.path} hold the same {same}"
+        raise TunectlError(f"nothing to compare: {said}", "give two results, each of its own measuring")
     warnings += other_warnings(first, second)
     return {
         "kind": _kind(first),
@@ -97,6 +101,18 @@ def _cases(
     if not groups:
         raise nothing_in_common(first, second, names)
     return groups, warnings
+
+
+def _same(first: Measured, second: Measured) -> str:
+    """What both sides hold, though a run can be an observation of one side only; "" where that is nothing."""
+    if isinstance(first, CaseTable) or isinstance(second, CaseTable):
+        is_same = isinstance(first, CaseTable) and isinstance(second, CaseTable) and is_same_table(first, second)
+        return "run" if is_same else ""
+    shared = dict(shared_runs(first, second))
+    if len(shared) == len(first) == len(second):
+        return "run" if len(shared) == 1 else "runs"
+    place = next(iter(shared.items()), None)
+    return f"run: runs[{place[0]}] of the one is runs[{place[1]}] of the other" if place else ""
 
 
 def _kind(measured: Measured) -> str:

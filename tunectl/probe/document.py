@@ -18,6 +18,7 @@ from tunectl.probe.hedge_explain import explained_hedge
 from tunectl.probe.hedge_facts import SCHEMA as HEDGE_RAW
 from tunectl.probe.lengths import bucket_at
 from tunectl.probe.raw import SCHEMA as JITTER_RAW
+from tunectl.probe.same_run import shared_runs
 from tunectl.probe.wake_explain import explained_wake
 from tunectl.probe.wake_facts import SCHEMA as WAKE_RAW
 from tunectl.shapes import (
@@ -156,9 +157,8 @@ def _name(body: Any, path: Path) -> str:
 
 def _check_distinct(runs: Sequence[Jitter], where: str, path: Path) -> None:
     """Each run is an observation of its own: one that is there twice is none."""
-    for number, run in enumerate(runs):
-        if run in runs[:number]:
-            same = runs.index(run)
+    for same, number in shared_runs(runs, runs):
+        if same < number:
             raise TunectlError(f"{path}: {where}[{number}]: is the same run as {where}[{same}]", "every run once")
 
 

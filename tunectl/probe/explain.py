@@ -12,6 +12,7 @@ from msgspec import to_builtins
 
 from tunectl.probe import raw
 from tunectl.probe.attribution import Traced, attributed
+from tunectl.probe.counter import shown_clock
 from tunectl.probe.jitter_warnings import shared, unfit, warnings_of
 from tunectl.probe.lengths import buckets_ns
 from tunectl.probe.periods import THROTTLED, find_periods, pauses_warning
@@ -54,7 +55,7 @@ def _told(run: Run, document: dict[str, Any]) -> dict[str, Any]:
         "interrupted": run.interrupted,
         "ended_by": ended_by(run),
         "fifo_priority": run.fifo_priority,
-        "clock": document["clock"],
+        "clock": shown_clock(document["clock"]),
         "warnings": warnings_of(run),
         "budget": {"limits": {}, "verdict": "not-judged", "broken": []},
         "irq_descriptions": run.irq_descriptions,

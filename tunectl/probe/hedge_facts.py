@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from tunectl.cpulist import CpuSet, parse_shown
+from tunectl.probe.hedge_states import counts_of
 from tunectl.probe.pair_facts import CasesRun, Count, CpuFact, HostFacts, Values, read_run, uneven
 
 SCHEMA = "tunectl.probe.hedge.raw/1"
@@ -55,6 +56,7 @@ class RawCase(msgspec.Struct, frozen=True, kw_only=True):
     seed: Count
     reason: str = ""  # why it was not measured
     warm_ups: Count = 0
+    states: Values = []  # what became of the requests, of which the counts up to `unfinished` are made
     offered: Count = 0
     answered: Count = 0
     shed: Count = 0
@@ -135,8 +137,9 @@ class RawHedge(CasesRun[RawCase], frozen=True, kw_only=True):
 
 
 def read_raw(document: dict[str, Any]) -> RawHedge:
-    """The document as types. TunectlError with the place of what is wrong."""
-    return read_run(document, RawHedge, SCHEMA, _contradiction)
+    """The document as types, its counts made of states. TunectlError with the place of what is wrong."""
+    cells = [cell | counts_of(cell["states"]) if "states" in cell else cell for cell in document.get("cells", ())]
+    return read_run(document | {"cells": cells}, RawHedge, SCHEMA, _contradiction)
 
 
 def _contradiction(case: RawCase) -> str:

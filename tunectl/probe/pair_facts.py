@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from tunectl.cpulist import parse_shown
 from tunectl.errors import TunectlError
+from tunectl.probe.counter import shown_clock
 from tunectl.probe.hostfiles import Machine, machine_of
 
 Count = Annotated[int, Meta(ge=0)]
@@ -56,7 +57,7 @@ class RawClock(msgspec.Struct, frozen=True, kw_only=True):
 
     def shown(self, written: dict[str, Any]) -> dict[str, Any]:
         """What the program wrote of it, with the offset in ns."""
-        clock = {name: value for name, value in written.items() if name != "offset_ticks"}
+        clock = {name: value for name, value in shown_clock(written).items() if name != "offset_ticks"}
         if self.offset_ticks:
             ends = [round(ticks * 1e9 / self.hz, 1) for ticks in self.offset_ticks]
             clock |= {"offset_least_ns": ends[0], "offset_most_ns": ends[1]}

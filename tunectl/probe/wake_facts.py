@@ -16,9 +16,18 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     """What the kernel said at one moment, as it stood."""
 
     ticks: Count
-    schedstat: str = ""  # the line of the receiver's CPU in /proc/schedstat;
-    stat: str = ""  # where that has none, in /proc/stat
-    threads: tuple[str, str, str] = ("", "", "")  # schedstat of the receiver, the sender, the probe's main thread
+    tids: tuple[Count, Count, Count]  # the receiver, the sender, the probe's main thread
+    files: dict[str, str]  # /proc/schedstat, else /proc/stat, and the schedstat of these threads, by path
+
+    def line(self, path: str, cpu: int) -> str:
+        """The line of a CPU in one of the first two; "" where there is none."""
+        found = (line for line in self.files.get(path, "").splitlines() if line.startswith(f"cpu{cpu} "))
+        return next(found, "")
+
+    @property
+    def threads(self) -> list[str]:
+        """/proc/PID/task/TID/schedstat of each, "" where it could not be read."""
+        return [self.files.get(f"/proc/self/task/{tid}/schedstat", "") for tid in self.tids]
 
 
 class RawCase(msgspec.Struct, frozen=True, kw_only=True):

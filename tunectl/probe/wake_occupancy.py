@@ -28,11 +28,11 @@ def occupancy(case: RawCase, run: RawWake) -> Occupancy | None:
         return None
     elapsed_ns = (after.ticks - before.ticks) * 1e9 / run.clock.hz
     ran, slices = (last - first for first, last in zip(_own(before, run), _own(after, run), strict=True))
-    first, last = _fields(before.schedstat), _fields(after.schedstat)
+    first, last = (_fields(one.line("/proc/schedstat", run.cpus[1])) for one in (before, after))
     if min(len(first), len(last)) > _SLICES:
         counted = last[_SLICES] - first[_SLICES]
         return Occupancy(elapsed_ns, last[_RAN] - first[_RAN], ran, slices, counted, 0)
-    first, last = _fields(before.stat), _fields(after.stat)
+    first, last = (_fields(one.line("/proc/stat", run.cpus[1])) for one in (before, after))
     if min(len(first), len(last)) <= _STEAL:
         return None
     step_ns = 1e9 / run.facts.user_hz

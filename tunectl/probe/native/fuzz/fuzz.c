@@ -16,9 +16,9 @@
 #include "feed/run.h"
 #include "hedge/run.h"
 #include "jitter/run.h"
-#include "lib/cpus.h"
-#include "lib/output.h"
-#include "lib/random.h"
+#include "lib/host.h"
+#include "lib/options.h"
+#include "hedge/random.h"
 #include "sentinel/sentinel.h"
 #include "wake/run.h"
 
@@ -121,14 +121,6 @@ static void fuzz_cpus(const char *text, size_t length)
     claim(cpus_parse(&again, written) == 0 && CPU_EQUAL_S(sizeof(list), again.sets, list.sets), "a list reads back as another");
 }
 
-static void fuzz_account(const char *text, size_t length)
-{
-    (void)length;
-    char line[OCCUPANCY_LINE];
-    occupancy_find_cpu(line, text, 1);
-    claim(strlen(line) < sizeof(line) && !strchr(line, '\n'), "an account is no line");
-}
-
 static void fuzz_case(const char *text, size_t length)
 {
     (void)length;
@@ -140,7 +132,7 @@ static void fuzz_case(const char *text, size_t length)
 static int parse_hedge(int argc, char **argv)
 {
     struct options options;
-    struct hedge_run run = {.options = &options, .clock.initial.hz = 1e9};
+    struct hedge_run run = {.pair = {.options = &options, .clock.initial.hz = 1e9}};
     int status = options_parse(&hedge_command, &options, argc, argv);
     if (status)
         return status;
@@ -253,14 +245,11 @@ static const char frames[] = "\x81\x05hello\x01\x02" "ab" "\x89\x01?" "\x00\x02"
                              "0123456789012345678901234567890123456789012345678901234567890123" "\x88\x02\x03\xe8";
 static const char record[QUOTE_BINARY] = "TOB1\x40\0\0\0\1\0\0\0\0\0\0\0SYM01";
 static const char quote_text[] = "{\"s\":\"SYM01\",\"u\":1000000000,\"b\":\"25000.12345678\",\"B\":\"1.5\",\"a\":\"25000.2\",\"A\":\"2\",\"T\":17}";
-static const char stat_text[] = "cpu  10 20 30\ncpu1 1 2 3 4 5 6 7 8 9 10\nintr 5 1 2 3\n";
 static const struct {
     const char *seed;
     void (*run)(const char *text, size_t length);
     size_t length;              /* 0: as a text's */
 } targets[] = {
-    {stat_text, fuzz_account, 0},
-    {"version 17\ntimestamp 5\ncpu1 0 0 5 0 0 0 700 80 9\ndomain0 3 1 2\n", fuzz_account, 0},
     {"timerfd:epoll0:12.5", fuzz_case, 0},
     {"0,2-5,8-31:1/4\n", fuzz_cpus, 0},
     {"   (null)\n", fuzz_cpus, 0},

@@ -4,8 +4,8 @@
 #include "feed/run.h"
 #include "hedge/run.h"
 #include "jitter/run.h"
-#include "lib/output.h"
-#include "lib/stop.h"
+#include "lib/options.h"
+#include "lib/thread.h"
 #include "sentinel/sentinel.h"
 #include "wake/run.h"
 
@@ -29,7 +29,7 @@ static int print_help(void)
                  "waiting thread takes to have its message; and what a second copy of a late request gains.\n\n");
     for (size_t i = 0; i < EXPERIMENTS; i++)
         options_put_help(experiments[i].command);
-    return options_end_help();
+    return options_end_output(OPTIONS_EXIT_STATUS);
 }
 
 /* What can be asked without naming an experiment. */
@@ -40,7 +40,7 @@ static int without_experiment(const char *word)
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
         return print_help();
     if (strcmp(word, "--version") == 0)
-        return options_print_version();
+        return options_end_output(OPTIONS_VERSION);
     return print_error(EXIT_USAGE, word[0] == '-' ? "%s is no option here (see --help)" : "there is no command %s (see --help)", word);
 }
 

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "lib/cpus.h"
-#include "lib/random.h"
+#include "lib/host.h"
+#include "hedge/random.h"
 
 extern unsigned checks_done;
 extern unsigned checks_failed;

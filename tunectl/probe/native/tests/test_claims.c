@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "lib/claims.h"
+#include "lib/tasks.h"
 
 struct heard {
     pid_t tid;

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "lib/cpus.h"
+#include "lib/host.h"
 
 #include <errno.h>
 

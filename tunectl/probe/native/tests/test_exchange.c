@@ -1,7 +1,6 @@
 #include "check.h"
-#include "lib/clock.h"
-#include "lib/values.h"
-#include "wake/cell.h"
+#include "transports.h"
+#include "wake/run.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ static const struct mechanism *mechanism_named(const char *name)
 }
 
 /* What `write` puts into an object, as text; to be freed. */
-static char *written(void (*write)(struct json *, const void *), const void *context)
+static char *written(void (*write)(struct json *, void *), void *context)
 {
     char *text = NULL;
     size_t length;
@@ -44,16 +43,24 @@ struct numbers {
     size_t n;
 };
 
-static void write_numbers(struct json *j, const void *context)
+static bool take_number(const void *context, size_t i, int64_t *value)
 {
     const struct numbers *numbers = context;
-    values_write(j, "values", numbers->of, numbers->n);
+    *value = numbers->of[i];
+    return true;
 }
 
-static void write_exchange(struct json *j, const void *x)
+static void write_numbers(struct json *j, void *context)
 {
-    static const struct occupancy none;
-    CHECK(cell_write(j, x, &none, &none) == 0);
+    const struct numbers *numbers = context;
+    values_write(j, "values", 0, numbers->n, take_number, numbers);
+}
+
+static char *written_exchange(const struct exchange *x)
+{
+    static struct wake_run run;
+    run.exchange = *x;
+    return written(wake_write_measured, &run);
 }
 
 static bool holds(const char *text, const char *member)
@@ -102,16 +109,6 @@ static void many_values_share_buckets(void)
     free(text);
 }
 
-static void a_cpus_account_is_found(void)
-{
-    static const char schedstat[] = "version 17\ntimestamp 5\ncpu1 0 0 0\ncpu11 0 0 5 0 0 0 700 80 9\ndomain0 3 1 2\n";
-    char line[OCCUPANCY_LINE];
-    occupancy_find_cpu(line, schedstat, 11);
-    CHECK(strcmp(line, "cpu11 0 0 5 0 0 0 700 80 9") == 0);
-    occupancy_find_cpu(line, schedstat, 2);
-    CHECK(line[0] == '\0');
-}
-
 /* 4 messages every 100 ticks: one late, one lost, one received before it was sent; one came before its receiver was ready. */
 static void differences_of_made_up_stamps(void)
 {
@@ -131,7 +128,7 @@ static void differences_of_made_up_stamps(void)
     x.receiving.n = 3;
     x.receiving.ready[0] = 1100;
     x.receiving.ready[2] = 1301;
-    char *text = written(write_exchange, &x);
+    char *text = written_exchange(&x);
     CHECK(holds(text, "\"delay\": [20, 1, 50, 1]") && holds(text, "\"after_send\": [-10, 1, 20, 1]"));
     CHECK(holds(text, "\"send_call\": [30, 2]") && holds(text, "\"late\": [0, 1, 30, 1]"));
     CHECK(holds(text, "\"arrived\": 3") && holds(text, "\"negative\": 1") && holds(text, "\"sent\": 4"));
@@ -148,7 +145,7 @@ static void round_trips_leave_the_other_host_out(void)
     x.receiving.at[0] = 1100;
     x.receiving.remote_ticks[0] = 10;
     x.sending.n = x.receiving.n = 1;
-    char *text = written(write_exchange, &x);
+    char *text = written_exchange(&x);
     CHECK(holds(text, "\"delay\": [100, 1]") && holds(text, "\"far\": [20, 1]") && holds(text, "\"away\": [80, 1]"));
     free(text);
 }
@@ -173,6 +170,7 @@ static void what_should_not_come_is_counted(void)
 static size_t exchanged(const struct mechanism *mechanism, const char *method, double period_us, size_t working_set_bytes)
 {
     static struct transport transport;
+    static const struct options options = {.intrude = true};
     static struct pair pair;
     static struct exchange x;
     struct clock_span span;
@@ -185,9 +183,9 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
     CHECK(transport_open(&transport, mechanism, sizeof(struct message)) == 0);
     CHECK(wait_method_prepare(x.method, &transport, 1, 50) == 0);
     CHECK(exchange_init(&x) == 0);
-    pair = (struct pair){.roles = &pair_sender_and_receiver, .ends = {{.cpu = cpu}, {.cpu = cpu}}};
-    exchange_give(&x, &pair, 0);
-    CHECK(pair_start(&pair, NULL, true) == 0);
+    pair = (struct pair){.experiment = &wake_experiment, .options = &options, .context = &x, .ticks_per_ns = ticks_per_ns,
+                         .ends = {{.cpu = cpu}, {.cpu = cpu}}};
+    CHECK(pair_start(&pair) == 0);
     CHECK(!pair.offset.is_known);
     bool is_over = exchange_run(&x, &pair);
     size_t n = x.receiving.n;
@@ -208,7 +206,7 @@ static size_t exchanged(const struct mechanism *mechanism, const char *method, d
 static int lossy_send(struct transport *transport, const struct message *m)
 {
     bool is_lost = m->sequence < MESSAGES && m->sequence % 3 == 0;
-    return is_lost ? 0 : ring_send_waking(transport->ring, m);
+    return is_lost ? 0 : ring_send_waking(transport, m);
 }
 
 void test_exchange(void)
@@ -218,7 +216,6 @@ void test_exchange(void)
     lossy.send = lossy_send;
     values_are_grouped();
     many_values_share_buckets();
-    a_cpus_account_is_found();
     differences_of_made_up_stamps();
     round_trips_leave_the_other_host_out();
     what_should_not_come_is_counted();

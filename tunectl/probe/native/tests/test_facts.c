@@ -1,5 +1,5 @@
 #include "check.h"
-#include "lib/facts.h"
+#include "lib/host.h"
 #include "lib/tasks.h"
 
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static void an_isolated_metal_host(const char *root)
     host_facts_init(&f, root);
     CHECK(cpus_count(&f.online) == 8 && cpus_count(&f.nohz_full) == 0);
     CHECK(HAS_ONLY(&f.isolated, 2, 3, 6));
-    CHECK(strcmp(f.files.paths[0], "/proc/cpuinfo") == 0 && f.files.texts[0].length == strlen("processor : 0\nflags : tsc"));
+    CHECK(strcmp(f.files.files[0].path, "/proc/cpuinfo") == 0 && f.files.files[0].text.length == strlen("processor : 0\nflags : tsc"));
     core = host_core(&f, 2);
     CHECK(HAS_ONLY(&core, 2, 6));
     core = host_core(&f, 3);
@@ -57,7 +57,7 @@ static void a_host_without_files(void)
 {
     struct host_facts f;
     host_facts_init(&f, "/nonexistent");
-    CHECK(cpus_count(&f.online) == 0 && cpus_count(&f.isolated) == 0 && f.files.texts[0].length == 0);
+    CHECK(cpus_count(&f.online) == 0 && cpus_count(&f.isolated) == 0 && f.files.files[0].text.length == 0);
     host_facts_deinit(&f);
 }
 

@@ -133,7 +133,7 @@ static void stages_add_up(void)
 static void a_burst_is_due_at_once(void)
 {
     struct options options = {.burst = 4, .rate = 1000, .duration_s = 0.1, .symbols = 1};
-    struct feed_run run = {.options = &options, .clock.initial.hz = 1e9, .start_ticks = 5};
+    struct feed_run run = {.pair = {.options = &options, .clock.initial.hz = 1e9}, .start_ticks = 5};
     CHECK(feed_plan(&run) == 0 && run.warm_ups == 200 && run.messages == 300);
     CHECK(feed_due(&run, 0) == 5 && feed_due(&run, 3) == 5 && feed_due(&run, 4) == 4000005 && feed_due(&run, 7) == 4000005);
     CHECK(run.after_ticks == 4000000);
@@ -144,7 +144,7 @@ static void messages_of_a_run_have_one_length(void)
     unsigned char message[FEED_MESSAGE_MOST];
     struct quote q;
     struct options options = {.burst = 1, .symbols = 64, .rate = 1000000, .duration_s = 3.9};
-    struct feed_run run = {.options = &options, .transport = &feed_transports[0], .format = &feed_formats[0], .clock.initial.hz = 1e9};
+    struct feed_run run = {.pair = {.options = &options, .clock.initial.hz = 1e9}, .transport = &feed_transports[0], .format = &feed_formats[0]};
     CHECK(feed_plan(&run) == 0);
     size_t length = feed_write_message(&run, message, 0);
     uint64_t seed = 1;

@@ -1,6 +1,6 @@
 #include "check.h"
-#include "hedge/run.h"
-#include "lib/random.h"
+#include "hedges.h"
+#include "hedge/random.h"
 
 #include <stdlib.h>
 
@@ -151,7 +151,7 @@ static void stalls_take_one_percent_and_never_overlap(void)
 
 static struct options asked(double load, const char *delay)
 {
-    return (struct options){.load = load, .delay = delay, .service_ns = 3000, .budget = 1.0, .stall = "none", .seed = 1,
+    return (struct options){.load = load, .delay = delay, .service_ns = 3000, .budget = 1.0, .seed = 1,
                             .duration_s = 0.01, .is_simulated = true, .root = ""};
 }
 
@@ -159,10 +159,77 @@ static struct options asked(double load, const char *delay)
 static struct hedge_run *simulated(const struct options *options)
 {
     static struct hedge_run run;
-    run = (struct hedge_run){.options = options, .clock.initial.hz = 1e9};
+    run = (struct hedge_run){.pair = {.options = options, .clock.initial.hz = 1e9}};
     CHECK(hedge_read_rules(&run) == 0 && hedge_get_memory(&run) == 0);
     hedge_simulate(&run);
     return &run;
+}
+
+/* What became of the requests that count, and of their copies. */
+struct hedge_counts {
+    uint64_t offered;
+    uint64_t answered;
+    uint64_t shed;
+    uint64_t unanswered;
+    uint64_t hedged;
+    uint64_t won;
+    uint64_t lost;
+    uint64_t hedge_cancelled;
+    uint64_t hedge_unfinished;
+    uint64_t denied;
+    uint64_t over_budget;
+    uint64_t wasted;            /* copies that came back to a request with an answer */
+    uint64_t cancelled_unstarted;
+    uint64_t unfinished;        /* copies that did not come back */
+    uint64_t below_floor;       /* answers by a hedge before its own delay and the fastest reply: there is none */
+};
+
+static bool has(const struct request *r, unsigned bits)
+{
+    return (r->state & bits) != 0;
+}
+
+/* Of one copy: REQUEST_DONE, REQUEST_CANCELLED. */
+static bool is(const struct request *r, unsigned bits, unsigned server)
+{
+    return has(r, bits << server);
+}
+
+/* Where a copy came that was not the answer: too late, cancelled, or nowhere by the end. */
+static void count_copy(struct hedge_counts *n, const struct request *r, unsigned server)
+{
+    bool is_hedge = server != r->first;
+    bool is_answer = has(r, REQUEST_ANSWERED) && has(r, REQUEST_WON) == is_hedge;
+    if (is_hedge) {
+        n->hedged++;
+        n->won += is_answer;
+        n->lost += !is_answer && is(r, REQUEST_DONE, server);
+        n->hedge_cancelled += is(r, REQUEST_CANCELLED, server);
+        n->hedge_unfinished += !is(r, REQUEST_DONE | REQUEST_CANCELLED, server);
+    }
+    n->wasted += !is_answer && is(r, REQUEST_DONE, server);
+    n->cancelled_unstarted += is(r, REQUEST_CANCELLED, server);
+    n->unfinished += !is(r, REQUEST_DONE | REQUEST_CANCELLED, server);
+}
+
+static struct hedge_counts hedge_count(const struct client *c)
+{
+    struct hedge_counts n = {0};
+    for (size_t i = c->warm_ups; i < c->next; i++) {
+        const struct request *r = &c->requests[i];
+        n.offered++;
+        n.shed += !has(r, REQUEST_ADMITTED);
+        n.answered += has(r, REQUEST_ANSWERED);
+        n.unanswered += has(r, REQUEST_ADMITTED) && !has(r, REQUEST_ANSWERED);
+        n.denied += has(r, REQUEST_DENIED);
+        n.over_budget += has(r, REQUEST_OVER_BUDGET);
+        n.below_floor += has(r, REQUEST_WON) && r->answered - r->due < r->delay + c->fastest_ticks;
+        if (has(r, REQUEST_ADMITTED))
+            count_copy(&n, r, r->first);
+        if (has(r, REQUEST_HEDGED))
+            count_copy(&n, r, !r->first);
+    }
+    return n;
 }
 
 static void everything_adds_up(const struct options *o)
@@ -193,13 +260,12 @@ static void everything_adds_up(const struct options *o)
 static void everything_adds_up_whatever_is_asked_for(void)
 {
     static const char *const delays[] = {"none", "0", "p50", "p95", "p99.9", "4000", "300000"};
-    static const char *const stalls[] = {"none", "a", "both", "common"};
     static const double budgets[] = {1.0, 0.1, 0.0, 0.01};
     static const double loads[] = {0.05, 0.3, 0.7, 0.85, 1.2};
     uint64_t seed = 11;
     for (unsigned i = 0; i < 400; i++) {
         struct options o = asked(loads[random_next(&seed) % 5], delays[random_next(&seed) % 7]);
-        o.stall = stalls[random_next(&seed) % 4];
+        o.stall = (unsigned)(random_next(&seed) % 4);
         o.budget = budgets[random_next(&seed) % 4];
         o.shed = (unsigned)(random_next(&seed) % 3 * 2);
         o.keeps_copies = random_next(&seed) % 2;
@@ -259,14 +325,13 @@ static void one_server_waits_as_the_formula_says(void)
 
 static void slow_at_the_same_time_is_seen(void)
 {
-    static int64_t scratch[100000];
     struct options o = asked(0.1, "0");
     o.keeps_copies = true;
     o.duration_s = 1.0;
     for (unsigned common = 0; common < 2; common++) {
-        o.stall = common ? "common" : "both";
+        o.stall = common ? STALL_COMMON : STALL_BOTH;
         struct hedge_run *run = simulated(&o);
-        struct hedge_together t = hedge_relate(run, scratch);
+        struct hedge_together t = hedge_relate(run);
         double expected = (double)t.pairs * 1e-4;
         CHECK(t.pairs == run->client.n - run->client.warm_ups && t.served[SERVER_A] == t.pairs);
         CHECK(t.slow[SERVER_A] <= t.pairs / 100 && t.slow[SERVER_A] > t.pairs / 100 - 50);
@@ -278,7 +343,7 @@ static void slow_at_the_same_time_is_seen(void)
 static void words_become_rules(void)
 {
     struct options o = asked(0.1, "p99");
-    struct hedge_run run = {.options = &o, .clock.initial.hz = 2e9};
+    struct hedge_run run = {.pair = {.options = &o, .clock.initial.hz = 2e9}};
     CHECK(hedge_read_rules(&run) == 0 && run.rules.percentile == 0.99 && run.rules.delay == POLICY_NEVER && run.rules.cancels);
     o.delay = "1500";
     CHECK(hedge_read_rules(&run) == 0 && run.rules.percentile == 0.0 && run.rules.delay == 3000);

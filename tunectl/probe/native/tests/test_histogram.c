@@ -1,5 +1,5 @@
 #include "check.h"
-#include "lib/histogram.h"
+#include "lib/recorder.h"
 
 static uint64_t last_of(size_t index)
 {

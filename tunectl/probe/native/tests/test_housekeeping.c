@@ -1,5 +1,5 @@
 #include "check.h"
-#include "lib/facts.h"
+#include "lib/host.h"
 
 static bool is_same(const struct cpus *a, const struct cpus *b)
 {

@@ -30,7 +30,7 @@ static void everything(struct json *j)
     json_close(j, ']');
     json_open(j, "o", '{');
     json_bool(j, "b", true);
-    json_null(j, "z");
+    json_real(j, "z", NAN, 0);
     json_close(j, '}');
     json_real(j, "r", 1.0 / 3, 3);
     json_real(j, "inf", INFINITY, 3);

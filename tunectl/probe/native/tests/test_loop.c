@@ -1,4 +1,5 @@
 #include "check.h"
+#include "recorders.h"
 #include "lib/loop.h"
 #include "lib/ticks.h"
 
@@ -12,8 +13,7 @@ static void conserves_every_tick(uint64_t threshold, size_t capacity)
 {
     struct recorder r;
     struct loop_totals t;
-    bool locked;
-    CHECK(recorder_init(&r, capacity, &locked) == 0);
+    CHECK(recorder_init(&r, capacity) == 0);
     uint64_t deadline_ticks = ticks_now() + RUN_TICKS;
     _Atomic uint64_t deadline = deadline_ticks;
     loop_run(&r, threshold, &deadline, &t);
@@ -34,8 +34,7 @@ static void a_stop_ends_it_at_once(void)
 {
     struct recorder r;
     struct loop_totals t;
-    bool locked;
-    CHECK(recorder_init(&r, 4, &locked) == 0);
+    CHECK(recorder_init(&r, 4) == 0);
     _Atomic uint64_t deadline = 0;
     loop_run(&r, UINT64_MAX, &deadline, &t);
     recorder_finish(&r);
@@ -50,8 +49,7 @@ static void a_gap_that_reaches_the_limit_ends_it(void)
 {
     struct recorder r;
     struct loop_totals t;
-    bool locked;
-    CHECK(recorder_init(&r, 65536, &locked) == 0);
+    CHECK(recorder_init(&r, 65536) == 0);
     _Atomic uint64_t deadline = ticks_now() + 1000 * (uint64_t)RUN_TICKS;
     r.until_ticks = 200;
     loop_run(&r, 0, &deadline, &t);
@@ -84,9 +82,8 @@ static void the_gap_a_stop_comes_in_is_recorded(void)
     struct sigaction before;
     struct itimerval soon = {.it_value = {.tv_usec = 2000}};
     struct recorder r;
-    bool locked;
     int seen = 0;
-    CHECK(recorder_init(&r, 65536, &locked) == 0);
+    CHECK(recorder_init(&r, 65536) == 0);
     CHECK(sigaction(SIGALRM, &action, &before) == 0);
     for (int i = 0; i < 30; i++) {
         struct loop_totals t;
@@ -111,8 +108,7 @@ static void a_gap_across_the_end_is_recorded(void)
 {
     struct recorder r;
     struct loop_totals t;
-    bool locked;
-    CHECK(recorder_init(&r, 4, &locked) == 0);
+    CHECK(recorder_init(&r, 4) == 0);
     _Atomic uint64_t deadline = ticks_now() + 100000;
     loop_run(&r, 0, &deadline, &t);
     recorder_finish(&r);
@@ -126,8 +122,7 @@ static void what_kept_it_from_the_start_is_recorded(void)
 {
     struct recorder r;
     struct loop_totals t;
-    bool locked;
-    CHECK(recorder_init(&r, 4, &locked) == 0);
+    CHECK(recorder_init(&r, 4) == 0);
     uint64_t start = ticks_now();
     _Atomic uint64_t deadline = start + 50000;
     while (ticks_now() < start + 100000)

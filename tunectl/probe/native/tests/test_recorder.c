@@ -1,11 +1,11 @@
 #include "check.h"
+#include "recorders.h"
 #include "lib/recorder.h"
 
 static void keeps_what_fits_and_counts_the_rest(void)
 {
     struct recorder r;
-    bool locked;
-    CHECK(recorder_init(&r, 3, &locked) == 0);
+    CHECK(recorder_init(&r, 3) == 0);
     for (uint64_t i = 1; i <= 10; i++)
         recorder_add(&r, 1000 * i, 1000 * i + i);
     recorder_finish(&r);
@@ -25,8 +25,7 @@ static void keeps_what_fits_and_counts_the_rest(void)
 static void lists_nothing_with_no_room(void)
 {
     struct recorder r;
-    bool locked;
-    CHECK(recorder_init(&r, 0, &locked) == 0);
+    CHECK(recorder_init(&r, 0) == 0);
     recorder_add(&r, 5, 9);
     recorder_finish(&r);
     CHECK(r.gaps_listed == 0 && r.gaps_lost == 1 && r.gaps_total == 1 && r.stolen_ticks == 4);
@@ -36,8 +35,7 @@ static void lists_nothing_with_no_room(void)
 static void gaps_that_touch_are_one(void)
 {
     struct recorder r;
-    bool locked;
-    CHECK(recorder_init(&r, 8, &locked) == 0);
+    CHECK(recorder_init(&r, 8) == 0);
     recorder_add(&r, 100, 200);
     recorder_add(&r, 200, 230);
     recorder_add(&r, 230, 231);

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "lib/output.h"
+#include "lib/options.h"
 #include "sentinel/sentinel.h"
 
 #include <string.h>
@@ -9,26 +9,23 @@ enum { MANY = 500 };
 
 static struct histogram histogram;
 
-static struct sentinel_reading reading(void)
+static struct sentinel period(void)
 {
-    return (struct sentinel_reading){
-        .cpu = 3,
-        .period_s = 1.0,
-        .core_khz = 3500000.4,
-        .counter_khz = 2300000.0,
-        .threshold_ns = 160,
-        .spin_ns = 2e7,
-        .gaps = 3,
-        .max_ns = 900.0,
-        .histogram = &histogram,
-        .tick_ns = 0.5,
+    static const struct options options = {.cpu = 3, .period_s = 1.0};
+    return (struct sentinel){
+        .options = &options,
+        .recorder = {.histogram = &histogram, .gaps_total = 3, .max_ticks = 1800},
+        .rate.hz = 2e9,
+        .threshold_ticks = 320,
+        .spin_ticks = 40000000,
+        .cycles_per_tick = 1.7500002,
     };
 }
 
 static void a_line_is_whole(void)
 {
     char line[SENTINEL_LINE_MOST];
-    struct sentinel_reading r = reading();
+    struct sentinel r = period();
     memset(&histogram, 0, sizeof(histogram));
     CHECK(sentinel_line(line, sizeof(line), &r) > 0);
     CHECK(strstr(line, "\"gap_ns\":[]}\n") != NULL);
@@ -46,7 +43,7 @@ static void many_lengths_fit(void)
 {
     char line[SENTINEL_LINE_MOST];
     uint64_t counted = 0;
-    struct sentinel_reading r = reading();
+    struct sentinel r = period();
     memset(&histogram, 0, sizeof(histogram));
     for (size_t i = 0; i < MANY; i++)
         histogram.buckets[HISTOGRAM_BUCKETS / 2 + i] = (struct histogram_bucket){UINT64_C(1000000000), UINT64_C(1) << 62};
@@ -65,7 +62,7 @@ static void many_lengths_fit(void)
 static void a_line_that_does_not_fit_is_none(void)
 {
     char line[SENTINEL_LINE_MOST];
-    struct sentinel_reading r = reading();
+    struct sentinel r = period();
     memset(&histogram, 0, sizeof(histogram));
     histogram_add(&histogram, 400);
     size_t whole = sentinel_line(line, sizeof(line), &r);

@@ -1,4 +1,5 @@
 #include "check.h"
+#include "recorders.h"
 #include "lib/recorder.h"
 
 static void stretches_grow_with_the_run(void)
@@ -12,10 +13,9 @@ static void stretches_grow_with_the_run(void)
 static void every_gap_is_in_one_stretch(size_t capacity)
 {
     struct recorder r;
-    bool locked;
     uint64_t gaps = 0;
     uint64_t stolen = 0;
-    CHECK(recorder_init(&r, capacity, &locked) == 0);
+    CHECK(recorder_init(&r, capacity) == 0);
     recorder_add(&r, 10, 20);
     CHECK(r.series.stretches[0].gaps == 0);
     recorder_reset(&r);

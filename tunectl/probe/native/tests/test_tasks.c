@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "lib/cpus.h"
+#include "lib/host.h"
 #include "lib/tasks.h"
 
 /* proc(5): state 3, flags 9, processor 39, rt_priority 40, policy 41. */

@@ -1,5 +1,6 @@
 /* The loop on a counter that we write down ourselves: which turns are gaps, to the tick. */
 #include "check.h"
+#include "recorders.h"
 #include "lib/ticks.h"
 
 #include <stddef.h>
@@ -71,8 +72,7 @@ void test_threshold(void)
 {
     what_nearly_equal_loops_ask_for_is_one_round_figure();
     struct recorder r;
-    bool locked;
-    CHECK(recorder_init(&r, 16, &locked) == 0);
+    CHECK(recorder_init(&r, 16) == 0);
     a_turn_of_the_threshold_is_none_and_one_tick_more_is_a_gap(&r);
     the_run_ends_at_its_deadline_or_with_the_gap_across_it(&r);
     recorder_deinit(&r);

@@ -1,4 +1,4 @@
-#include "feed/book.h"
+#include "feed/quote.h"
 
 #include <string.h>
 

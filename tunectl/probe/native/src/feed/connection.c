@@ -1,4 +1,4 @@
-#include "feed/connection.h"
+#include "feed/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,6 @@ const struct feed_transport feed_transports[] = {
     {"multicast", false, 1, loopback_multicast},
     {"multicast-ab", false, 2, loopback_multicast},
 };
-const size_t feed_transports_n = sizeof(feed_transports) / sizeof(*feed_transports);
 
 int connection_open(struct connection *c, const struct feed_transport *transport)
 {

@@ -32,3 +32,15 @@ bool quote_read_binary(struct quote *quote, const uint8_t *record, size_t length
 
 /* How long the record is that begins there, by its head; 0 where less than QUOTE_BINARY bytes are there, or it is none. */
 size_t quote_binary_length(const uint8_t *record, size_t length);
+
+/* The best bid and ask of each symbol, as the last update says. */
+enum { BOOK_SYMBOLS = 64, BOOK_SLOTS = 256 };
+
+/* Open addressing, a quarter full at most. A slot whose symbol is empty is free. */
+struct book {
+    struct quote slots[BOOK_SLOTS];
+    unsigned symbols;
+};
+
+/* False where a later update of the symbol has come before, or where there are more symbols than the book holds: nothing changes. */
+bool book_apply(struct book *book, const struct quote *quote);

@@ -6,16 +6,16 @@
 #include <sys/socket.h>
 
 #include "feed/run.h"
+#include "lib/loopback.h"
 #include "lib/ticks.h"
 
 enum { AT_ONCE = 0, ENDLESS = -1, KEPT_MOST = 64 };
 
 const struct feed_waiting feed_waitings[] = {
-    {"poll", ENDLESS, false},
     {"poll0", AT_ONCE, false},
+    {"poll", ENDLESS, false},
     {"busy-poll", ENDLESS, true},
 };
-const size_t feed_waitings_n = sizeof(feed_waitings) / sizeof(*feed_waitings);
 
 void feed_prepare_receiver(void *context)
 {
@@ -30,7 +30,7 @@ void feed_prepare_receiver(void *context)
 static void allocate(struct feed_run *run, const void *data, size_t length)
 {
     void *kept[KEPT_MOST];
-    unsigned wanted = run->options->alloc;
+    unsigned wanted = run->pair.options->alloc;
     for (unsigned i = 0; i < wanted; i++) {
         kept[i] = malloc(length);
         if (kept[i])
@@ -163,14 +163,6 @@ static void take_bytes(struct feed_run *run, size_t n)
     end_read(r);
 }
 
-/* Of the device queue that fed the socket; 0: none did. */
-static unsigned napi_id(int fd)
-{
-    unsigned id = 0;
-    socklen_t length = sizeof(id);
-    return getsockopt(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &length) ? 0 : id;
-}
-
 /* One receive. False where all is over. */
 static bool read_line(struct feed_run *run, int fd)
 {
@@ -187,7 +179,7 @@ static bool read_line(struct feed_run *run, int fd)
         r->error = got ? -errno : 0;
         return false;
     }
-    if (run->waiting->is_busy_poll && !r->napi_id && !(r->napi_id = napi_id(fd)))
+    if (run->waiting->is_busy_poll && !r->napi_id && !(r->napi_id = socket_napi_id(fd)))
         return false;
     r->stamp_ns = run->stamps.is_on ? stamps_of(&message, run->stamps.is_hardware) : 0;
     take_bytes(run, (size_t)got);
@@ -215,8 +207,7 @@ void feed_receive_all(void *context)
     struct feed_receiver *r = &run->receiver;
     r->first = usage_now();
     receive(run);
-    struct usage last = usage_now();
-    r->used = usage_since(&r->first, &last);
+    r->used = usage_since(&r->first);
     r->drops[1] = connection_drops(&run->connection);
     atomic_store(&run->is_received, true);
 }

@@ -4,7 +4,8 @@
 #include <sys/socket.h>
 
 #include "feed/run.h"
-#include "lib/output.h"
+#include "lib/loopback.h"
+#include "lib/options.h"
 
 /* All of it, however often it takes. Returns 0 or -errno. */
 static int send_back(int fd, const unsigned char *bytes, size_t n)
@@ -35,15 +36,14 @@ static void reflect(const struct feed_run *run, int fd)
     }
 }
 
-int feed_reflect(const struct feed_run *run)
+int feed_reflect(void *context)
 {
-    int fd = run->options->socket;
-    int us = (int)run->options->busy_poll_us;
-    int status = pair_reflector_settle(&run->pair, "feed-reflector", run->options->fifo_priority);
-    if (!status && fd >= 0 && run->waiting->is_busy_poll && setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)))
-        status = print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(errno));
-    if (!status)
-        status = pair_reflector_say_ready();
+    const struct feed_run *run = context;
+    int fd = run->pair.options->socket;
+    int rc = fd >= 0 && run->waiting->is_busy_poll ? socket_busy_poll(fd, run->pair.options->busy_poll_us) : 0;
+    if (rc)
+        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(-rc));
+    int status = pair_reflector_say_ready(&run->pair);
     if (!status && fd >= 0)
         reflect(run, fd);
     return status;

@@ -9,17 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <sys/socket.h>
 
-#include "feed/book.h"
-#include "feed/connection.h"
-#include "feed/stamps.h"
+#include "feed/quote.h"
 #include "feed/websocket.h"
-#include "lib/clock.h"
-#include "lib/facts.h"
-#include "lib/options.h"
 #include "lib/pair.h"
-#include "lib/thread.h"
 
 enum {
     FEED_MOST = 4000000,        /* messages of a run: 88 bytes of memory each */
@@ -35,6 +29,85 @@ enum {
 #define FEED_FIRST_UPDATE UINT64_C(1000000000)
 
 enum feed_stage { STAGE_SEND, STAGE_WIRE, STAGE_KERNEL, STAGE_READ, STAGE_BATCH, STAGE_FRAME, STAGE_PARSE, STAGE_BOOK, STAGES };
+
+/* What messages go over: sockets within this host, one pair of ends, or two for a feed that comes twice (A and B). */
+enum { FEED_LINES = 2 };
+
+struct connection {
+    size_t n;                       /* lines */
+    int receives[FEED_LINES];       /* descriptors; -1 where none is open */
+    int sends[FEED_LINES];
+    const char *failed;             /* what could not be done, for a message */
+};
+
+/* To add one, add a row to feed_transports. */
+struct feed_transport {
+    const char *name;
+    bool is_stream;
+    size_t lines;
+    int (*open)(int fds[2], unsigned line);     /* as in loopback.h */
+};
+
+extern const struct feed_transport feed_transports[];
+
+/* For as long as the process lives. Returns 0, or -errno and `failed`. */
+int connection_open(struct connection *c, const struct feed_transport *transport);
+
+/* The same of a connected socket whose other end, on another host, sends back what it receives. */
+int connection_adopt(struct connection *c, int fd);
+
+/* What its receiving sockets had no room for so far; negative where they do not say (SO_MEMINFO). */
+int64_t connection_drops(const struct connection *c);
+
+/*
+ * Both ends of a stream encrypt and decrypt in the kernel (TLS 1.3, AES-128-GCM) with keys that were agreed on beforehand: there is
+ * no handshake. Over another host the ciphertext comes back as it went. Returns 0, or -errno and `failed`.
+ */
+int connection_use_tls(struct connection *c);
+
+/*
+ * When what was read was received (SO_TIMESTAMPING): by the kernel, a time of CLOCK_REALTIME, or by the network card, a time of its own
+ * clock (PTP). Readings of that clock and of the counter, before, while and after the run, bring it to the counter. A clock that was
+ * set meanwhile makes all stamps void.
+ */
+enum { STAMPS_READINGS = 4096, STAMPS_CONTROL = 256 };
+
+struct stamps {
+    bool is_on;
+    int were_on;                /* somebody else had them on: 1, 0, or -1 where that is not known */
+    bool is_hardware;
+    clockid_t clock;            /* of the stamps */
+    bool is_stepped;            /* it was set while it was read */
+    double hz;                  /* of the counter */
+    uint64_t doubt_ticks;       /* how far a stamp may be off */
+    size_t n;
+    struct clock_pair readings[STAMPS_READINGS];    /* raw_ns is of `clock` */
+    size_t at;                  /* where the last stamp was found: they come in the order of time */
+    unsigned since_reading;
+    struct watch watch;
+};
+
+/* Does a datagram get a stamp that nobody here asked for? Then another process has the whole host stamp. To be asked before stamps_set. */
+int stamps_were_on(void);
+
+/* Stamps of the card whose clock is this device (/dev/ptpN); NULL: the kernel's. Returns 0 or -errno. */
+int stamps_choose(struct stamps *stamps, const char *phc);
+
+/*
+ * Has the socket's stamps taken. The first on a host has the kernel patch its own code, which interrupts every CPU:
+ * before anything is measured. Returns 0 or -errno.
+ */
+int stamps_set(const struct stamps *stamps, int fd);
+
+/* Reads the clocks from now on, ten times a second, by a thread beside the caller. */
+void stamps_begin(struct stamps *stamps);
+void stamps_end(struct stamps *stamps, double hz);
+
+/* The stamp of a message that was read, in ns; 0 where there is none. */
+uint64_t stamps_of(struct msghdr *message, bool is_hardware);
+
+/* In ticks of the counter. After stamps_end; times ascend, or begin anew. */
+uint64_t stamps_ticks(struct stamps *stamps, uint64_t ns);
 
 /* What is known of a message beforehand. */
 struct planned {
@@ -62,7 +135,6 @@ struct feed_format {
 };
 
 extern const struct feed_format feed_formats[];
-extern const size_t feed_formats_n;
 
 /* How a receiver waits. */
 struct feed_waiting {
@@ -72,7 +144,6 @@ struct feed_waiting {
 };
 
 extern const struct feed_waiting feed_waitings[];
-extern const size_t feed_waitings_n;
 
 /* What the sender knows. */
 struct feed_sender {
@@ -115,10 +186,7 @@ struct feed_receiver {
 };
 
 struct feed_run {
-    const struct options *options;
-    struct host_facts facts;
     struct pair pair;
-    struct clock_span clock;
     const struct feed_transport *transport;
     const struct feed_format *format;
     const struct feed_waiting *waiting;
@@ -135,10 +203,6 @@ struct feed_run {
     _Atomic bool is_received;   /* the receiver is done */
     struct stamps stamps;
     const char *stamps_reason;  /* why there are none; "" */
-    char reason[160];           /* why it was not measured; empty where it was */
-    bool is_interrupted;
-    double duration_s;
-    int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
 };
 
 extern const struct command feed_command;
@@ -174,10 +238,11 @@ void feed_stages(struct feed_run *run, size_t i, bool is_stamped, int64_t stages
  * The other host's end of a round trip: a line of JSON once it is where it belongs, then everything that comes over --socket goes
  * back. Without a --socket it is done. Returns the exit status.
  */
-int feed_reflect(const struct feed_run *run);
+int feed_reflect(void *run);
 
 /* The messages whose due time came in the measured time. It ends early by a signal, or where a connection fails. */
 size_t feed_due_n(const struct feed_run *run);
 
-/* The document of a struct feed_run, tunectl.probe.feed.raw/1. For output_write. */
-int feed_document_write(FILE *stream, const void *run);
+/* Members of the document of a struct feed_run, as pair_experiment has them. */
+void feed_write_asked(struct json *j, const void *run);
+void feed_write_measured(struct json *j, void *run);

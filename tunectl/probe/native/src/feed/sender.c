@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "feed/run.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { PING_BYTES = 8, END_MS = 1000 };
@@ -14,7 +14,7 @@ static const char ping_text[] = "tunectl.";
 /* Prices walk a little, and never touch: 25,000 and some. */
 static struct quote quote_of(const struct feed_run *run, size_t i)
 {
-    unsigned symbol = (unsigned)(i % run->options->symbols);
+    unsigned symbol = (unsigned)(i % run->pair.options->symbols);
     uint64_t walk = (i * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
     struct quote q = {
         .update = FEED_FIRST_UPDATE + i,
@@ -59,8 +59,8 @@ static void fill(struct feed_run *run, uint64_t now)
 {
     struct feed_sender *s = &run->sender;
     unsigned char drain[256];
-    if (run->format->is_websocket && run->options->socket < 0 && s->held == 0 && now >= s->next_ping) {
-        s->next_ping = now + (uint64_t)run->clock.initial.hz;
+    if (run->format->is_websocket && run->pair.options->socket < 0 && s->held == 0 && now >= s->next_ping) {
+        s->next_ping = now + (uint64_t)run->pair.clock.initial.hz;
         size_t head = websocket_head(s->outgoing, WEBSOCKET_IS_PING, PING_BYTES);
         memcpy(s->outgoing + head, ping_text, PING_BYTES);
         s->held = head + PING_BYTES;
@@ -120,7 +120,6 @@ static int send_due(struct feed_run *run)
 /* A stream ends; a datagram without a byte says the same, as often as it takes. */
 static void say_end(struct feed_run *run)
 {
-    struct timespec pause = timespec_of(1000000);
     for (int ms = 0; ms < END_MS && !atomic_load(&run->is_received); ms++) {
         for (size_t line = 0; line < run->connection.n; line++) {
             if (run->transport->is_stream)
@@ -128,7 +127,7 @@ static void say_end(struct feed_run *run)
             else
                 (void)send(run->connection.sends[line], "", 0, MSG_DONTWAIT | MSG_NOSIGNAL);
         }
-        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        sleep_ns(1000000);
     }
 }
 
@@ -142,7 +141,6 @@ void feed_send_all(void *context)
     /* The receiver waits for the end that say_end says; another one is that of the connection. */
     if (!s->error && atomic_load(&run->is_received) && !run->receiver.error)
         s->error = -EPIPE;
-    struct usage after = usage_now();
-    s->used = usage_since(&before, &after);
+    s->used = usage_since(&before);
     say_end(run);
 }

@@ -2,10 +2,7 @@
 #include <string.h>
 
 #include "feed/run.h"
-#include "lib/document.h"
-#include "lib/histogram.h"
-#include "lib/json.h"
-#include "lib/values.h"
+#include "lib/recorder.h"
 
 static const char *const names[STAGES] = {"send", "wire", "kernel", "read", "batch", "frame", "parse", "book"};
 
@@ -46,25 +43,39 @@ static bool is_stamped(const struct feed_run *run, size_t end)
     return true;
 }
 
+/* The messages that count, up to `end`, as they are taken apart. */
+struct counted {
+    struct feed_run *run;
+    size_t end;
+    bool stamped;
+    size_t stage;               /* or with STAGES the total */
+};
+
 struct stages_sum {
     uint64_t count;
     int64_t stages[STAGES];
 };
 
-/* By the bucket of the total, the stages added up: so that a bar can be made of messages that took so long. */
-static void write_profile(struct json *j, struct feed_run *run, size_t end, bool stamped)
+/*
+ * By the bucket of the total, the stages added up: so that a bar can be made of messages that took so long. And how often each stage was
+ * less than nothing by more than a stamp may be off.
+ */
+static void write_profile(struct json *j, const struct counted *c)
 {
     static struct stages_sum buckets[HISTOGRAM_BUCKETS];
-    for (size_t i = run->warm_ups; i < end; i++) {
+    uint64_t negative[STAGES] = {0};
+    for (size_t i = c->run->warm_ups; i < c->end; i++) {
         int64_t stages[STAGES];
-        int64_t total = total_of(run, i);
-        if (!has_come(run, i))
+        int64_t total = total_of(c->run, i);
+        if (!has_come(c->run, i))
             continue;
         struct stages_sum *bucket = &buckets[histogram_index(total < 0 ? 0 : (uint64_t)total)];
-        feed_stages(run, i, stamped, stages);
+        feed_stages(c->run, i, c->stamped, stages);
         bucket->count++;
-        for (size_t s = 0; s < STAGES; s++)
+        for (size_t s = 0; s < STAGES; s++) {
             bucket->stages[s] += stages[s];
+            negative[s] += stages[s] < -(int64_t)(c->stamped ? c->run->stamps.doubt_ticks : 0);
+        }
     }
     json_open(j, "profile", '[');
     for (size_t b = 0; b < HISTOGRAM_BUCKETS; b++) {
@@ -74,16 +85,21 @@ static void write_profile(struct json *j, struct feed_run *run, size_t end, bool
             json_ints(j, NULL, row, 3 + STAGES);
     }
     json_close(j, ']');
+    json_open(j, "negative", '{');
+    for (size_t s = 0; s < STAGES; s++)
+        json_uint(j, names[s], negative[s]);
+    json_close(j, '}');
 }
 
 /* Of the messages that were due in each part of the run: how many came, their totals, and the longest. */
-static void write_series(struct json *j, const struct feed_run *run, size_t end)
+static void write_series(struct json *j, const struct counted *c)
 {
+    const struct feed_run *run = c->run;
     enum { PARTS = 200 };
     uint64_t start = feed_due(run, run->warm_ups);
     uint64_t length = (run->end_ticks - start) / PARTS + 1;
     int64_t parts[PARTS][3] = {{0}};
-    for (size_t i = run->warm_ups; i < end; i++) {
+    for (size_t i = run->warm_ups; i < c->end; i++) {
         int64_t *part = parts[(feed_due(run, i) - start) / length];
         int64_t total = total_of(run, i);
         if (!has_come(run, i))
@@ -102,53 +118,32 @@ static void write_series(struct json *j, const struct feed_run *run, size_t end)
     json_close(j, '}');
 }
 
-/* One stage of all that came, or with STAGES their total. */
-static size_t collect(struct feed_run *run, size_t end, bool stamped, size_t which, int64_t *scratch)
+/* One stage of a message that came, or the total. */
+static bool take_stage(const void *context, size_t i, int64_t *value)
 {
-    size_t n = 0;
-    for (size_t i = run->warm_ups; i < end; i++) {
-        int64_t stages[STAGES + 1];
-        if (!has_come(run, i))
-            continue;
-        feed_stages(run, i, stamped, stages);
-        stages[STAGES] = total_of(run, i);
-        scratch[n++] = stages[which];
-    }
-    return n;
+    const struct counted *c = context;
+    int64_t stages[STAGES + 1];
+    if (!has_come(c->run, i))
+        return false;
+    feed_stages(c->run, i, c->stamped, stages);
+    stages[STAGES] = total_of(c->run, i);
+    *value = stages[c->stage];
+    return true;
 }
 
-static void write_negative(struct json *j, const uint64_t negative[STAGES])
+static void write_stage(struct json *j, const char *key, struct counted *c, size_t stage)
 {
-    json_open(j, "negative", '{');
-    for (size_t s = 0; s < STAGES; s++)
-        json_uint(j, names[s], negative[s]);
-    json_close(j, '}');
-}
-
-/* Each stage, and how many were less than nothing by more than a stamp may be off. */
-static void write_stages(struct json *j, struct feed_run *run, size_t end, bool stamped, int64_t *scratch)
-{
-    uint64_t negative[STAGES] = {0};
-    json_open(j, "stages", '{');
-    for (size_t s = 0; s < STAGES; s++) {
-        size_t n = s == STAGE_WIRE && !stamped ? 0 : collect(run, end, stamped, s, scratch);
-        for (size_t i = 0; i < n; i++)
-            negative[s] += scratch[i] < -(int64_t)(stamped ? run->stamps.doubt_ticks : 0);
-        values_write(j, names[s], scratch, n);
-    }
-    json_close(j, '}');
-    write_negative(j, negative);
+    c->stage = stage;
+    /* Without a stamp what it took on the wire is in the next stage. */
+    values_write(j, key, c->run->warm_ups, stage == STAGE_WIRE && !c->stamped ? c->run->warm_ups : c->end, take_stage, c);
 }
 
 /* What was due, and not sent when the run ended: it took at least so long. */
-static void write_unsent(struct json *j, const struct feed_run *run, size_t end, int64_t *scratch)
+static bool take_unsent(const void *context, size_t i, int64_t *value)
 {
-    size_t n = 0;
-    for (size_t i = run->warm_ups; i < end; i++)
-        if (!run->sender.sent[i])
-            scratch[n++] = (int64_t)(run->end_ticks - feed_due(run, i));
-    json_uint(j, "unsent", n);
-    values_write(j, "unsent_ticks", scratch, n);
+    const struct feed_run *run = context;
+    *value = (int64_t)(run->end_ticks - feed_due(run, i));
+    return !run->sender.sent[i];
 }
 
 static void write_batches(struct json *j, const struct feed_receiver *r)
@@ -163,33 +158,20 @@ static void write_batches(struct json *j, const struct feed_receiver *r)
     json_close(j, ']');
 }
 
-static void write_stamps(struct json *j, const struct feed_run *run, size_t end, bool stamped)
+static void write_stamps(struct json *j, const struct feed_run *run, bool stamped)
 {
-    uint64_t shared = 0;
-    for (size_t i = run->warm_ups; i < end; i++)
-        shared += run->receiver.arrivals[i].in_read > 1;
+    const struct options *o = run->pair.options;
     json_bool(j, "stamped", stamped);
-    json_uint(j, "stamp_shared", shared);
     json_open(j, "stamps", '{');
-    json_string(j, "asked", run->options->phc ? "hw" : run->options->stamps);
+    json_string(j, "asked", o->phc ? "hw" : o->has_no_stamps ? "off" : "sw");
     json_string(j, "kind", !run->stamps.is_on ? "off" : run->stamps.is_hardware ? "hw" : "sw");
     json_string(j, "reason", run->stamps_reason);
     json_real(j, "uncertainty_ticks", run->stamps.is_on ? (double)run->stamps.doubt_ticks : NAN, 0);
     if (run->stamps.were_on < 0)
-        json_null(j, "were_on");
+        json_real(j, "were_on", NAN, 0);
     else
         json_bool(j, "were_on", run->stamps.were_on);
     json_bool(j, "stepped", run->stamps.is_stepped);
-    json_close(j, '}');
-}
-
-static void write_drops(struct json *j, const int64_t drops[2])
-{
-    json_open(j, "drops", '{');
-    if (drops[0] < 0 || drops[1] < drops[0])
-        json_null(j, "socket");
-    else
-        json_uint(j, "socket", (uint64_t)(drops[1] - drops[0]));
     json_close(j, '}');
 }
 
@@ -198,94 +180,55 @@ static void write_counts(struct json *j, const struct feed_run *run, size_t end)
     const struct feed_sender *s = &run->sender;
     const struct feed_receiver *r = &run->receiver;
     int error = s->error ? s->error : r->error;
+    bool has_drops = r->drops[0] >= 0 && r->drops[1] >= r->drops[0];
     uint64_t sent = 0;
     uint64_t arrived = 0;
+    uint64_t shared = 0;
     for (size_t i = run->warm_ups; i < end; i++) {
         sent += run->sender.sent[i] != 0;
         arrived += has_come(run, i);
+        shared += r->arrivals[i].in_read > 1;
     }
-    json_uint(j, "warm_ups", run->warm_ups);
-    json_bool(j, "is_replayed", run->options->plan != NULL);
-    json_uint(j, "grown", run->grown);
-    json_uint(j, "due", end - run->warm_ups);
-    json_uint(j, "sent", sent);
-    json_uint(j, "arrived", arrived);
-    json_uint(j, "doubled", r->doubled);
-    json_uint(j, "reordered", r->reordered);
-    json_uint(j, "strangers", r->strangers);
-    json_uint(j, "reads", r->reads);
-    json_uint(j, "allocations", r->allocations);
-    json_uint(j, "minor_faults", r->used.minor_faults);
-    json_uint(j, "major_faults", r->used.major_faults);
-    json_uint(j, "involuntary_switches", r->used.preemptions);
-    json_uint(j, "voluntary_switches", r->used.voluntary_switches);
-    json_uint(j, "sender_involuntary_switches", s->used.preemptions);
-    json_uint(j, "receiver_ns", r->used.cpu_ns);
-    json_uint(j, "receiver_ticks", r->used.ticks);
-    json_uint(j, "close_code", r->close_code);
-    json_uint(j, "napi_id", r->napi_id);
+    json_counts(j, {"warm_ups", run->warm_ups}, {"grown", run->grown}, {"due", end - run->warm_ups}, {"sent", sent},
+                {"arrived", arrived}, {"unsent", end - run->warm_ups - sent}, {"doubled", r->doubled}, {"reordered", r->reordered},
+                {"strangers", r->strangers}, {"reads", r->reads}, {"stamp_shared", shared}, {"allocations", r->allocations},
+                {"minor_faults", r->used.minor_faults}, {"major_faults", r->used.major_faults},
+                {"involuntary_switches", r->used.preemptions}, {"voluntary_switches", r->used.voluntary_switches},
+                {"sender_involuntary_switches", s->used.preemptions}, {"receiver_ns", r->used.cpu_ns},
+                {"receiver_ticks", r->used.ticks}, {"close_code", r->close_code}, {"napi_id", r->napi_id}, {"errno", (uint64_t)-error});
+    json_bool(j, "is_replayed", run->pair.options->plan != NULL);
     json_string(j, "failed", !error ? "" : s->error ? "sending" : "receiving");
-    json_uint(j, "errno", (uint64_t)-error);
+    json_open(j, "drops", '{');
+    json_real(j, "socket", has_drops ? (double)(r->drops[1] - r->drops[0]) : NAN, 0);
+    json_close(j, '}');
 }
 
-static int write_measured(struct json *j, struct feed_run *run)
+void feed_write_measured(struct json *j, void *context)
 {
+    struct feed_run *run = context;
     size_t end = run->warm_ups + feed_due_n(run);
-    bool stamped = is_stamped(run, end);
-    int64_t *scratch = memory_map(run->messages * sizeof(*scratch));
-    if (!scratch)
-        return -1;
+    struct counted c = {.run = run, .end = end, .stamped = is_stamped(run, end)};
     write_counts(j, run, end);
-    json_uint(j, "throttled_us", run->pair.throttled_us);
-    write_unsent(j, run, end, scratch);
+    values_write(j, "unsent_ticks", run->warm_ups, end, take_unsent, run);
     write_batches(j, &run->receiver);
-    write_stamps(j, run, end, stamped);
-    write_drops(j, run->receiver.drops);
-    values_write(j, "total", scratch, collect(run, end, stamped, STAGES, scratch));
-    values_write(j, "late", scratch, collect(run, end, stamped, STAGE_SEND, scratch));
-    write_stages(j, run, end, stamped, scratch);
-    write_profile(j, run, end, stamped);
-    write_series(j, run, end);
-    return 0;
+    write_stamps(j, run, c.stamped);
+    write_stage(j, "total", &c, STAGES);
+    write_stage(j, "late", &c, STAGE_SEND);
+    json_open(j, "stages", '{');
+    for (size_t s = 0; s < STAGES; s++)
+        write_stage(j, names[s], &c, s);
+    json_close(j, '}');
+    write_profile(j, &c);
+    write_series(j, &c);
 }
 
-static int write_cells(struct json *j, struct feed_run *run)
+void feed_write_asked(struct json *j, const void *context)
 {
-    const struct options *o = run->options;
-    int rc = 0;
-    json_open(j, "cells", '[');
-    json_open(j, NULL, '{');
+    const struct feed_run *run = context;
+    const struct options *o = run->pair.options;
     json_string(j, "transport", run->transport->name);
     json_string(j, "format", run->format->name);
-    json_uint(j, "symbols", o->symbols);
-    json_uint(j, "rate", o->rate);
-    json_uint(j, "burst", o->burst);
     json_string(j, "waiting", run->waiting->name);
-    json_string(j, "tls", o->tls);
-    json_uint(j, "alloc", o->alloc);
-    json_string(j, "reason", run->reason);
-    if (!run->reason[0])
-        rc = write_measured(j, run);
-    json_close(j, '}');
-    json_close(j, ']');
-    return rc;
-}
-
-int feed_document_write(FILE *stream, const void *context)
-{
-    /* Reading a stamp moves a place in the clocks' readings, and nothing else. */
-    struct feed_run *run = (struct feed_run *)(uintptr_t)context;
-    struct json j = {.stream = stream};
-    json_open(&j, NULL, '{');
-    document_write_header(&j, "tunectl.probe.feed.raw/1", &run->facts, run->at_s);
-    json_string(&j, "holds", "what was counted, in ticks of the clock; each value and how often it came, in turns. `tunectl probe feed` "
-                "makes figures, bars and warnings of it");
-    json_real(&j, "duration_s", run->duration_s, 3);
-    json_bool(&j, "interrupted", run->is_interrupted);
-    json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
-    json_uint(&j, "busy_poll_us", run->options->busy_poll_us);
-    pair_write(&j, &run->pair, &run->clock, &run->facts);
-    int rc = write_cells(&j, run);
-    json_close(&j, '}');
-    return rc;
+    json_string(j, "tls", o->has_tls ? "ktls" : "off");
+    json_counts(j, {"symbols", o->symbols}, {"rate", o->rate}, {"burst", o->burst}, {"alloc", o->alloc});
 }

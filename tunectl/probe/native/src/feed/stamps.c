@@ -1,4 +1,4 @@
-#include "feed/stamps.h"
+#include "feed/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,10 +48,9 @@ static int read_late(const int fds[LOOPBACK_ENDS])
     struct iovec part = {&byte, 1};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
     const int on = 1;
-    struct timespec pause = timespec_of(LATER_NS);
     if (send(fds[LOOPBACK_SENDS], &byte, 1, MSG_DONTWAIT) != 1)
         return -1;
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    sleep_ns(LATER_NS);
     uint64_t later = clock_ns(CLOCK_REALTIME);
     if (setsockopt(fds[LOOPBACK_RECEIVES], SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)) ||
         recvmsg(fds[LOOPBACK_RECEIVES], &message, MSG_DONTWAIT) != 1)

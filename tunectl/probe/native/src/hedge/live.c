@@ -1,8 +1,7 @@
 #include <string.h>
 
 #include "hedge/run.h"
-#include "lib/chain.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { CALIBRATION_TURNS = 2000, CALIBRATION_ROUNDS = 64 };
@@ -24,7 +23,7 @@ static uint64_t now_behind(const struct hedge_run *run)
     return ticks_after_loads() - run->start_ticks;
 }
 
-static void prepare_client(void *context)
+void hedge_prepare_client(void *context)
 {
     struct hedge_run *run = context;
     struct client *c = &run->client;
@@ -51,7 +50,7 @@ static void prepare_server(struct hedge_run *run, unsigned s)
     struct server *server = &run->servers[s];
     memset(server->service, 0, run->client.n * sizeof(*server->service));
     memset((void *)server->answers, 0, (run->client.n + 1) * sizeof(*server->answers));
-    calibrate(server, (double)run->options->service_ns * run->clock.initial.hz / 1e9);
+    calibrate(server, (double)run->pair.options->service_ns * run->pair.clock.initial.hz / 1e9);
 }
 
 /* No system call, and nothing that waits, between the two readings of what the thread has used. */
@@ -81,8 +80,7 @@ static void serve(struct hedge_run *run, unsigned s)
         atomic_store_explicit(&server->answers[n++], (uint64_t)ticks_narrowed(done - started) << 32 | (request + 1), memory_order_release);
         looked = ready = done;
     }
-    struct usage after = usage_now();
-    server->used = usage_since(&before, &after);
+    server->used = usage_since(&before);
 }
 
 static void take_answer(struct hedge_run *run, unsigned s)
@@ -95,7 +93,7 @@ static void take_answer(struct hedge_run *run, unsigned s)
     client_answer(&run->client, s, (uint32_t)answer - 1, (uint32_t)(answer >> 32), now_behind(run));
 }
 
-static void run_client(void *context)
+void hedge_run_client(void *context)
 {
     struct hedge_run *run = context;
     struct client *c = &run->client;
@@ -109,31 +107,27 @@ static void run_client(void *context)
         take_answer(run, SERVER_B);
         (void)client_hedge(c, now);
     }
-    struct usage after = usage_now();
-    run->used = usage_since(&before, &after);
+    run->used = usage_since(&before);
     hedge_end(run, now);
     atomic_store(&run->is_over, true);
 }
 
-static void prepare_a(void *run)
+void hedge_prepare_a(void *run)
 {
     prepare_server(run, SERVER_A);
 }
 
-static void prepare_b(void *run)
+void hedge_prepare_b(void *run)
 {
     prepare_server(run, SERVER_B);
 }
 
-static void serve_a(void *run)
+void hedge_serve_a(void *run)
 {
     serve(run, SERVER_A);
 }
 
-static void serve_b(void *run)
+void hedge_serve_b(void *run)
 {
     serve(run, SERVER_B);
 }
-
-const pair_step hedge_prepare[HEDGE_ENDS] = {prepare_client, prepare_a, prepare_b};
-const pair_step hedge_work[HEDGE_ENDS] = {run_client, serve_a, serve_b};

@@ -1,4 +1,4 @@
-#include "hedge/policy.h"
+#include "hedge/client.h"
 
 void policy_init(struct policy *p, const struct policy_rules *rules)
 {

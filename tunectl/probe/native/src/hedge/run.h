@@ -9,18 +9,8 @@
  */
 #pragma once
 
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "hedge/client.h"
-#include "lib/clock.h"
-#include "lib/facts.h"
-#include "lib/options.h"
 #include "lib/pair.h"
-#include "lib/thread.h"
 
 enum {
     HEDGE_MOST = 6000000,       /* requests of a run: 72 bytes of memory each */
@@ -53,10 +43,7 @@ struct server {
 };
 
 struct hedge_run {
-    const struct options *options;
-    struct host_facts facts;
     struct pair pair;
-    struct clock_span clock;
     struct policy_rules rules;
     struct client client;
     struct server servers[SERVERS];
@@ -66,21 +53,21 @@ struct hedge_run {
     uint64_t counted_from;      /* when the first request that counts is due, */
     uint64_t counted_until;     /* and when the last is */
     _Atomic bool is_over;
-    bool is_interrupted;
     uint64_t measured_ticks;    /* from when the first request that counts was due until the last was, or until the run ended */
-    int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
 };
+
+/* Whom --stall names, and --stall itself. */
+enum hedge_stall { STALL_NONE, STALL_A, STALL_BOTH, STALL_COMMON };
 
 extern const struct command hedge_command;
 
 int hedge_main(int argc, char **argv);
 
-/* What follows from the options: "p95", "none" and their like as rules, a word for who stalls. EXIT_OK, or EXIT_USAGE with the reason. */
+/* What follows from the options: "p95", "none" and their like as rules. EXIT_OK, or EXIT_USAGE with the reason. */
 int hedge_read_rules(struct hedge_run *run);
 
 /* Memory for a run of so many requests. EXIT_OK, or EXIT_USAGE or EXIT_FAILED with the reason on stderr. */
 int hedge_get_memory(struct hedge_run *run);
-void hedge_free_memory(struct hedge_run *run);
 
 /* So much of the time from `from` to `to` as is measured. */
 uint64_t hedge_counted(const struct hedge_run *run, uint64_t from, uint64_t to);
@@ -102,29 +89,12 @@ void hedge_simulate(struct hedge_run *run);
 /* The steps of the threads, of a struct hedge_run. */
 enum { HEDGE_CLIENT, HEDGE_A, HEDGE_B, HEDGE_ENDS };
 
-extern const pair_step hedge_prepare[HEDGE_ENDS];
-extern const pair_step hedge_work[HEDGE_ENDS];
-
-/* What became of the requests that count, and of their copies. */
-struct hedge_counts {
-    uint64_t offered;
-    uint64_t answered;
-    uint64_t shed;
-    uint64_t unanswered;
-    uint64_t hedged;
-    uint64_t won;
-    uint64_t lost;
-    uint64_t hedge_cancelled;
-    uint64_t hedge_unfinished;
-    uint64_t denied;
-    uint64_t over_budget;
-    uint64_t wasted;            /* copies that came back to a request with an answer */
-    uint64_t cancelled_unstarted;
-    uint64_t unfinished;        /* copies that did not come back */
-    uint64_t below_floor;       /* answers by a hedge before its own delay and the fastest reply: there is none */
-};
-
-struct hedge_counts hedge_count(const struct client *c);
+void hedge_prepare_client(void *run);
+void hedge_run_client(void *run);
+void hedge_prepare_a(void *run);
+void hedge_prepare_b(void *run);
+void hedge_serve_a(void *run);
+void hedge_serve_b(void *run);
 
 /*
  * Is one server slow when the other is? Slow: above the 99th percentile of its own service times. Of the requests that both servers
@@ -139,8 +109,9 @@ struct hedge_together {
     uint64_t both_slow;
 };
 
-/* `scratch` holds a value a request. */
-struct hedge_together hedge_relate(const struct hedge_run *run, int64_t *scratch);
+struct hedge_together hedge_relate(const struct hedge_run *run);
 
-/* The document of a struct hedge_run, tunectl.probe.hedge.raw/1. For output_write. */
-int hedge_document_write(FILE *stream, const void *run);
+/* Members of the document of a struct hedge_run, as pair_experiment has them. */
+void hedge_write_run(struct json *j, const void *run);
+void hedge_write_asked(struct json *j, const void *run);
+void hedge_write_measured(struct json *j, void *run);

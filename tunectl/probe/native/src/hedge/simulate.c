@@ -1,5 +1,5 @@
 #include "hedge/run.h"
-#include "lib/random.h"
+#include "hedge/random.h"
 #include "lib/ticks.h"
 
 /* A server's work: nine tenths of it always the same, the rest exponential. */
@@ -29,7 +29,7 @@ struct simulation {
 
 static uint64_t draw_work(struct simulation *sim, struct simulated *v)
 {
-    return (uint64_t)((double)sim->run->options->service_ns * (SAME + (1.0 - SAME) * random_exponential(&v->seed)));
+    return (uint64_t)((double)sim->run->pair.options->service_ns * (SAME + (1.0 - SAME) * random_exponential(&v->seed)));
 }
 
 /* What the server does next, at the head of its loop. */

@@ -1,18 +1,14 @@
-
 #include <math.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "jitter/run.h"
-#include "lib/files.h"
-#include "lib/json.h"
+#include "lib/document.h"
 
 static void write_counters(struct json *j, const struct worker *w)
 {
     json_open(j, "counters", '{');
     json_open(j, "context_switches", '{');
-    json_uint(j, "voluntary", w->used.voluntary_switches);
-    json_uint(j, "involuntary", w->used.preemptions);
+    json_counts(j, {"voluntary", w->used.voluntary_switches}, {"involuntary", w->used.preemptions});
     json_close(j, '}');
     json_uint(j, "page_faults", w->used.minor_faults + w->used.major_faults);
     json_close(j, '}');
@@ -47,9 +43,8 @@ static void write_series(struct json *j, const struct jitter_run *run, const str
     json_close(j, '}');
 }
 
-static void write_events(struct json *j, const struct jitter_run *run, size_t index)
+static void write_events(struct json *j, const struct recorder *r)
 {
-    const struct recorder *r = &run->workers[index].recorder;
     json_open(j, "events", '[');
     for (size_t i = 0; i < r->gaps_listed; i++)
         json_uints(j, NULL, (uint64_t[]){r->gaps[i].start, r->gaps[i].end, 0}, 3);
@@ -69,7 +64,7 @@ static void write_latest(struct json *j, const struct recorder *r)
 static void write_until(struct json *j, const struct jitter_run *run)
 {
     if (!run->options->until_ns) {
-        json_null(j, "until");
+        json_real(j, "until", NAN, 0);
         return;
     }
     json_open(j, "until", '{');
@@ -96,11 +91,9 @@ static void write_readings(struct json *j, const struct worker *w)
 
 static void write_loop(struct json *j, const struct worker *w)
 {
-    json_uint(j, "turns", w->totals.turns);
-    json_uint(j, "turns_merged", w->recorder.turns_merged);
-    json_uint(j, "quiet_turns", w->totals.quiet_turns);
-    json_uint(j, "quiet_ticks", w->totals.quiet_ticks);
-    json_uint(j, "steps_back", w->totals.steps_back);
+    const struct loop_totals *t = &w->totals;
+    json_counts(j, {"turns", t->turns}, {"turns_merged", w->recorder.turns_merged}, {"quiet_turns", t->quiet_turns},
+                {"quiet_ticks", t->quiet_ticks}, {"steps_back", t->steps_back});
     json_real(j, "step_ticks", w->step_ticks, 3);
     json_real(j, "recording_ticks", w->recording_ticks, 3);
     json_real(j, "cycles_per_tick_before", w->cycles_per_tick_before, 6);
@@ -120,27 +113,21 @@ static void write_conditions(struct json *j, const struct jitter_run *run, const
     document_write_cpu(j, root, w->cpu);
 }
 
-static void write_cpu(struct json *j, const struct jitter_run *run, size_t index)
+static void write_cpu(struct json *j, const struct jitter_run *run, const struct worker *w)
 {
-    const struct worker *w = &run->workers[index];
     const struct recorder *r = &w->recorder;
     json_open(j, NULL, '{');
-    json_uint(j, "cpu", w->cpu);
-    json_uint(j, "tsc_start", w->totals.start);
-    json_uint(j, "tsc_end", w->totals.end);
-    json_uint(j, "interruptions", r->gaps_total);
-    json_uint(j, "stolen_ticks", r->stolen_ticks);
-    json_uint(j, "max_ticks", r->max_ticks);
+    json_counts(j, {"cpu", w->cpu}, {"tsc_start", w->totals.start}, {"tsc_end", w->totals.end}, {"interruptions", r->gaps_total},
+                {"stolen_ticks", r->stolen_ticks}, {"max_ticks", r->max_ticks}, {"events_lost", r->gaps_lost},
+                {"events_lost_max_ticks", r->lost_max_ticks});
     write_loop(j, w);
     write_readings(j, w);
     write_conditions(j, run, w);
     write_counters(j, w);
     write_histogram(j, r->histogram);
     write_series(j, run, w);
-    json_uint(j, "events_lost", r->gaps_lost);
-    json_uint(j, "events_lost_max_ticks", r->lost_max_ticks);
     write_latest(j, r);
-    write_events(j, run, index);
+    write_events(j, r);
     json_close(j, '}');
 }
 
@@ -182,7 +169,7 @@ static void write_not_measured(struct json *j, const struct jitter_run *run)
 {
     json_open(j, "not_measured", '[');
     for (size_t i = 0; i < run->n; i++) {
-        if (!jitter_is_void(run, i))
+        if (!worker_has_left(&run->workers[i]))
             continue;
         json_open(j, NULL, '{');
         json_uint(j, "cpu", run->workers[i].cpu);
@@ -192,21 +179,14 @@ static void write_not_measured(struct json *j, const struct jitter_run *run)
     json_close(j, ']');
 }
 
-int jitter_document_write(FILE *stream, const void *context)
+int jitter_write(const struct jitter_run *run)
 {
-    const struct jitter_run *run = context;
-    struct json j = {.stream = stream};
-    json_open(&j, NULL, '{');
-    document_write_header(&j, "tunectl.probe.jitter.raw/1", &run->facts, run->at_s);
-    json_string(&j, "holds", "what was measured, in ticks of the counter (clock.hz a second); `tunectl report` and "
-                "`tunectl compare` read it, and say what it means");
-    json_uint(&j, "threshold_ns", run->threshold_ns);
-    json_uint(&j, "default_threshold_ns", run->default_threshold_ns);
-    json_uint(&j, "threshold_ticks", run->control.threshold_ticks);
+    struct json j = document_begin(&jitter_command, &run->facts, run->at_s);
+    json_counts(&j, {"threshold_ns", run->threshold_ns}, {"default_threshold_ns", run->default_threshold_ns},
+                {"threshold_ticks", run->control.threshold_ticks}, {"fifo_priority", (uint64_t)run->options->fifo_priority});
     json_real(&j, "duration_requested_s", run->options->duration_s, 6);
     json_bool(&j, "interrupted", run->is_interrupted);
     write_until(&j, run);
-    json_uint(&j, "fifo_priority", (uint64_t)run->options->fifo_priority);
     json_open(&j, "clock", '{');
     document_write_clock(&j, &run->clock, &run->facts);
     json_close(&j, '}');
@@ -215,12 +195,11 @@ int jitter_document_write(FILE *stream, const void *context)
     document_write_files(&j, "files_after", &run->after);
     json_open(&j, "cpus", '[');
     for (size_t i = 0; i < run->n; i++)
-        if (!jitter_is_void(run, i))
-            write_cpu(&j, run, i);
+        if (!worker_has_left(&run->workers[i]))
+            write_cpu(&j, run, &run->workers[i]);
     json_close(&j, ']');
     write_not_measured(&j, run);
     if (run->injection.inject)
         write_injected(&j, &run->injection);
-    json_close(&j, '}');
-    return 0;
+    return document_end(&j);
 }

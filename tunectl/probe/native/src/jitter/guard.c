@@ -1,35 +1,16 @@
 #include "jitter/run.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/claims.h"
-#include "lib/output.h"
-#include "lib/stop.h"
-#include "lib/tasks.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { GIVEN_S = 10 };      /* for a worker to get its CPU, and, after the deadline, to be done */
-
-struct guard {
-    struct jitter_run *run;
-    struct watch watch;
-    struct claims *claims;          /* NULL where nobody makes a worker leave */
-    pid_t *tids;                    /* of the workers that may be kept from their CPU; else 0 */
-    struct longest *longest;        /* of each worker, as far as it is shown */
-    uint64_t shown_ticks;           /* when a line of progress was written last */
-};
-
-/* Of one worker's listed gaps those that were looked at, and the longest of them. */
-struct longest {
-    size_t looked_at;
-    struct gap gap;
-};
 
 static double seconds_since(const struct jitter_run *run, uint64_t ticks)
 {
@@ -38,16 +19,16 @@ static double seconds_since(const struct jitter_run *run, uint64_t ticks)
 }
 
 /* To a CPU that nobody measures. In a partition no such CPU is allowed: there the process that holds the workers leaves it. */
-static void move_away(struct guard *g, struct worker *w)
+static void move_away(struct jitter_run *run, struct worker *w)
 {
     pid_t tid = atomic_load(&w->tid);
-    if (tid && cpus_pin(tid, &g->run->housekeeping))
-        partition_leave(&g->run->partition);
+    if (tid && cpus_pin(tid, &run->housekeeping))
+        partition_leave(&run->partition);
 }
 
 /* For the first reason that is given. */
 __attribute__((format(printf, 3, 4)))
-static void leave(struct guard *g, struct worker *w, const char *why, ...)
+static void leave(struct jitter_run *run, struct worker *w, const char *why, ...)
 {
     va_list args;
     if (worker_has_left(w))
@@ -57,74 +38,71 @@ static void leave(struct guard *g, struct worker *w, const char *why, ...)
     va_end(args);
     atomic_store(&w->left, true);
     atomic_store(&w->deadline, 0);
-    move_away(g, w);
+    move_away(run, w);
 }
 
 static void leave_all_near(const struct task *task, void *context)
 {
-    struct guard *g = context;
+    struct jitter_run *run = context;
     char name[TASK_TEXT_SIZE];
-    struct cpus core = host_core(&g->run->facts, task->cpu);
-    for (size_t i = 0; i < g->run->n; i++)
-        if (cpus_have(&core, g->run->workers[i].cpu))
-            leave(g, &g->run->workers[i], "%s runs on CPU %u", task_format(task, name), task->cpu);
+    struct cpus core = host_core(&run->facts, task->cpu);
+    for (size_t i = 0; i < run->n; i++)
+        if (cpus_have(&core, run->workers[i].cpu))
+            leave(run, &run->workers[i], "%s runs on CPU %u", task_format(task, name), task->cpu);
 }
 
-static bool is_at_work(const struct worker *w)
+static void look_at_claims(struct jitter_run *run)
 {
-    return !worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE;
+    for (size_t i = 0; i < run->n; i++) {
+        const struct worker *w = &run->workers[i];
+        bool is_at_work = !worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE;
+        run->guard.tids[i] = is_at_work ? atomic_load(&w->tid) : 0;
+    }
+    claims_poll(run->guard.claims, run->guard.tids);
 }
 
-static void look_at_claims(struct guard *g)
-{
-    for (size_t i = 0; i < g->run->n; i++)
-        g->tids[i] = is_at_work(&g->run->workers[i]) ? atomic_load(&g->run->workers[i].tid) : 0;
-    claims_poll(g->claims, g->tids);
-}
-
-static bool is_the_one(const struct task *task, void *context)
+static void find_the_one(const struct task *task, void *context)
 {
     struct task *holder = context;
     if (task->state == 'R' && task->cpu == holder->cpu && task->rt_priority >= holder->rt_priority)
         *holder = *task;
-    return false;
 }
 
 /* Who holds the worker's CPU is the reason. */
-static void leave_to_holder(struct guard *g, struct worker *w, const char *what)
+static void leave_to_holder(struct jitter_run *run, struct worker *w, const char *what)
 {
     struct task holder = {.cpu = w->cpu};
     char name[TASK_TEXT_SIZE];
-    (void)tasks_find(is_the_one, &holder);
+    tasks_visit(find_the_one, &holder);
     if (holder.tid)
-        leave(g, w, "CPU %u was %s to the probe: thread %s holds it", w->cpu, what, task_format(&holder, name));
+        leave(run, w, "CPU %u was %s to the probe: thread %s holds it", w->cpu, what, task_format(&holder, name));
     else
-        leave(g, w, "CPU %u was %s to the probe: what holds it cannot be seen", w->cpu, what);
+        leave(run, w, "CPU %u was %s to the probe: what holds it cannot be seen", w->cpu, what);
 }
 
 /* Nothing can be waited for any more. */
-static _Noreturn void end(struct guard *g)
+static _Noreturn void end(struct jitter_run *run)
 {
-    for (size_t i = 0; i < g->run->n; i++)
-        move_away(g, &g->run->workers[i]);
-    partition_end(&g->run->partition);
+    for (size_t i = 0; i < run->n; i++)
+        move_away(run, &run->workers[i]);
+    if (run->partition.child > 0)
+        (void)kill(run->partition.child, SIGKILL);
     _exit(EXIT_FAILED);
 }
 
 /* A worker whose CPU was not given for too long leaves it; if not even that ends it, the run ends. */
-static void give_up(struct guard *g, struct worker *w, const char *what, double late_s)
+static void give_up(struct jitter_run *run, struct worker *w, const char *what, double late_s)
 {
     if (!worker_has_left(w)) {
-        leave_to_holder(g, w, what);
+        leave_to_holder(run, w, what);
     } else if (late_s > (double)GIVEN_S) {
         (void)print_error(EXIT_FAILED, "CPU %u: %s, and the probe's thread there cannot be ended", w->cpu, w->why_left);
-        end(g);
+        end(run);
     }
 }
 
-static void look_at_deadlines(struct guard *g)
+static void look_at_deadlines(struct jitter_run *run)
 {
-    struct jitter_run *run = g->run;
     uint64_t started = atomic_load(&run->workers_started);
     double starting_s = started ? seconds_since(run, started) : 0.0;
     double late_s = run->deadline_ticks ? seconds_since(run, run->deadline_ticks) : 0.0;
@@ -132,106 +110,94 @@ static void look_at_deadlines(struct guard *g)
         struct worker *w = &run->workers[i];
         int stage = atomic_load(&w->stage);
         if (stage == WORKER_STARTS && starting_s > (double)GIVEN_S)
-            give_up(g, w, "never given", starting_s - (double)GIVEN_S);
+            give_up(run, w, "never given", starting_s - (double)GIVEN_S);
         /* Also one that is only ready: it was let go, and did not run since. */
         else if (stage != WORKER_STARTS && stage != WORKER_IS_DONE && late_s >= 1.0)
-            give_up(g, w, "not given back", late_s);
+            give_up(run, w, "not given back", late_s);
     }
-}
-
-/* A signal that ends the run is for all; the workers look at deadlines of their own. */
-static void pass_on_stop(struct guard *g)
-{
-    for (size_t i = 0; stop_is_asked() && i < g->run->n; i++)
-        atomic_store(&g->run->workers[i].deadline, 0);
 }
 
 /*
  * The listed gaps are read from another CPU, once a second, and never the one that is being written: that costs the worker a
  * cache line's way at most. Of gaps without a place in the list only the longest is known, and not when it began.
  */
-static void look_at_gaps(const struct recorder *r, struct longest *longest)
+static void look_at_gaps(struct worker *w)
 {
+    const struct recorder *r = &w->recorder;
     size_t listed = __atomic_load_n(&r->gaps_listed, __ATOMIC_RELAXED);
-    for (; longest->looked_at < listed; longest->looked_at++) {
-        const struct gap *gap = &r->gaps[longest->looked_at];
-        if (gap->end - gap->start > longest->gap.end - longest->gap.start)
-            longest->gap = *gap;
+    for (; w->looked_at < listed; w->looked_at++) {
+        const struct gap *gap = &r->gaps[w->looked_at];
+        if (gap->end - gap->start > w->longest.end - w->longest.start)
+            w->longest = *gap;
     }
-    if (r->max_ticks > longest->gap.end - longest->gap.start)
-        longest->gap = (struct gap){0, r->max_ticks};
+    if (r->max_ticks > w->longest.end - w->longest.start)
+        w->longest = (struct gap){0, r->max_ticks};
 }
 
 /* "progress 3.0 2:12345@1.234 3:0@-1.000": seconds so far; for each CPU its longest gap in ns, and when it began, or -1. */
-static void show_progress(struct guard *g)
+static void show_progress(struct jitter_run *run)
 {
-    const struct jitter_run *run = g->run;
     uint64_t now = ticks_now();
     uint64_t start = run->control.start_ticks;
     double hz = run->clock.initial.hz;
     if (!run->options->shows_progress || !run->deadline_ticks || now < start || now > run->deadline_ticks ||
-        (double)(now - g->shown_ticks) < hz)
+        (double)(now - run->guard.shown_ticks) < hz)
         return;
-    g->shown_ticks = now;
+    run->guard.shown_ticks = now;
     (void)fprintf(stderr, "progress %.1f", (double)(now - start) / hz);
     for (size_t i = 0; i < run->n; i++) {
-        if (worker_has_left(&run->workers[i]))
+        struct worker *w = &run->workers[i];
+        const struct gap *gap = &w->longest;
+        if (worker_has_left(w))
             continue;
-        look_at_gaps(&run->workers[i].recorder, &g->longest[i]);
-        const struct gap *gap = &g->longest[i].gap;
+        look_at_gaps(w);
         double at_s = gap->start >= start ? (double)(gap->start - start) / hz : -1.0;
-        (void)fprintf(stderr, " %u:%.0f@%.3f", run->workers[i].cpu, (double)(gap->end - gap->start) * 1e9 / hz, at_s);
+        (void)fprintf(stderr, " %u:%.0f@%.3f", w->cpu, (double)(gap->end - gap->start) * 1e9 / hz, at_s);
     }
     (void)fputc('\n', stderr);
 }
 
 static void look(void *context)
 {
-    struct guard *g = context;
+    struct jitter_run *run = context;
     if (parent_is_gone())
-        end(g);
-    if (g->claims)
-        look_at_claims(g);
-    pass_on_stop(g);
-    look_at_deadlines(g);
-    /* A worker that was on its way to the CPU when it was told to leave it. */
-    for (size_t i = 0; i < g->run->n; i++)
-        if (worker_has_left(&g->run->workers[i]) && atomic_load(&g->run->workers[i].stage) != WORKER_IS_DONE)
-            move_away(g, &g->run->workers[i]);
-    show_progress(g);
+        end(run);
+    if (run->guard.claims)
+        look_at_claims(run);
+    look_at_deadlines(run);
+    for (struct worker *w = run->workers; w < run->workers + run->n; w++) {
+        /* A signal that ends the run is for all; the workers look at deadlines of their own. */
+        if (stop_is_asked())
+            atomic_store(&w->deadline, 0);
+        /* A worker that was on its way to the CPU when it was told to leave it. */
+        if (worker_has_left(w) && atomic_load(&w->stage) != WORKER_IS_DONE)
+            move_away(run, w);
+    }
+    show_progress(run);
 }
 
-struct guard *guard_start(struct jitter_run *run)
+void guard_start(struct jitter_run *run)
 {
+    struct guard *g = &run->guard;
     if (cpus_count(&run->housekeeping) == 0)
-        return NULL;
-    struct guard *g = calloc(1, sizeof(*g));
-    if (!g)
-        abort();
-    *g = (struct guard){.run = run, .watch = {.look = look, .context = g}};
-    g->tids = calloc(run->n, sizeof(*g->tids));
-    g->longest = calloc(run->n, sizeof(*g->longest));
-    if (!run->options->intrude)
-        g->claims = claims_new(&run->cpus, &run->housekeeping, run->n, &run->facts, leave_all_near, g);
-    if (!g->tids || !g->longest || (!run->options->intrude && !g->claims))
-        abort();
-    if (g->claims) {
-        struct timespec pause = {.tv_nsec = CLAIMS_FIRST_LOOK_US * 1000L};
-        (void)nanosleep(&pause, NULL);
+        return;
+    *g = (struct guard){.watch = {.look = look, .context = run}, .tids = calloc(run->n, sizeof(*g->tids))};
+    if (!run->options->intrude) {
+        g->claims = claims_new(&run->cpus, &run->housekeeping, run->n, &run->facts, leave_all_near, run);
+        if (!g->claims || !g->tids)
+            abort();
+        sleep_ns(CLAIMS_FIRST_LOOK_US * 1000);
         claims_look(g->claims);
         claims_search(g->claims);
     }
     watch_start(&g->watch);
-    return g;
 }
 
-void guard_stop(struct guard *g)
+void guard_stop(struct jitter_run *run)
 {
-    if (!g)
-        return;
-    watch_stop(&g->watch);
+    struct guard *g = &run->guard;
+    if (g->watch.look)
+        watch_stop(&g->watch);
     claims_free(g->claims);
     free(g->tids);
-    free(g->longest);
-    free(g);
 }

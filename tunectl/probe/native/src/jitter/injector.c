@@ -1,9 +1,7 @@
-#include "jitter/injector.h"
+#include "jitter/run.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/output.h"
-#include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
-
-static void pause_for(uint64_t ns)
-{
-    struct timespec until = timespec_of(monotonic_ns() + ns);
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
-        continue;
-}
 
 static struct gap hold_cpu(uint64_t length_ticks)
 {
@@ -39,7 +27,7 @@ static void *preempting_main(void *argument)
     const char *step;
     i->error = thread_settle(i->cpu, 1, &step);
     for (; !i->error && i->done < i->n && !stop_is_asked(); i->done++) {
-        pause_for(i->pause_ns);
+        sleep_until(clock_ns(CLOCK_MONOTONIC) + i->pause_ns);
         i->truths[i->done] = hold_cpu(i->length_ticks);
     }
     return NULL;
@@ -60,7 +48,7 @@ static int inject_by_ipi(struct injection *i)
         return -errno;
     for (; i->done < i->n && !stop_is_asked(); i->done++) {
         struct gap *truth = &i->truths[i->done];
-        pause_for(i->pause_ns);
+        sleep_until(clock_ns(CLOCK_MONOTONIC) + i->pause_ns);
         truth->start = ticks_now();
         if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
             return -errno;
@@ -90,14 +78,4 @@ int injection_init(struct injection *i, const char *text, unsigned cpu, double h
     i->pause_ns = pause_ns;
     i->truths = calloc(i->n + 1, sizeof(*i->truths));
     return i->truths ? EXIT_OK : print_error(EXIT_FAILED, "out of memory");
-}
-
-void injection_deinit(struct injection *i)
-{
-    free(i->truths);
-}
-
-void injection_run(struct injection *i)
-{
-    i->error = i->inject(i);
 }

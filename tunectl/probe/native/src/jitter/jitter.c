@@ -1,5 +1,5 @@
-
-#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "jitter/run.h"
-#include "lib/output.h"
-#include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
@@ -18,9 +16,12 @@ enum {
 };
 
 /* What the kernel counted is read before and after, and written as it stands: Python takes the difference. */
-static const char *const counters[] = {"/proc/interrupts", "/proc/softirqs", "/proc/stat"};
-
-enum { COUNTERS = sizeof(counters) / sizeof(*counters) };
+static void take_counters(struct snapshot *counters, const char *root)
+{
+    snapshot_add(counters, root, "/proc/interrupts");
+    snapshot_add(counters, root, "/proc/softirqs");
+    snapshot_add(counters, root, "/proc/stat");
+}
 
 const struct command jitter_command = {
     .name = "jitter",
@@ -28,7 +29,8 @@ const struct command jitter_command = {
     .about =
         "jitter: one spinning thread per CPU; every gap between two of its counter readings that is longer than the\n"
         "threshold is an interruption. The result is a JSON document (schema tunectl.probe.jitter.raw/1).\n",
-    .end = "SIGINT and SIGTERM end the measuring and still give the result so far.\n",
+    .holds = "what was measured, in ticks of the counter (clock.hz a second); `tunectl report` and `tunectl compare` read it, and say "
+             "what it means",
 };
 
 static int choose_cpus(struct jitter_run *run)
@@ -48,26 +50,21 @@ static int choose_cpus(struct jitter_run *run)
     return EXIT_OK;
 }
 
-/* The slowest of the loops on the probed CPUs, in ticks. */
-static double slowest(const struct jitter_run *run, double (*of)(const struct worker *))
+/* Of the slowest of the loops on the probed CPUs, in ticks. */
+static double slowest_step(const struct jitter_run *run)
 {
     double most = 0.0;
-    for (size_t i = 0; i < run->n; i++)
-        if (!jitter_is_void(run, i) && of(&run->workers[i]) > most)
-            most = of(&run->workers[i]);
+    for (const struct worker *w = run->workers; w < run->workers + run->n; w++)
+        if (!worker_has_left(w) && w->first_step_ticks > most)
+            most = w->first_step_ticks;
     return most;
-}
-
-static double first_step(const struct worker *w)
-{
-    return w->first_step_ticks;
 }
 
 /* By the loops on the probed CPUs: a core of another kind, or at another clock, needs another one. */
 static int choose_threshold(struct jitter_run *run)
 {
     double tick_ns = 1e9 / run->clock.initial.hz;
-    double step_ns = slowest(run, first_step) * tick_ns;
+    double step_ns = slowest_step(run) * tick_ns;
     double granule_ns = (double)run->clock.granule_ticks * tick_ns;
     run->threshold_ns = run->options->threshold_ns;
     run->default_threshold_ns = loop_default_threshold_ns(step_ns, granule_ns);
@@ -107,17 +104,12 @@ static void set_deadlines(struct jitter_run *run)
     }
 }
 
-static uint64_t throttled_us(const struct jitter_run *run)
-{
-    return account_throttled_us(atomic_load(&run->workers[0].tid));
-}
-
 /* Several CPUs may come back from such a gap before they hear of each other. */
 static void find_reached(struct jitter_run *run)
 {
     for (size_t i = 0; i < run->n; i++) {
         const struct worker *w = &run->workers[i];
-        if (w->reached.end && !jitter_is_void(run, i) && (!run->reached || w->reached.end < run->reached->reached.end))
+        if (w->reached.end && !worker_has_left(&run->workers[i]) && (!run->reached || w->reached.end < run->reached->reached.end))
             run->reached = w;
     }
 }
@@ -125,24 +117,21 @@ static void find_reached(struct jitter_run *run)
 /* Once the first worker spins; the run is over when that is done. */
 static void interrupt(struct jitter_run *run)
 {
-    struct timespec pause = {.tv_nsec = 1000000};
     while (atomic_load(&run->workers[0].stage) < WORKER_MEASURES)
-        (void)nanosleep(&pause, NULL);
-    injection_run(&run->injection);
+        sleep_ns(1000000);
+    run->injection.error = run->injection.inject(&run->injection);
     stop_now();
 }
 
 /* Everything between here and "done" happens on the main thread only while no worker measures. */
 static void conduct(struct jitter_run *run)
 {
-    struct timespec now;
     struct run_control *control = &run->control;
     /* Libraries and stacks as well; where the limit forbids it, the workers have locked what they write to. */
     (void)mlockall(MCL_CURRENT);
-    snapshot_take(&run->before, run->options->root, counters, COUNTERS);
-    run->throttled_us = throttled_us(run);
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    run->at_s = now.tv_sec;
+    take_counters(&run->before, run->options->root);
+    uint64_t throttled_us = account_throttled_us(atomic_load(&run->workers[0].tid));
+    run->at_s = time(NULL);
     control->start_ticks = ticks_now() + LEAD_US * control->microsecond_ticks;
     run->deadline_ticks = control->start_ticks + (uint64_t)(run->options->duration_s * run->clock.initial.hz);
     stop_at(run->deadline_ticks);
@@ -153,11 +142,12 @@ static void conduct(struct jitter_run *run)
     (void)pthread_barrier_wait(&control->barrier);
     find_reached(run);
     if (run->reached)
-        dialogue_say_until(run->reached);
+        (void)fprintf(stderr, "until %u %" PRIu64 " %" PRIu64 "\n", run->reached->cpu, run->reached->reached.start,
+                      run->reached->reached.end);
     if (run->options->wait_for_go)
-        dialogue_say_done();
-    snapshot_take(&run->after, run->options->root, counters, COUNTERS);
-    run->throttled_us = throttled_us(run) - run->throttled_us;
+        (void)fputs("done\n", stderr);
+    take_counters(&run->after, run->options->root);
+    run->throttled_us = account_throttled_us(atomic_load(&run->workers[0].tid)) - throttled_us;
     (void)pthread_barrier_wait(&control->barrier);
 }
 
@@ -169,7 +159,6 @@ static int init_barrier(struct jitter_run *run)
         return rc;
     (void)pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
     rc = pthread_barrier_init(&run->control.barrier, &shared, (unsigned)run->n + 1);
-    (void)pthread_barrierattr_destroy(&shared);
     return rc;
 }
 
@@ -185,7 +174,9 @@ static int init_workers(struct jitter_run *run)
     run->control.stretch_ticks = (uint64_t)((double)run->stretch_s * run->clock.initial.hz);
     unsigned cpu = cpus_next(&run->cpus, 0);
     for (size_t i = 0; i < run->n; i++, cpu = cpus_next(&run->cpus, cpu + 1)) {
-        int rc = worker_init(&run->workers[i], &run->control, cpu);
+        struct worker *w = &run->workers[i];
+        *w = (struct worker){.control = &run->control, .cpu = cpu, .deadline = UINT64_MAX};
+        int rc = recorder_map(&w->recorder, run->control.gaps_capacity);
         if (rc)
             return print_error(EXIT_FAILED, "on CPU %u the probe cannot allocate memory (fewer --events need less): %s",
                                cpu, strerror(-rc));
@@ -193,11 +184,17 @@ static int init_workers(struct jitter_run *run)
     return EXIT_OK;
 }
 
+static void *worker_main(void *argument)
+{
+    worker_run(argument);
+    return NULL;
+}
+
 /* The workers already started wait at a barrier that will never open; the process ends and takes them along. */
 static void start_workers(struct jitter_run *run, size_t from)
 {
     for (size_t i = from; i < run->n; i++) {
-        int rc = worker_start(&run->workers[i]);
+        int rc = thread_start(&run->workers[i].thread, worker_main, &run->workers[i]);
         if (rc)
             exit(print_error(EXIT_FAILED, "cannot start a thread for CPU %u: %s", run->workers[i].cpu, strerror(-rc)));
     }
@@ -209,7 +206,7 @@ static _Noreturn void be_the_workers(struct jitter_run *run)
     start_workers(run, 1);
     worker_run(&run->workers[0]);
     for (size_t i = 1; i < run->n; i++)
-        worker_join(&run->workers[i]);
+        (void)pthread_join(run->workers[i].thread, NULL);
     _exit(EXIT_OK);
 }
 
@@ -233,7 +230,7 @@ static void join_workers(struct jitter_run *run)
     if (run->partition.child > 0)
         (void)waitpid(run->partition.child, NULL, 0);
     for (size_t i = 0; run->partition.child == 0 && i < run->n; i++)
-        worker_join(&run->workers[i]);
+        (void)pthread_join(run->workers[i].thread, NULL);
 }
 
 static int measure_all(struct jitter_run *run)
@@ -241,7 +238,7 @@ static int measure_all(struct jitter_run *run)
     int status = init_workers(run);
     if (status)
         return status;
-    struct guard *guard = guard_start(run);
+    guard_start(run);
     status = release_workers(run);
     if (status)
         return status;
@@ -255,17 +252,8 @@ static int measure_all(struct jitter_run *run)
         conduct(run);
     }
     join_workers(run);
-    guard_stop(guard);
-    (void)pthread_barrier_destroy(&run->control.barrier);
+    guard_stop(run);
     return status;
-}
-
-static void conclude(struct jitter_run *run)
-{
-    clock_span_end(&run->clock);
-    for (size_t i = 0; i < run->n; i++)
-        if (!jitter_is_void(run, i) && run->workers[i].totals.end < run->deadline_ticks)
-            run->is_interrupted = !run->reached;
 }
 
 static int run_and_write(struct jitter_run *run)
@@ -273,7 +261,9 @@ static int run_and_write(struct jitter_run *run)
     stop_init();
     /* Where no CPU is left, or a cpuset allows none, the main thread shares a probed CPU, which works and is said. */
     run->housekeeping = housekeeping_move(&run->facts, &run->cpus);
-    partition_init(&run->partition, run->options->group);
+    run->partition.procs = run->options->group;
+    if (run->options->group >= 0)
+        partition_open_home(&run->partition);
     clock_span_begin(&run->clock);
     run->control.microsecond_ticks = (uint64_t)(run->clock.initial.hz / 1e6);
     int status = injection_init(&run->injection, run->options->inject, cpus_next(&run->cpus, 0), run->clock.initial.hz);
@@ -281,20 +271,11 @@ static int run_and_write(struct jitter_run *run)
         status = measure_all(run);
     if (status)
         return status;
-    conclude(run);
-    return output_write(jitter_document_write, run);
-}
-
-static void run_deinit(struct jitter_run *run)
-{
-    for (size_t i = 0; run->workers && i < run->n; i++)
-        worker_deinit(&run->workers[i]);
-    if (run->workers)
-        (void)munmap(run->workers, run->n * sizeof(*run->workers));
-    snapshot_deinit(&run->before);
-    snapshot_deinit(&run->after);
-    injection_deinit(&run->injection);
-    host_facts_deinit(&run->facts);
+    clock_span_end(&run->clock);
+    for (size_t i = 0; i < run->n; i++)
+        if (!worker_has_left(&run->workers[i]) && run->workers[i].totals.end < run->deadline_ticks)
+            run->is_interrupted = !run->reached;
+    return jitter_write(run);
 }
 
 int jitter_main(int argc, char **argv)
@@ -311,7 +292,9 @@ int jitter_main(int argc, char **argv)
     status = choose_cpus(run);
     if (!status)
         status = run_and_write(run);
-    run_deinit(run);
-    (void)munmap(run, sizeof(*run));
+    snapshot_deinit(&run->before);
+    snapshot_deinit(&run->after);
+    host_facts_deinit(&run->facts);
+    free(run->injection.truths);
     return status;
 }

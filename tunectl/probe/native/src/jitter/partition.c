@@ -1,4 +1,4 @@
-#include "jitter/partition.h"
+#include "jitter/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,30 +10,20 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "lib/files.h"
-
 /* cgroup.procs of the group that this process is in. */
-static int open_home(void)
+void partition_open_home(struct partition *p)
 {
     static const char key[] = "0::";
     char path[PATH_MAX];
     struct text text = file_read("", "/proc/self/cgroup");
-    int fd = -1;
-    if (!text.bytes)
-        return -1;
-    char *found = strncmp(text.bytes, key, sizeof(key) - 1) == 0 ? text.bytes : strstr(text.bytes, "\n0::");
+    char *found = !text.bytes ? NULL : strncmp(text.bytes, key, sizeof(key) - 1) == 0 ? text.bytes : strstr(text.bytes, "\n0::");
+    p->home = -1;
     if (found) {
         found = strchr(found, '/');
         (void)snprintf(path, sizeof(path), "/sys/fs/cgroup%.*s/cgroup.procs", (int)strcspn(found, "\n"), found);
-        fd = open(path, O_WRONLY | O_CLOEXEC);
+        p->home = open(path, O_WRONLY | O_CLOEXEC);
     }
     text_deinit(&text);
-    return fd;
-}
-
-void partition_init(struct partition *p, int procs)
-{
-    *p = (struct partition){.procs = procs, .home = procs >= 0 ? open_home() : -1};
 }
 
 pid_t partition_fork(struct partition *p, const struct cpus *cpus)
@@ -64,10 +54,4 @@ void partition_leave(const struct partition *p)
 {
     if (p->child > 0 && p->home >= 0)
         (void)dprintf(p->home, "%d", (int)p->child);
-}
-
-void partition_end(const struct partition *p)
-{
-    if (p->child > 0)
-        (void)kill(p->child, SIGKILL);
 }

@@ -1,10 +1,8 @@
-#include "jitter/worker.h"
+#include "jitter/run.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
@@ -85,18 +83,11 @@ static void measure(struct worker *w)
         stop_now(); /* for all: the guard passes it on to those who look at deadlines of their own */
         w->reached = w->recorder.open;
     }
-    struct usage after = usage_now();
+    w->used = usage_since(&before);
     w->after = clock_pair_now();
     w->account_after = account_now();
     recorder_finish(&w->recorder);
-    w->used = usage_since(&before, &after);
     w->cycles_per_tick_after = clock_core_cycles_per_tick();
-}
-
-static void *worker_main(void *argument)
-{
-    worker_run(argument);
-    return NULL;
 }
 
 void worker_run(struct worker *w)
@@ -117,30 +108,4 @@ void worker_run(struct worker *w)
     atomic_store(&w->stage, WORKER_IS_DONE);
     (void)pthread_barrier_wait(&control->barrier);
     (void)pthread_barrier_wait(&control->barrier);
-}
-
-bool worker_has_left(const struct worker *w)
-{
-    return atomic_load(&w->left);
-}
-
-int worker_init(struct worker *w, struct run_control *control, unsigned cpu)
-{
-    *w = (struct worker){.control = control, .cpu = cpu, .deadline = UINT64_MAX};
-    return recorder_map(&w->recorder, control->gaps_capacity);
-}
-
-int worker_start(struct worker *w)
-{
-    return thread_start(&w->thread, worker_main, w);
-}
-
-void worker_join(struct worker *w)
-{
-    (void)pthread_join(w->thread, NULL);
-}
-
-void worker_deinit(struct worker *w)
-{
-    recorder_deinit(&w->recorder);
 }

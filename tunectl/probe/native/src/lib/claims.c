@@ -1,6 +1,5 @@
-#include "lib/claims.h"
+#include "lib/tasks.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 enum { SEARCH_PAUSE = 5 };  /* polls between two searches: a search reads every thread of the host */
@@ -17,7 +16,7 @@ struct claims {
     struct cpus elsewhere;
     struct resident *residents;
     size_t n_residents;
-    claim_heard heard;
+    task_visitor heard;
     void *context;
     unsigned since_search;
     size_t own;
@@ -31,23 +30,22 @@ static bool has_elsewhere(const struct claims *claims, const struct cpus *allowe
     return cpus_count(&common) > 0 || cpus_count(allowed) == 0;
 }
 
-static bool keep_resident(const struct task *task, void *context)
+static void keep_resident(const struct task *task, void *context)
 {
     struct claims *claims = context;
     struct cpus allowed = cpus_allowed(task->tid);
     struct cpus near = cpus_common(&allowed, &claims->near);
     if (cpus_count(&near) == 0 || has_elsewhere(claims, &allowed))
-        return false;
+        return;
     struct resident *more = realloc(claims->residents, (claims->n_residents + 1) * sizeof(*more));
     if (!more)
-        return true;
+        return;
     claims->residents = more;
     claims->residents[claims->n_residents++] = (struct resident){*task, task_account(task->pid, task->tid).slices};
-    return false;
 }
 
 struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere, size_t own, const struct host_facts *facts,
-                          claim_heard heard, void *context)
+                          task_visitor heard, void *context)
 {
     struct claims *claims = calloc(1, sizeof(*claims) + own * sizeof(*claims->switches));
     if (!claims)
@@ -57,7 +55,7 @@ struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere,
         struct cpus core = host_core(facts, cpu);
         CPU_OR_S(sizeof(core), claims->near.sets, claims->near.sets, core.sets);
     }
-    (void)tasks_find(keep_resident, claims);
+    tasks_visit(keep_resident, claims);
     return claims;
 }
 
@@ -83,20 +81,19 @@ void claims_look(struct claims *claims)
 }
 
 /* On an isolated CPU nobody is moved away by the scheduler, wherever else he may run. */
-static bool hear(const struct task *task, void *context)
+static void hear(const struct task *task, void *context)
 {
     const struct claims *claims = context;
     if (task->state != 'R' || !cpus_have(&claims->near, task->cpu))
-        return false;
+        return;
     struct cpus allowed = cpus_allowed(task->tid);
     if (cpus_have(&claims->facts->isolated, task->cpu) || !has_elsewhere(claims, &allowed))
         claims->heard(task, claims->context);
-    return false;
 }
 
 void claims_search(struct claims *claims)
 {
-    (void)tasks_find(hear, claims);
+    tasks_visit(hear, claims);
 }
 
 static bool is_kept(pid_t tid, uint64_t *switches_before)

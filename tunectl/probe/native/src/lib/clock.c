@@ -2,12 +2,7 @@
 
 #include <stdlib.h>
 
-#include "lib/chain.h"
 #include "lib/ticks.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 enum { PAIR_ATTEMPTS = 200, GRANULE_SAMPLES = 20000, CALIBRATION_NS = 20 * 1000 * 1000 };
 
@@ -24,26 +19,27 @@ uint64_t clock_ns(clockid_t clock)
     return ns_of_timespec(t);
 }
 
-uint64_t monotonic_ns(void)
-{
-    return clock_ns(CLOCK_MONOTONIC);
-}
-
 struct timespec timespec_of(uint64_t ns)
 {
     return (struct timespec){(time_t)(ns / UINT64_C(1000000000)), (long)(ns % UINT64_C(1000000000))};
 }
 
-static int compare_ticks(const void *left, const void *right)
+void sleep_ns(uint64_t ns)
 {
-    uint64_t a = *(const uint64_t *)left;
-    uint64_t b = *(const uint64_t *)right;
+    struct timespec pause = timespec_of(ns);
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static int compare(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
     return (a > b) - (a < b);
 }
 
-uint64_t ticks_median(uint64_t *ticks, size_t n)
+int64_t ticks_sort(int64_t *ticks, size_t n)
 {
-    qsort(ticks, n, sizeof(*ticks), compare_ticks);
+    qsort(ticks, n, sizeof(*ticks), compare);
     return n ? ticks[n / 2] : 0;
 }
 
@@ -77,10 +73,9 @@ struct clock_rate clock_rate_between(struct clock_pair from, struct clock_pair t
 
 void clock_span_begin(struct clock_span *span)
 {
-    struct timespec pause = {.tv_nsec = CALIBRATION_NS};
     span->granule_ticks = clock_granule_ticks();
     span->first = clock_pair_now();
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    sleep_ns(CALIBRATION_NS);
     span->initial = clock_rate_between(span->first, clock_pair_now(), span->granule_ticks);
 }
 
@@ -112,50 +107,6 @@ uint64_t clock_granule_ticks(void)
     }
     return granule ? granule : 1;
 }
-
-#if defined(__x86_64__)
-
-static double crystal_hz(void)
-{
-    unsigned denominator, numerator, crystal, unused;
-    if (__get_cpuid_max(0, NULL) < 0x15)
-        return 0.0;
-    __cpuid_count(0x15, 0, denominator, numerator, crystal, unused);
-    if (!denominator || !numerator || !crystal)
-        return 0.0;
-    return (double)crystal * (double)numerator / (double)denominator;
-}
-
-/* VMware defined leaf 0x40000010 (EAX = TSC kHz); KVM and others offer it too. */
-static double hypervisor_hz(void)
-{
-    unsigned eax, ebx, ecx, edx;
-    __cpuid(1, eax, ebx, ecx, edx);
-    if (!(ecx & (1U << 31)))
-        return 0.0;
-    __cpuid(0x40000000, eax, ebx, ecx, edx);
-    if (eax < 0x40000010)
-        return 0.0;
-    __cpuid(0x40000010, eax, ebx, ecx, edx);
-    return (double)eax * 1e3;
-}
-
-double clock_stated_hz(void)
-{
-    double hz = hypervisor_hz();
-    return hz > 0.0 ? hz : crystal_hz();
-}
-
-#else
-
-double clock_stated_hz(void)
-{
-    uint64_t hz;
-    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(hz));
-    return (double)hz;
-}
-
-#endif
 
 enum { CHAIN_TURNS = 1024, CHAIN_ROUNDS = 16 };
 

@@ -39,20 +39,19 @@ struct clock_span {
 void clock_span_begin(struct clock_span *span);
 void clock_span_end(struct clock_span *span);
 
-/* A clock and CLOCK_MONOTONIC, and a time or a length as the kernel takes and gives one. */
+/* A clock; a time or a length as the kernel takes and gives one. */
 uint64_t clock_ns(clockid_t clock);
-uint64_t monotonic_ns(void);
 struct timespec timespec_of(uint64_t ns);
 uint64_t ns_of_timespec(struct timespec t);
 
-/* Sorts them; 0 where there are none. */
-uint64_t ticks_median(uint64_t *ticks, size_t n);
+/* At most so long: a signal ends it. */
+void sleep_ns(uint64_t ns);
+
+/* Ascending, in place. Returns the median; 0 where there are none. */
+int64_t ticks_sort(int64_t *ticks, size_t n);
 
 /* The greatest common divisor of the steps the counter makes, in ticks: the finest difference it can show. */
 uint64_t clock_granule_ticks(void);
-
-/* The rate the hardware or the hypervisor states (CPUID 0x15, 0x40000010; CNTFRQ_EL0), or 0 when none does. */
-double clock_stated_hz(void);
 
 /*
  * The clock the core really runs at, without a privileged read: core cycles per tick of the counter, from the fastest of 16

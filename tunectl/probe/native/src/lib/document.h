@@ -5,11 +5,16 @@
 #include <stdint.h>
 
 #include "lib/clock.h"
-#include "lib/facts.h"
+#include "lib/host.h"
 #include "lib/json.h"
+#include "lib/options.h"
 
-/* schema, tunectl_version, host, at (`at_s`: CLOCK_REALTIME, in seconds) and host_files, into the open object. */
-void document_write_header(struct json *j, const char *schema, const struct host_facts *facts, int64_t at_s);
+/*
+ * Begins the document of an experiment's run on standard output: an open object with schema, tunectl_version, host, at (`at_s`:
+ * CLOCK_REALTIME, in seconds) and host_files. document_end returns the exit status, the reason being on stderr.
+ */
+struct json document_begin(const struct command *command, const struct host_facts *facts, int64_t at_s);
+int document_end(struct json *j);
 
 /* The text of each file that could be read, by its path. */
 void document_write_files(struct json *j, const char *key, const struct snapshot *files);

@@ -2,7 +2,15 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/recorder.h"
+#include "lib/clock.h"
+#include "lib/options.h"
+
+/* Each value by itself, or each bucket of both signs. */
+enum { PAIRS_MOST = 2 * HISTOGRAM_BUCKETS + 2 };
 
 static void put_escaped(struct json *j, const char *text, size_t length)
 {
@@ -60,15 +68,16 @@ void json_uint(struct json *j, const char *key, uint64_t value)
     (void)fprintf(j->stream, "%" PRIu64, value);
 }
 
+void json_put_counts(struct json *j, const struct json_count *counts)
+{
+    for (; counts->key; counts++)
+        json_uint(j, counts->key, counts->value);
+}
+
 void json_bool(struct json *j, const char *key, bool value)
 {
     begin_value(j, key);
     (void)fputs(value ? "true" : "false", j->stream);
-}
-
-void json_null(struct json *j, const char *key)
-{
-    json_real(j, key, NAN, 0);
 }
 
 void json_real(struct json *j, const char *key, double value, int decimals)
@@ -94,4 +103,52 @@ void json_ints(struct json *j, const char *key, const int64_t *values, size_t n)
     for (size_t i = 0; i < n; i++)
         (void)fprintf(j->stream, "%s%" PRId64, i ? ", " : "", values[i]);
     json_close(j, ']');
+}
+
+size_t values_collect(int64_t **values, size_t from, size_t end, value_of value, const void *context)
+{
+    size_t n = 0;
+    *values = calloc(end > from ? end - from : 1, sizeof(**values));
+    if (!*values)
+        exit(print_error(EXIT_FAILED, "out of memory while writing the result"));
+    for (size_t i = from; i < end; i++)
+        n += value(context, i, &(*values)[n]);
+    (void)ticks_sort(*values, n);
+    return n;
+}
+
+static size_t count_different(const int64_t *sorted, size_t n)
+{
+    size_t different = n > 0;
+    for (size_t i = 1; i < n; i++)
+        different += sorted[i] != sorted[i - 1];
+    return different;
+}
+
+static bool is_in_one_bucket(int64_t a, int64_t b)
+{
+    return (a < 0) == (b < 0) && histogram_index((uint64_t)llabs(a)) == histogram_index((uint64_t)llabs(b));
+}
+
+void values_write(struct json *j, const char *key, size_t from_item, size_t end, value_of value, const void *context)
+{
+    static int64_t pairs[2 * PAIRS_MOST];
+    size_t filled = 0;
+    int64_t *of;
+    size_t n = values_collect(&of, from_item, end, value, context);
+    bool is_exact = count_different(of, n) <= VALUES_MOST;
+    for (size_t from = 0, to; from < n; from = to) {
+        bool is_alone = is_exact || of[from] == of[0];
+        int64_t beyond = 0;
+        for (to = from + 1; to < n; to++) {
+            if (of[to] != of[from] && (is_alone || of[to] == of[n - 1] || !is_in_one_bucket(of[from], of[to])))
+                break;
+            beyond += of[to] - of[from];
+        }
+        int64_t count = (int64_t)(to - from);
+        pairs[filled++] = of[from] + beyond / count;
+        pairs[filled++] = count;
+    }
+    json_ints(j, key, pairs, filled);
+    free(of);
 }

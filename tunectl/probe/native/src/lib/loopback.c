@@ -94,3 +94,15 @@ int loopback_multicast(int fds[LOOPBACK_ENDS], unsigned group)
         rc = -errno;
     return rc;
 }
+
+int socket_busy_poll(int fd, unsigned us)
+{
+    return setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us)) ? -errno : 0;
+}
+
+unsigned socket_napi_id(int fd)
+{
+    unsigned id = 0;
+    socklen_t length = sizeof(id);
+    return getsockopt(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &length) ? 0 : id;
+}

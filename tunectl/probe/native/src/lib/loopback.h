@@ -1,4 +1,4 @@
-/* Connections within this host, over 127.0.0.1. */
+/* Connections within this host, over 127.0.0.1, and what any socket can be asked. */
 #pragma once
 
 enum { LOOPBACK_RECEIVES, LOOPBACK_SENDS, LOOPBACK_ENDS };
@@ -9,3 +9,9 @@ int loopback_udp(int fds[LOOPBACK_ENDS]);
 
 /* To a group that nobody joins but this process: what is sent does not leave the host. `group` tells groups apart, below 256. */
 int loopback_multicast(int fds[LOOPBACK_ENDS], unsigned group);
+
+/* SO_BUSY_POLL for so long. Returns 0 or -errno. */
+int socket_busy_poll(int fd, unsigned us);
+
+/* The id of the NAPI instance (the receive queue of a device) that fed the socket last; 0 when none did. */
+unsigned socket_napi_id(int fd);

@@ -5,6 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* One line on standard error: "tunectl-probe: ", the message, a newline. Returns `status`, the exit status that goes with it. */
+int print_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Whose an option is: bits of a row. */
 enum experiment {
     OF_JITTER = 1,
@@ -45,11 +50,11 @@ struct options {
     uint64_t peer_hz;           /* of the other host's counter; 0 within one host */
 
     /* feed */
-    const char *transport;
-    const char *format;
-    const char *waiting;
-    const char *tls;
-    const char *stamps;
+    unsigned transport;         /* rows of tables in feed/ */
+    unsigned format;
+    unsigned waiting;
+    unsigned has_tls;
+    unsigned has_no_stamps;
     const char *phc;            /* /dev/ptpN: stamps are the card's; NULL: the kernel's */
     unsigned symbols;
     unsigned rate;              /* messages a second */
@@ -64,7 +69,7 @@ struct options {
     bool keeps_copies;          /* no copy is cancelled */
     double budget;              /* hedges for each request; 1: no limit */
     unsigned shed;              /* a queue that long refuses; 0: none does */
-    const char *stall;          /* which servers stall */
+    unsigned stall;             /* enum hedge_stall: which servers do */
     uint64_t seed;
     bool is_simulated;
     bool may_share;             /* several threads on a CPU */
@@ -81,7 +86,7 @@ struct command {
     const char *name;           /* "jitter" */
     enum experiment experiment;
     const char *about;          /* what it does, above its options in the help; lines */
-    const char *end;            /* below them; may be empty */
+    const char *holds;          /* what its document says of itself, for who reads it without tunectl; NULL: it makes none */
 };
 
 enum { OPTIONS_ARE_OVER = -1 };
@@ -95,6 +100,7 @@ int options_parse(const struct command *command, struct options *options, int ar
 /* How it is called, and what its options mean, on standard output. */
 void options_put_help(const struct command *command);
 
-/* Once all is put. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr where it cannot be written. */
-int options_end_help(void);
-int options_print_version(void);
+/* The last line of what was asked for. Returns OPTIONS_ARE_OVER, or EXIT_FAILED with the reason on stderr where it cannot be written. */
+#define OPTIONS_EXIT_STATUS "Exit status: 0 done, 1 failed, 2 wrong usage."
+#define OPTIONS_VERSION "tunectl-probe " TUNECTL_VERSION
+int options_end_output(const char *line);

@@ -1,31 +1,40 @@
 #include "lib/pair.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/document.h"
-#include "lib/output.h"
-#include "lib/stop.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {
     STAMP_ROUNDS = 2000,
     STAMP_LIMIT_MS = 100,
     STEP_MS = 1,
+    PATIENCE_MS = 2000,         /* for threads that share a CPU, and for what is under way; alone they end at once */
 };
 
+static const double SIMULATED_HZ = 1e9;
+
 const struct pair_roles pair_sender_and_receiver = {ENDS, {"sender", "receiver"}, "the sender's CPU and the receiver's, like 2,3"};
+
+static const struct pair_roles *roles_of(const struct pair *pair)
+{
+    return pair->experiment->roles;
+}
 
 /* As many numbers as there are ends, with commas between them. */
 static bool read_cpus(struct pair *pair, const char *text)
 {
-    for (size_t i = 0, n = pair->roles->n; i < n; i++) {
+    for (size_t i = 0, n = roles_of(pair)->n; i < n; i++) {
         int used = 0;
         if (sscanf(text, "%5u%n", &pair->ends[i].cpu, &used) != 1 || text[used] != (i + 1 < n ? ',' : '\0'))
             return false;
@@ -37,26 +46,26 @@ static bool read_cpus(struct pair *pair, const char *text)
 /* The last of them; where they are too few, the first is shared. */
 static void take_last(struct pair *pair, const struct cpus *usable)
 {
-    for (size_t i = 0; i < pair->roles->n; i++)
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
         pair->ends[i].cpu = cpus_next(usable, 0);
     for (unsigned cpu = cpus_next(usable, pair->ends[0].cpu + 1); cpu < CPU_LIMIT; cpu = cpus_next(usable, cpu + 1)) {
-        for (size_t i = 1; i < pair->roles->n; i++)
+        for (size_t i = 1; i < roles_of(pair)->n; i++)
             pair->ends[i - 1].cpu = pair->ends[i].cpu;
-        pair->ends[pair->roles->n - 1].cpu = cpu;
+        pair->ends[roles_of(pair)->n - 1].cpu = cpu;
     }
 }
 
-int pair_choose(struct pair *pair, const char *text, const struct host_facts *facts)
+int pair_choose(struct pair *pair)
 {
+    const char *text = pair->options->cpus;
+    const struct host_facts *facts = &pair->facts;
     struct cpus allowed = cpus_allowed(0);
     struct pair_thread *ends = pair->ends;
-    if (!pair->roles)
-        pair->roles = &pair_sender_and_receiver;
     if (text && !read_cpus(pair, text))
-        return print_error(EXIT_USAGE, "--cpus %s: expected %s", text, pair->roles->expected);
+        return print_error(EXIT_USAGE, "--cpus %s: expected %s", text, roles_of(pair)->expected);
     if (!text)
         take_last(pair, cpus_count(&facts->isolated) ? &facts->isolated : &allowed);
-    for (size_t i = 0; i < pair->roles->n; i++) {
+    for (size_t i = 0; i < roles_of(pair)->n; i++) {
         if (!cpus_have(&facts->online, ends[i].cpu))
             return print_error(EXIT_USAGE, "CPU %u is not online on this host", ends[i].cpu);
         cpus_add(&pair->cpus, ends[i].cpu);
@@ -64,17 +73,25 @@ int pair_choose(struct pair *pair, const char *text, const struct host_facts *fa
     return EXIT_OK;
 }
 
-void pair_leave_cpus(struct pair *pair, const struct host_facts *facts)
+/* Where no CPU is left for the main thread, to the first one's. */
+static void leave_cpus(struct pair *pair)
 {
-    pair->housekeeping = housekeeping_move(facts, &pair->cpus);
+    pair->housekeeping = housekeeping_move(&pair->facts, &pair->cpus);
     if (cpus_count(&pair->housekeeping) == 0)
         (void)thread_pin(pair->ends[SENDER].cpu);
 }
 
-int pair_settle(const char *what, unsigned cpu, int fifo_priority)
+void pair_cannot(struct pair *pair, const char *what, int rc)
+{
+    (void)snprintf(pair->reason, sizeof(pair->reason), "cannot %s: %s%s", what, strerror(-rc),
+                   rc == -EMFILE ? " (ulimit -n)" : "");
+}
+
+/* The calling thread, `what`, to the CPU and its scheduling class. */
+static int settle(const struct pair *pair, const char *what, unsigned cpu)
 {
     const char *step;
-    int rc = thread_settle(cpu, fifo_priority, &step);
+    int rc = thread_settle(cpu, pair->options->fifo_priority, &step);
     /* One line, where neither thread can. */
     static atomic_bool is_said;
     if (rc && !atomic_exchange(&is_said, true))
@@ -82,17 +99,22 @@ int pair_settle(const char *what, unsigned cpu, int fifo_priority)
     return rc ? EXIT_FAILED : EXIT_OK;
 }
 
-int pair_reflector_settle(const struct pair *pair, const char *name, int fifo_priority)
+/* "wake-sender": the tests know these threads by their names. */
+static void take_name(const struct pair *pair, const char *role)
 {
-    int status = pair_settle("reflector", pair->ends[RECEIVER].cpu, fifo_priority);
+    char name[16];
+    (void)snprintf(name, sizeof(name), "%s-%s", pair->experiment->command->name, role);
     (void)prctl(PR_SET_NAME, name);
-    (void)mlockall(MCL_CURRENT);
-    return status;
 }
 
-int pair_reflector_say_ready(void)
+int pair_reflector_say_ready(const struct pair *pair)
 {
     struct clock_span clock;
+    int status = settle(pair, "reflector", pair->ends[RECEIVER].cpu);
+    if (status)
+        return status;
+    take_name(pair, "reflector");
+    (void)mlockall(MCL_CURRENT);
     clock_span_begin(&clock);
     (void)printf("{\"hz\": %.0f}\n", clock.initial.hz);
     return fflush(stdout) ? print_error(EXIT_FAILED, "cannot write standard output: %s", strerror(errno)) : EXIT_OK;
@@ -102,13 +124,13 @@ static void prepare(struct pair_thread *self)
 {
     struct pair *pair = self->pair;
     atomic_store(&self->tid, (pid_t)syscall(SYS_gettid));
-    self->status = pair_settle(pair->roles->names[self->side], self->cpu, pair->fifo_priority);
+    self->status = settle(pair, roles_of(pair)->names[self->side], self->cpu);
     /* A sleep ends when asked, not up to 50 us later. */
     (void)prctl(PR_SET_TIMERSLACK, 1UL);
     if (self->side == RECEIVER)
         pair->timer_slack_ns = (uint64_t)prctl(PR_GET_TIMERSLACK);
     thread_use_local_memory();
-    pair->prepare[self->side](pair->context);
+    pair->experiment->prepare[self->side](pair->context);
 }
 
 static void put_stamp(struct clock_stamp *stamp, uint64_t round)
@@ -140,17 +162,15 @@ static void *thread_main(void *argument)
 {
     struct pair_thread *self = argument;
     struct pair *pair = self->pair;
-    char name[16];
     prepare(self);
-    /* Only now: from here on nothing is allocated, and the tests know these threads by their names. */
-    (void)snprintf(name, sizeof(name), "%s-%s", pair->name, pair->roles->names[self->side]);
-    (void)prctl(PR_SET_NAME, name);
+    /* Only now: from here on nothing is allocated. */
+    take_name(pair, roles_of(pair)->names[self->side]);
     (void)pthread_barrier_wait(&pair->barrier);
-    if (pair->roles->n == ENDS && self->cpu != pair->ends[!self->side].cpu)
+    if (roles_of(pair)->n == ENDS && self->cpu != pair->ends[!self->side].cpu)
         compare_clocks(self);
     (void)pthread_barrier_wait(&pair->barrier);
     (void)pthread_barrier_wait(&pair->barrier);
-    pair->work[self->side](pair->context);
+    pair->experiment->work[self->side](pair->context);
     (void)sem_post(&self->is_over);
     (void)pthread_barrier_wait(&pair->barrier);
     return NULL;
@@ -167,7 +187,7 @@ static int start(struct pair *pair, unsigned side)
 static struct clock_offset offset_of(const struct pair *pair)
 {
     const struct pair_thread *ends = pair->ends;
-    if (pair->roles->n != ENDS)
+    if (roles_of(pair)->n != ENDS)
         return (struct clock_offset){0};
     int64_t to_sender = ends[SENDER].nearest_ticks;
     int64_t to_receiver = ends[RECEIVER].nearest_ticks;
@@ -180,7 +200,7 @@ static void give_up(const struct task *task, void *context)
 {
     const struct pair *pair = context;
     char name[TASK_TEXT_SIZE];
-    for (size_t i = 0; i < pair->roles->n; i++)
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
         (void)cpus_pin(atomic_load(&pair->ends[i].tid), &pair->housekeeping);
     (void)print_error(EXIT_FAILED, "%s runs on CPU %u, which was left to it: nothing was measured", task_format(task, name),
                       task->cpu);
@@ -191,14 +211,14 @@ static void look(void *context)
 {
     const struct pair *pair = context;
     pid_t tids[ENDS_MOST];
-    for (size_t i = 0; i < pair->roles->n; i++)
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
         tids[i] = atomic_load(&pair->ends[i].tid);
     claims_poll(pair->claims, tids);
 }
 
-static void guard(struct pair *pair, const struct host_facts *facts)
+static void guard(struct pair *pair)
 {
-    pair->claims = claims_new(&pair->cpus, &pair->housekeeping, pair->roles->n, facts, give_up, pair);
+    pair->claims = claims_new(&pair->cpus, &pair->housekeeping, roles_of(pair)->n, &pair->facts, give_up, pair);
     if (!pair->claims)
         abort();
     claims_search(pair->claims);
@@ -208,28 +228,28 @@ static void guard(struct pair *pair, const struct host_facts *facts)
 
 static int start_all(struct pair *pair)
 {
-    int rc = -pthread_barrier_init(&pair->barrier, NULL, (unsigned)pair->roles->n + 1);
-    for (unsigned side = 0; side < pair->roles->n && !rc; side++)
+    int rc = -pthread_barrier_init(&pair->barrier, NULL, (unsigned)roles_of(pair)->n + 1);
+    for (unsigned side = 0; side < roles_of(pair)->n && !rc; side++)
         rc = start(pair, side);
     /* A thread that waits at the barrier ends with the process. */
     if (rc)
         return print_error(EXIT_FAILED, "cannot start a thread: %s", strerror(-rc));
     (void)pthread_barrier_wait(&pair->barrier);
-    for (size_t i = 0; i < pair->roles->n; i++)
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
         if (pair->ends[i].status)
             return pair->ends[i].status;
     return EXIT_OK;
 }
 
-int pair_start(struct pair *pair, const struct host_facts *facts, bool intrudes)
+int pair_start(struct pair *pair)
 {
     int status = start_all(pair);
     if (status)
         return status;
     /* The threads keep the signals blocked: this one, off the measured CPUs, takes them. */
     stop_listen();
-    if (!intrudes && cpus_count(&pair->housekeeping) > 0)
-        guard(pair, facts);
+    if (!pair->options->intrude && cpus_count(&pair->housekeeping) > 0)
+        guard(pair);
     pair->is_locked = mlockall(MCL_CURRENT) == 0;
     (void)pthread_barrier_wait(&pair->barrier);
     pair->offset = offset_of(pair);
@@ -239,16 +259,15 @@ int pair_start(struct pair *pair, const struct host_facts *facts, bool intrudes)
 /* By short sleeps: the measuring is over, unless messages were lost. */
 static bool work(struct pair *pair, int (*patience_ms)(const void *context))
 {
-    struct timespec step = timespec_of(STEP_MS * UINT64_C(1000000));
     (void)pthread_barrier_wait(&pair->barrier);
     while (sem_wait(&pair->ends[SENDER].is_over) && errno == EINTR)
         continue;
     int ms = 0;
-    for (size_t i = 1; i < pair->roles->n; i++) {
+    for (size_t i = 1; i < roles_of(pair)->n; i++) {
         for (; sem_trywait(&pair->ends[i].is_over); ms += STEP_MS) {
-            if (ms >= patience_ms(pair->context))
+            if (ms >= (patience_ms ? patience_ms(pair->context) : PATIENCE_MS))
                 return false;
-            (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &step, NULL);
+            sleep_ns(STEP_MS * 1000000);
         }
     }
     return true;
@@ -271,38 +290,115 @@ void pair_end(struct pair *pair, bool is_over)
     if (!is_over)
         return;
     (void)pthread_barrier_wait(&pair->barrier);
-    for (size_t i = 0; i < pair->roles->n; i++)
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
         (void)pthread_join(pair->ends[i].thread, NULL);
 }
 
-static void write_clock(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts)
+static void write_clock(struct json *j, const struct pair *pair)
 {
     json_open(j, "clock", '{');
-    document_write_clock(j, clock, facts);
+    document_write_clock(j, &pair->clock, &pair->facts);
     if (pair->offset.is_known)
         json_ints(j, "offset_ticks", (int64_t[]){pair->offset.least_ticks, pair->offset.most_ticks}, 2);
     json_close(j, '}');
 }
 
-void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts)
+static void write_facts(struct json *j, const struct pair *pair)
 {
     uint64_t cpus[ENDS_MOST];
-    for (size_t i = 0; i < pair->roles->n; i++)
+    for (size_t i = 0; i < roles_of(pair)->n; i++)
         cpus[i] = pair->ends[i].cpu;
-    json_uints(j, "cpus", cpus, pair->roles->n);
-    write_clock(j, pair, clock, facts);
+    json_uints(j, "cpus", cpus, roles_of(pair)->n);
+    write_clock(j, pair);
     json_open(j, "facts", '{');
     json_bool(j, "shares_main", cpus_count(&pair->housekeeping) == 0);
     json_bool(j, "is_locked", pair->is_locked);
     json_uint(j, "user_hz", (uint64_t)sysconf(_SC_CLK_TCK));
     json_uint(j, "timer_slack_ns", pair->timer_slack_ns);
     json_open(j, "cpus", '[');
-    for (size_t i = 0; i < pair->roles->n; i++) {
+    for (size_t i = 0; i < roles_of(pair)->n; i++) {
         json_open(j, NULL, '{');
-        json_bool(j, "is_isolated", cpus_have(&facts->isolated, pair->ends[i].cpu));
-        document_write_cpu(j, facts->root, pair->ends[i].cpu);
+        json_bool(j, "is_isolated", cpus_have(&pair->facts.isolated, pair->ends[i].cpu));
+        document_write_cpu(j, pair->facts.root, pair->ends[i].cpu);
         json_close(j, '}');
     }
     json_close(j, ']');
     json_close(j, '}');
+}
+
+/* A simulation runs on no CPU and on no counter. */
+static void write_simulated(struct json *j)
+{
+    json_uints(j, "cpus", NULL, 0);
+    json_open(j, "clock", '{');
+    json_string(j, "source", "simulated");
+    json_real(j, "hz", SIMULATED_HZ, 3);
+    json_close(j, '}');
+    json_real(j, "facts", NAN, 0);
+}
+
+static void write_case(struct json *j, const struct pair *pair)
+{
+    const struct pair_experiment *e = pair->experiment;
+    json_open(j, "cells", '[');
+    json_open(j, NULL, '{');
+    e->write_asked(j, pair->run);
+    json_string(j, "reason", pair->reason);
+    json_uint(j, "throttled_us", pair->throttled_us);
+    if (!pair->reason[0])
+        e->write_measured(j, pair->run);
+    json_close(j, '}');
+    json_close(j, ']');
+}
+
+static int write_document(const struct pair *pair)
+{
+    struct json j = document_begin(pair->experiment->command, &pair->facts, pair->at_s);
+    json_real(&j, "duration_s", pair->duration_s, 3);
+    json_bool(&j, "interrupted", pair->is_interrupted);
+    json_uint(&j, "fifo_priority", (uint64_t)pair->options->fifo_priority);
+    if (pair->options->busy_poll_us)
+        json_uint(&j, "busy_poll_us", pair->options->busy_poll_us);
+    if (pair->experiment->write_run)
+        pair->experiment->write_run(&j, pair->run);
+    if (cpus_count(&pair->cpus) > 0)
+        write_facts(&j, pair);
+    else
+        write_simulated(&j);
+    write_case(&j, pair);
+    return document_end(&j);
+}
+
+static int run_and_write(struct pair *pair)
+{
+    bool has_threads = cpus_count(&pair->cpus) > 0;
+    pair->clock.initial.hz = SIMULATED_HZ;
+    if (has_threads) {
+        stop_init();
+        leave_cpus(pair);
+        clock_span_begin(&pair->clock);
+    }
+    pair->ticks_per_ns = pair->clock.initial.hz / 1e9;
+    pair->at_s = time(NULL);
+    int status = pair->experiment->measure(pair->run);
+    if (has_threads)
+        clock_span_end(&pair->clock);
+    return status ? status : write_document(pair);
+}
+
+int pair_main(const struct pair_experiment *experiment, struct pair *pair, void *run, int argc, char **argv)
+{
+    struct options options;
+    int status = options_parse(experiment->command, &options, argc, argv);
+    if (status)
+        return status;
+    pair->experiment = experiment;
+    pair->options = &options;
+    pair->run = pair->context = run;
+    host_facts_init(&pair->facts, options.root);
+    status = experiment->check(run);
+    if (!status)
+        status = options.is_reflector ? experiment->reflect(run) : run_and_write(pair);
+    host_facts_deinit(&pair->facts);
+    return status;
 }

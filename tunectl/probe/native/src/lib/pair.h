@@ -14,10 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "lib/claims.h"
+#include "lib/tasks.h"
 #include "lib/clock.h"
-#include "lib/facts.h"
+#include "lib/host.h"
 #include "lib/json.h"
+#include "lib/options.h"
 #include "lib/thread.h"
 
 enum { SENDER, RECEIVER, ENDS, ENDS_MOST };
@@ -61,15 +62,29 @@ struct pair_roles {
 
 extern const struct pair_roles pair_sender_and_receiver;
 
-struct pair {
-    const char *name;           /* "wake": the threads are called wake-sender and wake-receiver */
-    const struct pair_roles *roles; /* NULL: pair_choose makes it these two */
-    int fifo_priority;          /* 0: the scheduling class stays */
-    double ticks_per_ns;
-    pair_step prepare[ENDS_MOST]; /* once on its CPU: memory is touched there */
+/* An experiment of such threads: what is its own of a run that is the same for all of them. Each is handed the pair's `run`. */
+struct pair_experiment {
+    const struct command *command;  /* "wake": the threads are called wake-sender and wake-receiver */
+    const struct pair_roles *roles;
+    pair_step prepare[ENDS_MOST];   /* once on its CPU: memory is touched there */
     pair_step work[ENDS_MOST];
-    void *context;
-    struct cpus cpus;           /* all of them */
+    int (*check)(void *run);        /* what the options do not say by themselves, and pair_choose where CPUs are needed */
+    int (*measure)(void *run);      /* returns the exit status; a `reason` where it cannot be measured */
+    int (*reflect)(void *run);      /* is the other host's end of a round trip; NULL: there is none */
+    void (*write_run)(struct json *j, const void *run);     /* members of the document that no other experiment has */
+    void (*write_asked)(struct json *j, const void *run);   /* of the case: what was asked for, */
+    void (*write_measured)(struct json *j, void *run);      /* and, where there is no reason, what was measured */
+};
+
+struct pair {
+    const struct pair_experiment *experiment;
+    const struct options *options;
+    void *run;                  /* of which this is a part */
+    void *context;              /* of the steps */
+    struct host_facts facts;
+    struct clock_span clock;
+    double ticks_per_ns;
+    struct cpus cpus;           /* all of them; none where nothing runs but a simulation, of whose clock a tick is a nanosecond */
     struct cpus housekeeping;   /* where the main thread is; empty when no CPU is left for it */
     struct claims *claims;      /* NULL: nobody watches */
     struct watch watch;
@@ -79,46 +94,48 @@ struct pair {
     struct clock_offset offset;
     pthread_barrier_t barrier;
     struct pair_thread ends[ENDS_MOST];
+    char reason[192];           /* why it was not measured; empty where it was */
+    bool is_interrupted;
+    double duration_s;
+    int64_t at_s;               /* CLOCK_REALTIME when the measuring began */
 };
 
 /*
- * Their CPUs: "S,R", one for each end, or, where `text` is NULL, the last ones that are isolated, or that this process may use. Returns
- * EXIT_OK, or EXIT_USAGE with the reason on stderr.
+ * A whole run: what follows `tunectl-probe NAME` in `argv` is read, the case measured and its document written, or the other host's end
+ * served. Returns the exit status, the reason being on stderr, or OPTIONS_ARE_OVER.
  */
-int pair_choose(struct pair *pair, const char *text, const struct host_facts *facts);
-
-/* The main thread off their CPUs; where none is left for it, to the first one's. */
-void pair_leave_cpus(struct pair *pair, const struct host_facts *facts);
-
-/* The calling thread, `what`, to the CPU and its scheduling class. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr. */
-int pair_settle(const char *what, unsigned cpu, int fifo_priority);
+int pair_main(const struct pair_experiment *experiment, struct pair *pair, void *run, int argc, char **argv);
 
 /*
- * The other host's end of a round trip: the calling thread is `name`, at the receiver's CPU, its memory locked. Returns as pair_settle.
+ * Their CPUs: --cpus, one for each end, or else the last ones that are isolated, or that this process may use. Returns EXIT_OK, or
+ * EXIT_USAGE with the reason on stderr.
  */
-int pair_reflector_settle(const struct pair *pair, const char *name, int fifo_priority);
+int pair_choose(struct pair *pair);
 
-/* Says in a line of JSON how fast this host's counter is: it sends back what comes from now on. Returns as pair_settle. */
-int pair_reflector_say_ready(void);
+/* Why the case cannot be measured, from an errno. */
+void pair_cannot(struct pair *pair, const char *what, int rc);
+
+/*
+ * The other host's end of a round trip: the calling thread is "wake-reflector", at the receiver's CPU, its memory locked. A line of JSON
+ * says how fast this host's counter is: it sends back what comes from now on. Returns EXIT_OK, or EXIT_FAILED with the reason on stderr.
+ */
+int pair_reflector_say_ready(const struct pair *pair);
 
 /*
  * Starts the threads, waits until they are prepared, locks what memory there is, and has two find `offset`; of three it stays unknown.
  * Returns EXIT_OK, or EXIT_FAILED with the reason on stderr.
  *
- * From now on, but not where it `intrudes` or no CPU is left for it, a guard watches from a housekeeping CPU: a thread of somebody
+ * From now on, but not with --intrude or where no CPU is left for it, a guard watches from a housekeeping CPU: a thread of somebody
  * else that wakes on one of their CPUs, or on another hardware thread of their cores, gets it. All are moved away, which needs no
  * time on the CPUs that they leave, and the program ends with the reason: what was measured is void.
  */
-int pair_start(struct pair *pair, const struct host_facts *facts, bool intrudes);
+int pair_start(struct pair *pair);
 
 /*
- * Lets them work. One that is not done so many ms after the first, `patience_ms(context)`, is left. Returns whether all came to their
- * end; otherwise one is still there.
+ * Lets them work. One that is not done so many ms after the first, `patience_ms(context)` or, NULL, two seconds, is left. Returns whether
+ * all came to their end; otherwise one is still there.
  */
 bool pair_work(struct pair *pair, int (*patience_ms)(const void *context));
 
 /* Nobody watches any more. The threads end where the work `is_over`; else one still waits, and ends with the process. */
 void pair_end(struct pair *pair, bool is_over);
-
-/* `cpus`, `clock` and `facts` of a document, into the open object. */
-void pair_write(struct json *j, const struct pair *pair, const struct clock_span *clock, const struct host_facts *facts);

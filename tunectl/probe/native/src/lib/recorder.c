@@ -28,36 +28,13 @@ bool recorder_touch(struct recorder *r)
     return mlock(r->arena, r->arena_bytes) == 0;
 }
 
-int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked)
-{
-    int rc = recorder_map(r, gaps_capacity);
-    if (!rc)
-        *locked = recorder_touch(r);
-    return rc;
-}
-
-void recorder_deinit(struct recorder *r)
-{
-    if (r->arena)
-        (void)munmap(r->arena, r->arena_bytes);
-    *r = (struct recorder){0};
-}
-
+/* All from `open` on was counted; what comes before is memory, and what was asked for. */
 void recorder_reset(struct recorder *r)
 {
-    struct recorder empty = {
-        .histogram = r->histogram,
-        .series = {.stretches = r->series.stretches},
-        .gaps = r->gaps,
-        .gaps_capacity = r->gaps_capacity,
-        .latest = r->latest,
-        .until_ticks = r->until_ticks,
-        .arena = r->arena,
-        .arena_bytes = r->arena_bytes,
-    };
     memset(r->histogram, 0, sizeof(*r->histogram));
     memset(r->series.stretches, 0, SERIES_STRETCHES * sizeof(*r->series.stretches));
-    *r = empty;
+    memset((char *)r + offsetof(struct recorder, open), 0, sizeof(*r) - offsetof(struct recorder, open));
+    r->series = (struct series){.stretches = r->series.stretches};
 }
 
 void recorder_finish(struct recorder *r)
@@ -71,4 +48,47 @@ void recorder_finish(struct recorder *r)
     series_rewind(&r->series);
     for (size_t i = 0; i < r->gaps_listed; i++)
         recorder_account(r, &r->gaps[i]);
+}
+
+unsigned series_stretch_s(double duration_s)
+{
+    /* one to spare: a run ends where its last gap ends, a little late */
+    double seconds = duration_s / (double)(SERIES_STRETCHES - 1);
+    return seconds <= 1.0 ? 1U : (unsigned)seconds + 1U;
+}
+
+void series_begin(struct series *s, uint64_t start, uint64_t length)
+{
+    s->start = start;
+    s->length = length;
+    s->at = 0;
+}
+
+void series_rewind(struct series *s)
+{
+    s->at = 0;
+}
+
+/* Where stretch `at` ends; the last one never does. */
+static uint64_t end_of(const struct series *s, size_t at)
+{
+    return at + 1 < SERIES_STRETCHES ? s->start + (uint64_t)(at + 1) * s->length : UINT64_MAX;
+}
+
+void series_add(struct series *s, uint64_t start, uint64_t end)
+{
+    if (!s->length)
+        return;
+    while (end_of(s, s->at) <= start)
+        s->at++;
+    uint64_t length = end - start;
+    s->stretches[s->at].gaps++;
+    for (size_t at = s->at; start < end; at++) {
+        struct series_stretch *stretch = &s->stretches[at];
+        uint64_t part_end = end_of(s, at) < end ? end_of(s, at) : end;
+        stretch->stolen += part_end - start;
+        if (length > stretch->max)
+            stretch->max = length;
+        start = part_end;
+    }
 }

@@ -16,8 +16,84 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/histogram.h"
-#include "lib/series.h"
+/*
+ * A log-linear histogram over the whole uint64 range.
+ *
+ * Below 128 every value has a bucket of its own; above, each power of two is cut into 128 equal buckets, so a bucket is
+ * never wider than 1/128 (0.79 %) of its values. The last bucket ends at UINT64_MAX: there is no overflow bucket.
+ */
+enum {
+    HISTOGRAM_SUB_BITS = 7,
+    HISTOGRAM_SUB_COUNT = 1 << HISTOGRAM_SUB_BITS,
+    HISTOGRAM_BUCKETS = (64 - HISTOGRAM_SUB_BITS + 1) * HISTOGRAM_SUB_COUNT,
+    /* the widest a bucket can be against the values in it, in parts per million, rounded up */
+    HISTOGRAM_ERROR_PPM = 7813,
+};
+
+/* Count and sum side by side: one cache line is touched for each gap recorded. */
+struct histogram_bucket {
+    uint64_t count;
+    uint64_t sum;
+};
+
+struct histogram {
+    struct histogram_bucket buckets[HISTOGRAM_BUCKETS];
+};
+
+/* The bucket that holds `value`. */
+static inline size_t histogram_index(uint64_t value)
+{
+    if (value < HISTOGRAM_SUB_COUNT)
+        return (size_t)value;
+    unsigned shift = 63U - (unsigned)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+    return ((size_t)(shift + 1) << HISTOGRAM_SUB_BITS) + (size_t)((value >> shift) & (HISTOGRAM_SUB_COUNT - 1));
+}
+
+static inline void histogram_add(struct histogram *h, uint64_t value)
+{
+    struct histogram_bucket *bucket = &h->buckets[histogram_index(value)];
+    bucket->count++;
+    bucket->sum += value;
+}
+
+/* The smallest value of bucket `index`. The largest is one less than the next bucket's smallest, or UINT64_MAX. */
+static inline uint64_t histogram_first(size_t index)
+{
+    if (index < HISTOGRAM_SUB_COUNT)
+        return index;
+    uint64_t mantissa = HISTOGRAM_SUB_COUNT + (index & (HISTOGRAM_SUB_COUNT - 1));
+    return mantissa << ((index >> HISTOGRAM_SUB_BITS) - 1);
+}
+
+/* What happened in each stretch of a run: so that it can be plotted over time. Memory is bounded however long the run. */
+/* At most so many stretches; a run of up to this many seconds has one for each second. */
+enum { SERIES_STRETCHES = 1024 };
+
+struct series_stretch {
+    uint64_t gaps;          /* that began in it */
+    uint64_t stolen;        /* ticks of any gap that fell into it */
+    uint64_t max;           /* the longest gap of which any part fell into it, whole, in ticks */
+};
+
+struct series {
+    struct series_stretch *stretches;   /* SERIES_STRETCHES of them */
+    uint64_t start;
+    uint64_t length;        /* of a stretch, in ticks; 0: no series is kept */
+    size_t at;              /* where the latest gap began; gaps come in the order of time */
+};
+
+/* How long a stretch of a run of `duration_s` is, in whole seconds. */
+unsigned series_stretch_s(double duration_s);
+
+/* Begins at `start`; all counts are 0 already. */
+void series_begin(struct series *s, uint64_t start, uint64_t length);
+
+/*
+ * One gap. Gaps come in the order of time, and once more from the start after series_rewind. The last stretch takes what comes
+ * after its end. No division: this runs while a probe measures whose list is full.
+ */
+void series_add(struct series *s, uint64_t start, uint64_t end);
+void series_rewind(struct series *s);
 
 /* An interruption: the last stamp before it and the first after it, in ticks. */
 struct gap {
@@ -33,6 +109,8 @@ struct recorder {
     struct gap *gaps;
     size_t gaps_capacity;
     struct gap *latest;         /* a ring: gap n of those without a place in the list is at n % GAPS_LATEST */
+    void *arena;                /* which holds all of these */
+    size_t arena_bytes;
     uint64_t until_ticks;       /* a gap so long ends the loop; UINT64_MAX: none does */
     struct gap open;            /* the latest gap, which may still grow; end 0 when there is none */
     uint64_t turns_merged;      /* gaps that were added to the one before */
@@ -43,20 +121,14 @@ struct recorder {
     uint64_t max_ticks;
     uint64_t lost_ticks;        /* of the gaps that were not listed: their sum, and the longest */
     uint64_t lost_max_ticks;
-    void *arena;
-    size_t arena_bytes;
 };
 
 /*
- * Memory for `gaps_capacity` listed gaps, touched by the caller (so it lies on the caller's node) and locked.
- * `*locked` says whether mlock succeeded; the recorder is usable without. Returns 0 or -errno.
+ * Memory for `gaps_capacity` listed gaps, mapped by one process and shared with those it forks. Returns 0 or -errno. The one that measures
+ * touches it, so that it lies on its node, and locks it; returns whether mlock succeeded: the recorder is usable without.
  */
-int recorder_init(struct recorder *r, size_t gaps_capacity, bool *locked);
-
-/* The same in two steps: mapped by one process, shared with those it forks, and touched and locked by the one that measures. */
 int recorder_map(struct recorder *r, size_t gaps_capacity);
 bool recorder_touch(struct recorder *r);
-void recorder_deinit(struct recorder *r);
 
 /* Forgets every gap; memory stays. */
 void recorder_reset(struct recorder *r);

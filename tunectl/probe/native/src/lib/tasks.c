@@ -10,8 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/files.h"
-
 enum { KERNEL_THREAD = 0x00200000 /* PF_KTHREAD */, FILE_SIZE = 4096, TAIL = 1024 };
 
 static int open_file(pid_t pid, pid_t tid, const char *name)
@@ -139,33 +137,31 @@ static pid_t *read_ids(const char *path, size_t *n)
     return ids;
 }
 
-static bool find_in(pid_t pid, bool (*visit)(const struct task *, void *), void *context)
+static void visit_threads(pid_t pid, task_visitor visit, void *context)
 {
     char path[64];
     struct task task;
     size_t n;
     /* A kernel thread is a process of one thread: its first look tells. */
     if (!task_read(&task, pid, pid) || task_is_kernel(&task) || strcmp(task.name, "tunectl-probe") == 0)
-        return false;
+        return;
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     pid_t *tids = read_ids(path, &n);
-    bool found = false;
-    for (size_t i = 0; i < n && !found; i++)
-        found = task_read(&task, pid, tids[i]) && visit(&task, context);
+    for (size_t i = 0; i < n; i++)
+        if (task_read(&task, pid, tids[i]))
+            visit(&task, context);
     free(tids);
-    return found;
 }
 
-bool tasks_find(bool (*visit)(const struct task *task, void *context), void *context)
+void tasks_visit(task_visitor visit, void *context)
 {
     size_t n;
     pid_t *pids = read_ids("/proc", &n);
-    bool found = false;
     /* /proc lists them in ascending order. */
-    for (size_t i = n; i-- > 0 && !found;)
-        found = pids[i] != getpid() && find_in(pids[i], visit, context);
+    for (size_t i = n; i-- > 0;)
+        if (pids[i] != getpid())
+            visit_threads(pids[i], visit, context);
     free(pids);
-    return found;
 }
 
 int64_t account_value(const char *text, const char *key, int64_t otherwise)

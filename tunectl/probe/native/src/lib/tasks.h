@@ -2,8 +2,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "lib/host.h"
 
 enum { TASK_NAME_SIZE = 64, TASK_TEXT_SIZE = 160 };
 
@@ -42,11 +45,9 @@ struct task_account task_account(pid_t pid, pid_t tid);
 /* How often it left a CPU, of its own will or not, from /proc/PID/task/TID/status. */
 uint64_t task_switches(pid_t pid, pid_t tid);
 
-/*
- * Hands every thread of user space that is not of a tunectl-probe to `visit`, the latest processes first, until that returns
- * true. Returns whether it did.
- */
-bool tasks_find(bool (*visit)(const struct task *task, void *context), void *context);
+/* Hands every thread of user space that is not of a tunectl-probe to `visit`, the latest processes first. */
+typedef void (*task_visitor)(const struct task *task, void *context);
+void tasks_visit(task_visitor visit, void *context);
 
 enum { ACCOUNT_UNKNOWN = -1 };
 
@@ -67,3 +68,32 @@ uint64_t account_throttled_us(pid_t pid);
 
 /* The number behind `key` at the beginning of a line and blanks or colons; `otherwise` where there is none. Pure. */
 int64_t account_value(const char *text, const char *key, int64_t otherwise);
+
+/*
+ * Somebody else's threads that want the CPUs of a run: told from the kernel's account of threads, which is memory. Nothing here
+ * is done on those CPUs, and no CPU is interrupted.
+ */
+enum { CLAIMS_FIRST_LOOK_US = 20000 };
+
+struct claims;
+
+/*
+ * `cpus` are those of the run, `elsewhere` those on which nobody measures, `own` the number of our threads on `cpus`; the facts
+ * are borrowed. Reads every thread of the host, for those that may run nowhere else. NULL without memory. `heard` is handed the threads
+ * that want one of the CPUs, or another hardware thread of its core; `task->cpu` says where.
+ */
+struct claims *claims_new(const struct cpus *cpus, const struct cpus *elsewhere, size_t own, const struct host_facts *facts,
+                          task_visitor heard, void *context);
+void claims_free(struct claims *claims);
+
+/* Those that may run nowhere else and are awake, or were since the last look. Reads them alone. */
+void claims_look(struct claims *claims);
+
+/* Those that have come since, and run. Reads every thread of the host. */
+void claims_search(struct claims *claims);
+
+/*
+ * claims_look, and now and then claims_search: while one of our own threads, `tids` (0: none), is runnable, and kept from its
+ * CPU for longer than an interruption by the kernel itself takes. To be called once a poll.
+ */
+void claims_poll(struct claims *claims, const pid_t *tids);

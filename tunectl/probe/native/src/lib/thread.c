@@ -1,16 +1,20 @@
 #include "lib/thread.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/cpus.h"
+#include "lib/clock.h"
+#include "lib/host.h"
 #include "lib/ticks.h"
 
-enum { STACK_BYTES = 256 * 1024, WATCH_US = 1000, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */ };
+enum { STACK_BYTES = 256 * 1024, WATCH_US = 1000, POLICY_LOCAL = 4 /* MPOL_LOCAL, linux/mempolicy.h */, STOP_NOW = 0 };
 
 int thread_start(pthread_t *thread, void *(*main)(void *), void *argument)
 {
@@ -77,25 +81,24 @@ struct usage usage_now(void)
     };
 }
 
-struct usage usage_since(const struct usage *before, const struct usage *after)
+struct usage usage_since(const struct usage *before)
 {
-    return (struct usage){
-        .ticks = after->ticks - before->ticks,
-        .cpu_ns = after->cpu_ns - before->cpu_ns,
-        .minor_faults = after->minor_faults - before->minor_faults,
-        .major_faults = after->major_faults - before->major_faults,
-        .voluntary_switches = after->voluntary_switches - before->voluntary_switches,
-        .preemptions = after->preemptions - before->preemptions,
-    };
+    struct usage used = usage_now();
+    used.ticks -= before->ticks;
+    used.cpu_ns -= before->cpu_ns;
+    used.minor_faults -= before->minor_faults;
+    used.major_faults -= before->major_faults;
+    used.voluntary_switches -= before->voluntary_switches;
+    used.preemptions -= before->preemptions;
+    return used;
 }
 
 static void *watch_main(void *argument)
 {
     struct watch *watch = argument;
-    struct timespec pause = {0, WATCH_US * 1000L};
     while (!atomic_load(&watch->is_over)) {
         watch->look(watch->context);
-        (void)nanosleep(&pause, NULL);
+        sleep_ns(WATCH_US * 1000);
     }
     return NULL;
 }
@@ -110,4 +113,103 @@ void watch_stop(struct watch *watch)
 {
     atomic_store(&watch->is_over, true);
     (void)pthread_join(watch->thread, NULL);
+}
+
+/*
+ * The only state a signal handler shares with the rest. It lies on a cache line of its own: all spinners read it. stop_init
+ * maps a page that is shared with the processes forked later.
+ */
+static _Alignas(128) _Atomic uint64_t before_init = UINT64_MAX;
+static _Atomic uint64_t *deadline_ticks = &before_init;
+
+void stop_now(void)
+{
+    atomic_store_explicit(deadline_ticks, STOP_NOW, memory_order_relaxed);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_now();
+}
+
+static void change_mask(int how)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(how, &set, NULL);
+}
+
+void stop_init(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    (void)sigemptyset(&action.sa_mask);
+    change_mask(SIG_BLOCK);
+    void *page = mmap(NULL, sizeof(before_init), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) {
+        deadline_ticks = page;
+        atomic_init(deadline_ticks, UINT64_MAX);
+    }
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+    /* Under nohup the terminal may go away. */
+    struct sigaction inherited;
+    if (sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler != SIG_IGN)
+        (void)sigaction(SIGHUP, &action, NULL);
+}
+
+void stop_listen(void)
+{
+    change_mask(SIG_UNBLOCK);
+}
+
+void stop_at(uint64_t deadline)
+{
+    uint64_t unset = UINT64_MAX;
+    (void)atomic_compare_exchange_strong(deadline_ticks, &unset, deadline);
+}
+
+const _Atomic uint64_t *stop_deadline(void)
+{
+    return deadline_ticks;
+}
+
+bool stop_is_asked(void)
+{
+    return atomic_load_explicit(deadline_ticks, memory_order_relaxed) == STOP_NOW;
+}
+
+void sleep_until(uint64_t ns)
+{
+    struct timespec at = timespec_of(ns);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR && !stop_is_asked())
+        continue;
+}
+
+static pid_t followed;  /* 0: nobody */
+
+static bool is_meant_to_outlive(void)
+{
+    struct sigaction inherited;
+    return sigaction(SIGHUP, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+}
+
+bool parent_follow(void)
+{
+    const char *named = getenv(PARENT_VARIABLE);
+    if (!named && is_meant_to_outlive())
+        return true;
+    followed = named ? (pid_t)strtol(named, NULL, 10) : getppid();
+    /* Of the thread that started this program. An exec of a set-uid program would clear it: so it is set here, behind all execs. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    /* A parent that ended before the call above sends nothing any more. */
+    return !parent_is_gone();
+}
+
+bool parent_is_gone(void)
+{
+    return followed && getppid() != followed;
 }

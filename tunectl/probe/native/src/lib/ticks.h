@@ -41,8 +41,31 @@ static inline uint64_t ticks_after_loads(void)
 #endif
 }
 
-/* A length in half the memory; UINT32_MAX also for more. */
-static inline uint32_t ticks_narrowed(uint64_t ticks)
+/* Work whose length is decided by a count, and by the clock that the core runs at: it asks no counter when it is over. */
+enum { CHAIN_ADDS = 64 };   /* of a turn */
+
+/*
+ * `turns` times CHAIN_ADDS additions, each waiting for the one before: one cycle each on every core we know.
+ * Register to register on purpose: cores since Golden Cove fold an added constant away at rename (measured: nine additions
+ * a cycle), and the chain would show a clock nine times too fast.
+ */
+static inline void chain_run(uint64_t turns)
 {
-    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+    uint64_t sum = 1;
+    uint64_t addend = 3;
+    for (uint64_t i = 0; i < turns; i++) {
+#if defined(__x86_64__)
+        __asm__ volatile(".rept 64\n\tadd %1, %0\n\t.endr" : "+r"(sum) : "r"(addend));
+#else
+        __asm__ volatile(".rept 64\n\tadd %0, %0, %1\n\t.endr" : "+r"(sum) : "r"(addend));
+#endif
+    }
+}
+
+/* How long that takes, in ticks. The second stamp waits for the chain: unfenced, it would be taken some hundred additions early. */
+static __attribute__((noinline, unused)) uint64_t chain_ticks(uint64_t turns)
+{
+    uint64_t start = ticks_now();
+    chain_run(turns);
+    return ticks_after_loads() - start;
 }

@@ -1,6 +1,7 @@
 #include "sentinel/sentinel.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,12 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/clock.h"
-#include "lib/facts.h"
+#include "lib/host.h"
 #include "lib/loop.h"
-#include "lib/output.h"
-#include "lib/recorder.h"
-#include "lib/stop.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
@@ -28,27 +25,7 @@ const struct command sentinel_command = {
     .about =
         "sentinel: stays on one CPU and prints a line of JSON (schema tunectl.probe.sentinel/1) each period: the clock the core\n"
         "really runs at, and how long the CPU went away while the sentinel spun. Ends with its parent, or when nobody reads.\n",
-    .end = "",
 };
-
-struct sentinel {
-    const struct options *options;
-    struct recorder recorder;
-    struct clock_span clock;
-    struct clock_rate rate;     /* since the start: it grows more exact */
-    uint64_t threshold_ticks;
-    uint64_t spin_ticks;        /* of this period, this and the rest */
-    double cycles_per_tick;
-    uint64_t lines;
-    uint64_t lines_lost;
-};
-
-static void sleep_until(uint64_t ns)
-{
-    struct timespec at = timespec_of(ns);
-    while (!stop_is_asked() && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
-}
 
 static void spin_slice(struct sentinel *s, uint64_t slice_ticks)
 {
@@ -80,14 +57,13 @@ static void spend_period(struct sentinel *s, uint64_t end_ns, uint64_t period_ns
 static void put_group(FILE *stream, const char **before, const struct histogram_bucket *bucket, double tick_ns)
 {
     double ns = (double)bucket->sum / (double)bucket->count * tick_ns;
-    (void)fprintf(stream, "%s[%.0f,%llu]", *before, ns, (unsigned long long)bucket->count);
+    (void)fprintf(stream, "%s[%.0f,%" PRIu64 "]", *before, ns, bucket->count);
     *before = ",";
 }
 
 /* One group for all the shorter gaps, then the longest by their buckets, each at the mean of its gaps. */
-static void put_groups(FILE *stream, const struct sentinel_reading *r)
+static void put_groups(FILE *stream, const struct histogram_bucket *buckets, double tick_ns)
 {
-    const struct histogram_bucket *buckets = r->histogram->buckets;
     size_t from = HISTOGRAM_BUCKETS;
     struct histogram_bucket rest = {0};
     const char *before = "";
@@ -98,24 +74,26 @@ static void put_groups(FILE *stream, const struct sentinel_reading *r)
         rest.count += buckets[i].count;
     }
     if (rest.count)
-        put_group(stream, &before, &rest, r->tick_ns);
+        put_group(stream, &before, &rest, tick_ns);
     for (size_t i = from; i < HISTOGRAM_BUCKETS; i++)
         if (buckets[i].count)
-            put_group(stream, &before, &buckets[i], r->tick_ns);
+            put_group(stream, &before, &buckets[i], tick_ns);
 }
 
-size_t sentinel_line(char *line, size_t size, const struct sentinel_reading *r)
+size_t sentinel_line(char *line, size_t size, const struct sentinel *s)
 {
     FILE *stream = fmemopen(line, size, "w");
+    double tick_ns = 1e9 / s->rate.hz;
     if (!stream)
         return 0;
     (void)fprintf(stream,
-                  "{\"schema\":\"tunectl.probe.sentinel/1\",\"cpu\":%u,\"period_s\":%.3f,\"core_khz\":%.0f,"
-                  "\"counter_khz\":%.0f,\"threshold_ns\":%llu,\"spin_ns\":%.0f,\"gaps\":%llu,\"max_ns\":%.0f,"
-                  "\"lines_lost\":%llu,\"gap_ns\":[",
-                  r->cpu, r->period_s, r->core_khz, r->counter_khz, (unsigned long long)r->threshold_ns, r->spin_ns,
-                  (unsigned long long)r->gaps, r->max_ns, (unsigned long long)r->lines_lost);
-    put_groups(stream, r);
+                  "{\"schema\":\"tunectl.probe.sentinel/1\",\"cpu\":%d,\"period_s\":%.3f,\"core_khz\":%.0f,"
+                  "\"counter_khz\":%.0f,\"threshold_ns\":%" PRIu64 ",\"spin_ns\":%.0f,\"gaps\":%" PRIu64 ",\"max_ns\":%.0f,"
+                  "\"lines_lost\":%" PRIu64 ",\"gap_ns\":[",
+                  s->options->cpu, s->options->period_s, s->cycles_per_tick * s->rate.hz / 1e3, s->rate.hz / 1e3,
+                  (uint64_t)((double)s->threshold_ticks * tick_ns), (double)s->spin_ticks * tick_ns, s->recorder.gaps_total,
+                  (double)s->recorder.max_ticks * tick_ns, s->lines_lost);
+    put_groups(stream, s->recorder.histogram->buckets, tick_ns);
     (void)fputs("]}\n", stream);
     long length = ftell(stream);
     bool fits = fclose(stream) == 0 && length > 0 && (size_t)length < size;
@@ -145,21 +123,7 @@ static int report(struct sentinel *s)
 {
     char line[SENTINEL_LINE_MOST];
     s->rate = clock_rate_between(s->clock.first, clock_pair_now(), s->clock.granule_ticks);
-    double tick_ns = 1e9 / s->rate.hz;
-    struct sentinel_reading reading = {
-        .cpu = (unsigned)s->options->cpu,
-        .period_s = s->options->period_s,
-        .core_khz = s->cycles_per_tick * s->rate.hz / 1e3,
-        .counter_khz = s->rate.hz / 1e3,
-        .threshold_ns = (uint64_t)((double)s->threshold_ticks * tick_ns),
-        .spin_ns = (double)s->spin_ticks * tick_ns,
-        .gaps = s->recorder.gaps_total,
-        .max_ns = (double)s->recorder.max_ticks * tick_ns,
-        .lines_lost = s->lines_lost,
-        .histogram = s->recorder.histogram,
-        .tick_ns = tick_ns,
-    };
-    size_t length = sentinel_line(line, sizeof(line), &reading);
+    size_t length = sentinel_line(line, sizeof(line), s);
     s->lines++;
     return put_line(s, line, length);
 }
@@ -172,10 +136,10 @@ static bool is_over(const struct sentinel *s)
 static int keep_watch(struct sentinel *s)
 {
     uint64_t period_ns = (uint64_t)(s->options->period_s * 1e9);
-    uint64_t end_ns = monotonic_ns();
+    uint64_t end_ns = clock_ns(CLOCK_MONOTONIC);
     int status = EXIT_OK;
     while (!status && !is_over(s)) {
-        uint64_t now_ns = monotonic_ns();
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
         end_ns = end_ns + period_ns > now_ns ? end_ns + period_ns : now_ns + period_ns; /* a stopped host is not caught up with */
         spend_period(s, end_ns, period_ns);
         if (stop_is_asked())
@@ -190,7 +154,6 @@ static int keep_watch(struct sentinel *s)
 static int settle(struct sentinel *s)
 {
     const struct options *o = s->options;
-    bool locked;
     (void)signal(SIGPIPE, SIG_IGN);
     stop_init();
     stop_listen();
@@ -198,8 +161,10 @@ static int settle(struct sentinel *s)
     int rc = thread_settle((unsigned)o->cpu, o->fifo_priority, &step);
     if (rc)
         return print_error(EXIT_FAILED, "on CPU %d the sentinel cannot %s: %s", o->cpu, step, strerror(-rc));
-    rc = recorder_init(&s->recorder, LIST, &locked);
-    return rc ? print_error(EXIT_FAILED, "out of memory") : EXIT_OK;
+    if (recorder_map(&s->recorder, LIST))
+        return print_error(EXIT_FAILED, "out of memory");
+    (void)recorder_touch(&s->recorder);
+    return EXIT_OK;
 }
 
 static int check_online(const struct options *options)
@@ -235,7 +200,5 @@ int sentinel_main(int argc, char **argv)
     s.rate = s.clock.initial;
     s.threshold_ticks = options.threshold_ns ? (uint64_t)((double)options.threshold_ns * s.rate.hz / 1e9)
                                               : default_threshold_ticks(&s.clock);
-    status = keep_watch(&s);
-    recorder_deinit(&s.recorder);
-    return status;
+    return keep_watch(&s);
 }

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/histogram.h"
+#include "lib/clock.h"
 #include "lib/options.h"
+#include "lib/recorder.h"
 
 extern const struct command sentinel_command;
 
@@ -18,23 +19,20 @@ enum {
     SENTINEL_LINE_MOST = 4096,  /* PIPE_BUF: a line is written whole or not at all */
 };
 
-/* One period. Times in ns unless named otherwise. */
-struct sentinel_reading {
-    unsigned cpu;
-    double period_s;
-    double core_khz;            /* at the end of the period's last stretch */
-    double counter_khz;
-    uint64_t threshold_ns;
-    double spin_ns;             /* how long it spun, gaps included */
-    uint64_t gaps;
-    double max_ns;
+struct sentinel {
+    const struct options *options;
+    struct recorder recorder;   /* SENTINEL_GROUPS_MOST of its longest buckets are listed, the others as one */
+    struct clock_span clock;
+    struct clock_rate rate;     /* since the start: it grows more exact */
+    uint64_t threshold_ticks;
+    uint64_t spin_ticks;        /* of this period, gaps included */
+    double cycles_per_tick;     /* at the end of its last stretch */
+    uint64_t lines;
     uint64_t lines_lost;        /* not written so far, because nobody read */
-    const struct histogram *histogram;  /* in ticks; SENTINEL_GROUPS_MOST of its longest buckets are listed, the others as one */
-    double tick_ns;
 };
 
-/* The reading as a line of JSON, schema tunectl.probe.sentinel/1. Returns its length; 0 when it does not fit. */
-size_t sentinel_line(char *line, size_t size, const struct sentinel_reading *reading);
+/* Its period as a line of JSON, schema tunectl.probe.sentinel/1. Returns its length; 0 when it does not fit. */
+size_t sentinel_line(char *line, size_t size, const struct sentinel *sentinel);
 
 /* Runs until it is stopped. Returns the exit status, the reason being on stderr, or OPTIONS_ARE_OVER. */
 int sentinel_main(int argc, char **argv);

@@ -1,4 +1,4 @@
-#include "wake/exchange.h"
+#include "wake/run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -6,7 +6,8 @@
 #include <time.h>
 
 #include "lib/clock.h"
-#include "lib/stop.h"
+#include "lib/loopback.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum {
@@ -45,13 +46,13 @@ int exchange_init(struct exchange *x)
     return 0;
 }
 
-static void touch_sending(void *exchange)
+void exchange_touch_sending(void *exchange)
 {
     struct exchange *x = exchange;
     memset(x->sending.before, 0, SENDING_ARRAYS * x->messages * sizeof(uint64_t));
 }
 
-static void touch_receiving(void *exchange)
+void exchange_touch_receiving(void *exchange)
 {
     struct exchange *x = exchange;
     memset(x->receiving.at, 0, RECEIVING_ARRAYS * x->messages * sizeof(uint64_t));
@@ -61,12 +62,6 @@ static void touch_receiving(void *exchange)
 bool exchange_is_of_a_timer(const struct exchange *x)
 {
     return x->transport->mechanism->traits & TRAIT_TIMER;
-}
-
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec pause = timespec_of(ns);
-    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 }
 
 /* One message to itself. The sender on a ring also wakes a sleeper, who is not there: that is part of its path, too. */
@@ -132,7 +127,7 @@ static bool await_taken(const struct exchange *x, uint64_t count)
 /* A warm-up that is lost costs its time limit, and the count goes on from what has arrived. `trip`: the median of the others. */
 static int warm_up(struct exchange *x, uint64_t *trip)
 {
-    uint64_t trips[EXCHANGE_WARM_UPS];
+    int64_t trips[EXCHANGE_WARM_UPS];
     size_t n = 0;
     for (unsigned i = 0; i < EXCHANGE_WARM_UPS && !stop_is_asked(); i++) {
         (void)wait_until(x, ticks_now() + ticks_of_us(x, WARM_UP_PAUSE_US));
@@ -142,9 +137,9 @@ static int warm_up(struct exchange *x, uint64_t *trip)
         if (rc)
             return rc;
         if (await_taken(x, taken + 1))
-            trips[n++] = ticks_now() - m.sent;
+            trips[n++] = (int64_t)(ticks_now() - m.sent);
     }
-    *trip = ticks_median(trips, n);
+    *trip = (uint64_t)ticks_sort(trips, n);
     return 0;
 }
 
@@ -193,15 +188,14 @@ void exchange_send_all(void *exchange)
         s->period_ticks = back_to_back_ticks(x, trip);
     struct usage before = usage_now();
     s->error = send_by_schedule(x);
-    struct usage after = usage_now();
-    s->used = usage_since(&before, &after);
+    s->used = usage_since(&before);
 }
 
 /* A message that came, as sent when it was due: what a timer's delay is, its own clock says. Returns the stamp of its arrival. */
 static uint64_t stamp_expiration(struct exchange *x, const struct message *m)
 {
     struct sending *s = &x->sending;
-    uint64_t late_ns = monotonic_ns() - m->sent;
+    uint64_t late_ns = clock_ns(CLOCK_MONOTONIC) - m->sent;
     if (m->sequence >= x->messages)
         return 0;
     uint64_t due = s->start_ticks + m->sequence * s->period_ticks;
@@ -222,7 +216,8 @@ static void take_warm_up(struct exchange *x)
 {
     dirty_working_set(x);
     x->receiving.first = usage_now();
-    atomic_store_explicit(&x->napi_id, transport_napi_id(x->transport), memory_order_relaxed);
+    if (x->transport->mechanism->traits & TRAIT_NAPI)
+        atomic_store_explicit(&x->napi_id, socket_napi_id(x->transport->receive_fd), memory_order_relaxed);
     atomic_fetch_add_explicit(&x->warm_ups_taken, 1, memory_order_release);
 }
 
@@ -274,19 +269,7 @@ void exchange_receive_all(void *exchange)
         else
             expected = record(x, &m, now, expected);
     }
-    r->last = usage_now();
-}
-
-void exchange_give(struct exchange *x, struct pair *pair, int fifo_priority)
-{
-    pair->name = "wake";
-    pair->fifo_priority = fifo_priority;
-    pair->ticks_per_ns = x->ticks_per_ns;
-    pair->context = x;
-    pair->prepare[SENDER] = touch_sending;
-    pair->prepare[RECEIVER] = touch_receiving;
-    pair->work[SENDER] = exchange_send_all;
-    pair->work[RECEIVER] = exchange_receive_all;
+    r->used = usage_since(&r->first);
 }
 
 /* A timer has no sender, and ends by itself. */
@@ -304,13 +287,11 @@ bool exchange_run(struct exchange *x, struct pair *pair)
 {
     struct receiving *r = &x->receiving;
     clockid_t clock;
-    struct timespec t = {0};
     if (pair_work(pair, patience_ms))
         return true;
     /* What a receiver has used that still waits: the rest is as it was. */
-    r->last = r->first;
-    r->last.ticks = ticks_now();
-    if (pthread_getcpuclockid(pair->ends[RECEIVER].thread, &clock) == 0 && clock_gettime(clock, &t) == 0)
-        r->last.cpu_ns = ns_of_timespec(t);
+    r->used.ticks = ticks_now() - r->first.ticks;
+    if (pthread_getcpuclockid(pair->ends[RECEIVER].thread, &clock) == 0)
+        r->used.cpu_ns = clock_ns(clock) - r->first.cpu_ns;
     return false;
 }

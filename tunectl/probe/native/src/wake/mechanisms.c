@@ -10,6 +10,7 @@
 
 #include "lib/clock.h"
 #include "lib/loopback.h"
+#include "lib/thread.h"
 
 /* A stop and continue of the process interrupts some calls: that is no error, the receiver looks again. */
 static int error_of_call(void)
@@ -27,51 +28,12 @@ static int take_until(struct transport *t, struct message *m)
     return rc;
 }
 
-/* ---- channel: shared memory, and a futex to sleep on. What a message has beyond its head lies beside the ring. */
-
-static unsigned char *payload_of(const struct transport *t, const struct message *m)
-{
-    return t->payloads + m->sequence % (2 * RING_SLOTS) * (t->bytes - sizeof(*m));
-}
-
-static void put_payload(struct transport *t, const struct message *m)
-{
-    if (t->payloads)
-        memcpy(payload_of(t, m), t->outgoing + sizeof(*m), t->bytes - sizeof(*m));
-}
-
-static int with_payload(struct transport *t, const struct message *m, int rc)
-{
-    if (t->payloads && !rc)
-        memcpy(t->incoming + sizeof(*m), payload_of(t, m), t->bytes - sizeof(*m));
-    return rc;
-}
+/* ---- channel: shared memory, and a futex to sleep on */
 
 static int channel_open(struct transport *t)
 {
     t->ring = ring_new();
     return t->ring ? 0 : -ENOMEM;
-}
-
-static int channel_send(struct transport *t, const struct message *m)
-{
-    put_payload(t, m);
-    return ring_send_waking(t->ring, m);
-}
-
-static int channel_take(struct transport *t, struct message *m)
-{
-    return with_payload(t, m, ring_take(t->ring, m));
-}
-
-static int channel_spin(struct transport *t, struct message *m)
-{
-    return with_payload(t, m, ring_spin(t->ring, m));
-}
-
-static int channel_block(struct transport *t, struct message *m)
-{
-    return with_payload(t, m, ring_sleep(t->ring, m));
 }
 
 /* ---- eventfd: says that there is a message, which lies in shared memory */
@@ -99,8 +61,7 @@ static int announce(struct transport *t)
 
 static int eventfd_send(struct transport *t, const struct message *m)
 {
-    put_payload(t, m);
-    int rc = ring_send(t->ring, m);
+    int rc = ring_send(t, m);
     return rc ? rc : announce(t);
 }
 
@@ -110,7 +71,7 @@ static int eventfd_take(struct transport *t, struct message *m)
     ssize_t got = read(t->receive_fd, &count, sizeof(count));
     if (got <= 0)
         return got ? error_of_call() : -ECONNRESET;
-    return channel_take(t, m);
+    return ring_take(t, m);
 }
 
 /* ---- eventloop: a queue of messages, and one loop that asks epoll which tasks can go on, and lets them, one by one */
@@ -123,8 +84,7 @@ static int eventloop_open(struct transport *t)
 /* A loop that is awake looks into the queue before it sleeps: only one that sleeps is woken (as in ring_send_waking). */
 static int eventloop_send(struct transport *t, const struct message *m)
 {
-    put_payload(t, m);
-    int rc = ring_send(t->ring, m);
+    int rc = ring_send(t, m);
     return !rc && atomic_exchange_explicit(&t->ring->is_asleep, 0, memory_order_acq_rel) ? announce(t) : rc;
 }
 
@@ -141,10 +101,10 @@ static int eventloop_run(struct transport *t, struct message *m)
     for (;;) {
         for (; t->ready_n > 0; t->ready_n--)
             run_task(t, t->ready[t->ready_n - 1].data.u32);
-        if (channel_take(t, m) == 0)
+        if (ring_take(t, m) == 0)
             return 0;
         (void)atomic_exchange_explicit(&t->ring->is_asleep, 1, memory_order_acq_rel);
-        if (channel_take(t, m) == 0)
+        if (ring_take(t, m) == 0)
             break;
         t->ready_n = epoll_wait(t->epoll_fd, t->ready, LOOP_EVENTS, t->timeout_ms);
     }
@@ -237,23 +197,21 @@ static int nanosleep_take(struct transport *t, struct message *m)
 {
     struct timer *timer = &t->timer;
     uint64_t due = timer->start_ns + timer->taken * timer->period_ns;
-    struct timespec at = timespec_of(due);
-    timer->late += monotonic_ns() >= due;
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
-        continue;
+    timer->late += clock_ns(CLOCK_MONOTONIC) >= due;
+    sleep_until(due);
     return next_expiration(t, m);
 }
 
 enum { FD = TRAIT_BLOCK | TRAIT_SPIN | TRAIT_POLL | TRAIT_EPOLL };
 
 const struct mechanism mechanisms[] = {
-    {"channel", TRAIT_BLOCK | TRAIT_SPIN, 0, channel_open, channel_send, channel_take, channel_spin, channel_block, NULL},
+    {"channel", TRAIT_BLOCK | TRAIT_SPIN, 0, channel_open, ring_send_waking, ring_take, ring_spin, ring_sleep, NULL},
     {"eventfd", FD | TRAIT_FILE, 0, eventfd_open, eventfd_send, eventfd_take, take_until, take_until, NULL},
     {"pipe", FD | TRAIT_FILE, 0, ends_open, stream_send, stream_take, take_until, take_until, connect_pipe},
     {"unix", FD, 0, ends_open, stream_send, stream_take, take_until, take_until, connect_unix},
     {"tcp", FD | TRAIT_NAPI, SOCK_STREAM, ends_open, stream_send, stream_take, take_until, take_until, loopback_tcp},
     {"udp", FD | TRAIT_NAPI, SOCK_DGRAM, ends_open, stream_send, stream_take, take_until, take_until, loopback_udp},
-    {"eventloop", TRAIT_EPOLL | TRAIT_LOOP, 0, eventloop_open, eventloop_send, channel_take, NULL, eventloop_run, NULL},
+    {"eventloop", TRAIT_EPOLL | TRAIT_LOOP, 0, eventloop_open, eventloop_send, ring_take, NULL, eventloop_run, NULL},
     {"timerfd", FD | TRAIT_FILE | TRAIT_TIMER, 0, timerfd_open, NULL, timerfd_take, take_until, take_until, NULL},
     {"clock_nanosleep", TRAIT_BLOCK | TRAIT_TIMER, 0, NULL, NULL, nanosleep_take, NULL, nanosleep_take, NULL},
 };

@@ -1,16 +1,49 @@
-/*
- * A transport is one connection, made by a row of `mechanisms`. One thread sends on it, and one receives. A timer's has no
- * sender: the kernel makes it expire by a schedule, and each expiration is a message that was sent when it was due.
- */
+/* What messages go through, and how a receiver waits for them. */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 
-#include "lib/ring.h"
+/*
+ * Messages through shared memory, one sender to one receiver. Each slot has a cache line pair of its own, on which the
+ * receiver spins: a message costs one transfer of that line, and nothing else moves between the two cores.
+ */
+/* A sequence number that is no message's: it is sent before measuring begins. */
+#define SEQUENCE_WARM_UP UINT64_MAX
 
+/* What goes from the sender to the receiver. */
+struct message {
+    uint64_t sequence;
+    uint64_t sent;              /* the sender's counter just before it called send */
+    uint64_t remote_received;   /* on the other host, in its counter's ticks: just after its receive */
+    uint64_t remote_sent;       /* and just before it sent the message back; both 0 within one host */
+};
+
+/* Two lines, as the neighbour of a line is prefetched along with it. */
+enum { RING_SLOTS = 1024, RING_LINE = 128 };
+
+struct ring_slot {
+    _Alignas(RING_LINE) _Atomic uint64_t turn;  /* the number of the message in it, from 1 */
+    struct message message;
+};
+
+struct ring {
+    struct ring_slot slots[RING_SLOTS];
+    _Alignas(RING_LINE) uint64_t sent;          /* the sender's */
+    _Alignas(RING_LINE) _Atomic uint64_t taken; /* written by the receiver, read by the sender when the ring seems full */
+    _Alignas(RING_LINE) _Atomic uint32_t is_asleep;
+};
+
+/* Memory for one, all zero; NULL when there is none. */
+struct ring *ring_new(void);
+
+/*
+ * A transport is one connection, made by a row of `mechanisms`. One thread sends on it, and one receives. A timer's has no
+ * sender: the kernel makes it expire by a schedule, and each expiration is a message that was sent when it was due.
+ */
 enum { LOOP_EVENTS = 64 };
 
 struct mechanism;
@@ -60,7 +93,7 @@ struct mechanism {
     const char *name;
     unsigned traits;
     int socket_type;            /* between hosts; 0 where it stays within one */
-    /* Makes both ends. Returns 0 or -errno; what was opened before is closed by transport_close. NULL: nothing to open. */
+    /* Makes both ends. Returns 0 or -errno. NULL: nothing to open. */
     int (*open)(struct transport *t);
     /* Never sleeps. Returns 0, -EAGAIN (no room) or -errno. NULL for a timer. */
     int (*send)(struct transport *t, const struct message *m);
@@ -78,9 +111,8 @@ struct mechanism {
 extern const struct mechanism mechanisms[];
 extern const size_t mechanisms_n;
 
-/* Makes a transport that does not sleep in `take`. Returns 0 or -errno; transport_close is needed either way. */
+/* Makes a transport that does not sleep in `take`. It stays as long as the program. Returns 0 or -errno. */
 int transport_open(struct transport *t, const struct mechanism *mechanism, size_t bytes);
-void transport_close(struct transport *t);
 
 /* Makes one of a connected socket, whose other end is on another host. As transport_open. */
 int transport_adopt(struct transport *t, const struct mechanism *mechanism, size_t bytes, int fd);
@@ -91,5 +123,39 @@ int transport_may_sleep(struct transport *t, bool may_sleep);
 /* The first expiration is a period from now. */
 void transport_start_timer(struct transport *t, uint64_t period_ns);
 
-/* The id of the NAPI instance (the receive queue of a device) that fed the socket last; 0 when none did. */
-unsigned transport_napi_id(const struct transport *t);
+/* How a receiver can wait for a message: one row of `wait_methods` each. To add one, add a row. */
+enum waiting { WAITING_SLEEPING, WAITING_SPINNING, WAITING_BUSY_POLL, WAITINGS };
+
+/* "sleeping", "spinning", "busy-poll" */
+extern const char *const waiting_names[WAITINGS];
+
+struct wait_method {
+    const char *name;
+    enum waiting waiting;
+    unsigned needs;             /* traits of the mechanism */
+    /* Waits for the next message and takes it. Returns 0 or -errno, never -EAGAIN. */
+    int (*receive)(struct transport *t, struct message *m);
+};
+
+extern const struct wait_method wait_methods[];
+extern const size_t wait_methods_n;
+
+/* Once per transport, before the first message. `fds`: in a poll or epoll set, its own and idle ones. Returns 0 or -errno. */
+int wait_method_prepare(const struct wait_method *method, struct transport *t, unsigned fds, unsigned busy_poll_us);
+
+/* The rows of a transport with a ring. */
+
+/* Returns 0, or -EAGAIN while the ring is full. */
+int ring_send(struct transport *t, const struct message *m);
+
+/* Returns 0, or -EAGAIN when no message is there. */
+int ring_take(struct transport *t, struct message *m);
+
+/* ring_take in a loop, and nothing else in it. */
+int ring_spin(struct transport *t, struct message *m);
+
+/* ring_send, and wakes a receiver that sleeps in ring_sleep. */
+int ring_send_waking(struct transport *t, const struct message *m);
+
+/* Takes a message; while there is none, sleeps on a futex. */
+int ring_sleep(struct transport *t, struct message *m);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/output.h"
-#include "lib/stop.h"
+#include "lib/options.h"
+#include "lib/thread.h"
 #include "lib/ticks.h"
 
 enum { IDLE_MOST_MS = 60000 };
@@ -17,7 +17,8 @@ const struct command wake_command = {
     .about =
         "wake: how long a message takes to a waiting thread, asleep or spinning. The result is a JSON document of what was counted\n"
         "(schema tunectl.probe.wake.raw/1); `tunectl probe wake` chooses CPUs and cases, and makes figures of it.\n",
-    .end = "SIGINT and SIGTERM end the measuring and still give the result so far.\n",
+    .holds = "what was counted, in ticks of the clock; each delay and how often it came, in turns. `tunectl probe wake` makes figures, "
+             "speed-ups and warnings of it",
 };
 
 /* A timer has no case without idle time: it would never expire. */
@@ -44,102 +45,138 @@ bool wake_case_parse(struct wake_case *c, const char *text)
     return c->mechanism && c->method && is_possible(c);
 }
 
-/* With the reason in the run where it cannot be measured. */
+/* With the reason in the pair where it cannot be measured. */
 static bool open_case(struct wake_run *run, struct transport *t)
 {
-    const struct options *o = run->options;
+    const struct options *o = run->pair.options;
     const struct mechanism *mechanism = run->what.mechanism;
     int rc = o->socket >= 0 ? transport_adopt(t, mechanism, o->bytes, o->socket) : transport_open(t, mechanism, o->bytes);
     if (!rc)
         rc = wait_method_prepare(run->what.method, t, o->fds, o->busy_poll_us);
     if (rc)
-        (void)snprintf(run->reason, sizeof(run->reason), "cannot be set up: %s%s", strerror(-rc),
-                       rc == -EMFILE ? " (ulimit -n)" : "");
+        pair_cannot(&run->pair, "be set up", rc);
     return rc == 0;
 }
 
-static int measure(struct wake_run *run)
+static int conduct(struct wake_run *run)
 {
     struct pair *pair = &run->pair;
-    int status = pair_start(pair, &run->facts, run->options->intrude);
+    int status = pair_start(pair);
     if (status)
         return status;
     occupancy_take(&run->before, pair);
     bool is_over = exchange_run(&run->exchange, pair);
     occupancy_take(&run->after, pair);
-    run->duration_s = (double)(run->after.ticks - run->before.ticks) / run->clock.initial.hz;
-    run->is_interrupted = stop_is_asked();
+    pair->duration_s = (double)(run->after.ticks - run->before.ticks) / pair->clock.initial.hz;
+    pair->is_interrupted = stop_is_asked();
     pair_end(pair, is_over);
     return EXIT_OK;
 }
 
 /* What a receiver still waits for stays where it is: it ends with the process. */
-static int prepare_and_measure(struct wake_run *run)
+static int measure(void *context)
 {
     static struct transport transport;
     static struct transport own;
-    const struct options *o = run->options;
-    double ticks_per_ns = run->clock.initial.hz / 1e9;
+    struct wake_run *run = context;
+    struct pair *pair = &run->pair;
+    const struct options *o = pair->options;
     if (!open_case(run, &transport))
         return EXIT_OK;
     run->exchange = (struct exchange){
         .transport = &transport,
         .method = run->what.method,
         .messages = o->messages,
-        .ticks_per_ns = ticks_per_ns,
-        .remote_ratio = o->peer_hz ? run->clock.initial.hz / (double)o->peer_hz : 0.0,
+        .ticks_per_ns = pair->ticks_per_ns,
+        .remote_ratio = o->peer_hz ? pair->clock.initial.hz / (double)o->peer_hz : 0.0,
         .working_set_bytes = (size_t)o->dirty_kib * 1024,
-        .sending.period_ticks = (uint64_t)(run->what.idle_ms * 1e6 * ticks_per_ns),
+        .sending.period_ticks = (uint64_t)(run->what.idle_ms * 1e6 * pair->ticks_per_ns),
     };
+    pair->context = &run->exchange;
     /* Without a transport of its own, for whatever reason, the sender is cold. */
     if (!o->has_cold_sender && run->what.mechanism->send && transport_open(&own, run->what.mechanism, o->bytes) == 0)
         run->exchange.own = &own;
     if (exchange_init(&run->exchange))
         return print_error(EXIT_FAILED, "out of memory (fewer --messages need less)");
-    exchange_give(&run->exchange, &run->pair, o->fifo_priority);
-    return measure(run);
-}
-
-static int run_and_write(struct wake_run *run)
-{
-    stop_init();
-    pair_leave_cpus(&run->pair, &run->facts);
-    clock_span_begin(&run->clock);
-    run->at_s = time(NULL);
-    int status = prepare_and_measure(run);
-    clock_span_end(&run->clock);
-    return status ? status : output_write(wake_document_write, run);
+    return conduct(run);
 }
 
 /* What the words themselves do not say. */
-static int check(struct wake_run *run)
+static int check(void *context)
 {
-    const struct options *o = run->options;
+    struct wake_run *run = context;
+    struct pair *pair = &run->pair;
+    const struct options *o = pair->options;
     if (!wake_case_parse(&run->what, o->wake_case))
         return print_error(EXIT_USAGE, "--case %.60s: there is no such case; write MECHANISM:WAY:IDLE_MS, like tcp:block:10, with 0 to %d ms "
                            "(of a timer, above 0)", o->wake_case, IDLE_MOST_MS);
     if (o->socket >= 0 && !(run->what.mechanism->socket_type && (o->is_reflector || o->peer_hz)))
         return print_error(EXIT_USAGE, "--socket is for a case of tcp or udp, with --peer-hz or --reflect");
-    int status = pair_choose(&run->pair, o->cpus, &run->facts);
-    bool is_starving = o->fifo_priority && cpus_count(&run->pair.cpus) == 1 && run->what.method->waiting == WAITING_SPINNING;
+    int status = pair_choose(pair);
+    bool is_starving = o->fifo_priority && cpus_count(&pair->cpus) == 1 && run->what.method->waiting == WAITING_SPINNING;
     if (!status && is_starving && !o->is_reflector)
-        return print_error(EXIT_USAGE, "a SCHED_FIFO spinner on CPU %u would starve the sender there",
-                           run->pair.ends[RECEIVER].cpu);
+        return print_error(EXIT_USAGE, "a SCHED_FIFO spinner on CPU %u would starve the sender there", pair->ends[RECEIVER].cpu);
     return status;
 }
 
+/* A greeting has the highest bit, and may come more than once. */
+static bool is_greeting(const struct message *m)
+{
+    return m->sequence >> 63 && m->sequence != SEQUENCE_WARM_UP;
+}
+
+static void reflect(struct transport *t, const struct wait_method *method)
+{
+    struct message m;
+    while (method->receive(t, &m) == 0) {
+        if (is_greeting(&m))
+            continue;
+        m.remote_received = ticks_after_loads();
+        int rc;
+        do {
+            m.remote_sent = ticks_now();
+            rc = t->mechanism->send(t, &m);
+        } while (rc == -EAGAIN);
+        if (rc)
+            break;
+    }
+}
+
+/*
+ * The other host's end of a round trip. Says in a line of JSON how fast its counter is, then sends every message that comes over --socket
+ * back with its own two stamps, until the connection or the process is ended; without a --socket, it is done.
+ */
+static int serve(void *context)
+{
+    const struct wake_run *run = context;
+    const struct options *o = run->pair.options;
+    struct transport t;
+    int rc = o->socket < 0 ? 0 : transport_adopt(&t, run->what.mechanism, o->bytes, o->socket);
+    if (!rc && o->socket >= 0)
+        rc = wait_method_prepare(run->what.method, &t, o->fds, o->busy_poll_us);
+    if (rc)
+        return print_error(EXIT_FAILED, "the connection cannot be set up: %s", strerror(-rc));
+    int status = pair_reflector_say_ready(&run->pair);
+    if (!status && o->socket >= 0)
+        reflect(&t, run->what.method);
+    return status;
+}
+
+const struct pair_experiment wake_experiment = {
+    .command = &wake_command,
+    .roles = &pair_sender_and_receiver,
+    .prepare = {exchange_touch_sending, exchange_touch_receiving},
+    .work = {exchange_send_all, exchange_receive_all},
+    .check = check,
+    .measure = measure,
+    .reflect = serve,
+    .write_run = wake_write_run,
+    .write_asked = wake_write_asked,
+    .write_measured = wake_write_measured,
+};
+
 int wake_main(int argc, char **argv)
 {
-    struct options options;
     static struct wake_run run;
-    run.options = &options;
-    int status = options_parse(&wake_command, &options, argc, argv);
-    if (status)
-        return status;
-    host_facts_init(&run.facts, options.root);
-    status = check(&run);
-    if (!status)
-        status = options.is_reflector ? reflector_serve(&run) : run_and_write(&run);
-    host_facts_deinit(&run.facts);
-    return status;
+    return pair_main(&wake_experiment, &run.pair, &run, argc, argv);
 }

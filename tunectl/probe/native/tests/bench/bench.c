@@ -6,10 +6,11 @@
 #include <time.h>
 
 #include "lib/clock.h"
-#include "lib/cpus.h"
+#include "lib/host.h"
 #include "lib/json.h"
 #include "lib/loop.h"
-#include "lib/output.h"
+#include "../recorders.h"
+#include "lib/options.h"
 #include "lib/thread.h"
 #include "lib/ticks.h"
 
@@ -28,7 +29,6 @@ struct bench {
 
 static int bench_init(struct bench *b, unsigned rounds, double hz)
 {
-    bool locked;
     *b = (struct bench){.rounds = rounds, .round_ticks = (uint64_t)(hz / 1e6 * (double)ROUND_US)};
     b->bare = calloc(rounds, sizeof(*b->bare));
     b->real = calloc(rounds, sizeof(*b->real));
@@ -37,7 +37,7 @@ static int bench_init(struct bench *b, unsigned rounds, double hz)
         return -ENOMEM;
     double step_ticks = loop_step_ticks(b->round_ticks, 50, b->round_ticks / 100);
     b->threshold_ticks = (uint64_t)((double)DEFAULT_THRESHOLD_STEPS * step_ticks);
-    return recorder_init(&b->recorder, GAPS_CAPACITY, &locked);
+    return recorder_init(&b->recorder, GAPS_CAPACITY);
 }
 
 static void bench_deinit(struct bench *b)

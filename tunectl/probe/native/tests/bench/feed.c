@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed/book.h"
+#include "feed/quote.h"
 #include "feed/websocket.h"
 #include "lib/clock.h"
 #include "lib/json.h"
-#include "lib/output.h"
+#include "lib/options.h"
 #include "lib/thread.h"
 
 enum { MESSAGES = 100000, ROUNDS = 15, STEPS = 4 };
@@ -37,7 +37,7 @@ static size_t render(uint8_t *bytes, size_t *message_bytes)
 /* All steps up to `step` (0: none but the loop, 1: frames, 2: and parses, 3: and the book). Returns ns. */
 static uint64_t run(const uint8_t *bytes, size_t n, unsigned step)
 {
-    uint64_t start = monotonic_ns();
+    uint64_t start = clock_ns(CLOCK_MONOTONIC);
     uint64_t seen = 0;
     memset(&book, 0, sizeof(book));
     websocket_init(&reader, QUOTE_JSON_MOST);
@@ -52,7 +52,7 @@ static uint64_t run(const uint8_t *bytes, size_t n, unsigned step)
         seen += bytes[at];
         __asm__ volatile("" : "+r"(seen));
     }
-    return monotonic_ns() - start;
+    return clock_ns(CLOCK_MONOTONIC) - start;
 }
 
 int main(int argc, char **argv)

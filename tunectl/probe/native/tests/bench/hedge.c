@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hedge/run.h"
 #include "lib/json.h"
-#include "lib/output.h"
-#include "lib/random.h"
+#include "lib/options.h"
+#include "hedge/random.h"
+#include "../hedges.h"
 
 enum { REQUESTS = 1000000, ROUNDS = 9, KINDS = 3 };
 
@@ -19,10 +19,10 @@ static struct hedge_run run;
 static void make(const char *delay)
 {
     static struct options options;
-    options = (struct options){.load = 0.5, .service_ns = 3000, .delay = delay, .budget = 1.0, .stall = "none", .duration_s = REQUESTS * 3e-6};
+    options = (struct options){.load = 0.5, .service_ns = 3000, .delay = delay, .budget = 1.0, .duration_s = REQUESTS * 3e-6};
     memset(&run, 0, sizeof(run));
-    run.options = &options;
-    run.clock.initial.hz = 1e9;
+    run.pair.options = &options;
+    run.pair.clock.initial.hz = 1e9;
     if (hedge_read_rules(&run) || hedge_get_memory(&run))
         abort();
     hedge_plan(&run);
@@ -34,7 +34,7 @@ static uint64_t pass(const char *delay)
     make(delay);
     struct client *c = &run.client;
     uint64_t seed = 1;
-    uint64_t start = monotonic_ns();
+    uint64_t start = clock_ns(CLOCK_MONOTONIC);
     for (size_t i = 0; i < c->n; i++) {
         uint64_t due = c->requests[i].due;
         unsigned first = c->requests[i].first;
@@ -44,7 +44,7 @@ static uint64_t pass(const char *delay)
         if (lane_take(&c->lanes[first], &request))
             client_answer(c, first, request, 3000, due + 3000 + random_next(&seed) % 1000);
     }
-    uint64_t ns = monotonic_ns() - start;
+    uint64_t ns = clock_ns(CLOCK_MONOTONIC) - start;
     if (!client_is_done(c))
         abort();
     hedge_free_memory(&run);

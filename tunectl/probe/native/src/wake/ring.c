@@ -1,4 +1,4 @@
-#include "lib/ring.h"
+#include "wake/transport.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,14 +16,18 @@ struct ring *ring_new(void)
     return ring;
 }
 
-void ring_free(struct ring *ring)
+/* What a message has beyond its head lies beside the ring. */
+static unsigned char *payload_of(const struct transport *t, const struct message *m)
 {
-    free(ring);
+    return t->payloads + m->sequence % (2 * RING_SLOTS) * (t->bytes - sizeof(*m));
 }
 
-int ring_send(struct ring *ring, const struct message *m)
+int ring_send(struct transport *t, const struct message *m)
 {
+    struct ring *ring = t->ring;
     uint64_t n = ring->sent;
+    if (t->payloads)
+        memcpy(payload_of(t, m), t->outgoing + sizeof(*m), t->bytes - sizeof(*m));
     if (n - atomic_load_explicit(&ring->taken, memory_order_acquire) == RING_SLOTS)
         return -EAGAIN;
     struct ring_slot *slot = &ring->slots[n % RING_SLOTS];
@@ -46,22 +50,30 @@ static inline int take(struct ring *ring, struct message *m)
     return 0;
 }
 
-int ring_take(struct ring *ring, struct message *m)
+static int with_payload(struct transport *t, const struct message *m, int rc)
 {
-    return take(ring, m);
+    if (t->payloads && !rc)
+        memcpy(t->incoming + sizeof(*m), payload_of(t, m), t->bytes - sizeof(*m));
+    return rc;
+}
+
+int ring_take(struct transport *t, struct message *m)
+{
+    return with_payload(t, m, take(t->ring, m));
 }
 
 /*
  * No pause instruction: it gives a sibling thread room, which a spinner that has its core to itself need not, and costs
  * up to 140 cycles a turn.
  */
-int ring_spin(struct ring *ring, struct message *m)
+int ring_spin(struct transport *t, struct message *m)
 {
+    struct ring *ring = t->ring;
     int rc;
     do
         rc = take(ring, m);
     while (rc == -EAGAIN);
-    return rc;
+    return with_payload(t, m, rc);
 }
 
 static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
@@ -73,24 +85,26 @@ static void futex(_Atomic uint32_t *word, int operation, uint32_t value)
  * Both sides exchange is_asleep, in one order for both: either the sender's comes later and finds the receiver asleep, or the
  * receiver's comes later, has then the sender's earlier stores before it, and finds the message.
  */
-int ring_send_waking(struct ring *ring, const struct message *m)
+int ring_send_waking(struct transport *t, const struct message *m)
 {
-    int rc = ring_send(ring, m);
+    struct ring *ring = t->ring;
+    int rc = ring_send(t, m);
     if (!rc && atomic_exchange_explicit(&ring->is_asleep, 0, memory_order_acq_rel))
         futex(&ring->is_asleep, FUTEX_WAKE_PRIVATE, INT_MAX);
     return rc;
 }
 
-int ring_sleep(struct ring *ring, struct message *m)
+int ring_sleep(struct transport *t, struct message *m)
 {
+    struct ring *ring = t->ring;
     for (;;) {
         if (take(ring, m) == 0)
-            return 0;
+            return with_payload(t, m, 0);
         (void)atomic_exchange_explicit(&ring->is_asleep, 1, memory_order_acq_rel);
         if (take(ring, m) == 0)
             break;
         futex(&ring->is_asleep, FUTEX_WAIT_PRIVATE, 1);
     }
     atomic_store_explicit(&ring->is_asleep, 0, memory_order_relaxed);
-    return 0;
+    return with_payload(t, m, 0);
 }
